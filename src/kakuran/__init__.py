@@ -1,0 +1,95 @@
+"""Perturb every record so that nobody can be linked above 1/k, and reconstruct the true statistics.
+
+    schema → mechanism → calibrate → perturb → release → counts → reconstruct → mine → report
+
+Names are loaded when they are first used, so that importing kakuran costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kakuran.calibration import Plan, TableError, calibrate, preview
+    from kakuran.errors import (
+        CalibrationError,
+        DataError,
+        InferredDomainWarning,
+        KakuranError,
+        MissingExtraError,
+        NotForPublicationWarning,
+        RandomnessError,
+        ReleaseError,
+        SchemaError,
+    )
+    from kakuran.mechanism import PRAM, BoundedGaussian, BoundedLaplace, Laplace, RetentionReplacement
+    from kakuran.mine import Estimate
+    from kakuran.release import Audit, Release, audit, perturb, read_release
+    from kakuran.schema import Categorical, Dropped, Numeric, Schema, Tree
+
+_HOMES = {
+    "kakuran.schema": ("Categorical", "Dropped", "Numeric", "Schema", "Tree"),
+    "kakuran.mechanism": ("PRAM", "BoundedGaussian", "BoundedLaplace", "Laplace", "RetentionReplacement"),
+    "kakuran.calibration": ("Plan", "TableError", "calibrate", "preview"),
+    "kakuran.mine": ("Estimate",),
+    "kakuran.release": ("Audit", "Release", "audit", "perturb", "read_release"),
+    "kakuran.errors": (
+        "CalibrationError",
+        "DataError",
+        "InferredDomainWarning",
+        "KakuranError",
+        "MissingExtraError",
+        "NotForPublicationWarning",
+        "RandomnessError",
+        "ReleaseError",
+        "SchemaError",
+    ),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__version__ = version("kakuran")
+__all__ = [
+    "PRAM",
+    "Audit",
+    "BoundedGaussian",
+    "BoundedLaplace",
+    "CalibrationError",
+    "Categorical",
+    "DataError",
+    "Dropped",
+    "Estimate",
+    "InferredDomainWarning",
+    "KakuranError",
+    "Laplace",
+    "MissingExtraError",
+    "NotForPublicationWarning",
+    "Numeric",
+    "Plan",
+    "RandomnessError",
+    "Release",
+    "ReleaseError",
+    "RetentionReplacement",
+    "Schema",
+    "SchemaError",
+    "TableError",
+    "Tree",
+    "audit",
+    "calibrate",
+    "perturb",
+    "preview",
+    "read_release",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'kakuran' has no attribute {name!r}")
+    value = getattr(import_module(_HOME_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,241 @@
+"""From k to ρ, φ and σ (S1 eq. 4, maths §2).
+
+Every mechanism can be set to a *swap cost*: −log of the least factor by which likelihoods change when two
+people at its two ends swap records. Costs of columns add up, so the whole calibration is one number B, the
+budget: column j gets the swap cost s_j·B, and
+
+- worst case: everybody else counts e^(−B), so k = 1 + (n−1)e^(−B) and B = ln((n−1)/(k−1));
+- data-dependent: B is the largest for which every person's crowd in this very table is at least k.
+
+Each column is then s_j·B/2-locally differentially private, the record B/2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn, TypeAlias
+
+from kakuran.calibration.crowd import Crowd
+from kakuran.calibration.plan import Plan
+from kakuran.errors import CalibrationError
+from kakuran.mechanism import NOISE, Mechanism, RetentionReplacement
+from kakuran.schema import Categorical, Numeric, Schema
+from kakuran.schema.frames import to_arrow
+
+Choice: TypeAlias = str | Mechanism
+_TOLERANCE = 1e-5
+
+
+def calibrate(
+    schema: Schema,
+    *,
+    k: float,
+    n: int | None = None,
+    data: Any = None,
+    weights: Mapping[str, float] | None = None,
+    mechanisms: Mapping[str, Choice] | None = None,
+) -> Plan:
+    """The least noise that keeps everybody from being linked with probability above 1/k.
+
+    Parameters
+    ----------
+    schema : what the columns may hold
+    k : the promise, above 1 and at most n
+    n : records in the table (worst case); with kept columns, in the smallest group that shares their values
+    data : the table itself, for the data-dependent calibration: less noise, but the parameters then depend on
+        the data and hold for this table only. A frame, or a `Crowd` counted elsewhere.
+    weights : each column's share of the budget, adding up to 1; equal by default
+    mechanisms : per column, ``"retention"``, ``"laplace"``, ``"bounded-laplace"`` or ``"bounded-gaussian"``, or a
+        ready mechanism such as `PRAM`, whose cost is taken off the budget first. By default retention for
+        categories and bounded-laplace for numbers.
+
+    Returns
+    -------
+    Plan
+
+    Examples
+    --------
+    S0's noise scale for age in Adult (k=2, 32561 records between 17 and 90):
+
+    >>> import kakuran as kk
+    >>> age = kk.Schema([kk.Numeric("age", 17, 90, step=1)])
+    >>> round(kk.calibrate(age, n=32561, k=2)["age"].scale, 2)
+    14.05
+    """
+    if not schema.perturbed:
+        raise CalibrationError("the schema has no column to perturb")
+    if (n is None) == (data is None):
+        raise CalibrationError("give either n (worst case) or data (data-dependent), not both and not neither")
+    chosen = _choices(schema, mechanisms or {})
+    shares = _shares(chosen, weights)
+    at_budget = _mechanisms_at(schema, chosen, shares)
+    if data is None:
+        assert n is not None  # noqa: S101
+        _check_promise(k, n)
+        budget = math.log((n - 1) / (k - 1)) - _fixed_cost(chosen)
+        if budget < 0:
+            _refuse_fixed(chosen, n, k)
+        return Plan(schema, at_budget(budget), int(n), float(k), "worst-case")
+    crowd = data if isinstance(data, Crowd) else crowd_of(schema, data)
+    _check_promise(k, crowd.n)
+    return Plan(schema, at_budget(_largest_budget(crowd, k, at_budget, shares)), crowd.n, float(k), "data-dependent")
+
+
+def crowd_of(schema: Schema, data: Any) -> Crowd:
+    """The crowd of a frame over all columns that are released."""
+    table = to_arrow(data)
+    crowd = Crowd.of(schema.released)
+    if table.num_rows:
+        crowd.update(schema.encode(table), table.num_rows)
+    return crowd
+
+
+def _check_promise(k: float, n: int) -> None:
+    if not math.isfinite(k) or k <= 1:
+        raise CalibrationError(f"k must be above 1 (k=1 promises nothing), got {k}")
+    if n < 2:
+        raise CalibrationError(f"at least 2 records are needed to hide among, got {n}")
+    if k > n:
+        raise CalibrationError(
+            f"k={k:g} is more than the {n:,} records: nobody can hide among more people than there are"
+        )
+
+
+def _choices(schema: Schema, mechanisms: Mapping[str, Choice]) -> dict[str, Choice]:
+    names = [attribute.name for attribute in schema.perturbed]
+    for name in mechanisms:
+        if name not in names:
+            raise CalibrationError(
+                f"a mechanism is given for {name!r}, which is not a perturbed column; those are {', '.join(names)}"
+            )
+    return {
+        attribute.name: _checked_choice(attribute, mechanisms.get(attribute.name, _default(attribute)))
+        for attribute in schema.perturbed
+    }
+
+
+def _default(attribute: Categorical | Numeric) -> str:
+    if isinstance(attribute, Numeric) and attribute.missing == "error":
+        return "bounded-laplace"
+    return RetentionReplacement.kind
+
+
+def _checked_choice(attribute: Categorical | Numeric, choice: Choice) -> Choice:
+    if attribute.size < 2:
+        raise CalibrationError(
+            f"column {attribute.name!r} has one value only, so perturbing cannot hide anything; "
+            "list its other values, keep it, or drop it"
+        )
+    if isinstance(choice, Mechanism):
+        if choice.size != attribute.size:
+            raise CalibrationError(
+                f"column {attribute.name!r} has {attribute.size} values but its mechanism is made for {choice.size}"
+            )
+        return choice
+    if choice == RetentionReplacement.kind:
+        return choice
+    if choice not in NOISE:
+        known = ", ".join([RetentionReplacement.kind, *NOISE])
+        raise CalibrationError(f"column {attribute.name!r}: unknown mechanism {choice!r}; there are {known}")
+    if isinstance(attribute, Categorical):
+        raise CalibrationError(
+            f"column {attribute.name!r} holds categories: {choice} noise is for numbers; use retention"
+        )
+    if attribute.missing == "category":
+        raise CalibrationError(
+            f"column {attribute.name!r}: missing values as a category need the retention mechanism, not {choice}"
+        )
+    return choice
+
+
+def _shares(chosen: Mapping[str, Choice], weights: Mapping[str, float] | None) -> dict[str, float]:
+    """Each column's share of the budget; ready-made mechanisms have none."""
+    names = [name for name, choice in chosen.items() if isinstance(choice, str)]
+    if weights is None:
+        return {name: 1 / len(names) for name in names}
+    if set(weights) != set(names):
+        odd = sorted(set(weights) ^ set(names))[0]
+        state = "missing" if odd in names else "not one of them"
+        raise CalibrationError(f"weights must name exactly the columns {', '.join(names)}; {odd!r} is {state}")
+    for name, weight in weights.items():
+        if not 0 < weight <= 1:
+            raise CalibrationError(
+                f"the weight of {name!r} must lie between 0 and 1, got {weight}; to leave a column out, drop it"
+            )
+    if abs(sum(weights.values()) - 1) > 1e-9:
+        raise CalibrationError(f"weights must add up to 1, got {sum(weights.values()):.12g}")
+    return dict(weights)
+
+
+def _mechanisms_at(
+    schema: Schema, chosen: Mapping[str, Choice], shares: Mapping[str, float]
+) -> Callable[[float], dict[str, Mechanism]]:
+    """The mechanisms of all columns as a function of the budget."""
+
+    def at_budget(budget: float) -> dict[str, Mechanism]:
+        return {
+            attribute.name: _at_swap_cost(attribute, chosen[attribute.name], shares.get(attribute.name, 0.0) * budget)
+            for attribute in schema.perturbed
+        }
+
+    return at_budget
+
+
+def _at_swap_cost(attribute: Categorical | Numeric, choice: Choice, swap_cost: float) -> Mechanism:
+    if isinstance(choice, Mechanism):
+        return choice
+    step = attribute.step if isinstance(attribute, Numeric) else None
+    if choice == RetentionReplacement.kind or step is None:
+        return RetentionReplacement.for_swap_cost(attribute.size, swap_cost, step)
+    return NOISE[choice].for_swap_cost(attribute.size, step, swap_cost)
+
+
+def _fixed_cost(chosen: Mapping[str, Choice]) -> float:
+    return sum(choice.largest_swap_cost for choice in chosen.values() if isinstance(choice, Mechanism))
+
+
+def _refuse_fixed(chosen: Mapping[str, Choice], n: int, k: float) -> NoReturn:
+    reached = 1 + (n - 1) * math.exp(-_fixed_cost(chosen))
+    names = ", ".join(repr(name) for name, choice in chosen.items() if isinstance(choice, Mechanism))
+    raise CalibrationError(
+        f"the mechanisms given for {names} alone reach k={reached:.4g} with {n:,} records, less than {k:g}; "
+        "make them noisier"
+    )
+
+
+def _largest_budget(
+    crowd: Crowd, k: float, at_budget: Callable[[float], dict[str, Mechanism]], shares: Mapping[str, float]
+) -> float:
+    """The budget at which the smallest crowd is just k, from the safe side."""
+    if not shares:
+        if not crowd.reaches(k, at_budget(0.0)):
+            raise CalibrationError(f"the mechanisms given leave somebody a crowd below k={k:g}; make them noisier")
+        return 0.0
+    if crowd.fewest_alike >= k:
+        return math.inf
+    if not crowd.reaches(k, at_budget(0.0)):
+        raise CalibrationError(
+            f"no noise reaches k={k:g}: too few people share their kept values, or the mechanisms given are too weak"
+        )
+    return _root_from_below(lambda budget: crowd.smallest(at_budget(budget), cap=4 * k, enough=k) / k)
+
+
+def _root_from_below(decreasing: Callable[[float], float]) -> float:
+    """The largest argument, to a relative tolerance, at which the function was seen to be at least 1."""
+    from scipy.optimize import toms748
+
+    seen = {0.0: True}
+
+    def excess(log_argument: float) -> float:
+        value = decreasing(math.exp(log_argument))
+        seen[math.exp(log_argument)] = value >= 1
+        return math.log(value)
+
+    low, high = math.log(1e-6), 2.0
+    while excess(high) > 0:
+        low, high = high, high + 2.0
+    if excess(low) > 0:
+        root = toms748(excess, low, high, xtol=_TOLERANCE, rtol=_TOLERANCE)
+        excess(root - 2 * _TOLERANCE)
+    return max(argument for argument, is_enough in seen.items() if is_enough)

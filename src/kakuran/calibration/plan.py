@@ -1,0 +1,114 @@
+"""A plan: which mechanism perturbs which column, and what is promised for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from kakuran.calibration.crowd import Crowd
+from kakuran.errors import CalibrationError
+from kakuran.mechanism import Mechanism, mechanism_of
+from kakuran.schema import Dropped, Schema
+
+Calibration: TypeAlias = Literal["worst-case", "data-dependent"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The mechanisms of a release and the promise they keep; `kakuran.calibrate` makes one.
+
+    Attributes
+    ----------
+    schema : Schema
+    mechanisms : the mechanism of every perturbed column; ``plan["age"]`` is short for one of them
+    n : records the promise needs; with kept columns, in every group that shares their values
+    k : nobody can be linked to a released record with probability above 1/k
+    calibration : ``"worst-case"`` holds whatever the attacker believes about the table; ``"data-dependent"``
+        against an attacker who knows the whole true table, and only for the table it was made for
+
+    Examples
+    --------
+    >>> import kakuran as kk
+    >>> schema = kk.Schema([kk.Categorical("job", ["clerk", "nurse"]), kk.Numeric("age", 0, 120, step=1)])
+    >>> plan = kk.calibrate(schema, n=1001, k=11)
+    >>> round(plan["age"].scale, 2), round(plan["job"].retention, 3), round(plan.epsilon, 3)
+    (104.23, 0.52, 2.303)
+    """
+
+    schema: Schema
+    mechanisms: Mapping[str, Mechanism]
+    n: int
+    k: float
+    calibration: Calibration
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mechanisms", dict(self.mechanisms))
+
+    @property
+    def epsilon(self) -> float:
+        """The whole record is ε-locally differentially private for this ε."""
+        return sum(mechanism.epsilon for mechanism in self.mechanisms.values())
+
+    def __getitem__(self, column: str) -> Mechanism:
+        if column not in self.mechanisms:
+            attribute = self.schema[column]
+            done = "dropped" if isinstance(attribute, Dropped) else "kept as it is"
+            raise CalibrationError(f"column {column!r} is {done}: it has no mechanism")
+        return self.mechanisms[column]
+
+    def reach(self, column: str) -> int:
+        """How many codes beyond its domain a released value of a column may lie."""
+        return self.mechanisms[column].reach if column in self.mechanisms else 0
+
+    def crowd(self) -> Crowd:
+        """An empty crowd over the columns this plan's promise depends on, to be filled with the table."""
+        return Crowd.of(self.schema.kept if self.calibration == "worst-case" else self.schema.released)
+
+    def check(self, crowd: Crowd) -> None:
+        """Raise unless the promise holds for the table counted in this crowd."""
+        if not crowd.n:
+            raise CalibrationError("the table is empty: there is nobody to hide among")
+        if self.calibration == "worst-case":
+            fewest = crowd.fewest_alike
+            if fewest < self.n:
+                where = " in the smallest group that shares its kept values" if self.schema.kept else ""
+                raise CalibrationError(
+                    f"the plan was calibrated for {self.n:,} records but there are only {fewest:,}{where}; "
+                    f"calibrate with n={fewest}"
+                )
+        elif not crowd.reaches(self.k, self.mechanisms):
+            raise CalibrationError(
+                f"the plan was calibrated on another table: on this one somebody's crowd is below k={self.k:g}; "
+                "calibrate with data=this table"
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as plain values."""
+        return {
+            "k": self.k,
+            "n": self.n,
+            "epsilon": self.epsilon,
+            "calibration": self.calibration,
+            "columns": {
+                name: fields | self._describe_mechanism(name) for name, fields in self.schema.to_dict().items()
+            },
+        }
+
+    def _describe_mechanism(self, name: str) -> dict[str, Any]:
+        if name not in self.mechanisms:
+            return {}
+        mechanism = self.mechanisms[name]
+        return {"mechanism": {"kind": mechanism.kind, **mechanism.parameters()}}
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Plan:
+        """The inverse of `to_dict`."""
+        columns = {name: dict(column) for name, column in fields["columns"].items()}
+        described = {name: column.pop("mechanism") for name, column in columns.items() if "mechanism" in column}
+        schema = Schema.from_dict(columns)
+        mechanisms = {
+            attribute.name: mechanism_of(attribute, described[attribute.name]["kind"], described[attribute.name])
+            for attribute in schema.perturbed
+        }
+        return cls(schema, mechanisms, fields["n"], fields["k"], fields["calibration"])

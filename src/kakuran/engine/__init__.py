@@ -1,0 +1,1 @@
+"""Engines run kernels over tables of any size."""

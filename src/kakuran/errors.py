@@ -1,0 +1,80 @@
+"""Everything kakuran raises or warns about on purpose.
+
+    KakuranError
+    ├── SchemaError        a declaration that cannot be meant (also a ValueError)
+    ├── DataError          a table that does not fit its schema (also a ValueError)
+    ├── CalibrationError   a promise that cannot be kept with these parameters (also a ValueError)
+    ├── ReleaseError       a release that cannot be written, read or trusted
+    ├── RandomnessError    a stream of random numbers about to be used twice
+    └── MissingExtraError  an optional part that is not installed (also an ImportError)
+
+    InferredDomainWarning   a domain was read off private data
+    NotForPublicationWarning  a release was drawn from a seed somebody knows
+
+Messages say what was wrong, the value received and the way out.
+"""
+
+from __future__ import annotations
+
+
+class KakuranError(Exception):
+    """Base of every error kakuran raises on purpose."""
+
+
+class SchemaError(KakuranError, ValueError):
+    """A schema, attribute or tree that cannot be meant."""
+
+
+class DataError(KakuranError, ValueError):
+    """A column that does not fit its declared domain.
+
+    The message shows one offending value: it is meant for the steward's own terminal.
+    Anything that writes logs uses `without_value` instead.
+    """
+
+    def __init__(self, column: str, problem: str, remedy: str, *, example: object = None) -> None:
+        self.column = column
+        self.problem = problem
+        self.remedy = remedy
+        self.example = example
+        shown = "" if example is None else f", for example {example!r}"
+        super().__init__(f"column {column!r}: {problem}{shown}. {remedy}")
+
+    @property
+    def without_value(self) -> str:
+        """The message without any value from the data."""
+        return f"column {self.column!r}: {self.problem}. {self.remedy}"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild_data_error, (self.column, self.problem, self.remedy, self.example)
+
+
+def _rebuild_data_error(column: str, problem: str, remedy: str, example: object) -> DataError:
+    return DataError(column, problem, remedy, example=example)
+
+
+class CalibrationError(KakuranError, ValueError):
+    """A k, n or set of weights for which no noise keeps the promise."""
+
+
+class ReleaseError(KakuranError):
+    """A release that cannot be written, read or trusted."""
+
+
+class RandomnessError(KakuranError, RuntimeError):
+    """A seeded stream that would hand out the same numbers twice."""
+
+
+class MissingExtraError(KakuranError, ImportError):
+    """An optional part of kakuran that is not installed."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs an optional part: pip install 'kakuran[{extra}]'")
+
+
+class InferredDomainWarning(UserWarning):
+    """A domain was read off private data; publishing it may reveal who is in the table."""
+
+
+class NotForPublicationWarning(UserWarning):
+    """A release was drawn from a known seed, so whoever knows the seed can undo it."""

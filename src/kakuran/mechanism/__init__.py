@@ -1,0 +1,47 @@
+"""Mechanisms: random maps on codes, each with its privacy and its transition known exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kakuran.errors import CalibrationError
+from kakuran.mechanism.base import Mechanism
+from kakuran.mechanism.noise import BoundedGaussian, BoundedLaplace, Laplace, Noise
+from kakuran.mechanism.pram import PRAM
+from kakuran.mechanism.retention import RetentionReplacement
+from kakuran.mechanism.transition import DenseTransition, Transition, UniformMixture
+from kakuran.schema import Categorical, Numeric
+
+NOISE: Mapping[str, type[BoundedLaplace] | type[BoundedGaussian]] = {
+    kind.kind: kind for kind in (BoundedLaplace, Laplace, BoundedGaussian)
+}
+"""The noise mechanisms by name."""
+
+
+def mechanism_of(attribute: Categorical | Numeric, kind: str, parameters: Mapping[str, Any]) -> Mechanism:
+    """The mechanism of an attribute from what a manifest says of it."""
+    if kind == PRAM.kind:
+        return PRAM(parameters["matrix"])
+    step = attribute.step if isinstance(attribute, Numeric) else None
+    if kind == RetentionReplacement.kind:
+        return RetentionReplacement(attribute.size, parameters["retention"], step)
+    if kind in NOISE and step is not None:
+        return NOISE[kind](attribute.size, step, parameters["scale"])
+    raise CalibrationError(f"column {attribute.name!r}: unknown mechanism {kind!r}")
+
+
+__all__ = [
+    "NOISE",
+    "PRAM",
+    "BoundedGaussian",
+    "BoundedLaplace",
+    "DenseTransition",
+    "Laplace",
+    "Mechanism",
+    "Noise",
+    "RetentionReplacement",
+    "Transition",
+    "UniformMixture",
+    "mechanism_of",
+]

@@ -1,0 +1,291 @@
+"""Noise on the grid of a number: Laplace, bounded Laplace, bounded Gaussian.
+
+The released number is a grid point whose distance to the true one is drawn in whole steps, from weights
+that are 64-bit integers. Nothing of the true number's float representation can survive, and the distribution
+is known exactly: `transition`, `log_likelihood` and `variance` speak of the integer weights themselves.
+
+Rounding cannot weaken the promise. All weights carry the same floor, which only draws likelihood ratios
+towards one (a mediant); what rounding adds on top is at most `ROUNDING` in any swap cost or ε, and counted there.
+See docs/decisions/integer-noise.md for the proof.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from kakuran.errors import CalibrationError
+from kakuran.mechanism.alias import AliasTable, integer_weights
+from kakuran.mechanism.base import Array, Codes, Edges, Mechanism, chunks
+from kakuran.mechanism.transition import DenseTransition, Transition
+from kakuran.randomness import Randomness
+
+ROUNDING = 2.0**-20
+"""What rounding to integer weights may add to a swap cost or to ε."""
+
+_FLOOR_TOTAL = 1 << 45
+_LARGEST_REACH = 1 << 21
+_TAIL = 32.0
+
+
+@dataclass(frozen=True)
+class Noise(Mechanism):
+    """Noise whose size depends on the distance alone, renormalised over the points that may be released.
+
+    Parameters
+    ----------
+    size : number of grid points
+    step : distance between neighbouring points
+    scale : φ or σ, in the units of the number; 0 adds nothing, infinity forgets the number
+    """
+
+    size: int
+    step: float
+    scale: float
+
+    def __post_init__(self) -> None:
+        if self.size < 2:
+            raise CalibrationError(f"noise needs at least 2 grid points, got {self.size}")
+        if not self.scale >= 0:
+            raise CalibrationError(f"the scale of noise must be 0 or more, got {self.scale}")
+
+    @property
+    def span(self) -> float:
+        """Distance between the bounds."""
+        return (self.size - 1) * self.step
+
+    @property
+    @abstractmethod
+    def swap_rate(self) -> float:
+        """Swap cost of one step between two true numbers."""
+
+    @abstractmethod
+    def _log_shape(self, distance: Array) -> Array:
+        """Log-density at a distance, up to a constant."""
+
+    @cached_property
+    def weights(self) -> Array:
+        """Probability weight of every distance in steps, −(size−1+reach) … size−1+reach."""
+        return self._integer_weights.astype(float)
+
+    @cached_property
+    def _integer_weights(self) -> Any:
+        farthest = self.size - 1 + self.reach
+        steps = np.abs(np.arange(-farthest, farthest + 1))
+        if self.scale == 0:
+            return integer_weights((steps == 0).astype(float), 0)
+        shape = np.exp(np.maximum(self._log_shape(steps * self.step), -700.0))
+        return integer_weights(shape, _FLOOR_TOTAL // len(steps))
+
+    @cached_property
+    def _table(self) -> AliasTable:
+        return AliasTable.build(self._integer_weights)
+
+    @cached_property
+    def _cumulative(self) -> Array:
+        return np.concatenate([[0.0], np.cumsum(self.weights)])
+
+    def _mass_below(self, points: Any, original: Any) -> Array:
+        """Weight of releasing a point below `points` given the true code."""
+        farthest = self.size - 1 + self.reach
+        return self._cumulative[np.clip(points - original + farthest, 0, 2 * farthest + 1)]
+
+    @cached_property
+    def _normaliser(self) -> Array:
+        """γ(x): the weight of all points that may be released given x (S1 eq. 3)."""
+        codes = np.arange(self.size)
+        return self._mass_below(self.size + self.reach, codes) - self._mass_below(-self.reach, codes)
+
+    @property
+    def largest_swap_cost(self) -> float:
+        """The swap cost between the two bounds."""
+        return self.swap_rate * (self.size - 1) + ROUNDING if self.scale else math.inf
+
+    def swap_cost(self, a: Codes, b: Codes) -> Array:
+        """In proportion to the distance; γ cancels."""
+        distance = np.abs(a - b)
+        if not self.scale:
+            return np.where(distance > 0, math.inf, 0.0)
+        return distance * self.swap_rate + ROUNDING * (distance > 0)
+
+    def swap_sums(self, counts: Array, axis: int) -> Array:
+        """Two recursions along the axis: O(cells)."""
+        if not self.scale:
+            return counts
+        from scipy.signal import lfilter
+
+        decay = [1.0, -math.exp(-self.swap_rate)]
+        upwards = lfilter([1.0], decay, counts, axis=axis)
+        downwards = np.flip(lfilter([1.0], decay, np.flip(counts, axis), axis=axis), axis)
+        return counts + math.exp(-ROUNDING) * (upwards + downwards - 2 * counts)
+
+    def sample(self, codes: Codes, randomness: Randomness) -> Codes:
+        """Draw a distance for every value, again for those that would leave the permitted points."""
+        if self.scale == 0:
+            return codes.copy()
+        out = np.empty_like(codes)
+        for part in chunks(len(codes)):
+            out[part] = self._sample_chunk(codes[part].astype(np.int64), randomness)
+        return out
+
+    def _sample_chunk(self, codes: Any, randomness: Randomness) -> Any:
+        farthest = self.size - 1 + self.reach
+        permitted = np.uint64(self.size + 2 * self.reach)
+        codes += self.reach - farthest
+        drawn = self._table.draw(randomness.words(len(codes)))
+        drawn += codes
+        again = np.flatnonzero(drawn.view(np.uint64) >= permitted)
+        while len(again):
+            retried = self._table.draw(randomness.words(len(again)))
+            retried += codes[again]
+            drawn[again] = retried
+            again = again[retried.view(np.uint64) >= permitted]
+        drawn -= self.reach
+        return drawn
+
+    def log_likelihood(self, released: Codes, original: Codes) -> Array:
+        """Log weight of the distance less log γ."""
+        with np.errstate(divide="ignore"):
+            log_weights = np.log(self.weights)
+        distance = released - original + (self.size - 1 + self.reach)
+        return log_weights[distance] - np.log(self._normaliser)[original]
+
+    def transition(self, edges: Edges | None = None) -> Transition:
+        """Exact sums over the grid points of both cells; the outer cells take in what lies beyond the bounds."""
+        edges = np.arange(self.size + 1) if edges is None else np.asarray(edges)
+        upper = edges.copy()
+        upper[0], upper[-1] = -self.reach, self.size + self.reach
+        cells = [self._cell_distribution(upper, np.arange(start, stop)) for start, stop in itertools.pairwise(edges)]
+        return DenseTransition(np.column_stack(cells))
+
+    def _cell_distribution(self, edges: Edges, codes: Any) -> Array:
+        total = np.zeros(len(edges) - 1)
+        for part in chunks(len(codes)):
+            below = self._mass_below(edges[:, None], codes[part])
+            total += (np.diff(below, axis=0) / self._normaliser[codes[part]]).sum(axis=1)
+        return total / len(codes)
+
+    def variance(self) -> Array:
+        """Of the released number given the true one."""
+        farthest = self.size - 1 + self.reach
+        distance = np.arange(-farthest, farthest + 1) * self.step
+        codes = np.arange(self.size)
+        first, last = farthest - self.reach - codes, farthest + self.size + self.reach - codes
+        moments = []
+        for power in (1, 2):
+            running = np.concatenate([[0.0], np.cumsum(self.weights * distance**power)])
+            moments.append((running[last] - running[first]) / self._normaliser)
+        return moments[1] - moments[0] ** 2
+
+    def parameters(self) -> dict[str, Any]:
+        """φ or σ."""
+        return {"scale": self.scale}
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Tables are rebuilt where they are needed: they are large, and a function of these three.
+        return {"size": self.size, "step": self.step, "scale": self.scale}
+
+
+@dataclass(frozen=True)
+class BoundedLaplace(Noise):
+    """p(y|x) ∝ exp(−|y−x|/φ) on the grid points between the bounds (S1 eq. 2).
+
+    Examples
+    --------
+    >>> from kakuran.mechanism import BoundedLaplace
+    >>> noise = BoundedLaplace(size=121, step=1, scale=30)
+    >>> round(noise.epsilon, 4)
+    4.0
+    """
+
+    kind: ClassVar[str] = "bounded-laplace"
+
+    @classmethod
+    def for_swap_cost(cls, size: int, step: float, swap_cost: float) -> BoundedLaplace:
+        """φ = 2(b−a)/cost (maths §2)."""
+        return cls(size, step, _divide(2 * (size - 1) * step, swap_cost - ROUNDING))
+
+    @property
+    def swap_rate(self) -> float:
+        """2·step/φ."""
+        return _divide(2 * self.step, self.scale)
+
+    @property
+    def epsilon(self) -> float:
+        """(b−a)/φ; γ never makes it worse, because log γ changes by at most 1/φ a unit."""
+        return _divide(self.span, self.scale) + ROUNDING
+
+    def _log_shape(self, distance: Array) -> Array:
+        return -distance / self.scale
+
+
+@dataclass(frozen=True)
+class Laplace(BoundedLaplace):
+    """p(y|x) ∝ exp(−|y−x|/φ) on the grid, bounds or not.
+
+    Released numbers may lie up to 32 φ beyond the bounds. Being cut off there costs nothing: as with bounded noise,
+    the normaliser cancels in every swap.
+
+    Examples
+    --------
+    >>> from kakuran.mechanism import Laplace
+    >>> Laplace(size=121, step=1, scale=30).reach
+    960
+    """
+
+    kind: ClassVar[str] = "laplace"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.scale * _TAIL / self.step + self.size > _LARGEST_REACH:
+            raise CalibrationError(
+                f"Laplace noise of scale {self.scale:g} on a grid of step {self.step:g} is too fine to draw exactly; "
+                f"use a step of at least {self.scale * _TAIL / (_LARGEST_REACH - self.size):.2g}, or bounded-laplace"
+            )
+
+    @property
+    def reach(self) -> int:
+        """32 φ, in steps."""
+        return math.ceil(self.scale * _TAIL / self.step)
+
+
+@dataclass(frozen=True)
+class BoundedGaussian(Noise):
+    """p(y|x) ∝ exp(−(y−x)²/2σ²) on the grid points between the bounds.
+
+    Examples
+    --------
+    >>> from kakuran.mechanism import BoundedGaussian
+    >>> round(BoundedGaussian(size=121, step=1, scale=60).epsilon, 4)
+    2.0
+    """
+
+    kind: ClassVar[str] = "bounded-gaussian"
+
+    @classmethod
+    def for_swap_cost(cls, size: int, step: float, swap_cost: float) -> BoundedGaussian:
+        """σ = (b−a)/√cost (maths §2)."""
+        return cls(size, step, _divide((size - 1) * step, math.sqrt(max(swap_cost - ROUNDING, 0.0))))
+
+    @property
+    def swap_rate(self) -> float:
+        """step·(b−a)/σ²."""
+        return _divide(self.step * self.span, self.scale**2)
+
+    @property
+    def epsilon(self) -> float:
+        """(b−a)²/2σ²."""
+        return _divide(self.span**2, 2 * self.scale**2) + ROUNDING
+
+    def _log_shape(self, distance: Array) -> Array:
+        return -0.5 * (distance / self.scale) ** 2
+
+
+def _divide(numerator: float, denominator: float) -> float:
+    return numerator / denominator if denominator > 0 else math.inf

@@ -1,0 +1,155 @@
+"""PRAM: any row-stochastic matrix a user brings, with its k and ε computed from it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from kakuran.errors import CalibrationError
+from kakuran.mechanism.alias import TOTAL, AliasTable, integer_weights
+from kakuran.mechanism.base import Array, Codes, Edges, Mechanism, chunks
+from kakuran.mechanism.transition import DenseTransition, Transition
+from kakuran.randomness import Randomness
+
+
+@dataclass(frozen=True, eq=False)
+class PRAM(Mechanism):
+    """Post-randomisation: value i becomes value j with probability matrix[i][j].
+
+    The probabilities are rounded to multiples of 2⁻⁶³, and everything here speaks of the rounded ones.
+
+    Examples
+    --------
+    >>> import kakuran as kk
+    >>> swap = kk.PRAM([[0.9, 0.1], [0.2, 0.8]])
+    >>> round(swap.epsilon, 3)
+    2.079
+    """
+
+    kind: ClassVar[str] = "pram"
+    matrix: ArrayLike
+
+    def __post_init__(self) -> None:
+        matrix = np.array(self.matrix, dtype=float)
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or len(matrix) < 2:
+            raise CalibrationError(f"a PRAM matrix is square, at least 2 × 2; got shape {matrix.shape}")
+        if not (np.isfinite(matrix).all() and (matrix >= 0).all()):
+            raise CalibrationError("a PRAM matrix holds probabilities; got a negative or non-finite entry")
+        worst = int(np.argmax(np.abs(matrix.sum(axis=1) - 1)))
+        if abs(matrix[worst].sum() - 1) > 1e-9:
+            raise CalibrationError(
+                f"every row of a PRAM matrix sums to 1; row {worst + 1} sums to {matrix[worst].sum():.12g}"
+            )
+        matrix.flags.writeable = False
+        object.__setattr__(self, "matrix", matrix)
+
+    @classmethod
+    def invariant(cls, matrix: ArrayLike, counts: ArrayLike) -> PRAM:
+        """A PRAM matrix made from this one that leaves the given counts unchanged on average.
+
+        Perturb by `matrix`, then draw an original back by Bayes' rule under `counts` (Gouweleeuw et al. 1998).
+        The result depends on the counts, so publishing it tells them.
+        """
+        forward = np.asarray(cls(matrix).matrix, dtype=float)
+        shares = np.asarray(counts, dtype=float)
+        if shares.shape != (len(forward),) or not (shares > 0).all():
+            raise CalibrationError(f"an invariant PRAM needs {len(forward)} positive counts, one a value")
+        joint = forward * shares[:, None]
+        back = (joint / joint.sum(axis=0)).T
+        return cls(forward @ back)
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        """Number of values."""
+        return len(self._probabilities)
+
+    @cached_property
+    def _weights(self) -> Any:
+        return np.stack([integer_weights(row, 1) for row in np.asarray(self.matrix)])
+
+    @cached_property
+    def _probabilities(self) -> Array:
+        return self._weights / TOTAL
+
+    @cached_property
+    def _tables(self) -> AliasTable:
+        rows = [AliasTable.build(row) for row in self._weights]
+        return AliasTable(
+            rows[0].bits,
+            np.concatenate([row.cut for row in rows]),
+            np.concatenate([row.jump for row in rows]),
+        )
+
+    @cached_property
+    def _least_log_ratio(self) -> Array:
+        """min over y of log p(y|b)/p(y|a) where p(y|a) > 0, for every a, b."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.log(self._probabilities)
+            ratios = [np.where(np.isfinite(row), logs - row, np.inf).min(axis=1) for row in logs]
+        return np.stack(ratios)
+
+    @cached_property
+    def swap_costs(self) -> Array:
+        """The swap cost of every pair of values; infinite where one output tells them apart."""
+        return np.maximum(-(self._least_log_ratio + self._least_log_ratio.T), 0.0)
+
+    @property
+    def epsilon(self) -> float:
+        """The largest log-ratio of any column."""
+        return float(-self._least_log_ratio.min())
+
+    @property
+    def largest_swap_cost(self) -> float:
+        """The swap cost of the two values most easily told apart."""
+        return float(self.swap_costs.max())
+
+    def swap_cost(self, a: Codes, b: Codes) -> Array:
+        """Looked up."""
+        return self.swap_costs[a, b]
+
+    def swap_sums(self, counts: Array, axis: int) -> Array:
+        """A dense product along the axis."""
+        return DenseTransition(np.exp(-self.swap_costs)).forward(counts, axis)
+
+    def sample(self, codes: Codes, randomness: Randomness) -> Codes:
+        """One alias table a row."""
+        out = np.empty_like(codes)
+        for part in chunks(len(codes)):
+            out[part] = self._tables.draw(randomness.words(part.stop - part.start), codes[part])
+        return out
+
+    def log_likelihood(self, released: Codes, original: Codes) -> Array:
+        """Looked up."""
+        with np.errstate(divide="ignore"):
+            return np.log(self._probabilities)[original, released]
+
+    def transition(self, edges: Edges | None = None) -> Transition:
+        """The matrix, transposed; cells of several values average over them."""
+        if edges is None:
+            return DenseTransition(self._probabilities.T.copy())
+        starts = np.asarray(edges)[:-1]
+        summed = np.add.reduceat(np.add.reduceat(self._probabilities, starts, axis=0), starts, axis=1)
+        return DenseTransition((summed / np.diff(edges)[:, None]).T)
+
+    def variance(self) -> Array:
+        """Of the unbiased estimate of each count, for a record with another value (mean over those)."""
+        inverse = np.linalg.inv(self._probabilities)
+        second = self._probabilities @ inverse**2
+        others = second.sum(axis=0) - second.diagonal()
+        return others / (self.size - 1)
+
+    def parameters(self) -> dict[str, Any]:
+        """The matrix."""
+        return {"matrix": np.asarray(self.matrix).tolist()}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"matrix": self.matrix}
+
+    def k(self, n: int) -> float:
+        """The k this matrix alone promises a table of n records, whatever is in it."""
+        return 1 + (n - 1) * math.exp(-self.largest_swap_cost)

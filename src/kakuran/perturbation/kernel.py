@@ -1,0 +1,80 @@
+"""The kernel: a record batch in, a perturbed record batch out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from kakuran.calibration import Plan
+from kakuran.mechanism.base import Codes
+from kakuran.randomness import Randomness
+from kakuran.schema.codes import decode, released_type
+
+Columns: TypeAlias = Mapping[str, Codes]
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """Perturbs batches as a plan says; immutable and picklable, so that any engine can carry it to its workers.
+
+    Only released columns come out, made anew from their codes: no metadata, no dropped column and no float of the
+    original survives.
+    """
+
+    plan: Plan
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The arrow schema of what comes out."""
+        return pa.schema([(attribute.name, released_type(attribute)) for attribute in self.plan.schema.released])
+
+    def __call__(self, batch: pa.RecordBatch, randomness: Randomness | None = None) -> pa.RecordBatch:
+        """Perturb a batch, from a stream of its own unless one is given."""
+        codes = self.plan.schema.encode(batch)
+        return self.decode(self.sample(codes, randomness or Randomness.secure()))
+
+    def sample(self, codes: Columns, randomness: Randomness) -> dict[str, Codes]:
+        """Perturb the codes of the perturbed columns; kept ones pass."""
+        mechanisms = self.plan.mechanisms
+        return {
+            name: mechanisms[name].sample(column, randomness) if name in mechanisms else column
+            for name, column in codes.items()
+        }
+
+    def decode(self, codes: Columns) -> pa.RecordBatch:
+        """The batch that has these codes."""
+        arrays = [decode(attribute, codes[attribute.name]) for attribute in self.plan.schema.released]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    @property
+    def row_type(self) -> np.dtype[np.void]:
+        """A packed row of released codes, each column as narrow as its domain allows."""
+        return np.dtype(
+            [
+                (f"f{place}", _narrowest(attribute.size + self.plan.reach(attribute.name)))
+                for place, attribute in enumerate(self.plan.schema.released)
+            ]
+        )
+
+    def pack(self, codes: Columns) -> np.ndarray[tuple[int], np.dtype[np.void]]:
+        """Codes as packed rows, which shuffle and spill to disk as one array."""
+        columns = [codes[attribute.name] for attribute in self.plan.schema.released]
+        rows = np.empty(len(columns[0]), self.row_type)
+        for place, column in enumerate(columns):
+            rows[f"f{place}"] = column
+        return rows
+
+    def unpack(self, rows: np.ndarray[tuple[int], np.dtype[np.void]]) -> dict[str, Codes]:
+        """The inverse of `pack`."""
+        return {
+            attribute.name: rows[f"f{place}"].astype(np.int32)
+            for place, attribute in enumerate(self.plan.schema.released)
+        }
+
+
+def _narrowest(largest: int) -> type[np.signedinteger]:
+    return next(kind for kind in (np.int8, np.int16, np.int32) if largest <= np.iinfo(kind).max)

@@ -1,0 +1,46 @@
+"""A uniformly random order of more rows than fit in memory.
+
+Every row goes to a bucket chosen at random, and every bucket is shuffled by itself: one after the other they are in
+uniformly random order, since rows choose independently. Buckets lie on disk as packed rows of perturbed codes.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+
+from kakuran.randomness import Randomness
+
+Rows: TypeAlias = np.ndarray[tuple[int], np.dtype[np.void]]
+
+
+class Shuffler:
+    """Rows in, random order out."""
+
+    def __init__(self, buckets: int, scratch: Path, randomness: Randomness) -> None:
+        self._paths = [scratch / f"bucket-{number}" for number in range(buckets)]
+        self._randomness = randomness
+        self._row_type: np.dtype[np.void] | None = None
+        for path in self._paths:
+            path.touch()
+
+    def add(self, rows: Rows) -> None:
+        """Scatter rows over the buckets."""
+        self._row_type = rows.dtype
+        chosen = self._randomness.below(len(self._paths), len(rows))
+        order = np.argsort(chosen.astype(np.uint16), kind="stable")
+        scattered = rows[order]
+        bounds = np.searchsorted(chosen[order], np.arange(len(self._paths) + 1))
+        for path, start, stop in zip(self._paths, bounds[:-1], bounds[1:], strict=True):
+            with path.open("ab") as bucket:
+                scattered[start:stop].tofile(bucket)
+
+    def bucket(self, number: int) -> Rows:
+        """The rows of one bucket in random order."""
+        if self._row_type is None:
+            return np.empty(0, np.dtype([]))
+        rows = np.fromfile(self._paths[number], self._row_type)
+        self._paths[number].unlink()
+        return rows[self._randomness.spawn(number).permutation(len(rows))]

@@ -1,0 +1,151 @@
+"""Releases on disk: written once and whole, or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from kakuran.errors import ReleaseError
+from kakuran.release.manifest import METADATA_KEY, Manifest
+from kakuran.schema import Categorical
+from kakuran.schema.codes import released_type
+
+PARQUET = (".parquet", ".pq")
+CSV = (".csv",)
+
+
+def check_target(path: Path, *, force: bool) -> None:
+    """Refuse a target that is of the wrong kind, exists already, or has nowhere to be."""
+    if path.suffix not in PARQUET + CSV:
+        raise ReleaseError(f"{path}: a release is a .parquet or a .csv file")
+    if path.is_dir():
+        raise ReleaseError(f"{path}: is a folder; name a file")
+    if path.exists() and not force:
+        raise ReleaseError(f"{path}: exists already; use --force (force=True) to replace it")
+    if not path.parent.is_dir():
+        raise ReleaseError(f"{path}: there is no folder {path.parent}")
+    if not os.access(path.parent, os.W_OK):
+        raise ReleaseError(f"{path}: the folder {path.parent} cannot be written to")
+
+
+@contextmanager
+def whole_or_nothing(*paths: Path) -> Iterator[Path]:
+    """A private folder beside the targets; files left there under their names take their places, or nothing does."""
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=f".{paths[0].name}.", dir=paths[0].parent))
+    except OSError as error:
+        raise ReleaseError(f"{paths[0]}: could not be written: {error.strerror or error}") from error
+    try:
+        yield folder
+        for path in paths:
+            with (folder / path.name).open("rb") as written:
+                os.fsync(written.fileno())
+        for path in paths:
+            (folder / path.name).replace(path)
+    except OSError as error:
+        raise ReleaseError(f"{paths[0]}: could not be written: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def manifest_path(path: Path) -> Path:
+    """Where the manifest of a release lies that is not a Parquet file."""
+    return path.with_name(path.stem + ".release.json")
+
+
+def write_release(
+    path: Path,
+    schema: pa.Schema,
+    make_batches: Callable[[Path], Iterable[pa.RecordBatch]],
+    make_manifest: Callable[[int], Manifest],
+) -> Manifest:
+    """Write batches, which may use the given scratch folder, and, once they are counted, the manifest."""
+    targets = [path, manifest_path(path)] if path.suffix in CSV else [path]
+    with whole_or_nothing(*targets) as folder:
+        write = _write_csv if path.suffix in CSV else _write_parquet
+        return write(folder / path.name, schema, make_batches(folder), make_manifest)
+
+
+def _write_parquet(
+    path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch], make_manifest: Callable[[int], Manifest]
+) -> Manifest:
+    with pq.ParquetWriter(path, schema) as writer:
+        records = 0
+        for batch in batches:
+            writer.write_batch(batch)
+            records += batch.num_rows
+        manifest = make_manifest(records)
+        writer.add_key_value_metadata({METADATA_KEY: manifest.to_json().encode()})
+    return manifest
+
+
+def _write_csv(
+    path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch], make_manifest: Callable[[int], Manifest]
+) -> Manifest:
+    plain = pa.schema([(field.name, _csv_type(field.type)) for field in schema])
+    with pa.csv.CSVWriter(path, plain) as writer:
+        records = 0
+        for batch in batches:
+            writer.write_batch(batch.cast(plain))
+            records += batch.num_rows
+    manifest = make_manifest(records)
+    manifest_path(path).write_text(manifest.to_json(), encoding="utf-8")
+    return manifest
+
+
+def _csv_type(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def read_table(path: Path) -> tuple[pa.Table, Manifest]:
+    """The table of a release and its manifest, refused unless they belong together."""
+    if not path.exists():
+        raise ReleaseError(f"{path}: no such file")
+    if path.suffix in PARQUET:
+        table, manifest = _read_parquet(path)
+    elif path.suffix in CSV:
+        table, manifest = _read_csv(path)
+    else:
+        raise ReleaseError(f"{path}: a release is a .parquet or a .csv file")
+    manifest.check_columns(table.column_names, table.num_rows, str(path))
+    return table, manifest
+
+
+def _read_parquet(path: Path) -> tuple[pa.Table, Manifest]:
+    try:
+        file = pq.ParquetFile(path)
+    except pa.ArrowInvalid as error:
+        raise ReleaseError(f"{path}: not a Parquet file") from error
+    with file:
+        text = (file.metadata.metadata or {}).get(METADATA_KEY)
+        if text is None:
+            raise ReleaseError(f"{path}: has no kakuran manifest, so it is not a release")
+        return file.read().replace_schema_metadata(None), Manifest.from_json(text, str(path))
+
+
+def _read_csv(path: Path) -> tuple[pa.Table, Manifest]:
+    beside = manifest_path(path)
+    if not beside.exists():
+        raise ReleaseError(f"{path}: has no manifest {beside.name} beside it, so it is not a release")
+    manifest = Manifest.from_json(beside.read_text(encoding="utf-8"), str(beside))
+    types = {attribute.name: released_type(attribute) for attribute in manifest.plan.schema.released}
+    options = pa.csv.ConvertOptions(
+        column_types={name: _csv_type(kind) for name, kind in types.items()},
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+        null_values=[""],
+    )
+    table = pa.csv.read_csv(path, convert_options=options)
+    for attribute in manifest.plan.schema.released:
+        if isinstance(attribute, Categorical) and attribute.name in table.column_names:
+            place = table.column_names.index(attribute.name)
+            table = table.set_column(place, attribute.name, table.column(attribute.name).dictionary_encode())
+    return table, manifest

@@ -1,0 +1,69 @@
+"""What travels with a release: mechanism and parameters, schema, n, k, ε, version. Never a seed, never originals."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any, Literal, TypeAlias
+
+from kakuran.calibration import Plan
+from kakuran.errors import KakuranError, ReleaseError
+
+FORMAT = 1
+"""Raised whenever an older kakuran could misread a newer manifest."""
+
+METADATA_KEY = b"kakuran"
+
+Order: TypeAlias = Literal["shuffled", "kept"]
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The public facts of a release."""
+
+    plan: Plan
+    records: int
+    order: Order
+    seeded: bool
+
+    def to_json(self) -> str:
+        """The manifest as text."""
+        fields = {
+            "format": FORMAT,
+            "kakuran": version("kakuran"),
+            "records": self.records,
+            "order": self.order,
+            "for_publication": not self.seeded,
+            **self.plan.to_dict(),
+        }
+        return json.dumps(fields, ensure_ascii=False, indent=1)
+
+    @classmethod
+    def from_json(cls, text: str | bytes, where: str) -> Manifest:
+        """Read a manifest, refusing what this version cannot understand."""
+        try:
+            fields: dict[str, Any] = json.loads(text)
+            found = fields["format"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise ReleaseError(f"{where}: its manifest is damaged") from error
+        if not isinstance(found, int) or found > FORMAT:
+            raise ReleaseError(
+                f"{where}: its manifest has format {found}, made by kakuran {fields.get('kakuran')}; "
+                f"this is kakuran {version('kakuran')}, which reads up to format {FORMAT}: upgrade"
+            )
+        try:
+            return cls(Plan.from_dict(fields), fields["records"], fields["order"], not fields["for_publication"])
+        except (KakuranError, KeyError, TypeError, AttributeError) as error:
+            raise ReleaseError(f"{where}: its manifest is damaged ({error})") from error
+
+    def check_columns(self, names: Sequence[str], records: int, where: str) -> None:
+        """Refuse a table that is not the one the manifest speaks of."""
+        expected = [attribute.name for attribute in self.plan.schema.released]
+        if list(names) != expected:
+            raise ReleaseError(
+                f"{where}: its columns are {', '.join(names)}, but its manifest speaks of {', '.join(expected)}"
+            )
+        if records != self.records:
+            raise ReleaseError(f"{where}: it has {records:,} records, but its manifest speaks of {self.records:,}")

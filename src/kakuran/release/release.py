@@ -1,0 +1,169 @@
+"""A release: the perturbed table and what is needed to read it back."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from kakuran.calibration import Plan
+from kakuran.engine.local import Progress, perturb_batches
+from kakuran.errors import NotForPublicationWarning
+from kakuran.mine import Estimate, crosstab
+from kakuran.perturbation import Kernel
+from kakuran.randomness import Randomness
+from kakuran.release.files import check_target, read_table, write_release
+from kakuran.release.manifest import Manifest, Order
+from kakuran.schema.codes import Codes, encode
+from kakuran.schema.frames import like, to_arrow
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """A perturbed table with its manifest; `kakuran.perturb` or `kakuran.read_release` makes one.
+
+    Attributes
+    ----------
+    table : the perturbed records, as the kind of frame that was given
+    manifest : what is published about them
+    """
+
+    table: Any
+    manifest: Manifest
+
+    @property
+    def plan(self) -> Plan:
+        """The mechanisms and the promise."""
+        return self.manifest.plan
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return self.manifest.records
+
+    @property
+    def k(self) -> float:
+        """Nobody can be linked to a record with probability above 1/k."""
+        return self.plan.k
+
+    @property
+    def epsilon(self) -> float:
+        """Each record is ε-locally differentially private."""
+        return self.plan.epsilon
+
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write the release as Parquet (manifest inside) or CSV (manifest beside it)."""
+        check_target(Path(path), force=force)
+        kernel = Kernel(self.plan)
+        batch = kernel.decode(self.codes())
+        write_release(Path(path), kernel.schema, lambda _: [batch], lambda _: self.manifest)
+
+    def codes(self) -> dict[str, Codes]:
+        """The codes of every released column; noise without bounds reaches beyond them."""
+        table = to_arrow(self.table)
+        return {
+            attribute.name: encode(attribute, table.column(attribute.name), self.plan.reach(attribute.name))
+            for attribute in self.plan.schema.released
+        }
+
+    def crosstab(self, *columns: str, bins: dict[str, int] | None = None) -> Estimate:
+        """The estimated true counts over one or more columns, beside the uncorrected ones.
+
+        Parameters
+        ----------
+        columns : names of released columns
+        bins : into how many cells to cut each number (10 by default)
+        """
+        return crosstab(self.codes(), self.plan, columns, bins or {})
+
+
+def perturb(frame: Any, plan: Plan, *, seed: int | None = None, shuffle: bool = True) -> Release:
+    """Perturb a table once.
+
+    Parameters
+    ----------
+    frame : a pandas, polars or arrow table; the release holds the same kind
+    plan : from `kakuran.calibrate`
+    seed : for tests and teaching only; the release is then marked as not for publication
+    shuffle : put the records in random order. Whoever knows the order of the originals could otherwise link every
+        record by its place, whatever the noise.
+
+    Examples
+    --------
+    >>> import kakuran as kk, pyarrow as pa
+    >>> table = pa.table({"job": ["clerk", "nurse"] * 500})
+    >>> plan = kk.calibrate(kk.Schema([kk.Categorical("job", ["clerk", "nurse"])]), n=1000, k=10)
+    >>> release = kk.perturb(table, plan)
+    >>> release.n, release.k
+    (1000, 10.0)
+    """
+    if seed is not None:
+        warnings.warn("drawn from a known seed: not for publication", NotForPublicationWarning, stacklevel=2)
+    table = to_arrow(frame)
+    codes = plan.schema.encode(table)
+    crowd = plan.crowd()
+    if table.num_rows:
+        crowd.update(codes, table.num_rows)
+    plan.check(crowd)
+    randomness = Randomness.from_seed(seed)
+    kernel = Kernel(plan)
+    perturbed = kernel.sample(codes, randomness)
+    if shuffle:
+        order = randomness.permutation(table.num_rows)
+        perturbed = {name: column[order] for name, column in perturbed.items()}
+    released = pa.Table.from_batches([kernel.decode(perturbed)])
+    manifest = Manifest(plan, table.num_rows, "shuffled" if shuffle else "kept", seeded=seed is not None)
+    return Release(like(_with_types_of(table, released), frame), manifest)
+
+
+def perturb_file(
+    source: str | Path,
+    target: str | Path,
+    plan: Plan,
+    *,
+    seed: int | None = None,
+    shuffle: bool = True,
+    force: bool = False,
+    progress: Progress = int,
+) -> Manifest:
+    """Perturb a CSV or Parquet file into another, with constant memory; like `perturb` otherwise.
+
+    The target appears whole or not at all. `progress` is called with the number of records done.
+    """
+    if seed is not None:
+        warnings.warn("drawn from a known seed: not for publication", NotForPublicationWarning, stacklevel=2)
+    check_target(Path(target), force=force)
+    order: Order = "shuffled" if shuffle else "kept"
+    return write_release(
+        Path(target),
+        Kernel(plan).schema,
+        lambda scratch: perturb_batches(
+            Path(source),
+            plan,
+            randomness=Randomness.from_seed(seed),
+            shuffle=shuffle,
+            scratch=scratch,
+            progress=progress,
+        ),
+        lambda records: Manifest(plan, records, order, seeded=seed is not None),
+    )
+
+
+def _with_types_of(original: pa.Table, released: pa.Table) -> pa.Table:
+    """Give columns their original types where every released value fits."""
+    for place, name in enumerate(released.column_names):
+        wanted = original.schema.field(name).type
+        try:
+            released = released.set_column(place, name, released.column(name).cast(wanted))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            continue
+    return released
+
+
+def read_release(path: str | Path) -> Release:
+    """Open a release; refuses a file whose manifest is missing, newer, or does not match its columns."""
+    table, manifest = read_table(Path(path))
+    return Release(table, manifest)

@@ -1,0 +1,232 @@
+"""What a column may hold and what is to be done with it.
+
+Every value of a perturbed or kept column has a *code*: the position of a category in its list, the index
+of a number on its grid. Mechanisms, counts and audits work on codes alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kakuran.errors import SchemaError
+from kakuran.schema.tree import Tree
+
+Role: TypeAlias = Literal["perturb", "keep", "drop"]
+Missing: TypeAlias = Literal["error", "category"]
+Value: TypeAlias = str | int | float | bool
+
+LARGEST_GRID = 1 << 20
+"""Grid points a number may have; noise is far coarser than a millionth of the range."""
+
+
+@dataclass(frozen=True)
+class Categorical:
+    """A column of categories.
+
+    Parameters
+    ----------
+    name : str
+    values : the categories, all of one type (text, whole numbers, or true/false)
+    ordered : whether their order means something
+    tree : groups of values, for hierarchical generalisation and tree distances
+    role : ``"perturb"``, or ``"keep"`` for a column that is public anyway
+    missing : ``"error"``, or ``"category"`` to treat a missing value as one more category
+
+    Examples
+    --------
+    >>> import kakuran as kk
+    >>> kk.Categorical("job", ["clerk", "nurse"]).size
+    2
+    """
+
+    name: str
+    values: Sequence[Value]
+    ordered: bool = False
+    tree: Tree | None = None
+    role: Literal["perturb", "keep"] = "perturb"
+    missing: Missing = "error"
+
+    def __post_init__(self) -> None:
+        _check_declaration(self)
+        if isinstance(self.values, str):
+            raise SchemaError(f"column {self.name!r}: values must be a list, got the text {self.values!r}")
+        plain = tuple(value.item() if isinstance(value, np.generic) else value for value in self.values)
+        object.__setattr__(self, "values", plain)
+        self._check_values()
+
+    def _check_values(self) -> None:
+        if not self.values:
+            raise SchemaError(f"column {self.name!r}: a category needs at least one value")
+        kinds = {type(value) for value in self.values}
+        if len(kinds) > 1 or not kinds <= {str, int, float, bool}:
+            shown = ", ".join(sorted(kind.__name__ for kind in kinds))
+            raise SchemaError(
+                f"column {self.name!r}: values must all be text, all numbers or all true/false, got {shown}"
+            )
+        repeated = [value for value, times in Counter(self.values).items() if times > 1]
+        if repeated:
+            raise SchemaError(f"column {self.name!r}: value {repeated[0]!r} is listed twice")
+        if self.tree is not None:
+            unplaced = [value for value in self.values if value not in self.tree.parents]
+            if unplaced:
+                raise SchemaError(
+                    f"column {self.name!r}: the tree lacks the value {unplaced[0]!r}; place it under a parent"
+                )
+
+    @property
+    def size(self) -> int:
+        """Number of codes: the values, and one for missing where it is a category."""
+        return len(self.values) + (self.missing == "category")
+
+
+@dataclass(frozen=True)
+class Numeric:
+    """A column of numbers between public bounds, on a grid.
+
+    Values are put on the nearest grid point before anything else happens to them, and only grid points are
+    ever released: the low bits of a float would give the original away.
+
+    Parameters
+    ----------
+    name : str
+    low, high : the bounds, from public knowledge and not from the data
+    step : the grid; ``high − low`` must be a whole number of steps
+    role : ``"perturb"``, or ``"keep"`` for a column that is public anyway
+    missing : ``"error"``, or ``"category"`` to treat a missing value as one more value
+
+    Examples
+    --------
+    >>> import kakuran as kk
+    >>> age = kk.Numeric("age", 0, 120, step=1)
+    >>> age.size, age.span
+    (121, 120)
+    """
+
+    name: str
+    low: float
+    high: float
+    step: float
+    role: Literal["perturb", "keep"] = "perturb"
+    missing: Missing = "error"
+
+    def __post_init__(self) -> None:
+        _check_declaration(self)
+        for field in ("low", "high", "step"):
+            object.__setattr__(self, field, _plain_number(self.name, field, getattr(self, field)))
+        if not self.low < self.high:
+            raise SchemaError(f"column {self.name!r}: low must be below high, got {self.low} and {self.high}")
+        if not self.step > 0:
+            raise SchemaError(f"column {self.name!r}: step must be above 0, got {self.step}")
+        steps = (Fraction(str(self.high)) - Fraction(str(self.low))) / Fraction(str(self.step))
+        if steps.denominator != 1:
+            raise SchemaError(
+                f"column {self.name!r}: {self.low} to {self.high} is {float(steps):g} steps of {self.step}; "
+                "choose bounds a whole number of steps apart"
+            )
+        if steps >= LARGEST_GRID:
+            raise SchemaError(
+                f"column {self.name!r}: {int(steps) + 1:,} grid points are more than {LARGEST_GRID:,}; "
+                f"use a step of at least {_round_up(self.span / (LARGEST_GRID - 1)):g}"
+            )
+
+    @property
+    def span(self) -> float:
+        """high − low."""
+        return self.high - self.low
+
+    @cached_property
+    def points(self) -> int:
+        """Number of grid points."""
+        return round((Fraction(str(self.high)) - Fraction(str(self.low))) / Fraction(str(self.step))) + 1
+
+    @property
+    def size(self) -> int:
+        """Number of codes: the grid points, and one for missing where it is a category."""
+        return self.points + (self.missing == "category")
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every grid point is a whole number."""
+        return float(self.low).is_integer() and float(self.step).is_integer()
+
+    def cells(self, count: int) -> NDArray[np.int64]:
+        """Edges, in codes, of `count` cells as equal as the grid allows; a missing category is a cell of its own."""
+        if not 1 <= count <= self.points:
+            raise SchemaError(
+                f"column {self.name!r} has {self.points:,} grid points; it cannot be cut into {count} cells"
+            )
+        edges = np.rint(np.linspace(0, self.points, count + 1)).astype(np.int64)
+        return np.append(edges, self.size) if self.missing == "category" else edges
+
+    def codes_of(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The nearest grid index of each number, as floats: out of range, NaN and infinity stay visible."""
+        return np.rint((numbers - self.low) / self.step)
+
+    def numbers_of(self, codes: NDArray[np.integer]) -> NDArray[np.int64] | NDArray[np.float64]:
+        """The grid points of codes, which may lie beyond the bounds."""
+        if self.is_whole:
+            return codes.astype(np.int64) * int(self.step) + int(self.low)
+        low, step = Fraction(str(self.low)), Fraction(str(self.step))
+        shared = math.lcm(low.denominator, step.denominator)
+        # Whole numerators over one denominator: 0.1 × 3 comes out as 0.3, and depends on the code alone.
+        return (codes.astype(np.float64) * int(step * shared) + int(low * shared)) / shared
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """A column that is never released: a name, an identifier, free text.
+
+    Examples
+    --------
+    >>> import kakuran as kk
+    >>> kk.Dropped("name").role
+    'drop'
+    """
+
+    name: str
+    role: Literal["drop"] = "drop"
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+
+
+Attribute: TypeAlias = Categorical | Numeric | Dropped
+
+
+def _check_declaration(attribute: Categorical | Numeric) -> None:
+    _check_name(attribute.name)
+    for field, allowed in (("role", ("perturb", "keep")), ("missing", ("error", "category"))):
+        value = getattr(attribute, field)
+        if value not in allowed:
+            raise SchemaError(
+                f"column {attribute.name!r}: {field} must be {allowed[0]!r} or {allowed[1]!r}, got {value!r}"
+                + ("; a column to leave out is Dropped(name)" if value == "drop" else "")
+            )
+
+
+def _check_name(name: str) -> None:
+    if not isinstance(name, str) or not name:
+        raise SchemaError(f"a column needs a name, got {name!r}")
+
+
+def _plain_number(name: str, field: str, value: object) -> int | float:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise SchemaError(f"column {name!r}: {field} must be a finite number, got {value!r}")
+    return int(value) if float(value).is_integer() else value
+
+
+def _round_up(number: float) -> float:
+    """The next of 1, 2, 5 times a power of ten."""
+    magnitude = 10.0 ** math.floor(math.log10(number))
+    return next(factor * magnitude for factor in (1, 2, 5, 10) if factor * magnitude >= number)

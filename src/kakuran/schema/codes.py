@@ -1,0 +1,157 @@
+"""Between the columns of a table and their codes, with every value checked on the way in."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from kakuran.errors import DataError
+from kakuran.schema.attribute import Categorical, Numeric
+
+Codes: TypeAlias = NDArray[np.int32]
+
+
+def encode(attribute: Categorical | Numeric, column: pa.Array | pa.ChunkedArray, reach: int = 0) -> Codes:
+    """The codes of a column, or a `DataError` naming the column, how many rows and one value.
+
+    Released numbers may lie up to `reach` grid points beyond the bounds.
+    """
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if isinstance(attribute, Categorical):
+        return _encode_categories(attribute, column)
+    return _encode_numbers(attribute, column, reach)
+
+
+def decode(attribute: Categorical | Numeric, codes: NDArray[np.integer]) -> pa.Array:
+    """The column that has these codes."""
+    is_missing = codes == attribute.size - 1 if attribute.missing == "category" else None
+    if isinstance(attribute, Categorical):
+        indices = pa.array(codes.astype(_index_type(attribute)), mask=is_missing)
+        return pa.DictionaryArray.from_arrays(indices, pa.array(attribute.values), ordered=attribute.ordered)
+    return pa.array(attribute.numbers_of(codes), mask=is_missing)
+
+
+def released_type(attribute: Categorical | Numeric) -> pa.DataType:
+    """The arrow type `decode` gives."""
+    return decode(attribute, np.empty(0, np.int32)).type
+
+
+def _index_type(attribute: Categorical) -> type[np.signedinteger[Any]]:
+    return next(kind for kind in (np.int8, np.int16, np.int32) if len(attribute.values) <= np.iinfo(kind).max)
+
+
+def _encode_categories(attribute: Categorical, column: pa.Array) -> Codes:
+    if pa.types.is_dictionary(column.type):
+        return _encode_dictionary(attribute, column)
+    column = column.cast(pa.string()) if pa.types.is_large_string(column.type) else column
+    found = pc.index_in(_as_value_type(attribute, column), value_set=pa.array(attribute.values))
+    is_unknown = pc.and_(pc.is_null(found), pc.is_valid(column))
+    if pc.any(is_unknown).as_py():
+        _refuse_unknown(attribute, column.filter(is_unknown))
+    return _with_missing(attribute, found)
+
+
+def _encode_dictionary(attribute: Categorical, column: pa.DictionaryArray) -> Codes:
+    """Look the few dictionary entries up, then map the many indices."""
+    indices = column.indices
+    words = column.dictionary
+    found = pc.index_in(_as_value_type(attribute, words), value_set=pa.array(attribute.values))
+    codes = pc.take(found, indices)
+    if codes.null_count > indices.null_count:
+        is_unknown = pc.and_(pc.is_null(codes), pc.is_valid(indices))
+        if words.null_count:
+            is_unknown = pc.and_(is_unknown, pc.is_valid(pc.take(words, indices)))
+        if pc.any(is_unknown).as_py():
+            _refuse_unknown(attribute, pc.take(words, indices.filter(is_unknown)))
+    return _with_missing(attribute, codes)
+
+
+def _as_value_type(attribute: Categorical, column: pa.Array) -> pa.Array:
+    wanted = pa.array(attribute.values).type
+    if column.type == wanted:
+        return column
+    try:
+        if _family(column.type) == _family(wanted) or pa.types.is_null(column.type):
+            return column.cast(wanted)
+    except pa.ArrowInvalid:
+        pass
+    raise DataError(
+        attribute.name,
+        f"the schema lists {_family(wanted)} values but the column holds {_family(column.type)} ({column.type})",
+        "Convert the column, or list its values in the schema as they are.",
+    )
+
+
+def _family(kind: pa.DataType) -> str:
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return "text"
+    if pa.types.is_boolean(kind):
+        return "true/false"
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return "number"
+    return str(kind)
+
+
+def _refuse_unknown(attribute: Categorical, strangers: pa.Array) -> None:
+    raise DataError(
+        attribute.name,
+        f"{_rows(len(strangers))} not among the {len(attribute.values)} declared categories",
+        "Add the value to the schema, or correct the data.",
+        example=strangers[0].as_py(),
+    )
+
+
+def _with_missing(attribute: Categorical | Numeric, found: pa.Array) -> Codes:
+    if found.null_count:
+        _allow_missing(attribute, found.null_count)
+        found = found.fill_null(attribute.size - 1)
+    codes: Codes = found.to_numpy(zero_copy_only=False)
+    return codes.astype(np.int32, copy=False)
+
+
+def _allow_missing(attribute: Categorical | Numeric, count: int) -> None:
+    if attribute.missing != "category":
+        raise DataError(
+            attribute.name,
+            f"{_rows(count)} missing",
+            'Fill them in, or declare missing = "category" to make missing a value of its own.',
+        )
+
+
+def _encode_numbers(attribute: Numeric, column: pa.Array, reach: int) -> Codes:
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    kind = column.type
+    if not (
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind) or pa.types.is_null(kind)
+    ):
+        raise DataError(
+            attribute.name,
+            f"the schema says numbers but the column holds {_family(kind)} ({kind})",
+            "Convert the column to numbers, or declare it as a category.",
+        )
+    numbers = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    codes = attribute.codes_of(numbers)
+    is_inside = (codes >= -reach) & (codes < attribute.points + reach)
+    if not is_inside.all():
+        is_missing = np.isnan(numbers)
+        is_outside = ~is_inside & ~is_missing
+        if is_outside.any():
+            raise DataError(
+                attribute.name,
+                f"{_rows(int(is_outside.sum()))} outside {attribute.low} … {attribute.high}",
+                "Correct the data, or widen the bounds in the schema (from public knowledge, not from the data).",
+                example=numbers[is_outside][0].item(),
+            )
+        _allow_missing(attribute, int(is_missing.sum()))
+        codes[is_missing] = attribute.size - 1
+    return codes.astype(np.int32)
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} row{'s' if count != 1 else ''}"

@@ -1,0 +1,133 @@
+"""The columns of a table: what each may hold and what is to be done with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from kakuran.errors import DataError, SchemaError
+from kakuran.schema import toml
+from kakuran.schema.attribute import Attribute, Categorical, Dropped, Numeric
+from kakuran.schema.codes import Codes, encode
+from kakuran.schema.frames import to_arrow
+from kakuran.schema.infer import infer_attributes
+from kakuran.schema.plain import attribute_of, describe
+
+
+@dataclass(frozen=True)
+class Schema:
+    """An ordered list of attributes with distinct names.
+
+    Examples
+    --------
+    >>> import kakuran as kk
+    >>> schema = kk.Schema([kk.Categorical("job", ["clerk", "nurse"]), kk.Numeric("age", 0, 120, step=1)])
+    >>> schema.names
+    ('job', 'age')
+    >>> schema["age"].high
+    120
+    """
+
+    attributes: Sequence[Attribute]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "attributes", tuple(self.attributes))
+        if not self.attributes:
+            raise SchemaError("a schema needs at least one column")
+        for position, attribute in enumerate(self.attributes):
+            if not isinstance(attribute, Categorical | Numeric | Dropped):
+                raise SchemaError(
+                    f"a schema is a list of Categorical, Numeric or Dropped, got {attribute!r} at place {position + 1}"
+                )
+            if attribute.name in self.names[:position]:
+                raise SchemaError(f"column {attribute.name!r} is declared twice")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All declared columns, dropped ones too."""
+        return tuple(attribute.name for attribute in self.attributes)
+
+    @property
+    def released(self) -> tuple[Categorical | Numeric, ...]:
+        """The attributes a release holds: perturbed and kept ones."""
+        return tuple(attribute for attribute in self.attributes if not isinstance(attribute, Dropped))
+
+    @property
+    def perturbed(self) -> tuple[Categorical | Numeric, ...]:
+        """The attributes that are perturbed."""
+        return tuple(attribute for attribute in self.released if attribute.role == "perturb")
+
+    @property
+    def kept(self) -> tuple[Categorical | Numeric, ...]:
+        """The attributes released as they are, because they are public anyway."""
+        return tuple(attribute for attribute in self.released if attribute.role == "keep")
+
+    def __getitem__(self, name: str) -> Attribute:
+        for attribute in self.attributes:
+            if attribute.name == name:
+                return attribute
+        raise SchemaError(f"no column {name!r} in the schema; it has {', '.join(map(repr, self.names))}")
+
+    def __iter__(self) -> Iterator[Attribute]:
+        return iter(self.attributes)
+
+    def __len__(self) -> int:
+        return len(self.attributes)
+
+    def encode(self, table: Any) -> dict[str, Codes]:
+        """The codes of every released column of a frame; a `DataError` for anything out of its domain."""
+        table = table if isinstance(table, pa.RecordBatch) else to_arrow(table)
+        self.check_columns(table.schema.names)
+        return {attribute.name: encode(attribute, table.column(attribute.name)) for attribute in self.released}
+
+    def validate(self, table: Any) -> None:
+        """Raise a `DataError` unless every value of the frame lies in its declared domain."""
+        self.encode(table)
+
+    def check_columns(self, names: Sequence[str]) -> None:
+        """Raise a `DataError` unless the table and the schema speak of the same columns."""
+        for attribute in self.released:
+            if attribute.name not in names:
+                raise DataError(
+                    attribute.name,
+                    "declared in the schema but not in the table",
+                    f"The table has {', '.join(map(repr, names))}.",
+                )
+        for name in names:
+            if name not in self.names:
+                raise DataError(
+                    name,
+                    "in the table but not in the schema",
+                    'Declare it, with role = "drop" if it is not to be released.',
+                )
+
+    @classmethod
+    def infer(cls, source: Any) -> Schema:
+        """Propose a schema for a frame or a CSV or Parquet file, with a loud warning.
+
+        The domains are read off the data, so publishing them tells something about who is in it. Edit them
+        until they say what everybody knows anyway.
+        """
+        return cls(infer_attributes(source))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Schema:
+        """Read a schema from a TOML file."""
+        return cls.from_dict(toml.load(Path(path)))
+
+    def save(self, path: str | Path) -> None:
+        """Write the schema as a TOML file a person can edit."""
+        toml.save(self.to_dict(), Path(path))
+
+    def to_dict(self) -> dict[str, dict[str, Any]]:
+        """The schema as plain values, column by column; leaves out what is at its default."""
+        return {attribute.name: describe(attribute) for attribute in self.attributes}
+
+    @classmethod
+    def from_dict(cls, columns: Mapping[str, Mapping[str, Any]]) -> Schema:
+        """The inverse of `to_dict`."""
+        return cls([attribute_of(name, fields) for name, fields in columns.items()])

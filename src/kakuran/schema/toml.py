@@ -1,0 +1,58 @@
+"""Schemas as TOML a person can read and edit."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kakuran.errors import SchemaError
+
+_HEADER = """\
+# What each column may hold and what is done with it.
+#   role     "perturb" (default), "keep" (public anyway, released as it is), "drop" (never released)
+#   missing  "error" (default) or "category" (missing is a value of its own)
+# Bounds and values should be public knowledge, not read off the data.
+"""
+
+
+def load(path: Path) -> Mapping[str, Mapping[str, Any]]:
+    """The settings of every column in a schema file."""
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise SchemaError(f"{path}: no such schema file; make one with `kakuran schema infer`") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SchemaError(f"{path}: not a TOML file: {error}") from error
+    columns = document.get("columns")
+    if not isinstance(columns, dict) or set(document) != {"columns"}:
+        found = ", ".join(document) or "nothing"
+        raise SchemaError(f"{path}: expected tables named [columns.NAME] and nothing else, got {found}")
+    return columns
+
+
+def save(columns: Mapping[str, Mapping[str, Any]], path: Path) -> None:
+    """Write the settings of every column."""
+    tables = [
+        f"[columns.{_text(name)}]\n" + "".join(f"{key} = {_toml(value)}\n" for key, value in fields.items())
+        for name, fields in columns.items()
+    ]
+    path.write_text("\n".join([_HEADER, *tables]), encoding="utf-8")
+
+
+def _text(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{_text(str(key))} = {_toml(item)}" for key, item in value.items()) + " }"
+    return repr(value)

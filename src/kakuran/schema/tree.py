@@ -1,0 +1,70 @@
+"""A tree over the values of a category: prefectures in regions, diagnoses in chapters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kakuran.errors import SchemaError
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Groups of values, given as ``{parent: [children]}``; a parent may itself be a child.
+
+    Every node that is nobody's child hangs under one common root.
+
+    Examples
+    --------
+    >>> import kakuran as kk
+    >>> regions = kk.Tree({"Kanto": ["Tokyo", "Chiba"], "Kansai": ["Osaka", "Nara"]})
+    >>> regions.path("Nara")
+    ('Nara', 'Kansai')
+    >>> regions.leaves
+    ('Tokyo', 'Chiba', 'Osaka', 'Nara')
+    """
+
+    children: Mapping[Any, Sequence[Any]]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "children", {parent: tuple(kids) for parent, kids in self.children.items()})
+        seen: dict[Any, Any] = {}
+        for parent, kids in self.children.items():
+            if not kids:
+                raise SchemaError(f"tree: {parent!r} has no children; leave it out or give it some")
+            for child in kids:
+                if child in seen:
+                    raise SchemaError(f"tree: {child!r} stands under both {seen[child]!r} and {parent!r}")
+                seen[child] = parent
+        object.__setattr__(self, "_parents", seen)
+        for node in seen:
+            self.path(node)
+
+    @property
+    def parents(self) -> Mapping[Any, Any]:
+        """The parent of every node that has one."""
+        parents: Mapping[Any, Any] = self._parents  # type: ignore[attr-defined]
+        return parents
+
+    @property
+    def leaves(self) -> tuple[Any, ...]:
+        """The nodes without children, in the order they were written."""
+        return tuple(child for kids in self.children.values() for child in kids if child not in self.children)
+
+    def path(self, node: Any) -> tuple[Any, ...]:
+        """The node and its ancestors, from the bottom up."""
+        return tuple(self._climb(node))
+
+    def _climb(self, node: Any) -> Iterator[Any]:
+        start = node
+        yield node
+        for _ in range(len(self.parents) + 1):
+            if node not in self.parents:
+                return
+            node = self.parents[node]
+            yield node
+        raise SchemaError(f"tree: {start!r} is its own ancestor")
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.children.items()))
