@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeAlias, TypeVar
@@ -20,7 +20,8 @@ from kakuran.errors import DataError, SchemaError
 from kakuran.perturbation import Kernel
 from kakuran.perturbation.shuffle import Shuffler
 from kakuran.randomness import Randomness
-from kakuran.schema import Categorical, Schema
+from kakuran.schema import Categorical, Numeric, Schema
+from kakuran.schema.codes import encode
 from kakuran.schema.frames import check_columns_are_unique
 
 Progress: TypeAlias = Callable[[int], object]
@@ -32,25 +33,30 @@ ROWS_IN_MEMORY = 1 << 20
 _CSV_BLOCK = 1 << 22
 
 
-def count_rows(source: Path) -> int | None:
-    """Number of records, where the file says so without being read."""
-    return pq.read_metadata(source).num_rows if _is_parquet(source) else None
-
-
-def read_batches(source: Path, schema: Schema) -> Iterator[pa.RecordBatch]:
-    """The released columns of a Parquet or CSV file, batch by batch; dropped ones are not even read."""
+def read_batches(source: Path, schema: Schema, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+    """The released columns of a Parquet or CSV file, or some of them, batch by batch; others are not even read."""
     if not source.exists():
         raise SchemaError(f"{source}: no such file")
-    return _read_parquet(source, schema) if _is_parquet(source) else _read_csv(source, schema)
+    wanted = [attribute.name for attribute in schema.released if columns is None or attribute.name in columns]
+    return _read_parquet(source, schema, wanted) if _is_parquet(source) else _read_csv(source, schema, wanted)
 
 
-def count_crowd(source: Path, schema: Schema, progress: Progress = int) -> Crowd:
-    """The crowd of a file over all released columns, for the data-dependent calibration."""
-    crowd = Crowd.of(schema.released)
-    for batch in read_batches(source, schema):
-        crowd.update(schema.encode(batch), batch.num_rows)
+def count_crowd(
+    source: Path, schema: Schema, attributes: Sequence[Categorical | Numeric], progress: Progress = int
+) -> Crowd:
+    """The crowd of a file over some of its columns; over none, just the number of records."""
+    crowd = Crowd.of(attributes)
+    names = [attribute.name for attribute in attributes] or [schema.released[0].name]
+    for batch in read_batches(source, schema, names):
+        codes = {attribute.name: encode(attribute, batch.column(attribute.name)) for attribute in attributes}
+        crowd.update(codes, batch.num_rows)
         progress(batch.num_rows)
     return crowd
+
+
+def row_count(source: Path) -> int | None:
+    """Number of records, where the file says so without being read."""
+    return pq.read_metadata(source).num_rows if _is_parquet(source) else None
 
 
 def perturb_batches(
@@ -113,7 +119,7 @@ def in_order(work: Callable[[Given], Made], items: Iterable[Given]) -> Iterator[
 
 
 def _bucket_count(source: Path) -> int:
-    rows = count_rows(source)
+    rows = row_count(source)
     if rows is None:
         rows = source.stat().st_size // 32
     return min(-(-rows // ROWS_IN_MEMORY) or 1, 512)
@@ -127,7 +133,7 @@ def _is_parquet(source: Path) -> bool:
     raise SchemaError(f"{source}: expected a .csv or .parquet file")
 
 
-def _read_parquet(source: Path, schema: Schema) -> Iterator[pa.RecordBatch]:
+def _read_parquet(source: Path, schema: Schema, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
     texts = [attribute.name for attribute in schema.released if _is_text(attribute)]
     try:
         file = pq.ParquetFile(source, read_dictionary=texts)
@@ -136,16 +142,17 @@ def _read_parquet(source: Path, schema: Schema) -> Iterator[pa.RecordBatch]:
     with file:
         check_columns_are_unique(file.schema_arrow.names)
         schema.check_columns(file.schema_arrow.names)
-        yield from file.iter_batches(BATCH, columns=[attribute.name for attribute in schema.released])
+        yield from file.iter_batches(BATCH, columns=list(wanted))
 
 
-def _read_csv(source: Path, schema: Schema) -> Iterator[pa.RecordBatch]:
+def _read_csv(source: Path, schema: Schema, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
     names = _csv_header(source)
     check_columns_are_unique(names)
     schema.check_columns(names)
     types = {
         attribute.name: pa.array(attribute.values).type if isinstance(attribute, Categorical) else pa.float64()
         for attribute in schema.released
+        if attribute.name in wanted
     }
     convert = pa.csv.ConvertOptions(
         column_types=types,

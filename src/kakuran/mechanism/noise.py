@@ -102,6 +102,12 @@ class Noise(Mechanism):
         codes = np.arange(self.size)
         return self._mass_below(self.size + self.reach, codes) - self._mass_below(-self.reach, codes)
 
+    @cached_property
+    def _logs(self) -> tuple[Array, Array]:
+        """Logs of the weights and of the normaliser."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.weights), np.log(self._normaliser)
+
     @property
     def largest_swap_cost(self) -> float:
         """The swap cost between the two bounds."""
@@ -151,10 +157,8 @@ class Noise(Mechanism):
 
     def log_likelihood(self, released: Codes, original: Codes) -> Array:
         """Log weight of the distance less log γ."""
-        with np.errstate(divide="ignore"):
-            log_weights = np.log(self.weights)
-        distance = released - original + (self.size - 1 + self.reach)
-        return log_weights[distance] - np.log(self._normaliser)[original]
+        log_weights, log_normaliser = self._logs
+        return log_weights[released - original + (self.size - 1 + self.reach)] - log_normaliser[original]
 
     def transition(self, edges: Edges | None = None) -> Transition:
         """Exact sums over the grid points of both cells; the outer cells take in what lies beyond the bounds."""

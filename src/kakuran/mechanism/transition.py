@@ -94,7 +94,7 @@ class DenseTransition(Transition):
     def solve(self, counts: Array, axis: int) -> Array:
         """A⁻¹y."""
         front = np.moveaxis(counts, axis, 0)
-        solved = np.linalg.solve(self.entries, front.reshape(len(front), -1))
+        solved = np.linalg.solve(self.entries, front.reshape(len(front), -1)).astype(float)
         return np.moveaxis(solved.reshape(front.shape), 0, axis)
 
 

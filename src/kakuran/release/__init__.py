@@ -1,6 +1,7 @@
 """Releases: perturbed tables with their manifest, made, written, read and audited."""
 
+from kakuran.release.audit import Audit, audit
 from kakuran.release.manifest import Manifest
 from kakuran.release.release import Release, perturb, perturb_file, read_release
 
-__all__ = ["Manifest", "Release", "perturb", "perturb_file", "read_release"]
+__all__ = ["Audit", "Manifest", "Release", "audit", "perturb", "perturb_file", "read_release"]

@@ -1,0 +1,38 @@
+"""The kakuran command; every sub-command imports what it needs when it runs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from kakuran.cli import audit, calibrate, demo, perturb, schema
+from kakuran.cli.console import run
+
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Perturb every record so that nobody can be linked above 1/k, and reconstruct the true statistics.",
+)
+app.command()(demo.demo)
+app.add_typer(schema.app, name="schema")
+app.command()(calibrate.calibrate)
+app.command()(perturb.perturb)
+app.command()(audit.audit)
+
+
+@app.callback(invoke_without_command=True)
+def version(
+    show: Annotated[bool, typer.Option("--version", help="Show the version and exit.", is_eager=True)] = False,
+) -> None:
+    """Perturb every record so that nobody can be linked above 1/k, and reconstruct the true statistics."""
+    if show:
+        from kakuran import __version__
+
+        typer.echo(f"kakuran {__version__}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command line."""
+    run(app)

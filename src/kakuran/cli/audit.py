@@ -1,0 +1,46 @@
+"""kakuran audit: attack a release before somebody else does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kakuran.cli.console import answer_json, progress, say
+from kakuran.cli.options import Force, Json
+from kakuran.errors import ReleaseError
+
+
+def audit(
+    original: Annotated[Path, typer.Argument(help="The true table (CSV or Parquet).")],
+    release: Annotated[Path, typer.Argument(help="The release made from it.")],
+    plot: Annotated[Path | None, typer.Option("--plot", help="Picture to write (.png, .svg or .pdf).")] = None,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Play the strongest attacker we can compute; exit with 1 if the promise is broken."""
+    import pyarrow as pa
+
+    from kakuran.cli.show import show_audit
+    from kakuran.engine.local import read_batches
+    from kakuran.release import audit as run_audit
+    from kakuran.release import read_release
+
+    if plot is not None and plot.exists() and not force:
+        raise ReleaseError(f"{plot}: exists already; use --force to replace it")
+    released = read_release(release)
+    truth = pa.Table.from_batches(list(read_batches(original, released.plan.schema)))
+    with progress("attacking", 2 * released.n) as advance:
+        outcome = run_audit(truth, released, progress=advance)
+    if plot is not None:
+        outcome.plot().savefig(plot, dpi=144)
+    if json:
+        answer_json(outcome.to_dict())
+    else:
+        show_audit(outcome)
+    for problem in outcome.problems:
+        say(f"[bold red]failed:[/] {problem}")
+    if outcome.passed:
+        say(f"[bold green]passed:[/] nobody can be linked with probability above 1/{outcome.k:g}")
+    raise typer.Exit(0 if outcome.passed else 1)

@@ -1,0 +1,40 @@
+"""kakuran calibrate: what k costs, before anything is released."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kakuran.cli.console import answer_json
+from kakuran.cli.options import DataDependent, Json, K, Mechanisms, SchemaFile, Weights, make_plan
+
+
+def calibrate(
+    schema: SchemaFile,
+    k: K,
+    data: Annotated[Path | None, typer.Argument(help="CSV or Parquet file; or give --n.")] = None,
+    n: Annotated[
+        int | None,
+        typer.Option(
+            "--n", help="Records in the table; with kept columns, in the smallest group sharing their values."
+        ),
+    ] = None,
+    data_dependent: DataDependent = False,
+    weight: Weights = None,
+    mechanism: Mechanisms = None,
+    json: Json = False,
+) -> None:
+    """Show the noise that keeps the promise and the error it will cause."""
+    from kakuran.calibration import preview
+    from kakuran.cli.show import describe_plan, show_plan
+    from kakuran.schema import Schema
+
+    plan = make_plan(
+        Schema.load(schema), data, k=k, n=n, data_dependent=data_dependent, weights=weight, mechanisms=mechanism
+    )
+    if json:
+        answer_json(describe_plan(plan, preview(plan)))
+    else:
+        show_plan(plan, preview(plan))

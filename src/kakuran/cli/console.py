@@ -1,0 +1,106 @@
+"""What commands share: where they write, how they show progress, how they fail.
+
+Answers go to stdout, everything else to stderr. Exit codes:
+
+    0  done                                  5  the release cannot be written, read or trusted
+    1  the audit failed                      6  an optional part of kakuran is not installed
+    2  the command was called wrongly      130  interrupted
+    3  the schema or the data is wrong
+    4  the promise cannot be kept
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import typer
+
+from kakuran import errors
+
+_EXIT_CODES: Sequence[tuple[type[errors.KakuranError], int]] = (
+    (errors.SchemaError, 3),
+    (errors.DataError, 3),
+    (errors.CalibrationError, 4),
+    (errors.ReleaseError, 5),
+    (errors.MissingExtraError, 6),
+)
+
+
+def run(app: typer.Typer) -> NoReturn:
+    """Run the command line; turn known errors into one clear sentence and an exit code."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    warnings.showwarning = _show_warning
+    warnings.simplefilter("always", errors.InferredDomainWarning)
+    try:
+        app()
+    except errors.KakuranError as error:
+        say(f"[bold red]error:[/] {_escaped(str(error))}")
+        sys.exit(next((code for kind, code in _EXIT_CODES if isinstance(error, kind)), 3))
+    except KeyboardInterrupt:
+        say("interrupted; nothing was written")
+        sys.exit(130)
+    sys.exit(0)
+
+
+def say(message: str) -> None:
+    """Tell the person at the terminal something that is not the answer."""
+    from rich.console import Console
+
+    Console(stderr=True, soft_wrap=True, highlight=False).print(message)
+
+
+def answer_json(value: Any) -> None:
+    """The answer, for programs."""
+    typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def answer_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """The answer, for people: first column to the left, numbers to the right."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
+    for place, name in enumerate(header):
+        table.add_column(name, justify="left" if place == 0 else "right")
+    for row in rows:
+        table.add_row(*map(_escaped, row))
+    Console().print(table)
+
+
+@contextmanager
+def progress(title: str, total: int | None) -> Iterator[Callable[[int], object]]:
+    """A progress bar on stderr with records a second and time left."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+    from rich.text import Text
+
+    class Speed(ProgressColumn):
+        """Records a second."""
+
+        def render(self, task: Task) -> Text:
+            return Text("" if task.speed is None else f"{task.speed:,.0f} records/s")
+
+    columns = (TextColumn("{task.description}"), BarColumn(), Speed(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=total)
+        yield lambda records: bar.advance(task, records)
+
+
+def _escaped(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)
+
+
+def _interrupt(*_: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    say(f"[bold yellow]warning:[/] {_escaped(str(message))}")

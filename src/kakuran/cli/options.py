@@ -1,0 +1,114 @@
+"""Options that several commands take, and the plan they add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+import typer
+
+from kakuran.cli.console import progress
+from kakuran.errors import CalibrationError
+
+if TYPE_CHECKING:
+    from kakuran.calibration import Plan
+    from kakuran.mechanism import Mechanism
+    from kakuran.schema import Schema
+
+SchemaFile: TypeAlias = Annotated[Path, typer.Option("--schema", "-s", help="Schema file (TOML).")]
+K: TypeAlias = Annotated[float, typer.Option("--k", help="Nobody can be linked with probability above 1/k.")]
+DataDependent: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--data-dependent",
+        help="Calibrate to this very table: less noise, but the published parameters then depend on the data.",
+    ),
+]
+Weights: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--weight", help="A column's share of the budget, as age=0.5; all must add up to 1. Repeatable."),
+]
+Mechanisms: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--mechanism",
+        help="A column's mechanism, as age=laplace: retention, laplace, bounded-laplace, bounded-gaussian, "
+        "or pram:FILE with a row-stochastic matrix as CSV without header. Repeatable.",
+    ),
+]
+Force: TypeAlias = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
+Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
+
+
+def make_plan(
+    schema: Schema,
+    data: Path | None,
+    *,
+    k: float,
+    n: int | None,
+    data_dependent: bool,
+    weights: Sequence[str] | None,
+    mechanisms: Sequence[str] | None,
+) -> Plan:
+    """The plan the options of a command ask for."""
+    from kakuran.calibration import calibrate
+    from kakuran.engine.local import count_crowd
+
+    shares = _numbers(weights) if weights else None
+    chosen = {name: _mechanism(value) for name, value in _pairs("--mechanism", mechanisms).items()}
+    if not data_dependent:
+        n = smallest_group(schema, data) if n is None else n
+        return calibrate(schema, k=k, n=n, weights=shares, mechanisms=chosen)
+    if data is None or n is not None:
+        raise CalibrationError("--data-dependent needs the data and not --n")
+    with progress("counting", None) as advance:
+        crowd = count_crowd(data, schema, schema.released, advance)
+    return calibrate(schema, k=k, data=crowd, weights=shares, mechanisms=chosen)
+
+
+def smallest_group(schema: Schema, data: Path | None) -> int:
+    """The records of a file, or, where columns are kept, of the smallest group that shares their values."""
+    from kakuran.engine.local import count_crowd, row_count
+
+    if data is None:
+        raise CalibrationError("how many records? name the data file or give --n")
+    rows = row_count(data) if data.exists() and not schema.kept else None
+    if rows is not None:
+        return rows
+    with progress("counting", None) as advance:
+        crowd = count_crowd(data, schema, schema.kept, advance)
+    return crowd.fewest_alike if crowd.n else 0
+
+
+def _pairs(option: str, texts: Sequence[str] | None) -> dict[str, str]:
+    pairs = {}
+    for text in texts or ():
+        name, sign, value = text.rpartition("=")
+        if not sign:
+            raise typer.BadParameter(f"{option} is given as COLUMN=VALUE, got {text!r}")
+        pairs[name] = value
+    return pairs
+
+
+def _numbers(texts: Sequence[str]) -> dict[str, float]:
+    try:
+        return {name: float(value) for name, value in _pairs("--weight", texts).items()}
+    except ValueError as error:
+        raise typer.BadParameter(f"--weight is given as COLUMN=NUMBER: {error}") from error
+
+
+def _mechanism(value: str) -> str | Mechanism:
+    kind, sign, path = value.partition(":")
+    if not sign:
+        return kind
+    from kakuran.mechanism import PRAM
+
+    if kind != PRAM.kind:
+        raise typer.BadParameter(f"only pram takes a file, got {value!r}")
+    import numpy as np
+
+    try:
+        return PRAM(np.loadtxt(path, delimiter=",", ndmin=2))
+    except (OSError, ValueError) as error:
+        raise CalibrationError(f"{path}: not a matrix in CSV: {error}") from error

@@ -1,0 +1,54 @@
+"""kakuran perturb: make a release."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kakuran.cli.console import answer_json, progress, say
+from kakuran.cli.options import DataDependent, Force, Json, K, Mechanisms, SchemaFile, Weights, make_plan
+
+
+def perturb(
+    data: Annotated[Path, typer.Argument(help="CSV or Parquet file.")],
+    schema: SchemaFile,
+    k: K,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Release to write (.parquet or .csv).")],
+    data_dependent: DataDependent = False,
+    weight: Weights = None,
+    mechanism: Mechanisms = None,
+    keep_order: Annotated[
+        bool,
+        typer.Option("--keep-order", help="Insecure: leave records in their order, by which they can be linked."),
+    ] = False,
+    seed: Annotated[
+        int | None, typer.Option("--seed", help="Insecure: a reproducible draw, marked as not for publication.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and its cost; write nothing.")] = False,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Perturb a table so that nobody can be linked to a record with probability above 1/k."""
+    from kakuran.calibration import preview
+    from kakuran.cli.show import describe_plan, show_plan
+    from kakuran.engine.local import row_count
+    from kakuran.release import perturb_file
+    from kakuran.release.files import check_target
+    from kakuran.schema import Schema
+
+    check_target(output, force=force)
+    plan = make_plan(
+        Schema.load(schema), data, k=k, n=None, data_dependent=data_dependent, weights=weight, mechanisms=mechanism
+    )
+    if not dry_run:
+        with progress("perturbing", row_count(data)) as advance:
+            manifest = perturb_file(
+                data, output, plan, seed=seed, shuffle=not keep_order, force=force, progress=advance
+            )
+        say(f"wrote {output}: {manifest.records:,} records, k = {plan.k:g}, ε = {plan.epsilon:.4g}")
+    if json:
+        answer_json(describe_plan(plan, preview(plan)))
+    elif dry_run:
+        show_plan(plan, preview(plan))

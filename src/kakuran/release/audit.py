@@ -1,0 +1,214 @@
+"""Would the promise survive its strongest attacker? Play him and see."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kakuran.calibration import Crowd, Plan
+from kakuran.errors import MissingExtraError, ReleaseError
+from kakuran.measure.linkage import ENUMERABLE, Attacker, exact_posteriors
+from kakuran.measure.risk import Risk, risk_of
+from kakuran.mechanism.base import Array, Codes
+from kakuran.perturbation import Kernel
+from kakuran.randomness import Randomness
+from kakuran.release.release import Release
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ALARM = 6.0
+"""Standard deviations beyond which chance is no excuse: one false alarm in 10⁹ audits."""
+
+_PAIRS = 3e9
+_CROWD_CAP = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """The outcome of an audit; `kakuran.audit` makes one.
+
+    Attributes
+    ----------
+    bound : what was promised, 1/k
+    certified : what the swap bound proves for this very table and these parameters (at most this)
+    worst_posterior : how sure the attacker is of his surest link
+    expected_matches : share of links the attacker himself expects to be right
+    linked, linked_one_to_one : share of links that were right, record by record and all matched at once; counted on the
+        release itself where its order is known, else on a rehearsal: a second draw that nobody else sees
+    weakness : how much closer to the originals the release is than its parameters say, in standard deviations
+    before : the risk of the originals as they are
+    problems : why the release fails, in words; empty if it passes
+    """
+
+    n: int
+    k: float
+    attacked: int
+    certified: float
+    worst_posterior: float
+    is_exact: bool
+    expected_matches: float
+    linked: float
+    linked_one_to_one: float | None
+    weakness: float
+    before: Risk
+    problems: tuple[str, ...]
+    posteriors: Array
+
+    @property
+    def bound(self) -> float:
+        """1/k."""
+        return 1 / self.k
+
+    @property
+    def passed(self) -> bool:
+        """Whether the release keeps its promise."""
+        return not self.problems
+
+    def to_dict(self) -> dict[str, Any]:
+        """The outcome as plain values."""
+        fields = asdict(self) | {"bound": self.bound, "passed": self.passed, "problems": list(self.problems)}
+        del fields["posteriors"]
+        return fields
+
+    def plot(self) -> Figure:
+        """How sure the attacker is of each link, against the promise and the risk before."""
+        try:
+            from matplotlib.figure import Figure
+        except ImportError:
+            raise MissingExtraError("a plot", "plot") from None
+        figure = Figure(figsize=(7.2, 4.2), layout="constrained")
+        axes = figure.subplots()
+        low = min(self.posteriors.min(), 1 / self.n) * 0.8
+        edges = np.geomspace(low, 1.05, 80).tolist()
+        axes.hist(self.posteriors, bins=edges, color="#3b6ea5", label="after: surest link of each released record")
+        marks = [
+            (self.bound, "-", "#b3261e", f"promised: 1/k = {self.bound:.3g}"),
+            (self.certified, ":", "#b3261e", f"proved for this table: {self.certified:.3g}"),
+            (self.before.prosecutor, "--", "#8a6d00", f"before, on average: {self.before.prosecutor:.3g}"),
+            (self.before.worst, "-.", "#8a6d00", f"before, at worst: {self.before.worst:.3g}"),
+        ]
+        for place, style, colour, label in marks:
+            axes.axvline(place, linestyle=style, color=colour, label=label, linewidth=1.8)
+        axes.set_xscale("log")
+        axes.set_xlabel("probability that the link is right")
+        axes.set_ylabel("released records")
+        verdict = "passed" if self.passed else "FAILED"
+        axes.set_title(f"Linkage audit {verdict}: n = {self.n:,}, k = {self.k:g}", loc="left")
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, frameon=False, fontsize=9)
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+        return figure
+
+
+def audit(original: Any, release: Release, *, progress: Callable[[int], object] = int) -> Audit:
+    """Attack a release with everything: the whole true table and all its parameters.
+
+    Parameters
+    ----------
+    original : the true table, as any frame
+    release : what was or will be published
+    progress : called with the number of records attacked; twice as many in all as the release holds
+
+    Examples
+    --------
+    >>> import kakuran as kk, pyarrow as pa
+    >>> table = pa.table({"job": ["clerk", "nurse", "smith", "clerk"] * 50})
+    >>> schema = kk.Schema([kk.Categorical("job", ["clerk", "nurse", "smith"])])
+    >>> release = kk.perturb(table, kk.calibrate(schema, n=200, k=10))
+    >>> kk.audit(table, release).passed
+    True
+    """
+    plan = release.plan
+    truth = plan.schema.encode(original)
+    n = len(next(iter(truth.values())))
+    if n != release.n:
+        raise ReleaseError(
+            f"the original has {n:,} records but the release has {release.n:,}: they do not belong together"
+        )
+    dice = Randomness.secure()
+    count = min(n, max(1, int(_PAIRS / n)))
+    is_aligned = release.manifest.order == "kept"
+
+    attacker = Attacker(truth, plan.mechanisms)
+    released = release.codes()
+    chosen = np.arange(n) if count == n else dice.permutation(n)[:count]
+    attack = attacker.attack(_take(released, chosen), chosen if is_aligned else None, dice.generator(), progress)
+    owners = dice.permutation(n)[:count]
+    rehearsed = Kernel(plan).sample(_take(truth, owners), dice)
+    rehearsal = attacker.attack(rehearsed, owners, dice.generator(), progress)
+    played = attack if is_aligned else rehearsal
+    assert played.linked is not None  # noqa: S101
+
+    is_exact = n <= ENUMERABLE
+    posteriors = _exact(attacker, released) if is_exact else attack.posteriors
+    outcome = Audit(
+        n=n,
+        k=plan.k,
+        attacked=count,
+        certified=1 / _smallest_crowd(plan, truth, n),
+        worst_posterior=float(posteriors.max()),
+        is_exact=is_exact,
+        expected_matches=float(posteriors.mean()),
+        linked=played.linked,
+        linked_one_to_one=played.linked_one_to_one,
+        weakness=_weakness(attack.densities, rehearsal.densities),
+        before=risk_of(truth),
+        problems=(),
+        posteriors=posteriors,
+    )
+    return _judged(outcome, release)
+
+
+def _take(codes: dict[str, Codes], rows: Any) -> dict[str, Codes]:
+    return {name: column[rows] for name, column in codes.items()}
+
+
+def _exact(attacker: Attacker, released: dict[str, Codes]) -> Array:
+    return exact_posteriors(attacker.log_likelihoods(released, slice(None))).max(axis=1)
+
+
+def _smallest_crowd(plan: Plan, truth: dict[str, Codes], n: int) -> float:
+    crowd = Crowd.of(plan.schema.released)
+    crowd.update(truth, n)
+    return crowd.smallest(plan.mechanisms, cap=min(_CROWD_CAP * plan.k, n))
+
+
+def _weakness(released: Array, rehearsed: Array) -> float:
+    """How far the records of the release lie nearer to the originals than those of an honest draw.
+
+    Records are drawn independently, so the mean density has at most the pooled variance over their number; where
+    the promise is kept the difference is a standard normal, or narrower.
+    """
+    spread = math.sqrt(released.var() / len(released) + rehearsed.var() / len(rehearsed))
+    difference = float(released.mean() - rehearsed.mean())
+    return difference / spread if spread > 1e-12 else 0.0
+
+
+def _judged(outcome: Audit, release: Release) -> Audit:
+    bound = outcome.bound
+    chance = bound + ALARM * math.sqrt(bound * (1 - bound) / outcome.attacked)
+    problems = []
+    if outcome.certified > bound * (1 + 1e-6):
+        problems.append(
+            f"its parameters are too weak: they prove only {outcome.certified:.3g} for this table, not {bound:.3g}"
+        )
+    if outcome.worst_posterior > bound * (1 + 1e-6):
+        problems.append(f"a record can be linked with probability {outcome.worst_posterior:.3g}, above {bound:.3g}")
+    if outcome.weakness > ALARM:
+        problems.append(
+            "its records lie closer to the originals than its parameters say "
+            f"({outcome.weakness:.1f} standard deviations)"
+        )
+    for how, share in (("one by one", outcome.linked), ("one to one", outcome.linked_one_to_one)):
+        if share is not None and share > chance:
+            problems.append(f"linking {how} was right for {share:.3g} of the records, above {bound:.3g}")
+    if release.manifest.order == "kept":
+        problems.append("its records are in their original order: whoever knows that order can link them all")
+    if release.manifest.seeded:
+        problems.append("it was drawn from a known seed: whoever knows the seed can undo it")
+    return replace(outcome, problems=tuple(problems))

@@ -1,0 +1,61 @@
+"""Made-up tables to try things on; nobody in them exists."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from kakuran.randomness import Randomness
+from kakuran.schema import Categorical, Numeric, Schema
+
+_JOBS = ("office", "sales", "care", "craft", "teaching", "farming", "student", "retired")
+_REGIONS = ("north", "east", "centre", "west", "south")
+
+
+def census_schema() -> Schema:
+    """The public domains of `census`."""
+    return Schema(
+        [
+            Categorical("sex", ["female", "male"]),
+            Numeric("age", 15, 94, step=1),
+            Categorical("job", _JOBS),
+            Categorical("region", _REGIONS),
+        ]
+    )
+
+
+def census(n: int = 50_000, seed: int = 0) -> pa.Table:
+    """A census-like table of n made-up people in which jobs go with age and sex.
+
+    Examples
+    --------
+    >>> from kakuran.samples import census
+    >>> census(3).column_names
+    ['sex', 'age', 'job', 'region']
+    """
+    dice = Randomness.seeded(seed).generator()
+    sex = dice.integers(0, 2, n)
+    age = np.clip(
+        np.rint(np.where(dice.random(n) < 0.55, dice.normal(38, 13, n), dice.normal(66, 13, n))), 15, 94
+    ).astype(int)
+    job = np.array([0.30, 0.16, 0.06, 0.22, 0.05, 0.05, 0.0, 0.0]) + np.outer(
+        sex == 0, [0.02, 0.04, 0.17, -0.18, 0.07, -0.03, 0.0, 0.0]
+    )
+    job[:, 6] = np.where(age < 23, 3.0, 0.02)
+    job[:, 7] = np.where(age > 64, 4.0, 0.01)
+    region = dice.choice(len(_REGIONS), n, p=[0.08, 0.36, 0.25, 0.2, 0.11])
+    return pa.table(
+        {
+            "sex": np.array(["female", "male"])[sex],
+            "age": age,
+            "job": np.array(_JOBS)[_draw_rows(job, dice)],
+            "region": np.array(_REGIONS)[region],
+        }
+    )
+
+
+def _draw_rows(
+    weights: np.ndarray[tuple[int, int], np.dtype[np.float64]], dice: np.random.Generator
+) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+    cumulative = weights.cumsum(axis=1)
+    return (cumulative < dice.random(len(weights))[:, None] * cumulative[:, -1:]).sum(axis=1)
