@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kakuran.cli.console import answer_table, progress, say
 from kakuran.cli.options import Force
+from kakuran.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from kakuran.mechanism.base import Array
 
 
 def demo(
     folder: Annotated[Path, typer.Option("--folder", help="Where to put the release.")] = Path("demo"),
     k: Annotated[float, typer.Option("--k", help="Nobody can be linked with probability above 1/k.")] = 10,
     n: Annotated[int, typer.Option("--n", help="How many made-up people.")] = 50_000,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Picture to write as well (.png or .svg).")] = None,
     force: Force = False,
 ) -> None:
     """Release a made-up census and reconstruct a cross-tab from the release alone."""
@@ -42,7 +50,7 @@ def demo(
     tables = (truth, estimate.naive, estimate.counts)
     answer_table(
         "job × sex: original, naive (counted in the release), reconstructed (from the release alone)",
-        ["job", *(f"{what} {sex}" for sex in sexes for what in ("original", "naive", "reconstr."))],
+        ["job", *(f"{what} {sex}" for sex in sexes for what in ("original", "naive", "recon."))],
         [
             [job, *(f"{table[row, column]:,.0f}" for column in range(len(sexes)) for table in tables)]
             for row, job in enumerate(jobs)
@@ -50,3 +58,27 @@ def demo(
     )
     naive, reconstructed = (abs(table - truth).sum() / truth.sum() for table in tables[1:])
     say(f"records counted in the wrong cell: naive {naive / 2:.1%}, reconstructed {reconstructed / 2:.1%}")
+    if plot is not None:
+        _draw(jobs, sexes, tables).savefig(plot, dpi=144)
+        say(f"drew {plot}")
+
+
+def _draw(jobs: Sequence[str], sexes: Sequence[str], tables: Sequence[Array]) -> Figure:
+    """The three tables as bars, side by side."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtraError("a plot", "plot") from None
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    styles = (("original", "#1f2a44"), ("naive: counted in the release", "#c9c4ba"), ("reconstructed", "#d1603d"))
+    for place, (axes, sex) in enumerate(zip(figure.subplots(1, len(sexes), sharey=True), sexes, strict=True)):
+        for offset, ((label, colour), table) in enumerate(zip(styles, tables, strict=True)):
+            at = [row + 0.27 * (offset - 1) for row in range(len(jobs))]
+            axes.bar(at, table[:, place], width=0.25, color=colour, label=label)
+        axes.set_xticks(range(len(jobs)), jobs, rotation=30, ha="right")
+        axes.set_title(sex, loc="left")
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+    figure.axes[0].set_ylabel("people")
+    figure.axes[-1].legend(frameon=False)
+    return figure

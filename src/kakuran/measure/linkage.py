@@ -21,7 +21,7 @@ from kakuran.mechanism.base import Array, Codes
 ENUMERABLE = 8
 """Records up to which all assignments are enumerated."""
 
-ASSIGNABLE = 4000
+ASSIGNABLE = 2000
 """Records up to which the most probable one-to-one matching is found exactly."""
 
 _IMPOSSIBLE = -1e12

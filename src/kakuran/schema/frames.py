@@ -21,9 +21,11 @@ def to_arrow(frame: Any) -> pa.Table:
     else:
         check_columns_are_unique([str(column) for column in getattr(frame, "columns", ())])
         try:
-            table = nw.from_native(frame, eager_only=True).to_arrow()
+            wrapped = nw.from_native(frame, eager_only=True)
         except TypeError as error:
             raise TypeError(f"expected a table (pandas, polars or arrow), got {type(frame).__name__}") from error
+        # An index is not a column: it may well be an identifier.
+        table = wrapped.to_arrow().select(wrapped.columns)
     check_columns_are_unique(table.column_names)
     return table.replace_schema_metadata(None)
 

@@ -1,0 +1,40 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test lint types bench docs clean
+
+demo: $(READY)  ## release a made-up census and reconstruct a cross-tab from it
+	$(BIN)/kakuran demo --folder demo --plot demo/crosstab.png --force
+
+test: lint types  ## everything CI runs
+	$(BIN)/python -m pytest -n auto
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+types: $(READY)
+	$(BIN)/mypy
+
+docs: $(READY)  ## the documentation, in site/
+	$(BIN)/mkdocs build --strict
+
+bench: benchmarks/.venv/.ready  ## every performance claim against its peers, in one run
+	benchmarks/.venv/bin/python -m benchmarks
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+benchmarks/.venv/.ready: pyproject.toml benchmarks/peers.txt
+	$(PYTHON) -m venv benchmarks/.venv
+	benchmarks/.venv/bin/python -m pip install --quiet --constraint constraints.txt --editable .
+	-benchmarks/.venv/bin/python -m pip install --quiet --requirement benchmarks/peers.txt
+	touch $@
+
+clean:
+	rm -rf $(VENV) benchmarks/.venv site demo
