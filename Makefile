@@ -30,10 +30,12 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
-benchmarks/.venv/.ready: pyproject.toml benchmarks/peers.txt
+benchmarks/.venv/.ready: pyproject.toml constraints.txt benchmarks/peers.txt
 	$(PYTHON) -m venv benchmarks/.venv
 	benchmarks/.venv/bin/python -m pip install --quiet --constraint constraints.txt --editable .
-	-benchmarks/.venv/bin/python -m pip install --quiet --requirement benchmarks/peers.txt
+	grep -v '^#' benchmarks/peers.txt | while read -r peer; do \
+		benchmarks/.venv/bin/python -m pip install --quiet --constraint constraints.txt $$peer || echo "did not install: $$peer"; \
+	done
 	touch $@
 
 clean:

@@ -29,7 +29,8 @@ Given = TypeVar("Given")
 Made = TypeVar("Made")
 
 BATCH = 1 << 17
-ROWS_IN_MEMORY = 1 << 20
+ROWS_IN_MEMORY = 1 << 18
+MOST_BUCKETS = 1024
 _CSV_BLOCK = 1 << 22
 
 
@@ -122,7 +123,7 @@ def _bucket_count(source: Path) -> int:
     rows = row_count(source)
     if rows is None:
         rows = source.stat().st_size // 32
-    return min(-(-rows // ROWS_IN_MEMORY) or 1, 512)
+    return min(-(-rows // ROWS_IN_MEMORY) or 1, MOST_BUCKETS)
 
 
 def _is_parquet(source: Path) -> bool:
@@ -136,7 +137,8 @@ def _is_parquet(source: Path) -> bool:
 def _read_parquet(source: Path, schema: Schema, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
     texts = [attribute.name for attribute in schema.released if _is_text(attribute)]
     try:
-        file = pq.ParquetFile(source, read_dictionary=texts)
+        # Pre-buffering would hold on to the bytes of every row group read so far.
+        file = pq.ParquetFile(source, read_dictionary=texts, pre_buffer=False)
     except pa.ArrowInvalid as error:
         raise SchemaError(f"{source}: not a Parquet file") from error
     with file:

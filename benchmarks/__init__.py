@@ -1,0 +1,1 @@
+"""How fast kakuran is, and how much memory it takes, beside its peers: `python -m benchmarks`."""
