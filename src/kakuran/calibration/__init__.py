@@ -1,6 +1,6 @@
 """From the promise to the noise, and what the noise will cost."""
 
-from kakuran.calibration.calibrate import calibrate, crowd_of
+from kakuran.calibration.budget import calibrate, crowd_of
 from kakuran.calibration.crowd import Crowd
 from kakuran.calibration.plan import Plan
 from kakuran.calibration.preview import TableError, preview

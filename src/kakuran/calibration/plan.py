@@ -33,7 +33,7 @@ class Plan:
     >>> schema = kk.Schema([kk.Categorical("job", ["clerk", "nurse"]), kk.Numeric("age", 0, 120, step=1)])
     >>> plan = kk.calibrate(schema, n=1001, k=11)
     >>> round(plan["age"].scale, 2), round(plan["job"].retention, 3), round(plan.epsilon, 3)
-    (104.23, 0.52, 2.303)
+    (104.23, 0.519, 2.303)
     """
 
     schema: Schema

@@ -42,9 +42,6 @@ def run(app: typer.Typer) -> NoReturn:
     except errors.KakuranError as error:
         say(f"[bold red]error:[/] {_escaped(str(error))}")
         sys.exit(next((code for kind, code in _EXIT_CODES if isinstance(error, kind)), 3))
-    except KeyboardInterrupt:
-        say("interrupted; nothing was written")
-        sys.exit(130)
     sys.exit(0)
 
 
@@ -89,7 +86,11 @@ def progress(title: str, total: int | None) -> Iterator[Callable[[int], object]]
     columns = (TextColumn("{task.description}"), BarColumn(), Speed(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(title, total=total)
-        yield lambda records: bar.advance(task, records)
+        try:
+            yield lambda records: bar.advance(task, records)
+        except KeyboardInterrupt:
+            say("interrupted; nothing was written")
+            raise typer.Exit(130) from None
 
 
 def _escaped(text: str) -> str:

@@ -160,7 +160,7 @@ def _read_csv(source: Path, schema: Schema, wanted: Sequence[str]) -> Iterator[p
         column_types=types,
         include_columns=list(types),
         strings_can_be_null=True,
-        quoted_strings_can_be_null=False,
+        quoted_strings_can_be_null=True,
         null_values=["", "NaN", "nan"],
     )
     try:

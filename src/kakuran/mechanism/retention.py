@@ -32,7 +32,7 @@ class RetentionReplacement(Mechanism):
     >>> import math
     >>> from kakuran.mechanism import RetentionReplacement
     >>> coin = RetentionReplacement(2, 0.5)
-    >>> math.exp(coin.epsilon)
+    >>> round(math.exp(coin.epsilon), 6)
     3.0
     """
 

@@ -1,6 +1,6 @@
 """Releases: perturbed tables with their manifest, made, written, read and audited."""
 
-from kakuran.release.audit import Audit, audit
+from kakuran.release.linkage_audit import Audit, audit
 from kakuran.release.manifest import Manifest
 from kakuran.release.release import Release, perturb, perturb_file, read_release
 

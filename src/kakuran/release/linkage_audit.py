@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -57,7 +57,7 @@ class Audit:
     weakness: float
     before: Risk
     problems: tuple[str, ...]
-    posteriors: Array
+    posteriors: Array = field(repr=False)
 
     @property
     def bound(self) -> float:

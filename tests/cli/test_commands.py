@@ -1,0 +1,199 @@
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import kakuran as kk
+from kakuran.samples import census, census_schema
+
+PERTURB = ("perturb", "people.csv", "-s", "schema.toml", "--k", 10)
+
+
+def test_the_stewards_journey_ends_in_an_audited_release(kakuran, folder):
+    inferred = kakuran("schema", "infer", "people.csv", "-o", "draft.toml")
+    assert inferred.returncode == 0
+    assert "read off private data" in inferred.stderr
+    assert kakuran("schema", "check", "people.csv", "-s", "draft.toml").returncode == 0
+    assert kakuran("calibrate", "people.csv", "-s", "schema.toml", "--k", 10).returncode == 0
+    released = kakuran(*PERTURB, "-o", "out.parquet")
+    assert released.returncode == 0, released.stderr
+    assert "800 records" in released.stderr
+    audited = kakuran("audit", "people.csv", "out.parquet", "--plot", "audit.png")
+    assert audited.returncode == 0, audited.stderr
+    assert "passed" in audited.stderr
+    assert (folder / "audit.png").read_bytes().startswith(b"\x89PNG")
+    assert kk.read_release(folder / "out.parquet").n == 800
+
+
+def test_calibrate_shows_k_n_and_epsilon_together_and_what_tables_will_cost(kakuran):
+    shown = kakuran("calibrate", "-s", "schema.toml", "--k", 10, "--n", 50_000).stdout
+    assert "k = 10, n = 50,000, ε = 4.311 (worst-case)" in shown
+    assert "job × region" in shown
+
+
+def test_json_answers_are_json_and_nothing_else_is_on_stdout(kakuran):
+    plan = json.loads(kakuran("calibrate", "people.parquet", "-s", "schema.toml", "--k", 5, "--json").stdout)
+    assert plan["k"] == 5
+    assert plan["n"] == 800
+    assert plan["columns"]["job"]["mechanism"]["kind"] == "retention"
+    made = json.loads(kakuran(*PERTURB, "-o", "out.parquet", "--json").stdout)
+    assert made["epsilon"] == pytest.approx(0.5 * np.log(799 / 9), abs=1e-5)
+    audited = json.loads(kakuran("audit", "people.csv", "out.parquet", "--json").stdout)
+    assert audited["passed"] is True
+    assert audited["bound"] == pytest.approx(0.1)
+
+
+def test_a_dry_run_shows_the_cost_and_writes_nothing(kakuran, listing):
+    before = listing()
+    shown = kakuran(*PERTURB, "-o", "out.parquet", "--dry-run")
+    assert shown.returncode == 0
+    assert "Expected error" in shown.stdout
+    assert listing() == before
+
+
+def test_nothing_is_overwritten_without_force(kakuran, folder):
+    (folder / "out.parquet").write_text("precious")
+    refused = kakuran(*PERTURB, "-o", "out.parquet")
+    assert refused.returncode == 5
+    assert "--force" in refused.stderr
+    assert (folder / "out.parquet").read_text() == "precious"
+    assert kakuran(*PERTURB, "-o", "out.parquet", "--force").returncode == 0
+    assert kakuran("schema", "infer", "people.csv", "-o", "schema.toml").returncode == 3
+
+
+def test_weights_and_mechanisms_reach_the_plan(kakuran, folder):
+    matrix = 0.4 * np.eye(2) + 0.6 / 2
+    np.savetxt(folder / "matrix.csv", matrix, delimiter=",")
+    plan = json.loads(
+        kakuran(
+            "calibrate", "-s", "schema.toml", "--k", 10, "--n", 50_000, "--json",
+            "--mechanism", "age=bounded-gaussian", "--mechanism", "sex=pram:matrix.csv",
+            "--weight", "age=0.5", "--weight", "job=0.3", "--weight", "region=0.2",
+        ).stdout
+    )  # fmt: skip
+    assert plan["columns"]["age"]["mechanism"]["kind"] == "bounded-gaussian"
+    assert plan["columns"]["sex"]["mechanism"]["matrix"][0] == pytest.approx([0.7, 0.3])
+    assert plan["epsilon"] == pytest.approx(0.5 * np.log(49_999 / 9), abs=1e-4)
+
+
+def test_data_dependent_calibration_needs_less_noise(kakuran):
+    epsilon = {
+        flag: json.loads(kakuran("calibrate", "people.csv", "-s", "schema.toml", "--k", 10, "--json", *flag).stdout)[
+            "epsilon"
+        ]
+        for flag in ((), ("--data-dependent",))
+    }
+    assert epsilon["--data-dependent",] > epsilon[()]
+
+
+def test_kept_columns_hide_people_only_among_their_group(kakuran, folder):
+    schema = (folder / "schema.toml").read_text()
+    (folder / "kept.toml").write_text(
+        schema.replace('values = ["female", "male"]', 'values = ["female", "male"]\nrole = "keep"')
+    )
+    plan = json.loads(kakuran("calibrate", "people.csv", "-s", "kept.toml", "--k", 10, "--json").stdout)
+    sexes = census(800).column("sex").to_pylist()
+    assert plan["n"] == min(sexes.count("female"), sexes.count("male"))
+    made = kakuran("perturb", "people.csv", "-s", "kept.toml", "--k", 10, "-o", "out.parquet")
+    assert made.returncode == 0, made.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("perturb", "nowhere.csv", "-s", "schema.toml", "--k", 10, "-o", "out.parquet"), 3, "no such file"),
+        (("perturb", "people.csv", "-s", "nowhere.toml", "--k", 10, "-o", "out.parquet"), 3, "no such schema file"),
+        (("perturb", "people.csv", "-s", "schema.toml", "--k", 801, "-o", "out.parquet"), 4, "than the 800 records"),
+        (("perturb", "people.csv", "-s", "schema.toml", "--k", 1, "-o", "out.parquet"), 4, "k must be above 1"),
+        (("perturb", "people.csv", "-s", "schema.toml", "--k", 10, "-o", "nowhere/out.parquet"), 5, "no folder"),
+        (("perturb", "people.csv", "-s", "schema.toml", "--k", 10, "-o", "out.xlsx"), 5, ".parquet or a .csv"),
+        (("perturb", "people.csv", "-s", "schema.toml", "-o", "out.parquet"), 2, "--k"),
+        (("calibrate", "-s", "schema.toml", "--k", 10), 4, "--n"),
+        (("calibrate", "-s", "schema.toml", "--k", 10, "--n", 99, "--weight", "age"), 2, "COLUMN=VALUE"),
+        (("calibrate", "-s", "schema.toml", "--k", 10, "--n", 99, "--weight", "age=x"), 2, "COLUMN=NUMBER"),
+        (("calibrate", "-s", "schema.toml", "--k", 10, "--n", 99, "--mechanism", "age=pram:no.csv"), 4, "no.csv"),
+        (("audit", "people.csv", "people.parquet"), 5, "no kakuran manifest"),
+    ],
+)  # fmt: skip
+def test_a_mistake_gets_one_clear_sentence_and_its_exit_code(kakuran, listing, arguments, code, words):
+    before = listing()
+    result = kakuran(*arguments)
+    assert result.returncode == code, result.stderr
+    assert words in " ".join(result.stderr.split())
+    assert "Traceback" not in result.stderr
+    assert listing() == before
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ("retired", "astronaut", "column 'job'"),
+        ("north", "", "missing"),
+        ("\n\"female\",", "\n\"female\",9", "column 'age'"),
+        ("\"age\"", "\"years\"", "'years'"),
+    ],
+)  # fmt: skip
+def test_bad_data_names_the_column_and_leaves_nothing_behind(kakuran, folder, listing, before, after, words):
+    text = (folder / "people.csv").read_text()
+    assert before in text
+    (folder / "people.csv").write_text(text.replace(before, after))
+    names = listing()
+    result = kakuran(*PERTURB, "-o", "out.parquet")
+    assert result.returncode == 3, result.stderr
+    assert words in result.stderr
+    assert listing() == names
+
+
+def test_a_tampered_release_fails_its_audit_with_exit_code_1(kakuran, folder):
+    honest = kk.calibrate(census_schema(), n=800, k=10)
+    fields = honest.to_dict()
+    for column in fields["columns"].values():
+        if "retention" in column["mechanism"]:
+            column["mechanism"]["retention"] = 0.97
+    weak = kk.Plan.from_dict(fields)
+    kk.perturb(census(800), weak).save(folder / "weak.parquet")
+    result = kakuran("audit", "people.csv", "weak.parquet")
+    assert result.returncode == 1
+    assert "failed: its parameters are too weak" in result.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupting_a_run_leaves_no_file_behind(folder, number):
+    rows = 3_000_000
+    pq.write_table(pa.table({"x": np.zeros(rows, np.int64)}), folder / "long.parquet")
+    kk.Schema([kk.Numeric("x", 0, 1_000_000, step=1)]).save(folder / "long.toml")
+    names = {path.name for path in folder.iterdir()}
+    command = [sys.executable, "-c", "from kakuran.cli import main; main()", "perturb", "long.parquet"]
+    process = subprocess.Popen(
+        [*command, "-s", "long.toml", "--k", "10", "-o", "out.parquet"], cwd=folder, stderr=subprocess.PIPE, text=True
+    )
+    while process.poll() is None and not any(path.name.startswith(".out.parquet.") for path in folder.iterdir()):
+        time.sleep(0.005)
+    process.send_signal(number)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130, stderr
+    assert "nothing was written" in stderr
+    assert {path.name for path in folder.iterdir()} == names
+
+
+def test_the_demo_beats_the_naive_count(kakuran, folder):
+    result = kakuran("demo", "--folder", "demo", "--n", 20_000, "--plot", "picture.png")
+    assert result.returncode == 0, result.stderr
+    naive, reconstructed = (
+        float(word.rstrip("%,")) for word in result.stderr.split() if word.rstrip(",").endswith("%")
+    )
+    assert reconstructed < naive
+    assert (folder / "picture.png").exists()
+    assert (folder / "demo/release.parquet").exists()
+
+
+def test_version_and_help_answer(kakuran):
+    assert kakuran("--version").stdout == f"kakuran {kk.__version__}\n"
+    for command in ("demo", "schema", "calibrate", "perturb", "audit"):
+        assert "Usage" in kakuran(command, "--help").stdout

@@ -1,0 +1,121 @@
+import itertools
+
+import numpy as np
+import pytest
+
+from kakuran.measure import Attacker, exact_posteriors, risk_of
+from kakuran.measure import linkage as linkage_module
+from kakuran.mechanism import PRAM, BoundedLaplace, Laplace, RetentionReplacement
+from kakuran.randomness import Randomness
+
+
+def codes(*values):
+    return np.array(values, np.int32)
+
+
+@pytest.fixture
+def mixed():
+    """Every way a likelihood is found: narrow, looked up, pair by pair, and public."""
+    rng = np.random.default_rng(0)
+    mechanisms = {
+        "job": RetentionReplacement(5, 0.4),
+        "sex": PRAM([[0.9, 0.1], [0.3, 0.7]]),
+        "age": BoundedLaplace(60, 1, 9.0),
+        "pay": Laplace(3000, 1, 200.0),
+    }
+    original = {name: rng.integers(0, m.size, 40).astype(np.int32) for name, m in mechanisms.items()}
+    original["year"] = rng.integers(0, 2, 40).astype(np.int32)
+    return original, mechanisms
+
+
+def brute_force(original, mechanisms, released):
+    count = len(released["job"])
+    total = np.zeros((count, len(original["job"])))
+    for s, i in itertools.product(*map(range, total.shape)):
+        for name, mechanism in mechanisms.items():
+            total[s, i] += mechanism.log_likelihood(released[name][[s]], original[name][[i]])[0]
+        if released["year"][s] != original["year"][i]:
+            total[s, i] = -np.inf
+    return total
+
+
+def release(original, mechanisms):
+    dice = Randomness.seeded(1)
+    return {
+        name: mechanisms[name].sample(column, dice) if name in mechanisms else column
+        for name, column in original.items()
+    }
+
+
+def test_likelihoods_agree_with_the_mechanisms_pair_by_pair(mixed, monkeypatch):
+    monkeypatch.setattr(linkage_module, "_LARGEST_TABLE", 60 * 60)
+    original, mechanisms = mixed
+    released = release(original, mechanisms)
+    expected = brute_force(original, mechanisms, released)
+    found = Attacker(original, mechanisms).log_likelihoods(released, slice(None))
+    possible = np.isfinite(expected)
+    assert np.allclose(found[possible], expected[possible], atol=1e-9)
+    assert (found[~possible] < -1e11).all()
+
+
+def test_exact_posteriors_are_doubly_stochastic_and_agree_with_a_permanent():
+    logs = np.random.default_rng(2).normal(size=(5, 5))
+    posterior = exact_posteriors(logs)
+    assert np.allclose(posterior.sum(axis=0), 1)
+    assert np.allclose(posterior.sum(axis=1), 1)
+
+    def permanent(matrix):
+        n = len(matrix)
+        return sum(np.prod([matrix[i, p[i]] for i in range(n)]) for p in itertools.permutations(range(n)))
+
+    weights = np.exp(logs)
+    minor = np.delete(np.delete(weights, 2, axis=0), 3, axis=1)
+    assert posterior[2, 3] == pytest.approx(weights[2, 3] * permanent(minor) / permanent(weights))
+
+
+def test_without_noise_every_unique_record_is_linked():
+    original = {"x": np.arange(50, dtype=np.int32)}
+    mechanisms = {"x": RetentionReplacement(50, 1.0)}
+    owners = Randomness.seeded(3).permutation(50)
+    released = {"x": original["x"][owners]}
+    attack = Attacker(original, mechanisms).attack(released, owners, np.random.default_rng(0))
+    assert attack.linked == attack.linked_one_to_one == 1
+    assert np.allclose(attack.posteriors, 1)
+
+
+def test_with_nothing_kept_links_are_no_better_than_chance():
+    original = {"x": np.arange(50, dtype=np.int32)}
+    mechanisms = {"x": RetentionReplacement(50, 0.0)}
+    owners = Randomness.seeded(4).permutation(50)
+    released = {"x": mechanisms["x"].sample(original["x"][owners], Randomness.seeded(5))}
+    attack = Attacker(original, mechanisms).attack(released, owners, np.random.default_rng(0))
+    assert attack.linked == pytest.approx(1 / 50)
+    assert np.allclose(attack.posteriors, 1 / 50)
+
+
+def test_people_with_equal_records_share_the_link():
+    original = {"x": codes(0, 0, 0, 1)}
+    mechanisms = {"x": RetentionReplacement(2, 1.0)}
+    attack = Attacker(original, mechanisms).attack(original, np.arange(4), np.random.default_rng(0))
+    assert np.allclose(attack.posteriors, [1 / 3, 1 / 3, 1 / 3, 1])
+    assert attack.linked == pytest.approx((3 / 3 + 1) / 4)
+
+
+def test_matching_all_at_once_by_scaling_links_about_as_many_as_the_best_assignment(monkeypatch):
+    rng = np.random.default_rng(6)
+    mechanisms = {f"x{j}": RetentionReplacement(6, 0.75) for j in range(5)}
+    original = {name: rng.integers(0, 6, 400).astype(np.int32) for name in mechanisms}
+    dice = Randomness.seeded(7)
+    owners = dice.permutation(400)
+    released = {name: mechanisms[name].sample(original[name][owners], dice) for name in mechanisms}
+    attacker = Attacker(original, mechanisms)
+    assigned = attacker.attack(released, owners, rng)
+    monkeypatch.setattr(linkage_module, "ASSIGNABLE", 0)
+    scaled = attacker.attack(released, owners, rng)
+    assert assigned.linked_one_to_one > assigned.linked > 0.2
+    assert scaled.linked_one_to_one > 0.9 * assigned.linked_one_to_one
+
+
+def test_risk_counts_uniques_classes_and_the_average_prosecutor():
+    risk = risk_of({"a": codes(0, 0, 1, 1, 1), "b": codes(0, 0, 0, 0, 1)})
+    assert (risk.uniques, risk.smallest_class, risk.prosecutor, risk.worst) == (1 / 5, 1, 3 / 5, 1.0)
