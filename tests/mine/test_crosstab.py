@@ -1,0 +1,81 @@
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import kakuran as kk
+from kakuran.counts import count
+from kakuran.samples import census, census_schema
+
+
+@pytest.fixture(scope="module")
+def people():
+    return census(40_000)
+
+
+def error(table, truth):
+    return np.abs(table - truth).sum() / truth.sum()
+
+
+def test_a_release_gives_back_a_cross_tab_better_than_counting_it(people):
+    release = kk.perturb(people, kk.calibrate(census_schema(), n=people.num_rows, k=10))
+    estimate = release.crosstab("job", "sex")
+    truth = count(census_schema().encode(people), estimate.axes)
+    assert estimate.counts.shape == estimate.naive.shape == (8, 2)
+    assert estimate.counts.sum() == pytest.approx(people.num_rows)
+    assert error(estimate.counts, truth) < 0.6 * error(estimate.naive, truth)
+
+
+@pytest.mark.parametrize("mechanism", ["retention", "laplace", "bounded-laplace", "bounded-gaussian"])
+def test_numbers_come_back_from_every_mechanism(people, mechanism):
+    schema = kk.Schema([kk.Numeric("age", 15, 94, step=1)])
+    ages = people.select(["age"])
+    release = kk.perturb(ages, kk.calibrate(schema, n=people.num_rows, k=2, mechanisms={"age": mechanism}))
+    estimate = release.crosstab("age", bins={"age": 8})
+    truth = count(schema.encode(ages), estimate.axes)
+    assert estimate.axes[0].labels[0] == "15–24"
+    assert error(estimate.counts, truth) < 0.7 * error(estimate.naive, truth)
+
+
+def test_without_noise_the_counts_are_exact():
+    table = pa.table({"job": ["a"] * 50 + ["b"] * 70})
+    schema = kk.Schema([kk.Categorical("job", ["a", "b", "c"])])
+    release = kk.perturb(table, kk.calibrate(schema, data=table, k=10))
+    assert release.plan["job"].retention == 1
+    assert release.crosstab("job").counts.round(6).tolist() == [50, 70, 0]
+
+
+def test_kept_columns_and_missing_values_have_cells_of_their_own():
+    table = pa.table({"year": [2020, 2021] * 300, "job": ["a", "b", None] * 200, "pay": [1, None] * 300})
+    schema = kk.Schema(
+        [
+            kk.Categorical("year", [2020, 2021], role="keep"),
+            kk.Categorical("job", ["a", "b"], missing="category"),
+            kk.Numeric("pay", 0, 9, step=1, missing="category"),
+        ]
+    )
+    estimate = kk.perturb(table, kk.calibrate(schema, n=300, k=2)).crosstab("year", "job", "pay", bins={"pay": 2})
+    assert [axis.labels for axis in estimate.axes] == [
+        ("2020", "2021"),
+        ("a", "b", "missing"),
+        ("0–4", "5–9", "missing"),
+    ]
+    assert estimate.counts.sum(axis=(1, 2)) == pytest.approx([300, 300])
+
+
+@pytest.mark.parametrize(
+    ("columns", "bins", "words"),
+    [
+        ((), {}, "at least one column"),
+        (("nonsense",), {}, "no column 'nonsense'"),
+        (("name",), {}, "was dropped"),
+        (("job",), {"age": 3}, "not among the columns"),
+        (("job",), {"job": 3}, "bins are for numbers"),
+        (("age",), {"age": 1000}, "cannot be cut into 1000"),
+    ],
+)
+def test_questions_that_cannot_be_answered_say_why(columns, bins, words):
+    table = pa.table({"job": ["a", "b"] * 10, "age": [1, 2] * 10, "name": ["x"] * 20})
+    schema = kk.Schema([kk.Categorical("job", ["a", "b"]), kk.Numeric("age", 0, 9, step=1), kk.Dropped("name")])
+    release = kk.perturb(table, kk.calibrate(schema, n=20, k=2))
+    with pytest.raises(kk.SchemaError, match=words):
+        release.crosstab(*columns, bins=bins)
