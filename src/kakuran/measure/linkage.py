@@ -27,7 +27,8 @@ ASSIGNABLE = 2000
 _IMPOSSIBLE = -1e12
 _NARROW = 32
 _LARGEST_TABLE = 1 << 22
-_BLOCK = 256
+_BLOCK_CELLS = 1 << 20
+_TIE = 1e-4
 _SCALINGS = 5
 
 
@@ -61,27 +62,26 @@ class Attacker:
         self.original = original
         self.mechanisms = mechanisms
         self.people = len(next(iter(original.values())))
-        self._tables: dict[str, Array] = {}
+        self._precision = np.float64 if self.people <= ASSIGNABLE else np.float32
+        self._tables: dict[str, NDArray[np.floating]] = {}
         self._places: dict[str, NDArray[np.intp]] = {}
         for name, mechanism in mechanisms.items():
             values, places = np.unique(original[name], return_inverse=True)
             outcomes = np.arange(-mechanism.reach, mechanism.size + mechanism.reach, dtype=np.int32)
             if len(outcomes) * len(values) <= _LARGEST_TABLE:
                 logs = mechanism.log_likelihood(outcomes[:, None], values[None, :])
-                self._tables[name] = np.maximum(logs, _IMPOSSIBLE)
+                self._tables[name] = np.maximum(logs, _IMPOSSIBLE).astype(self._precision)
                 self._places[name] = places
         self._narrow = [name for name, table in self._tables.items() if table.shape[1] <= _NARROW]
         indicators = [np.eye(self._tables[name].shape[1])[:, self._places[name]] for name in self._narrow]
-        self._indicators = np.concatenate(indicators) if indicators else np.zeros((0, self.people))
+        self._indicators = np.concatenate([np.zeros((0, self.people)), *indicators]).astype(self._precision)
 
-    def log_likelihoods(self, released: Mapping[str, Codes], rows: slice) -> Array:
-        """log p(released record | person): attacked records × people."""
+    def log_likelihoods(self, released: Mapping[str, Codes], rows: slice) -> NDArray[np.floating]:
+        """log p(released record | person): attacked records × people; in single precision where there are many."""
         chosen = {name: codes[rows] for name, codes in released.items()}
         rows_of = {name: table[chosen[name] + self.mechanisms[name].reach] for name, table in self._tables.items()}
-        count = len(next(iter(chosen.values())))
-        total = (
-            np.concatenate([np.zeros((count, 0)), *(rows_of[name] for name in self._narrow)], axis=1) @ self._indicators
-        )
+        nothing = np.zeros((len(next(iter(chosen.values()))), 0), self._precision)
+        total = np.concatenate([nothing, *(rows_of[name] for name in self._narrow)], axis=1) @ self._indicators
         for name, codes in self.original.items():
             if name in self._narrow:
                 continue
@@ -115,7 +115,7 @@ class Attacker:
             posteriors[rows] = 1 / sums
             densities[rows] = highest + np.log(sums / self.people)
             if owners is not None:
-                is_best = logs >= highest[:, None] - 1e-9
+                is_best = logs >= highest[:, None] - _TIE
                 right += (is_best[np.arange(len(logs)), owners[rows]] / is_best.sum(axis=1)).sum()
             progress(rows.stop - rows.start)
         if owners is None:
@@ -124,10 +124,11 @@ class Attacker:
         together = None if matched is None else float((matched == owners).mean())
         return LinkageAttack(posteriors, densities, float(right / count), together)
 
-    def _blocks(self, released: Mapping[str, Codes]) -> Iterator[tuple[slice, Array]]:
-        """All records, some at a time; the next block is computed while the last one is used."""
+    def _blocks(self, released: Mapping[str, Codes]) -> Iterator[tuple[slice, NDArray[np.floating]]]:
+        """All records, as many at a time as stay in cache; the next block is computed while the last one is used."""
         count = len(next(iter(released.values())))
-        parts = [slice(start, min(start + _BLOCK, count)) for start in range(0, count, _BLOCK)]
+        height = max(8, _BLOCK_CELLS // self.people)
+        parts = [slice(start, min(start + height, count)) for start in range(0, count, height)]
         with ThreadPoolExecutor(1) as pool:
             upcoming = pool.submit(self.log_likelihoods, released, parts[0])
             for rows, following in zip_longest(parts, parts[1:]):
@@ -147,16 +148,16 @@ class Attacker:
 
             logs = np.concatenate([block for _, block in self._blocks(released)])
             return linear_sum_assignment(logs + 1e-9 * dice.random(logs.shape), maximize=True)[1]
-        prices = np.zeros(self.people)
+        prices = np.zeros(self.people, np.float32)
         for _ in range(_SCALINGS):
-            claims = np.zeros(self.people)
+            claims = np.zeros(self.people, np.float32)
             for _, logs in self._blocks(released):
                 np.subtract(logs, prices, out=logs)
                 np.subtract(logs, logs.max(axis=1, keepdims=True), out=logs)
                 shares = np.exp(logs, out=logs)
                 claims += (1 / shares.sum(axis=1)) @ shares
             prices += np.log(claims)
-        tie_break = 1e-9 * dice.random(self.people)
+        tie_break = _TIE * dice.random(self.people, np.float32)
         return np.concatenate([(logs - prices + tie_break).argmax(axis=1) for _, logs in self._blocks(released)])
 
 
