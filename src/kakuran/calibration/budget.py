@@ -19,7 +19,7 @@ from typing import Any, NoReturn, TypeAlias
 from kakuran.calibration.crowd import Crowd
 from kakuran.calibration.plan import Plan
 from kakuran.errors import CalibrationError
-from kakuran.mechanism import NOISE, Mechanism, RetentionReplacement
+from kakuran.mechanism import NOISE, BoundedLaplace, Laplace, Mechanism, Noise, RetentionReplacement
 from kakuran.schema import Categorical, Numeric, Schema
 from kakuran.schema.frames import to_arrow
 
@@ -79,7 +79,10 @@ def calibrate(
         return Plan(schema, at_budget(budget), int(n), float(k), "worst-case")
     crowd = data if isinstance(data, Crowd) else crowd_of(schema, data)
     _check_promise(k, crowd.n)
-    return Plan(schema, at_budget(_largest_budget(crowd, k, at_budget, shares)), crowd.n, float(k), "data-dependent")
+    # Laplace swaps cost the same with bounds and without, but only bounded noise can be infinite.
+    bounded = {name: BoundedLaplace.kind if kind == Laplace.kind else kind for name, kind in chosen.items()}
+    budget = _largest_budget(crowd, k, _mechanisms_at(schema, bounded, shares), shares)
+    return Plan(schema, at_budget(budget), crowd.n, float(k), "data-dependent")
 
 
 def crowd_of(schema: Schema, data: Any) -> Crowd:
@@ -94,6 +97,8 @@ def crowd_of(schema: Schema, data: Any) -> Crowd:
 def _check_promise(k: float, n: int) -> None:
     if not math.isfinite(k) or k <= 1:
         raise CalibrationError(f"k must be above 1 (k=1 promises nothing), got {k}")
+    if n != n or n in (math.inf, -math.inf) or n != int(n):
+        raise CalibrationError(f"the number of records must be whole, got {n}")
     if n < 2:
         raise CalibrationError(f"at least 2 records are needed to hide among, got {n}")
     if k > n:
@@ -132,6 +137,8 @@ def _checked_choice(attribute: Categorical | Numeric, choice: Choice) -> Choice:
             raise CalibrationError(
                 f"column {attribute.name!r} has {attribute.size} values but its mechanism is made for {choice.size}"
             )
+        if isinstance(choice, Noise):
+            _check_ready_noise(attribute, choice)
         return choice
     if choice == RetentionReplacement.kind:
         return choice
@@ -147,6 +154,17 @@ def _checked_choice(attribute: Categorical | Numeric, choice: Choice) -> Choice:
             f"column {attribute.name!r}: missing values as a category need the retention mechanism, not {choice}"
         )
     return choice
+
+
+def _check_ready_noise(attribute: Categorical | Numeric, noise: Noise) -> None:
+    if isinstance(attribute, Categorical) or attribute.missing == "category":
+        raise CalibrationError(
+            f"column {attribute.name!r}: {noise.kind} noise is for numbers without missing values; use retention"
+        )
+    if noise.step != attribute.step:
+        raise CalibrationError(
+            f"column {attribute.name!r} has a step of {attribute.step:g} but its noise is made for {noise.step:g}"
+        )
 
 
 def _shares(chosen: Mapping[str, Choice], weights: Mapping[str, float] | None) -> dict[str, float]:

@@ -105,6 +105,8 @@ class SparseCrowd(Crowd):
 
     def update(self, codes: Mapping[str, Codes], n: int) -> None:
         """Merge into the distinct records."""
+        if not n:
+            return
         self.n += n
         batch = np.column_stack([codes[attribute.name] for attribute in self.attributes])
         records = np.concatenate([self._records, batch])

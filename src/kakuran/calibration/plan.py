@@ -11,6 +11,9 @@ from kakuran.errors import CalibrationError
 from kakuran.mechanism import Mechanism, mechanism_of
 from kakuran.schema import Dropped, Schema
 
+_LAST_DIGITS = 1e-12
+"""How much the order of adding up may change a crowd."""
+
 Calibration: TypeAlias = Literal["worst-case", "data-dependent"]
 
 
@@ -77,7 +80,7 @@ class Plan:
                     f"the plan was calibrated for {self.n:,} records but there are only {fewest:,}{where}; "
                     f"calibrate with n={fewest}"
                 )
-        elif not crowd.reaches(self.k, self.mechanisms):
+        elif not crowd.reaches(self.k * (1 - _LAST_DIGITS), self.mechanisms):
             raise CalibrationError(
                 f"the plan was calibrated on another table: on this one somebody's crowd is below k={self.k:g}; "
                 "calibrate with data=this table"

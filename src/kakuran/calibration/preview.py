@@ -9,6 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from kakuran.calibration.plan import Plan
+from kakuran.mechanism import UniformMixture
 from kakuran.mechanism.base import Array
 from kakuran.schema import Categorical, Numeric
 
@@ -48,7 +49,10 @@ def preview(plan: Plan, n: int | None = None) -> list[TableError]:
 def _singular_values(plan: Plan, attribute: Categorical | Numeric) -> Array:
     """How much of each pattern along this axis survives the perturbation."""
     edges = attribute.cells(min(CELLS, attribute.points)) if isinstance(attribute, Numeric) else None
-    values = np.linalg.svd(plan[attribute.name].transition(edges).matrix, compute_uv=False)
+    transition = plan[attribute.name].transition(edges)
+    if isinstance(transition, UniformMixture):
+        return np.append(1.0, np.full(len(transition.shares) - 1, transition.retention))
+    values = np.linalg.svd(transition.matrix, compute_uv=False)
     return np.minimum(values, 1.0)
 
 

@@ -19,13 +19,17 @@ def integer_weights(shape: NDArray[np.float64], floor: int) -> Weights:
 
     What rounding leaves over goes to the heaviest outcome (there are fewer than 2¹³ + len(shape) units of it).
     """
+    weights = truncated_weights(shape, floor)
+    weights[np.argmax(shape)] += np.uint64(TOTAL - int(weights.sum()))
+    return weights
+
+
+def truncated_weights(shape: NDArray[np.float64], floor: int) -> Weights:
+    """The same without what rounding leaves over, so that equal shapes have equal weights."""
     is_possible = shape > 0
     spread = TOTAL - floor * int(is_possible.sum())
     ideal = shape / shape.sum() * spread * (1 - 2.0**-50)
-    weights = np.floor(ideal).astype(np.uint64) + np.uint64(floor) * is_possible
-    left_over = TOTAL - int(weights.sum())
-    weights[np.argmax(shape)] += np.uint64(left_over)
-    return weights
+    return np.floor(ideal).astype(np.uint64) + np.uint64(floor) * is_possible
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +64,7 @@ class AliasTable:
         if len(small):
             before = deficit - (capacity - padded[small])
             other[small] = large[np.searchsorted(excess, before, side="right")]
-            overdrawn = deficit[np.searchsorted(deficit, excess)] - excess
+            overdrawn = np.where(excess > 0, deficit[np.searchsorted(deficit, excess)] - excess, np.uint64(0))
             threshold[large] = capacity - overdrawn
             other[large[:-1]] = np.where(overdrawn[:-1] > 0, large[1:], large[:-1])
         columns = np.arange(1 << bits)

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kakuran.errors import CalibrationError
-from kakuran.mechanism.alias import AliasTable, integer_weights
+from kakuran.mechanism.alias import TOTAL, AliasTable, truncated_weights
 from kakuran.mechanism.base import Array, Codes, Edges, Mechanism, chunks
 from kakuran.mechanism.transition import DenseTransition, Transition
 from kakuran.randomness import Randomness
@@ -52,6 +52,8 @@ class Noise(Mechanism):
     def __post_init__(self) -> None:
         if self.size < 2:
             raise CalibrationError(f"noise needs at least 2 grid points, got {self.size}")
+        if not 0 < self.step < math.inf:
+            raise CalibrationError(f"the step of a grid must be above 0, got {self.step}")
         if not self.scale >= 0:
             raise CalibrationError(f"the scale of noise must be 0 or more, got {self.scale}")
 
@@ -59,6 +61,11 @@ class Noise(Mechanism):
     def span(self) -> float:
         """Distance between the bounds."""
         return (self.size - 1) * self.step
+
+    @property
+    def _rounding(self) -> float:
+        """Equal weights are not rounded apart, so noise that forgets the number pays nothing."""
+        return ROUNDING if math.isfinite(self.scale) else 0.0
 
     @property
     @abstractmethod
@@ -79,13 +86,16 @@ class Noise(Mechanism):
         farthest = self.size - 1 + self.reach
         steps = np.abs(np.arange(-farthest, farthest + 1))
         if self.scale == 0:
-            return integer_weights((steps == 0).astype(float), 0)
-        shape = np.exp(np.maximum(self._log_shape(steps * self.step), -700.0))
-        return integer_weights(shape, _FLOOR_TOTAL // len(steps))
+            return truncated_weights((steps == 0).astype(float), 0)
+        with np.errstate(over="ignore"):
+            shape = np.exp(np.maximum(self._log_shape(steps * self.step), -700.0))
+        return truncated_weights(shape, _FLOOR_TOTAL // len(steps))
 
     @cached_property
     def _table(self) -> AliasTable:
-        return AliasTable.build(self._integer_weights)
+        # What rounding left over is one more distance, too far for any code, so it is drawn again.
+        weights = self._integer_weights
+        return AliasTable.build(np.append(weights, np.uint64(TOTAL - int(weights.sum()))))
 
     @cached_property
     def _cumulative(self) -> Array:
@@ -111,14 +121,14 @@ class Noise(Mechanism):
     @property
     def largest_swap_cost(self) -> float:
         """The swap cost between the two bounds."""
-        return self.swap_rate * (self.size - 1) + ROUNDING if self.scale else math.inf
+        return self.swap_rate * (self.size - 1) + self._rounding if self.scale else math.inf
 
     def swap_cost(self, a: Codes, b: Codes) -> Array:
         """In proportion to the distance; γ cancels."""
         distance = np.abs(a - b)
         if not self.scale:
             return np.where(distance > 0, math.inf, 0.0)
-        return distance * self.swap_rate + ROUNDING * (distance > 0)
+        return np.where(distance > 0, np.maximum(distance, 1) * self.swap_rate + self._rounding, 0.0)
 
     def swap_sums(self, counts: Array, axis: int) -> Array:
         """Two recursions along the axis: O(cells)."""
@@ -129,7 +139,7 @@ class Noise(Mechanism):
         decay = [1.0, -math.exp(-self.swap_rate)]
         upwards = lfilter([1.0], decay, counts, axis=axis)
         downwards = np.flip(lfilter([1.0], decay, np.flip(counts, axis), axis=axis), axis)
-        return counts + math.exp(-ROUNDING) * (upwards + downwards - 2 * counts)
+        return counts + math.exp(-self._rounding) * (upwards + downwards - 2 * counts)
 
     def sample(self, codes: Codes, randomness: Randomness) -> Codes:
         """Draw a distance for every value, again for those that would leave the permitted points."""
@@ -223,7 +233,7 @@ class BoundedLaplace(Noise):
     @property
     def epsilon(self) -> float:
         """(b−a)/φ; γ never makes it worse, because log γ changes by at most 1/φ a unit."""
-        return _divide(self.span, self.scale) + ROUNDING
+        return _divide(self.span, self.scale) + self._rounding
 
     def _log_shape(self, distance: Array) -> Array:
         return -distance / self.scale
@@ -250,7 +260,8 @@ class Laplace(BoundedLaplace):
         if self.scale * _TAIL / self.step + self.size > _LARGEST_REACH:
             raise CalibrationError(
                 f"Laplace noise of scale {self.scale:g} on a grid of step {self.step:g} is too fine to draw exactly; "
-                f"use a step of at least {self.scale * _TAIL / (_LARGEST_REACH - self.size):.2g}, or bounded-laplace"
+                f"use a step of at least {_round_up(self.scale * _TAIL / (_LARGEST_REACH - self.size)):g}, "
+                "or bounded-laplace"
             )
 
     @property
@@ -280,15 +291,24 @@ class BoundedGaussian(Noise):
     @property
     def swap_rate(self) -> float:
         """step·(b−a)/σ²."""
-        return _divide(self.step * self.span, self.scale**2)
+        return _divide(self.step, self.scale) * _divide(self.span, self.scale)
 
     @property
     def epsilon(self) -> float:
         """(b−a)²/2σ²."""
-        return _divide(self.span**2, 2 * self.scale**2) + ROUNDING
+        ratio = _divide(self.span, self.scale)
+        return ratio * ratio / 2 + self._rounding
 
     def _log_shape(self, distance: Array) -> Array:
         return -0.5 * (distance / self.scale) ** 2
+
+
+def _round_up(number: float) -> float:
+    """To two digits."""
+    if not math.isfinite(number):
+        return number
+    unit = 10.0 ** (math.floor(math.log10(number)) - 1)
+    return math.ceil(number / unit) * unit
 
 
 def _divide(numerator: float, denominator: float) -> float:

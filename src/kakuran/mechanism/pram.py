@@ -147,8 +147,8 @@ class PRAM(Mechanism):
         """The matrix."""
         return {"matrix": np.asarray(self.matrix).tolist()}
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"matrix": self.matrix}
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PRAM, (self.matrix,)
 
     def k(self, n: int) -> float:
         """The k this matrix alone promises a table of n records, whatever is in it."""

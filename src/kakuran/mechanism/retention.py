@@ -121,7 +121,7 @@ class RetentionReplacement(Mechanism):
         """For a number, of the released value; for a category, of its estimated count."""
         if self.step is None:
             hit = (1 - self.retention) / self.size
-            return np.full(self.size, hit * (1 - hit) / self.retention**2)
+            return np.full(self.size, hit * (1 - hit) / self.retention**2 if self.retention else math.inf)
         values = np.arange(self.size) * self.step
         shift = values - values.mean()
         return (1 - self.retention) * (values.var() + self.retention * shift**2)
