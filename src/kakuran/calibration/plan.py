@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from kakuran.calibration.crowd import Crowd
 from kakuran.errors import CalibrationError
@@ -47,6 +48,12 @@ class Plan:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mechanisms", dict(self.mechanisms))
+        if isinstance(self.k, bool) or not isinstance(self.k, int | float) or not 1 <= self.k < math.inf:
+            raise CalibrationError(f"k must be a number of at least 1, got {self.k!r}")
+        if type(self.n) is not int or self.n < 1:
+            raise CalibrationError(f"n must be a whole number of at least 1, got {self.n!r}")
+        if self.calibration not in get_args(Calibration):
+            raise CalibrationError(f"calibration must be worst-case or data-dependent, got {self.calibration!r}")
 
     @property
     def epsilon(self) -> float:
@@ -91,7 +98,7 @@ class Plan:
         return {
             "k": self.k,
             "n": self.n,
-            "epsilon": self.epsilon,
+            "epsilon": self.epsilon if math.isfinite(self.epsilon) else "inf",
             "calibration": self.calibration,
             "columns": {
                 name: fields | self._describe_mechanism(name) for name, fields in self.schema.to_dict().items()

@@ -69,11 +69,12 @@ def make_plan(
 
 def smallest_group(schema: Schema, data: Path | None) -> int:
     """The records of a file, or, where columns are kept, of the smallest group that shares their values."""
-    from kakuran.engine.local import count_crowd, row_count
+    from kakuran.engine.local import count_crowd
+    from kakuran.schema.files import row_count
 
     if data is None:
         raise CalibrationError("how many records? name the data file or give --n")
-    rows = row_count(data) if data.exists() and not schema.kept else None
+    rows = None if schema.kept else row_count(data)
     if rows is not None:
         return rows
     with progress("counting", None) as advance:

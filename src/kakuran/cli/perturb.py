@@ -33,10 +33,10 @@ def perturb(
     """Perturb a table so that nobody can be linked to a record with probability above 1/k."""
     from kakuran.calibration import preview
     from kakuran.cli.show import describe_plan, show_plan
-    from kakuran.engine.local import row_count
     from kakuran.release import perturb_file
     from kakuran.release.files import check_target
     from kakuran.schema import Schema
+    from kakuran.schema.files import row_count
 
     check_target(output, force=force)
     plan = make_plan(

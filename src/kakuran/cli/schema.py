@@ -33,12 +33,13 @@ def infer(
 @app.command()
 def check(data: Annotated[Path, typer.Argument(help="CSV or Parquet file.")], schema: SchemaFile) -> None:
     """Check every value of a table against a schema."""
-    from kakuran.engine.local import read_batches, row_count
+    from kakuran.engine.local import read_batches
     from kakuran.schema import Schema
+    from kakuran.schema.files import row_count
 
     declared = Schema.load(schema)
     records = 0
-    with progress("checking", row_count(data) if data.exists() else None) as advance:
+    with progress("checking", row_count(data)) as advance:
         for batch in read_batches(data, declared):
             declared.validate(batch)
             records += batch.num_rows

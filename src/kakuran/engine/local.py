@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeAlias, TypeVar
@@ -22,6 +22,7 @@ from kakuran.perturbation.shuffle import Shuffler
 from kakuran.randomness import Randomness
 from kakuran.schema import Categorical, Numeric, Schema
 from kakuran.schema.codes import encode
+from kakuran.schema.files import column_names, csv_options, is_parquet, reading, row_count
 from kakuran.schema.frames import check_columns_are_unique
 
 Progress: TypeAlias = Callable[[int], object]
@@ -36,10 +37,11 @@ _CSV_BLOCK = 1 << 22
 
 def read_batches(source: Path, schema: Schema, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
     """The released columns of a Parquet or CSV file, or some of them, batch by batch; others are not even read."""
-    if not source.exists():
-        raise SchemaError(f"{source}: no such file")
-    wanted = [attribute.name for attribute in schema.released if columns is None or attribute.name in columns]
-    return _read_parquet(source, schema, wanted) if _is_parquet(source) else _read_csv(source, schema, wanted)
+    names = column_names(source)
+    check_columns_are_unique(names)
+    schema.check_columns(names)
+    wanted = [attribute for attribute in schema.released if columns is None or attribute.name in columns]
+    return _read_parquet(source, wanted) if is_parquet(source) else _read_csv(source, wanted)
 
 
 def count_crowd(
@@ -55,11 +57,6 @@ def count_crowd(
     return crowd
 
 
-def row_count(source: Path) -> int | None:
-    """Number of records, where the file says so without being read."""
-    return pq.read_metadata(source).num_rows if _is_parquet(source) else None
-
-
 def perturb_batches(
     source: Path,
     plan: Plan,
@@ -68,7 +65,7 @@ def perturb_batches(
     shuffle: bool,
     scratch: Path,
     progress: Progress = int,
-) -> Iterator[pa.RecordBatch]:
+) -> Generator[pa.RecordBatch, None, None]:
     """Perturb a file; the plan's promise is checked on the way, before the last batch is handed out.
 
     Every batch has a random stream of its own. Shuffling spills packed, already perturbed rows to `scratch`.
@@ -126,70 +123,38 @@ def _bucket_count(source: Path) -> int:
     return min(-(-rows // ROWS_IN_MEMORY) or 1, MOST_BUCKETS)
 
 
-def _is_parquet(source: Path) -> bool:
-    if source.suffix in (".parquet", ".pq"):
-        return True
-    if source.suffix == ".csv":
-        return False
-    raise SchemaError(f"{source}: expected a .csv or .parquet file")
+def _read_parquet(source: Path, wanted: Sequence[Categorical | Numeric]) -> Iterator[pa.RecordBatch]:
+    texts = [attribute.name for attribute in wanted if _is_text(attribute)]
+    # Pre-buffering would hold on to the bytes of every row group read so far.
+    with reading(source), pq.ParquetFile(source, read_dictionary=texts, pre_buffer=False) as file:
+        batches = file.iter_batches(BATCH, columns=[attribute.name for attribute in wanted])
+        while (batch := next(batches, None)) is not None:
+            yield batch
 
 
-def _read_parquet(source: Path, schema: Schema, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    texts = [attribute.name for attribute in schema.released if _is_text(attribute)]
-    try:
-        # Pre-buffering would hold on to the bytes of every row group read so far.
-        file = pq.ParquetFile(source, read_dictionary=texts, pre_buffer=False)
-    except pa.ArrowInvalid as error:
-        raise SchemaError(f"{source}: not a Parquet file") from error
-    with file:
-        check_columns_are_unique(file.schema_arrow.names)
-        schema.check_columns(file.schema_arrow.names)
-        yield from file.iter_batches(BATCH, columns=list(wanted))
-
-
-def _read_csv(source: Path, schema: Schema, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    names = _csv_header(source)
-    check_columns_are_unique(names)
-    schema.check_columns(names)
+def _read_csv(source: Path, wanted: Sequence[Categorical | Numeric]) -> Iterator[pa.RecordBatch]:
     types = {
         attribute.name: pa.array(attribute.values).type if isinstance(attribute, Categorical) else pa.float64()
-        for attribute in schema.released
-        if attribute.name in wanted
+        for attribute in wanted
     }
-    convert = pa.csv.ConvertOptions(
-        column_types=types,
-        include_columns=list(types),
-        strings_can_be_null=True,
-        quoted_strings_can_be_null=True,
-        null_values=["", "NaN", "nan"],
-    )
     try:
-        yield from pa.csv.open_csv(source, pa.csv.ReadOptions(block_size=_CSV_BLOCK), convert_options=convert)
+        yield from pa.csv.open_csv(source, pa.csv.ReadOptions(block_size=_CSV_BLOCK), **csv_options(source, types))
     except pa.ArrowInvalid as error:
-        raise _explained(error, names) from error
+        raise _explained(error, source) from error
 
 
-def _csv_header(source: Path) -> list[str]:
-    try:
-        with pa.csv.open_csv(source, pa.csv.ReadOptions(block_size=1 << 16)) as reader:
-            names: list[str] = reader.schema.names
-            return names
-    except pa.ArrowInvalid as error:
-        raise SchemaError(f"{source}: not a CSV file with a header and equally long rows: {error}") from error
-
-
-def _explained(error: pa.ArrowInvalid, names: list[str]) -> Exception:
-    found = re.search(r"In CSV column #(\d+):.*conversion error to (\w+): invalid value '(.*)'", str(error))
+def _explained(error: pa.ArrowInvalid, source: Path) -> Exception:
+    found = re.search(r"In CSV column #(\d+):.*conversion error to (\w+): invalid value '(.*)'", str(error), re.DOTALL)
     if found is None:
-        return SchemaError(f"not a well-formed CSV file: {error}")
+        return SchemaError(f"{source}: not a well-formed CSV file: {error}")
     place, kind, value = found.groups()
     return DataError(
-        names[int(place)],
+        column_names(source)[int(place)],
         f"at least one row is not a valid {kind}",
         "Correct the data or its type in the schema.",
         example=value,
     )
 
 
-def _is_text(attribute: object) -> bool:
+def _is_text(attribute: Categorical | Numeric) -> bool:
     return isinstance(attribute, Categorical) and isinstance(attribute.values[0], str)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,12 +23,16 @@ NOISE: Mapping[str, type[BoundedLaplace] | type[BoundedGaussian]] = {
 def mechanism_of(attribute: Categorical | Numeric, kind: str, parameters: Mapping[str, Any]) -> Mechanism:
     """The mechanism of an attribute from what a manifest says of it."""
     if kind == PRAM.kind:
-        return PRAM(parameters["matrix"])
+        matrix = PRAM(parameters["matrix"])
+        if matrix.size != attribute.size:
+            raise CalibrationError(f"column {attribute.name!r} has {attribute.size} values, its matrix {matrix.size}")
+        return matrix
     step = attribute.step if isinstance(attribute, Numeric) else None
     if kind == RetentionReplacement.kind:
         return RetentionReplacement(attribute.size, parameters["retention"], step)
     if kind in NOISE and step is not None:
-        return NOISE[kind](attribute.size, step, parameters["scale"])
+        scale = math.inf if parameters["scale"] == "inf" else parameters["scale"]
+        return NOISE[kind](attribute.size, step, scale)
     raise CalibrationError(f"column {attribute.name!r}: unknown mechanism {kind!r}")
 
 

@@ -199,7 +199,7 @@ class Noise(Mechanism):
 
     def parameters(self) -> dict[str, Any]:
         """φ or σ."""
-        return {"scale": self.scale}
+        return {"scale": self.scale if math.isfinite(self.scale) else "inf"}
 
     def __getstate__(self) -> dict[str, Any]:
         # Tables are rebuilt where they are needed: they are large, and a function of these three.

@@ -35,7 +35,10 @@ class PRAM(Mechanism):
     matrix: ArrayLike
 
     def __post_init__(self) -> None:
-        matrix = np.array(self.matrix, dtype=float)
+        try:
+            matrix = np.array(self.matrix, dtype=float)
+        except ValueError as error:
+            raise CalibrationError(f"a PRAM matrix holds probabilities in equally long rows: {error}") from error
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or len(matrix) < 2:
             raise CalibrationError(f"a PRAM matrix is square, at least 2 × 2; got shape {matrix.shape}")
         if not (np.isfinite(matrix).all() and (matrix >= 0).all()):

@@ -5,31 +5,29 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from kakuran.errors import ReleaseError
+from kakuran.errors import DataError, ReleaseError, SchemaError
 from kakuran.release.manifest import METADATA_KEY, Manifest
-from kakuran.schema import Categorical
-from kakuran.schema.codes import released_type
-
-PARQUET = (".parquet", ".pq")
-CSV = (".csv",)
+from kakuran.schema.codes import decode, encode, released_type
+from kakuran.schema.files import CSV, PARQUET, csv_options, is_parquet
 
 
 def check_target(path: Path, *, force: bool) -> None:
     """Refuse a target that is of the wrong kind, exists already, or has nowhere to be."""
     if path.suffix not in PARQUET + CSV:
         raise ReleaseError(f"{path}: a release is a .parquet or a .csv file")
-    if path.is_dir():
-        raise ReleaseError(f"{path}: is a folder; name a file")
-    if path.exists() and not force:
-        raise ReleaseError(f"{path}: exists already; use --force (force=True) to replace it")
+    for target in _targets(path):
+        if target.is_dir():
+            raise ReleaseError(f"{target}: is a folder; name a file")
+        if target.exists() and not force:
+            raise ReleaseError(f"{target}: exists already; use --force (force=True) to replace it")
     if not path.parent.is_dir():
         raise ReleaseError(f"{path}: there is no folder {path.parent}")
     if not os.access(path.parent, os.W_OK):
@@ -61,17 +59,20 @@ def manifest_path(path: Path) -> Path:
     return path.with_name(path.stem + ".release.json")
 
 
+def _targets(path: Path) -> list[Path]:
+    return [path, manifest_path(path)] if path.suffix in CSV else [path]
+
+
 def write_release(
     path: Path,
     schema: pa.Schema,
-    make_batches: Callable[[Path], Iterable[pa.RecordBatch]],
+    make_batches: Callable[[Path], Generator[pa.RecordBatch, None, None]],
     make_manifest: Callable[[int], Manifest],
 ) -> Manifest:
     """Write batches, which may use the given scratch folder, and, once they are counted, the manifest."""
-    targets = [path, manifest_path(path)] if path.suffix in CSV else [path]
-    with whole_or_nothing(*targets) as folder:
-        write = _write_csv if path.suffix in CSV else _write_parquet
-        return write(folder / path.name, schema, make_batches(folder), make_manifest)
+    write = _write_csv if path.suffix in CSV else _write_parquet
+    with whole_or_nothing(*_targets(path)) as folder, closing(make_batches(folder)) as batches:
+        return write(folder / path.name, schema, batches, make_manifest)
 
 
 def _write_parquet(
@@ -107,45 +108,35 @@ def _csv_type(kind: pa.DataType) -> pa.DataType:
 
 def read_table(path: Path) -> tuple[pa.Table, Manifest]:
     """The table of a release and its manifest, refused unless they belong together."""
-    if not path.exists():
-        raise ReleaseError(f"{path}: no such file")
-    if path.suffix in PARQUET:
-        table, manifest = _read_parquet(path)
-    elif path.suffix in CSV:
-        table, manifest = _read_csv(path)
-    else:
+    if path.suffix not in PARQUET + CSV:
         raise ReleaseError(f"{path}: a release is a .parquet or a .csv file")
-    manifest.check_columns(table.column_names, table.num_rows, str(path))
-    return table, manifest
+    try:
+        table, manifest = _read_parquet(path) if is_parquet(path) else _read_csv(path)
+        manifest.check_columns(table.column_names, table.num_rows, str(path))
+        columns = [
+            decode(attribute, encode(attribute, table.column(attribute.name), manifest.plan.reach(attribute.name)))
+            for attribute in manifest.plan.schema.released
+        ]
+    except (SchemaError, DataError, pa.ArrowInvalid, OSError, UnicodeDecodeError) as error:
+        raise ReleaseError(f"{path}: not a release that can be read: {error}") from error
+    return pa.table(columns, names=table.column_names), manifest
 
 
 def _read_parquet(path: Path) -> tuple[pa.Table, Manifest]:
-    try:
-        file = pq.ParquetFile(path)
-    except pa.ArrowInvalid as error:
-        raise ReleaseError(f"{path}: not a Parquet file") from error
-    with file:
+    with pq.ParquetFile(path) as file:
         text = (file.metadata.metadata or {}).get(METADATA_KEY)
         if text is None:
             raise ReleaseError(f"{path}: has no kakuran manifest, so it is not a release")
-        return file.read().replace_schema_metadata(None), Manifest.from_json(text, str(path))
+        return file.read(), Manifest.from_json(text, str(path))
 
 
 def _read_csv(path: Path) -> tuple[pa.Table, Manifest]:
     beside = manifest_path(path)
     if not beside.exists():
         raise ReleaseError(f"{path}: has no manifest {beside.name} beside it, so it is not a release")
-    manifest = Manifest.from_json(beside.read_text(encoding="utf-8"), str(beside))
-    types = {attribute.name: released_type(attribute) for attribute in manifest.plan.schema.released}
-    options = pa.csv.ConvertOptions(
-        column_types={name: _csv_type(kind) for name, kind in types.items()},
-        strings_can_be_null=True,
-        quoted_strings_can_be_null=False,
-        null_values=[""],
+    manifest = Manifest.from_json(beside.read_bytes(), str(beside))
+    types = {attribute.name: _csv_type(released_type(attribute)) for attribute in manifest.plan.schema.released}
+    convert = pa.csv.ConvertOptions(
+        column_types=types, strings_can_be_null=True, quoted_strings_can_be_null=False, null_values=[""]
     )
-    table = pa.csv.read_csv(path, convert_options=options)
-    for attribute in manifest.plan.schema.released:
-        if isinstance(attribute, Categorical) and attribute.name in table.column_names:
-            place = table.column_names.index(attribute.name)
-            table = table.set_column(place, attribute.name, table.column(attribute.name).dictionary_encode())
-    return table, manifest
+    return pa.csv.read_csv(path, **{**csv_options(path), "convert_options": convert}), manifest

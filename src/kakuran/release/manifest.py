@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from kakuran.calibration import Plan
 from kakuran.errors import KakuranError, ReleaseError
@@ -38,7 +38,7 @@ class Manifest:
             "for_publication": not self.seeded,
             **self.plan.to_dict(),
         }
-        return json.dumps(fields, ensure_ascii=False, indent=1)
+        return json.dumps(fields, ensure_ascii=False, indent=1, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str | bytes, where: str) -> Manifest:
@@ -54,8 +54,9 @@ class Manifest:
                 f"this is kakuran {version('kakuran')}, which reads up to format {FORMAT}: upgrade"
             )
         try:
+            _check_facts(fields)
             return cls(Plan.from_dict(fields), fields["records"], fields["order"], not fields["for_publication"])
-        except (KakuranError, KeyError, TypeError, AttributeError) as error:
+        except (KakuranError, KeyError, TypeError, AttributeError, ValueError) as error:
             raise ReleaseError(f"{where}: its manifest is damaged ({error})") from error
 
     def check_columns(self, names: Sequence[str], records: int, where: str) -> None:
@@ -67,3 +68,12 @@ class Manifest:
             )
         if records != self.records:
             raise ReleaseError(f"{where}: it has {records:,} records, but its manifest speaks of {self.records:,}")
+
+
+def _check_facts(fields: dict[str, Any]) -> None:
+    if type(fields["records"]) is not int or fields["records"] < 0:
+        raise ReleaseError(f"records must be a whole number, got {fields['records']!r}")
+    if fields["order"] not in get_args(Order):
+        raise ReleaseError(f"order must be shuffled or kept, got {fields['order']!r}")
+    if type(fields["for_publication"]) is not bool:
+        raise ReleaseError(f"for_publication must be true or false, got {fields['for_publication']!r}")

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from kakuran.calibration import Plan
 from kakuran.engine.local import Progress, perturb_batches
-from kakuran.errors import NotForPublicationWarning
+from kakuran.errors import NotForPublicationWarning, ReleaseError
 from kakuran.mine import Estimate, crosstab
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
@@ -59,7 +59,7 @@ class Release:
         check_target(Path(path), force=force)
         kernel = Kernel(self.plan)
         batch = kernel.decode(self.codes())
-        write_release(Path(path), kernel.schema, lambda _: [batch], lambda _: self.manifest)
+        write_release(Path(path), kernel.schema, lambda _: (one for one in [batch]), lambda _: self.manifest)
 
     def codes(self) -> dict[str, Codes]:
         """The codes of every released column; noise without bounds reaches beyond them."""
@@ -136,6 +136,8 @@ def perturb_file(
     if seed is not None:
         warnings.warn("drawn from a known seed: not for publication", NotForPublicationWarning, stacklevel=2)
     check_target(Path(target), force=force)
+    if Path(target).exists() and Path(source).exists() and Path(target).samefile(source):
+        raise ReleaseError(f"{target}: is the original itself; write the release elsewhere")
     order: Order = "shuffled" if shuffle else "kept"
     return write_release(
         Path(target),
@@ -155,11 +157,14 @@ def perturb_file(
 def _with_types_of(original: pa.Table, released: pa.Table) -> pa.Table:
     """Give columns their original types where every released value fits."""
     for place, name in enumerate(released.column_names):
-        wanted = original.schema.field(name).type
+        column = released.column(name)
         try:
-            released = released.set_column(place, name, released.column(name).cast(wanted))
+            given = column.cast(original.schema.field(name).type)
+            fits = not pa.types.is_floating(given.type) or given.cast(column.type).equals(column)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             continue
+        if fits:
+            released = released.set_column(place, name, given)
     return released
 
 

@@ -61,6 +61,8 @@ class Categorical:
             raise SchemaError(f"column {self.name!r}: values must be a list, got the text {self.values!r}")
         plain = tuple(value.item() if isinstance(value, np.generic) else value for value in self.values)
         object.__setattr__(self, "values", plain)
+        if not isinstance(self.ordered, bool):
+            raise SchemaError(f"column {self.name!r}: ordered must be true or false, got {self.ordered!r}")
         self._check_values()
 
     def _check_values(self) -> None:
@@ -72,6 +74,9 @@ class Categorical:
             raise SchemaError(
                 f"column {self.name!r}: values must all be text, all numbers or all true/false, got {shown}"
             )
+        for value in self.values:
+            if value != value or (isinstance(value, int) and not -(2**63) <= value < 2**63):
+                raise SchemaError(f"column {self.name!r}: {value!r} cannot be a category")
         repeated = [value for value, times in Counter(self.values).items() if times > 1]
         if repeated:
             raise SchemaError(f"column {self.name!r}: value {repeated[0]!r} is listed twice")
@@ -126,6 +131,12 @@ class Numeric:
             raise SchemaError(f"column {self.name!r}: low must be below high, got {self.low} and {self.high}")
         if not self.step > 0:
             raise SchemaError(f"column {self.name!r}: step must be above 0, got {self.step}")
+        farthest = max(abs(self.low), abs(self.high))
+        if farthest / self.step >= 2**52 or (self.is_whole and farthest >= 2**62):
+            raise SchemaError(
+                f"column {self.name!r}: numbers up to {farthest:g} cannot be told apart at a step of {self.step:g}; "
+                "use a larger step or another unit"
+            )
         steps = (Fraction(str(self.high)) - Fraction(str(self.low))) / Fraction(str(self.step))
         if steps.denominator != 1:
             raise SchemaError(
@@ -221,7 +232,7 @@ def _check_name(name: str) -> None:
 def _plain_number(name: str, field: str, value: object) -> int | float:
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not -1e300 < value < 1e300:
         raise SchemaError(f"column {name!r}: {field} must be a finite number, got {value!r}")
     return int(value) if float(value).is_integer() else value
 

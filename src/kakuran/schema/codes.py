@@ -46,45 +46,54 @@ def _index_type(attribute: Categorical) -> type[np.signedinteger[Any]]:
 
 
 def _encode_categories(attribute: Categorical, column: pa.Array) -> Codes:
-    if pa.types.is_dictionary(column.type):
-        return _encode_dictionary(attribute, column)
-    column = column.cast(pa.string()) if pa.types.is_large_string(column.type) else column
-    found = pc.index_in(_as_value_type(attribute, column), value_set=pa.array(attribute.values))
-    is_unknown = pc.and_(pc.is_null(found), pc.is_valid(column))
-    if pc.any(is_unknown).as_py():
-        _refuse_unknown(attribute, column.filter(is_unknown))
-    return _with_missing(attribute, found)
-
-
-def _encode_dictionary(attribute: Categorical, column: pa.DictionaryArray) -> Codes:
-    """Look the few dictionary entries up, then map the many indices."""
-    indices = column.indices
-    words = column.dictionary
-    found = pc.index_in(_as_value_type(attribute, words), value_set=pa.array(attribute.values))
-    codes = pc.take(found, indices)
-    if codes.null_count > indices.null_count:
-        is_unknown = pc.and_(pc.is_null(codes), pc.is_valid(indices))
-        if words.null_count:
-            is_unknown = pc.and_(is_unknown, pc.is_valid(pc.take(words, indices)))
-        if pc.any(is_unknown).as_py():
-            _refuse_unknown(attribute, pc.take(words, indices.filter(is_unknown)))
+    """Look values up; in a dictionary, the few entries once and then the many indices."""
+    if not pa.types.is_dictionary(column.type):
+        column, value_set = _comparable(attribute, column)
+        return _with_missing(attribute, _known(attribute, pc.index_in(column, value_set=value_set), column))
+    words, value_set = _comparable(attribute, column.dictionary)
+    found = pc.index_in(words, value_set=value_set)
+    codes = pc.take(found, column.indices)
+    if codes.null_count > column.indices.null_count:
+        _known(attribute, codes, pc.take(words, column.indices))
     return _with_missing(attribute, codes)
 
 
-def _as_value_type(attribute: Categorical, column: pa.Array) -> pa.Array:
-    wanted = pa.array(attribute.values).type
-    if column.type == wanted:
-        return column
-    try:
-        if _family(column.type) == _family(wanted) or pa.types.is_null(column.type):
-            return column.cast(wanted)
-    except pa.ArrowInvalid:
-        pass
-    raise DataError(
-        attribute.name,
-        f"the schema lists {_family(wanted)} values but the column holds {_family(column.type)} ({column.type})",
-        "Convert the column, or list its values in the schema as they are.",
-    )
+def _known(attribute: Categorical, found: pa.Array, column: pa.Array) -> pa.Array:
+    """The codes found, unless a value that is there was not."""
+    is_unknown = pc.and_(pc.is_null(found), pc.is_valid(column))
+    if pc.any(is_unknown).as_py():
+        strangers = column.filter(is_unknown)
+        raise DataError(
+            attribute.name,
+            f"{_rows(len(strangers))} not among the {len(attribute.values)} declared categories",
+            "Add the value to the schema, or correct the data.",
+            example=strangers[0].as_py(),
+        )
+    return found
+
+
+def _comparable(attribute: Categorical, column: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """The column and the declared values as one type; NaN, and empty text that is not declared, are missing."""
+    value_set = pa.array(attribute.values)
+    if pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
+    if column.null_count == len(column):
+        return pa.nulls(len(column), value_set.type), value_set
+    if _family(column.type) != _family(value_set.type):
+        raise DataError(
+            attribute.name,
+            f"the schema lists {_family(value_set.type)} values but the column holds {_family(column.type)}",
+            "Convert the column, or list its values in the schema as they are.",
+        )
+    if _family(column.type) == "text":
+        column = column.cast(pa.string())
+        if "" not in attribute.values:
+            column = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
+    if _family(column.type) == "number":
+        is_whole = pa.types.is_integer(column.type) and pa.types.is_integer(value_set.type)
+        shared = pa.int64() if is_whole else pa.float64()
+        return column.cast(shared), value_set.cast(shared)
+    return column, value_set
 
 
 def _family(kind: pa.DataType) -> str:
@@ -95,15 +104,6 @@ def _family(kind: pa.DataType) -> str:
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
         return "number"
     return str(kind)
-
-
-def _refuse_unknown(attribute: Categorical, strangers: pa.Array) -> None:
-    raise DataError(
-        attribute.name,
-        f"{_rows(len(strangers))} not among the {len(attribute.values)} declared categories",
-        "Add the value to the schema, or correct the data.",
-        example=strangers[0].as_py(),
-    )
 
 
 def _with_missing(attribute: Categorical | Numeric, found: pa.Array) -> Codes:

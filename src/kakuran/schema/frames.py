@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import narwhals as nw
 import pyarrow as pa
+from narwhals.dependencies import is_pandas_dataframe, is_polars_dataframe
 
 from kakuran.errors import DataError
 
@@ -19,15 +21,25 @@ def to_arrow(frame: Any) -> pa.Table:
     elif isinstance(frame, pa.RecordBatch):
         table = pa.Table.from_batches([frame])
     else:
-        check_columns_are_unique([str(column) for column in getattr(frame, "columns", ())])
-        try:
-            wrapped = nw.from_native(frame, eager_only=True)
-        except TypeError as error:
-            raise TypeError(f"expected a table (pandas, polars or arrow), got {type(frame).__name__}") from error
-        # An index is not a column: it may well be an identifier.
-        table = wrapped.to_arrow().select(wrapped.columns)
+        table = _wrapped_to_arrow(frame)
     check_columns_are_unique(table.column_names)
     return table.replace_schema_metadata(None)
+
+
+def _wrapped_to_arrow(frame: Any) -> pa.Table:
+    if is_pandas_dataframe(frame):
+        check_columns_are_unique([str(column) for column in frame.columns])
+    try:
+        wrapped = nw.from_native(frame, eager_only=True)
+    except TypeError as error:
+        raise TypeError(f"expected a table (pandas, polars or arrow), got {type(frame).__name__}") from error
+    try:
+        # An index is not a column: it may well be an identifier.
+        return wrapped.to_arrow().select(wrapped.columns)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        found = re.search(r"Conversion failed for column (.*) with type", str(error))
+        column = found.group(1) if found else "?"
+        raise DataError(column, "holds values of several kinds", "Make them all text or all numbers.") from error
 
 
 def check_columns_are_unique(names: Sequence[str]) -> None:
@@ -43,5 +55,35 @@ def like(table: pa.Table, frame: Any) -> Any:
         return table
     if isinstance(frame, pa.RecordBatch):
         return table.combine_chunks().to_batches()[0] if table.num_rows else table.schema.empty_table()
-    backend = nw.from_native(frame, eager_only=True).implementation
-    return nw.from_arrow(table, backend=backend).to_native()
+    native = nw.from_arrow(table, backend=nw.from_native(frame, eager_only=True).implementation).to_native()
+    if is_pandas_dataframe(native):
+        return _with_pandas_types(native, frame)
+    return _with_polars_types(native, frame) if is_polars_dataframe(native) else native
+
+
+def _with_pandas_types(released: Any, frame: Any) -> Any:
+    """Arrow knows one integer and one text; pandas has several of each. Categories stay those of the schema."""
+    before, after = to_arrow(frame).schema, to_arrow(released).schema
+    for name in released.columns:
+        same = (
+            before.field(name).type == after.field(name).type or _is_text(before, name) == _is_text(after, name) is True
+        )
+        if same and frame[name].dtype != released[name].dtype and str(frame[name].dtype) != "category":
+            released[name] = released[name].astype(frame[name].dtype)
+    return released
+
+
+def _is_text(schema: pa.Schema, name: str) -> bool:
+    kind = schema.field(name).type
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _with_polars_types(released: Any, frame: Any) -> Any:
+    import polars as pl
+
+    for name, wanted in frame.schema.items():
+        if isinstance(wanted, pl.Enum) and name in released.columns:
+            values = set(released[name].cast(pl.String).unique().drop_nulls())
+            if values <= set(wanted.categories):
+                released = released.with_columns(pl.col(name).cast(pl.String).cast(wanted))
+    return released

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
@@ -15,6 +16,7 @@ import pyarrow.parquet as pq
 
 from kakuran.errors import DataError, InferredDomainWarning, SchemaError
 from kakuran.schema.attribute import LARGEST_GRID, Attribute, Categorical, Dropped, Numeric
+from kakuran.schema.files import column_names, csv_options, is_parquet, reading
 from kakuran.schema.frames import check_columns_are_unique, to_arrow
 
 MOST_CATEGORIES = 1000
@@ -32,21 +34,16 @@ def infer_attributes(source: Any) -> list[Attribute]:
 
 
 def _read(path: Path) -> pa.Table:
-    if not path.exists():
-        raise SchemaError(f"{path}: no such file")
-    if path.suffix == ".csv":
-        check_columns_are_unique(pa.csv.open_csv(path).schema.names)
-        return pa.csv.read_csv(path)
-    if path.suffix in (".parquet", ".pq"):
-        return pq.read_table(path)
-    raise SchemaError(f"{path}: expected a .csv or .parquet file")
+    check_columns_are_unique(column_names(path))
+    with reading(path):
+        table = pq.read_table(path) if is_parquet(path) else pa.csv.read_csv(path, **csv_options(path))
+    if not table.num_rows:
+        raise SchemaError(f"{path}: cannot infer a schema from an empty table")
+    return table
 
 
 def _infer_column(name: str, column: pa.ChunkedArray) -> Attribute:
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if pa.types.is_large_string(column.type):
-        column = column.cast(pa.string())
+    column = _plain(column)
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_boolean(kind):
         return _infer_categories(name, column)
@@ -61,8 +58,15 @@ def _infer_column(name: str, column: pa.ChunkedArray) -> Attribute:
     )
 
 
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Without dictionary, and with one kind of text."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return column.cast(pa.string()) if pa.types.is_large_string(column.type) else column
+
+
 def _infer_categories(name: str, column: pa.ChunkedArray) -> Attribute:
-    values = pc.unique(column).drop_null().to_pylist()
+    values = [value for value in pc.unique(column).drop_null().to_pylist() if value != ""]
     if not values or len(values) > MOST_CATEGORIES:
         return Dropped(name)
     return Categorical(name, sorted(values))
@@ -76,29 +80,30 @@ def _infer_numbers(name: str, column: pa.ChunkedArray) -> Attribute:
     low, high = float(numbers.min()), float(numbers.max())
     if not math.isfinite(high - low):
         raise DataError(name, "holds infinite numbers", "Correct the data.", example=high if math.isinf(high) else low)
-    step = _finest_step(numbers, low, high)
-    low, high = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    high = max(high, low + 1)
-    return Numeric(name, _decimal(low * step, step), _decimal(high * step, step), step=_decimal(step, step))
+    exponent = _finest_exponent(numbers, low, high)
+    first, last = math.floor(low / 10.0**exponent + 1e-6), math.ceil(high / 10.0**exponent - 1e-6)
+    bounds = (_scaled(first, exponent), _scaled(max(last, first + 1), exponent))
+    return Numeric(name, *bounds, step=_scaled(1, exponent))
 
 
 def _is_nan(numbers: Any) -> Any:
     return numbers != numbers
 
 
-def _finest_step(numbers: Any, low: float, high: float) -> float:
-    """The power of ten on which all numbers lie, or the finest that keeps the grid small enough."""
-    for exponent in range(0, -7, -1):
-        step = 10.0**exponent
-        if abs(numbers / step - (numbers / step).round()).max() < 1e-6:
-            break
-    while (high - low) / step >= LARGEST_GRID - 2:
-        step *= 10
-    return step
+def _finest_exponent(numbers: Any, low: float, high: float) -> int:
+    """The coarsest power of ten on which all numbers lie, or the finest that keeps the grid small enough."""
+    farthest = max(abs(low), abs(high), 1e-300)
+    finest = math.ceil(math.log10(max((high - low) / (LARGEST_GRID - 2), farthest / 2**50)))
+    for exponent in range(max(0, finest), finest, -1):
+        steps = numbers / 10.0**exponent
+        if np.isclose(steps, steps.round(), rtol=1e-9, atol=0).all():
+            return exponent
+    return finest
 
 
-def _decimal(number: float, step: float) -> float:
-    return round(number, max(0, -math.floor(math.log10(step))))
+def _scaled(steps: int, exponent: int) -> float:
+    """steps × 10^exponent, as the decimal fraction it is."""
+    return float(f"{steps}e{exponent}")
 
 
 def _warning(attributes: Sequence[Attribute], table: pa.Table) -> str:
@@ -116,6 +121,9 @@ def _warning(attributes: Sequence[Attribute], table: pa.Table) -> str:
 
 
 def _has_missing(column: pa.ChunkedArray) -> bool:
+    column = _plain(column)
     if column.null_count:
         return True
+    if pa.types.is_string(column.type):
+        return bool(pc.any(pc.equal(column, "")).as_py())
     return pa.types.is_floating(column.type) and bool(pc.any(pc.is_nan(column)).as_py())

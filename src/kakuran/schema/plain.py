@@ -42,7 +42,7 @@ def attribute_of(name: str, fields: Mapping[str, Any]) -> Attribute:
     if fields.get("role") == "drop":
         return Dropped(name)
     kind = fields.get("type")
-    if kind not in _FIELDS:
+    if not isinstance(kind, str) or kind not in _FIELDS:
         raise SchemaError(f'column {name!r}: type must be "categorical" or "numeric", got {kind!r}')
     unknown = set(fields) - _FIELDS[kind]
     if unknown:
@@ -50,7 +50,10 @@ def attribute_of(name: str, fields: Mapping[str, Any]) -> Attribute:
         raise SchemaError(f"column {name!r}: unknown setting {sorted(unknown)[0]!r}; a {kind} column has {known}")
     settings = {key: value for key, value in fields.items() if key != "type"}
     if "tree" in settings:
-        settings["tree"] = Tree(settings["tree"])
+        try:
+            settings["tree"] = Tree(settings["tree"])
+        except SchemaError as error:
+            raise SchemaError(f"column {name!r}: {error}") from error
     try:
         return Categorical(name, **settings) if kind == "categorical" else Numeric(name, **settings)
     except TypeError as error:

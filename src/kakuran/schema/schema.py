@@ -13,7 +13,7 @@ from kakuran.errors import DataError, SchemaError
 from kakuran.schema import toml
 from kakuran.schema.attribute import Attribute, Categorical, Dropped, Numeric
 from kakuran.schema.codes import Codes, encode
-from kakuran.schema.frames import to_arrow
+from kakuran.schema.frames import check_columns_are_unique, to_arrow
 from kakuran.schema.infer import infer_attributes
 from kakuran.schema.plain import attribute_of, describe
 
@@ -43,7 +43,7 @@ class Schema:
                 raise SchemaError(
                     f"a schema is a list of Categorical, Numeric or Dropped, got {attribute!r} at place {position + 1}"
                 )
-            if attribute.name in self.names[:position]:
+            if attribute.name in [other.name for other in self.attributes[:position]]:
                 raise SchemaError(f"column {attribute.name!r} is declared twice")
 
     @property
@@ -81,6 +81,7 @@ class Schema:
     def encode(self, table: Any) -> dict[str, Codes]:
         """The codes of every released column of a frame; a `DataError` for anything out of its domain."""
         table = table if isinstance(table, pa.RecordBatch) else to_arrow(table)
+        check_columns_are_unique(table.schema.names)
         self.check_columns(table.schema.names)
         return {attribute.name: encode(attribute, table.column(attribute.name)) for attribute in self.released}
 

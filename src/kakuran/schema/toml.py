@@ -24,7 +24,7 @@ def load(path: Path) -> Mapping[str, Mapping[str, Any]]:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise SchemaError(f"{path}: no such schema file; make one with `kakuran schema infer`") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise SchemaError(f"{path}: not a TOML file: {error}") from error
     columns = document.get("columns")
     if not isinstance(columns, dict) or set(document) != {"columns"}:

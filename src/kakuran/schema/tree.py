@@ -28,6 +28,15 @@ class Tree:
     children: Mapping[Any, Sequence[Any]]
 
     def __post_init__(self) -> None:
+        if not isinstance(self.children, Mapping):
+            raise SchemaError(f"tree: expected groups of values, {{parent: [children]}}, got {self.children!r}")
+        for parent, kids in self.children.items():
+            if not isinstance(parent, str):
+                raise SchemaError(f"tree: a group is named by text, got {parent!r}")
+            if isinstance(kids, str) or not isinstance(kids, Sequence):
+                raise SchemaError(f"tree: the children of {parent!r} must be a list, got {kids!r}")
+            if not all(isinstance(child, str | int | float) for child in kids):
+                raise SchemaError(f"tree: the children of {parent!r} must be values or names of groups, got {kids!r}")
         object.__setattr__(self, "children", {parent: tuple(kids) for parent, kids in self.children.items()})
         seen: dict[Any, Any] = {}
         for parent, kids in self.children.items():

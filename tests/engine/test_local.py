@@ -1,0 +1,244 @@
+"""The local engine: files in, perturbed batches out, with constant memory."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+import kakuran as kk
+from kakuran.calibration.budget import crowd_of
+from kakuran.engine import local
+from kakuran.engine.local import count_crowd, in_order, perturb_batches, read_batches
+from kakuran.perturbation import Kernel
+from kakuran.randomness import Randomness
+
+SCHEMA = kk.Schema(
+    [
+        kk.Dropped("name"),
+        kk.Categorical("job", ["clerk", "nurse"]),
+        kk.Numeric("age", 0, 9, step=1),
+        kk.Categorical("region", ["east", "west"], role="keep"),
+    ]
+)
+PLAN = kk.calibrate(SCHEMA, n=100, k=20)
+TABLE = pa.table(
+    {
+        "name": [f"person {row}" for row in range(1000)],
+        "job": ["clerk", "clerk", "clerk", "nurse"] * 250,
+        "age": list(range(10)) * 100,
+        "region": ["east", "west"] * 500,
+    }
+)
+
+
+@pytest.fixture(params=["parquet", "csv"])
+def source(request, tmp_path):
+    path = tmp_path / f"in.{request.param}"
+    (pq.write_table if request.param == "parquet" else pa.csv.write_csv)(TABLE, path)
+    return path
+
+
+@pytest.fixture
+def small_memory(monkeypatch):
+    monkeypatch.setattr(local, "ROWS_IN_MEMORY", 64)
+    monkeypatch.setattr(local, "BATCH", 50)
+    monkeypatch.setattr(local, "_CSV_BLOCK", 2000)
+
+
+def drawn(source, scratch, seed=None, shuffle=True, plan=PLAN, **settings):
+    randomness = Randomness.from_seed(seed)
+    batches = perturb_batches(source, plan, randomness=randomness, shuffle=shuffle, scratch=scratch, **settings)
+    return list(batches)
+
+
+def open_files():
+    """What this process has open at the moment (Linux)."""
+    return {descriptor.resolve() for descriptor in Path("/proc/self/fd").iterdir()}
+
+
+class TestReading:
+    def test_only_released_columns_are_read(self, source):
+        batches = list(read_batches(source, SCHEMA))
+        assert all(batch.schema.names == ["job", "age", "region"] for batch in batches)
+
+    def test_all_rows_arrive_in_order_and_in_pieces(self, source, small_memory):
+        batches = list(read_batches(source, SCHEMA))
+        codes = [SCHEMA.encode(batch) for batch in batches]
+        expected = SCHEMA.encode(TABLE)
+        assert len(batches) > 5
+        for name, column in expected.items():
+            assert (np.concatenate([code[name] for code in codes]) == column).all()
+
+    def test_columns_in_another_order_are_found_by_name(self, tmp_path):
+        turned = TABLE.select(["region", "age", "job", "name"])
+        pa.csv.write_csv(turned, tmp_path / "in.csv")
+        pq.write_table(turned, tmp_path / "in.parquet")
+        for path in (tmp_path / "in.csv", tmp_path / "in.parquet"):
+            (batch,) = read_batches(path, SCHEMA)
+            assert (SCHEMA.encode(batch)["age"] == SCHEMA.encode(TABLE)["age"]).all()
+
+    def test_a_csv_column_that_looks_like_numbers_is_read_as_the_text_it_is_declared(self, tmp_path):
+        (tmp_path / "in.csv").write_text("zip\n01\n1\n001\n")
+        (batch,) = read_batches(tmp_path / "in.csv", kk.Schema([kk.Categorical("zip", ["1", "01", "001"])]))
+        assert batch.column("zip").to_pylist() == ["01", "1", "001"]
+
+    def test_a_number_that_is_none_is_named_by_column_and_value(self, tmp_path):
+        (tmp_path / "in.csv").write_text("name,job,age,region\nA,nurse,young,east\n")
+        with pytest.raises(kk.DataError, match=r"column 'age': at least one row is not a valid double, .* 'young'"):
+            list(read_batches(tmp_path / "in.csv", SCHEMA))
+
+    def test_a_number_with_two_lines_is_named_by_column(self, tmp_path):
+        (tmp_path / "in.csv").write_text('name,job,age,region\nA,nurse,"very\nyoung",east\n')
+        with pytest.raises(kk.DataError, match="column 'age': at least one row is not a valid double"):
+            list(read_batches(tmp_path / "in.csv", SCHEMA))
+
+    def test_a_whole_category_that_is_none_is_named_by_column_and_value(self, tmp_path):
+        (tmp_path / "in.csv").write_text("name,floor\nA,1\nB,top\n")
+        schema = kk.Schema([kk.Dropped("name"), kk.Categorical("floor", [1, 2])])
+        with pytest.raises(kk.DataError, match=r"column 'floor': .* for example 'top'"):
+            list(read_batches(tmp_path / "in.csv", schema))
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
+    def test_a_file_is_closed_when_reading_stops_early(self, source, small_memory):
+        batches = read_batches(source, SCHEMA)
+        next(batches)
+        assert source in open_files()
+        batches.close()
+        assert source not in open_files()
+
+
+class TestCrowds:
+    def test_the_crowd_of_a_file_is_the_crowd_of_its_table(self, source, small_memory):
+        mechanisms = PLAN.mechanisms
+        counted = count_crowd(source, SCHEMA, SCHEMA.released)
+        expected = crowd_of(SCHEMA, TABLE)
+        assert counted.n == expected.n == 1000
+        assert counted.fewest_alike == expected.fewest_alike
+        assert counted.smallest(mechanisms) == pytest.approx(expected.smallest(mechanisms))
+
+    def test_progress_hears_of_every_row(self, source, small_memory):
+        heard = []
+        count_crowd(source, SCHEMA, SCHEMA.released, heard.append)
+        assert sum(heard) == 1000
+
+
+class TestPerturbing:
+    @pytest.mark.parametrize("shuffle", [True, False])
+    def test_batches_announce_the_kernels_schema(self, source, tmp_path, shuffle, small_memory):
+        batches = drawn(source, tmp_path, shuffle=shuffle)
+        assert all(batch.schema == Kernel(PLAN).schema for batch in batches)
+        assert sum(batch.num_rows for batch in batches) == 1000
+
+    def test_no_batch_is_larger_than_memory_allows(self, source, tmp_path, small_memory):
+        assert max(batch.num_rows for batch in drawn(source, tmp_path)) <= 64
+
+    @pytest.mark.parametrize("shuffle", [True, False])
+    def test_a_seed_decides_everything_whatever_the_workers_do(
+        self, source, tmp_path, shuffle, small_memory, monkeypatch
+    ):
+        tables = []
+        for cores in (1, 2, 7):
+            monkeypatch.setattr("os.cpu_count", lambda cores=cores: cores)
+            tables.append(pa.Table.from_batches(drawn(source, tmp_path, seed=4, shuffle=shuffle)))
+        assert tables[0].equals(tables[1])
+        assert tables[0].equals(tables[2])
+
+    def test_every_batch_draws_its_own_noise(self, tmp_path, small_memory):
+        schema = kk.Schema([kk.Numeric("age", 0, 9, step=1)])
+        plan = kk.calibrate(schema, n=100, k=90)
+        pq.write_table(pa.table({"age": [5] * 200}), tmp_path / "in.parquet")
+        batches = drawn(tmp_path / "in.parquet", tmp_path, seed=1, shuffle=False, plan=plan)
+        assert [batch.num_rows for batch in batches] == [50] * 4
+        assert len({tuple(batch.column("age").to_pylist()) for batch in batches}) == 4
+
+    def test_scratch_is_empty_once_all_rows_are_out(self, source, tmp_path, small_memory):
+        scratch = tmp_path / "scratch"
+        scratch.mkdir()
+        drawn(source, scratch)
+        assert list(scratch.iterdir()) == []
+
+    def test_without_shuffling_scratch_is_not_used(self, source, tmp_path, small_memory):
+        assert len(drawn(source, tmp_path / "nowhere", shuffle=False)) > 5
+
+    def test_nothing_is_handed_out_before_the_promise_was_checked(self, tmp_path, small_memory):
+        pq.write_table(TABLE.slice(0, 150), tmp_path / "in.parquet")
+        batches = perturb_batches(
+            tmp_path / "in.parquet", PLAN, randomness=Randomness.secure(), shuffle=True, scratch=tmp_path
+        )
+        with pytest.raises(kk.CalibrationError, match="only 75 in the smallest group"):
+            next(batches)
+
+    def test_a_bad_row_stops_the_work(self, tmp_path, small_memory):
+        ages = pa.array([3] * 999 + [10])
+        pq.write_table(TABLE.set_column(2, "age", ages), tmp_path / "in.parquet")
+        with pytest.raises(kk.DataError, match="column 'age': 1 row outside 0 … 9, for example 10"):
+            drawn(tmp_path / "in.parquet", tmp_path)
+
+    def test_many_small_row_groups_are_one_table(self, tmp_path):
+        pq.write_table(TABLE, tmp_path / "in.parquet", row_group_size=7)
+        assert sum(batch.num_rows for batch in drawn(tmp_path / "in.parquet", tmp_path)) == 1000
+
+
+class TestInOrder:
+    def test_results_come_in_the_order_of_the_items(self):
+        def work(number):
+            time.sleep(0.002 * (number % 3))
+            return number * number
+
+        assert list(in_order(work, range(40))) == [number * number for number in range(40)]
+
+    def test_only_a_few_items_are_taken_ahead(self):
+        taken = []
+
+        def items():
+            for number in itertools.count():
+                taken.append(number)
+                yield number
+
+        results = in_order(lambda number: number, items())
+        assert [next(results) for _ in range(3)] == [0, 1, 2]
+        results.close()
+        assert len(taken) <= 3 + local.os.cpu_count() + 1
+
+    def test_work_is_shared_between_threads(self, monkeypatch):
+        monkeypatch.setattr("os.cpu_count", lambda: 2)
+        together = threading.Barrier(2, timeout=20)
+        assert list(in_order(lambda number: together.wait() >= 0, range(4))) == [True] * 4
+
+    def test_an_error_of_the_work_reaches_the_caller_in_its_place(self):
+        def work(number):
+            if number == 5:
+                raise kk.DataError("age", "wrong", "Correct it.")
+            return number
+
+        results = in_order(work, range(100))
+        assert [next(results) for _ in range(5)] == [0, 1, 2, 3, 4]
+        with pytest.raises(kk.DataError, match="column 'age'"):
+            next(results)
+
+    def test_an_error_of_the_items_reaches_the_caller(self):
+        def items():
+            yield 1
+            raise kk.SchemaError("broken file")
+
+        with pytest.raises(kk.SchemaError, match="broken file"):
+            list(in_order(lambda number: number, items()))
+
+    def test_no_thread_is_left_when_the_caller_stops_early(self):
+        before = threading.active_count()
+        results = in_order(lambda number: number, itertools.count())
+        next(results)
+        results.close()
+        assert threading.active_count() == before
+
+    def test_nothing_in_gives_nothing_out(self):
+        assert list(in_order(lambda number: number, [])) == []

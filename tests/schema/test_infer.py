@@ -1,0 +1,226 @@
+"""Proposing a schema from data, and saying loudly that it is only a proposal."""
+
+from __future__ import annotations
+
+import datetime
+import warnings
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import kakuran as kk
+
+COLUMNS = {
+    "job": ["nurse", "clerk", "nurse", "baker"],
+    "age": [30, 17, 64, 41],
+    "height": [1.5, 1.75, 1.62, 1.8],
+    "smokes": [True, False, False, True],
+}
+EXPECTED = [
+    kk.Categorical("job", ["baker", "clerk", "nurse"]),
+    kk.Numeric("age", 17, 64, step=1),
+    kk.Numeric("height", 1.5, 1.8, step=0.01),
+    kk.Categorical("smokes", [False, True]),
+]
+
+
+def csv_file(folder):
+    path = folder / "people.csv"
+    pa.csv.write_csv(pa.table(COLUMNS), path)
+    return path
+
+
+def parquet_file(folder):
+    path = folder / "people.parquet"
+    pq.write_table(pa.table(COLUMNS), path)
+    return path
+
+
+SOURCES = {
+    "pandas": lambda folder: pd.DataFrame(COLUMNS),
+    "pandas categories": lambda folder: pd.DataFrame(COLUMNS).astype({"job": "category"}),
+    "polars": lambda folder: pl.DataFrame(COLUMNS),
+    "polars categories": lambda folder: pl.DataFrame(COLUMNS, schema_overrides={"job": pl.Categorical}),
+    "arrow": lambda folder: pa.table(COLUMNS),
+    "record batch": lambda folder: pa.RecordBatch.from_pydict(COLUMNS),
+    "csv": csv_file,
+    "csv as text": lambda folder: str(csv_file(folder)),
+    "parquet": parquet_file,
+}
+
+
+def inferred(source):
+    with pytest.warns(kk.InferredDomainWarning):
+        return kk.Schema.infer(source)
+
+
+def warning_for(source):
+    with pytest.warns(kk.InferredDomainWarning) as caught:
+        kk.Schema.infer(source)
+    return str(caught[0].message)
+
+
+@pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
+class TestSources:
+    def test_every_source_gives_the_same_schema(self, source, tmp_path):
+        assert list(inferred(source(tmp_path))) == EXPECTED
+
+    def test_every_source_is_warned_about(self, source, tmp_path):
+        with pytest.warns(kk.InferredDomainWarning, match="private data.*public knowledge"):
+            kk.Schema.infer(source(tmp_path))
+
+
+def test_the_warning_points_at_the_line_that_asked():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        kk.Schema.infer(pa.table(COLUMNS))
+    assert caught[0].filename == __file__
+
+
+class TestNumbers:
+    @pytest.mark.parametrize(
+        ("numbers", "expected"),
+        [
+            ([0, 120], (0, 120, 1)),
+            ([3, 3], (3, 4, 1)),
+            ([-1.5, 2.5], (-1.5, 2.5, 0.1)),
+            ([0.001, 0.25], (0.001, 0.25, 0.001)),
+            ([Decimal("1.10"), Decimal("2.25")], (1.1, 2.25, 0.01)),
+            ([123456789012, 123456789013], (123456789012, 123456789013, 1)),
+        ],
+    )
+    def test_the_step_is_the_power_of_ten_all_numbers_lie_on(self, numbers, expected):
+        proposed = inferred(pa.table({"x": pa.array(numbers)}))["x"]
+        assert (proposed.low, proposed.high, proposed.step) == expected
+
+    def test_numbers_too_fine_for_a_grid_get_the_finest_that_is_small_enough(self):
+        proposed = inferred(pa.table({"x": [0.0, 1 / 3, 5.0]}))["x"]
+        assert proposed.step == pytest.approx(1e-5)
+        assert (proposed.low, proposed.high) == (0, 5)
+
+    def test_very_small_numbers_do_not_all_become_one(self):
+        table = pa.table({"x": [1e-9, 5e-9, 9e-9]})
+        schema = inferred(table)
+        assert len(set(schema.encode(table)["x"].tolist())) == 3
+
+    @settings(deadline=None)
+    @given(
+        st.lists(st.integers(-(10**7), 10**7), min_size=1, max_size=30),
+        st.integers(0, 8),
+    )
+    def test_a_table_fits_the_schema_inferred_from_it(self, numerators, digits):
+        table = pa.table({"x": [number / 10**digits for number in numerators]})
+        inferred(table).validate(table)
+
+    @settings(deadline=None)
+    @given(st.lists(st.floats(-1e12, 1e12), min_size=1, max_size=30))
+    def test_a_table_of_any_floats_fits_the_schema_inferred_from_it(self, numbers):
+        table = pa.table({"x": numbers})
+        inferred(table).validate(table)
+
+    def test_infinite_numbers_are_refused_by_column(self):
+        with pytest.raises(kk.DataError, match="column 'x': holds infinite numbers, for example inf"):
+            kk.Schema.infer(pa.table({"x": [0.0, float("inf")]}))
+
+    def test_missing_numbers_do_not_count_towards_the_bounds(self):
+        proposed = inferred(pd.DataFrame({"x": [3.0, np.nan, 7.0]}))["x"]
+        assert (proposed.low, proposed.high) == (3, 7)
+
+
+class TestDropped:
+    def test_text_with_very_many_values_is_taken_for_an_identifier(self):
+        table = pa.table({"id": [f"p{number}" for number in range(1001)], "x": [1, 2, 3] * 333 + [1, 2]})
+        assert inferred(table)["id"] == kk.Dropped("id")
+        assert "identifiers or are empty: id." in warning_for(table)
+
+    def test_text_with_many_values_is_still_a_category(self):
+        table = pa.table({"town": [f"t{number}" for number in range(1000)]})
+        assert inferred(table)["town"].size == 1000
+
+    @pytest.mark.parametrize("column", [pa.nulls(2), pa.nulls(2, pa.string()), pa.nulls(2, pa.float64())], ids=str)
+    def test_an_empty_column_is_dropped(self, column):
+        table = pa.table({"empty": column, "x": [1, 2]})
+        assert inferred(table)["empty"] == kk.Dropped("empty")
+        assert "empty: empty." in warning_for(table)
+
+    def test_nothing_is_said_of_dropped_columns_when_there_are_none(self):
+        assert "Dropped" not in warning_for(pa.table(COLUMNS))
+
+
+class TestMissing:
+    @pytest.mark.parametrize(
+        "table",
+        [
+            pd.DataFrame({"x": [1.0, np.nan], "y": [1, 2]}),
+            pl.DataFrame({"x": ["a", None], "y": [1, 2]}),
+            pa.table({"x": [True, None], "y": [1, 2]}),
+            pa.table({"x": pa.array(["a", None]).dictionary_encode(), "y": [1, 2]}),
+            pa.table({"x": pa.DictionaryArray.from_arrays([0, 1], pa.array(["a", None])), "y": [1, 2]}),
+        ],
+        ids=["nan", "text", "bool", "dictionary", "null in the dictionary"],
+    )
+    def test_columns_with_missing_values_are_mentioned_with_the_way_out(self, table):
+        message = warning_for(table)
+        assert message.endswith('Have missing values (fill them in, or set missing = "category"): x.')
+
+    def test_nothing_is_said_of_missing_values_when_there_are_none(self):
+        assert "missing" not in warning_for(pa.table(COLUMNS))
+
+    def test_an_empty_field_of_a_csv_file_is_missing_and_no_category(self, tmp_path):
+        path = tmp_path / "people.csv"
+        path.write_text("job,age\nnurse,1\n,2\nclerk,\n")
+        assert inferred(path)["job"] == kk.Categorical("job", ["clerk", "nurse"])
+        assert warning_for(path).endswith("job, age.")
+
+
+class TestRefusals:
+    def test_dates_are_refused_by_column_with_the_way_out(self):
+        with pytest.raises(kk.DataError, match=r"column 'born': columns of type date32\[day\] are not supported"):
+            kk.Schema.infer(pa.table({"born": [datetime.date(2000, 1, 1)]}))
+
+    @pytest.mark.parametrize("table", [pa.table({"x": pa.array([], pa.int64())}), pa.table({})])
+    def test_an_empty_table_is_refused(self, table):
+        with pytest.raises(kk.SchemaError, match="empty table"):
+            kk.Schema.infer(table)
+
+    def test_a_missing_file_is_refused_by_name(self, tmp_path):
+        with pytest.raises(kk.SchemaError, match=r"people\.csv: no such file"):
+            kk.Schema.infer(tmp_path / "people.csv")
+
+    def test_another_kind_of_file_is_refused(self, tmp_path):
+        (tmp_path / "people.xlsx").touch()
+        with pytest.raises(kk.SchemaError, match=r"people\.xlsx: expected a \.csv or \.parquet file"):
+            kk.Schema.infer(tmp_path / "people.xlsx")
+
+    @pytest.mark.parametrize(
+        ("name", "content"),
+        [
+            ("people.parquet", b"not a parquet file"),
+            ("people.parquet", b""),
+            ("people.csv", b""),
+            ("people.csv", b"a,b\n1,2\n3\n"),
+        ],
+    )
+    def test_a_damaged_file_is_refused_by_name(self, name, content, tmp_path):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(kk.SchemaError, match=name):
+            kk.Schema.infer(tmp_path / name)
+
+    @pytest.mark.parametrize("name", ["people.csv", "people.parquet"])
+    def test_a_folder_is_refused_by_name(self, name, tmp_path):
+        (tmp_path / name).mkdir()
+        with pytest.raises(kk.SchemaError, match=name):
+            kk.Schema.infer(tmp_path / name)
+
+    def test_a_csv_file_with_a_column_twice_is_refused(self, tmp_path):
+        (tmp_path / "people.csv").write_text("age,age\n1,2\n")
+        with pytest.raises(kk.DataError, match="column 'age': the table has more than one column of this name"):
+            kk.Schema.infer(tmp_path / "people.csv")
