@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     )
     from kakuran.mechanism import PRAM, BoundedGaussian, BoundedLaplace, Laplace, RetentionReplacement
     from kakuran.mine import Estimate
+    from kakuran.reconstruction import Reconstruction, reconstruct
     from kakuran.release import Audit, Release, audit, perturb, read_release
     from kakuran.schema import Categorical, Dropped, Numeric, Schema, Tree
 
@@ -33,6 +34,7 @@ _HOMES = {
     "kakuran.schema": ("Categorical", "Dropped", "Numeric", "Schema", "Tree"),
     "kakuran.mechanism": ("PRAM", "BoundedGaussian", "BoundedLaplace", "Laplace", "RetentionReplacement"),
     "kakuran.calibration": ("Plan", "TableError", "calibrate", "preview"),
+    "kakuran.reconstruction": ("Reconstruction", "reconstruct"),
     "kakuran.mine": ("Estimate",),
     "kakuran.release": ("Audit", "Release", "audit", "perturb", "read_release"),
     "kakuran.errors": (
@@ -68,6 +70,7 @@ __all__ = [
     "Numeric",
     "Plan",
     "RandomnessError",
+    "Reconstruction",
     "Release",
     "ReleaseError",
     "RetentionReplacement",
@@ -80,6 +83,7 @@ __all__ = [
     "perturb",
     "preview",
     "read_release",
+    "reconstruct",
 ]
 
 

@@ -4,9 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 import pytest
 
 import kakuran as kk
+from kakuran.perturbation import Kernel
+from kakuran.randomness import Randomness
+from kakuran.release import Manifest
 from kakuran.release.release import Release
 
 VALUES = list("abcdefgh")
@@ -41,6 +45,16 @@ def weakened(plan, factor):
     return replace(plan, mechanisms=mechanisms)
 
 
+def drawn(people, plan, claimed=None, *, shuffle=True, order="shuffled"):
+    """A release drawn by one plan that claims another, past all the checks that would refuse it."""
+    dice = Randomness.secure()
+    kernel = Kernel(plan)
+    codes = kernel.sample(plan.schema.encode(people), dice)
+    rows = dice.permutation(people.num_rows) if shuffle else np.arange(people.num_rows)
+    table = pa.Table.from_batches([kernel.decode({name: column[rows] for name, column in codes.items()})])
+    return Release(table, Manifest(claimed or plan, people.num_rows, order, seeded=False))
+
+
 @pytest.mark.parametrize("k", [2, 5, 20])
 @pytest.mark.parametrize("calibration", ["worst case", "data-dependent"])
 def test_an_honest_release_passes_and_nobody_is_linked_above_the_promise(people, schema, k, calibration):
@@ -49,13 +63,14 @@ def test_an_honest_release_passes_and_nobody_is_linked_above_the_promise(people,
     assert outcome.passed, outcome.problems
     assert outcome.worst_posterior <= outcome.certified <= outcome.bound * (1 + 1e-9) == pytest.approx(1 / k)
     assert abs(outcome.weakness) < 6
+    assert outcome.closeness < 1
+    assert abs(outcome.alignment) < 6
     assert outcome.before.uniques > 0.2
 
 
 def test_a_manifest_with_parameters_too_weak_fails(people, schema):
     weak = weakened(kk.calibrate(schema, n=600, k=5), 6)
-    release = Release(kk.perturb(people, weak).table, replace(kk.perturb(people, weak).manifest, plan=weak))
-    outcome = kk.audit(people, release)
+    outcome = kk.audit(people, drawn(people, weak))
     assert not outcome.passed
     assert any("too weak" in problem for problem in outcome.problems)
     assert outcome.certified > outcome.bound
@@ -63,8 +78,7 @@ def test_a_manifest_with_parameters_too_weak_fails(people, schema):
 
 def test_a_release_drawn_with_less_noise_than_its_manifest_says_fails(people, schema):
     honest = kk.calibrate(schema, n=600, k=5)
-    drawn = kk.perturb(people, weakened(honest, 6))
-    outcome = kk.audit(people, Release(drawn.table, replace(drawn.manifest, plan=honest)))
+    outcome = kk.audit(people, drawn(people, weakened(honest, 6), honest))
     assert not outcome.passed
     assert any("closer to the originals" in problem for problem in outcome.problems)
 
@@ -75,10 +89,33 @@ def test_originals_passed_off_as_a_release_fail(people, schema):
     assert not kk.audit(people, Release(people, manifest)).passed
 
 
+def test_originals_fail_even_where_all_records_are_equally_likely():
+    schema = kk.Schema([kk.Categorical("job", VALUES), kk.Categorical("town", VALUES)])
+    grid = np.array([[job, town] for job in VALUES for town in VALUES] * 10)
+    people = pa.table({"job": grid[:, 0], "town": grid[:, 1]})
+    manifest = kk.perturb(people, kk.calibrate(schema, n=640, k=20)).manifest
+    assert not kk.audit(people, Release(people, manifest)).passed
+
+
+def test_a_release_that_says_shuffled_but_is_not_fails(people, schema):
+    everybody = pa.concat_tables([people] * 5)
+    plan = kk.calibrate(schema, n=3000, k=5)
+    outcome = kk.audit(everybody, drawn(everybody, plan, shuffle=False))
+    assert any("although it says shuffled" in problem for problem in outcome.problems)
+
+
+def test_a_record_that_nobody_could_have_fails(people):
+    schema = kk.Schema([kk.Categorical("job", VALUES, role="keep"), kk.Categorical("town", VALUES), kk.Dropped("age")])
+    few = people.filter(pa.compute.is_in(people["job"], pa.array(["a", "b"])))
+    release = kk.perturb(few, kk.calibrate(schema, n=100, k=5))
+    strange = release.table.set_column(0, "job", pa.array(["h", *release.table["job"].to_pylist()[1:]]))
+    outcome = kk.audit(few, Release(strange, release.manifest))
+    assert any("cannot come from this original" in problem for problem in outcome.problems)
+
+
 def test_a_release_in_its_original_order_fails_and_its_links_are_counted(people, schema):
     plan = weakened(kk.calibrate(schema, n=600, k=5), 40)
-    drawn = kk.perturb(people, plan, shuffle=False)
-    outcome = kk.audit(people, drawn)
+    outcome = kk.audit(people, drawn(people, plan, shuffle=False, order="kept"))
     assert any("original order" in problem for problem in outcome.problems)
     assert min(outcome.linked, outcome.linked_one_to_one) > 1.5 * outcome.bound
 

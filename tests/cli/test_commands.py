@@ -10,6 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import kakuran as kk
+from kakuran.perturbation import Kernel
+from kakuran.release import Manifest, Release
 from kakuran.samples import census, census_schema
 
 PERTURB = ("perturb", "people.csv", "-s", "schema.toml", "--k", 10)
@@ -157,7 +159,8 @@ def test_a_tampered_release_fails_its_audit_with_exit_code_1(kakuran, folder):
         if "retention" in column["mechanism"]:
             column["mechanism"]["retention"] = 0.97
     weak = kk.Plan.from_dict(fields)
-    kk.perturb(census(800), weak).save(folder / "weak.parquet")
+    drawn = Kernel(weak)(census(800).combine_chunks().to_batches()[0])
+    Release(pa.Table.from_batches([drawn]), Manifest(weak, 800, "shuffled", seeded=False)).save(folder / "weak.parquet")
     result = kakuran("audit", "people.csv", "weak.parquet")
     assert result.returncode == 1
     assert "failed: its parameters are too weak" in result.stderr

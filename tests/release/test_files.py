@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import numpy as np
 import pandas as pd
@@ -234,9 +235,13 @@ class TestManifest:
         release.save(tmp_path / "out.parquet")
         assert kk.read_release(tmp_path / "out.parquet").table.schema.metadata is None
 
-    def test_it_is_json_that_any_program_reads_even_when_noise_is_without_limit(self, tmp_path):
-        schema = kk.Schema([kk.Numeric("age", 0, 9, step=1)])
-        release = kk.perturb(people(schema), kk.calibrate(schema, n=20, k=20))
+    @pytest.mark.parametrize("noise", ["without limit", "none at all"])
+    def test_it_is_json_that_any_program_reads_even_when_a_number_is_infinite(self, noise, tmp_path):
+        schema = kk.Schema([kk.Categorical("job", ["x", "y"]), kk.Numeric("age", 0, 9, step=1)])
+        table = pa.table({"job": ["x", "y"] * 50, "age": [3, 4] * 50})
+        plan = kk.calibrate(schema, n=20, k=20) if noise == "without limit" else kk.calibrate(schema, data=table, k=5)
+        assert math.isinf(plan["age"].scale if noise == "without limit" else plan.epsilon)
+        release = kk.perturb(table, plan)
         release.save(tmp_path / "out.csv")
         assert kk.read_release(tmp_path / "out.csv").plan == release.plan
 

@@ -177,6 +177,23 @@ class TestTypes:
         frame = pd.DataFrame(columns()).astype({name: kind})
         assert kk.perturb(frame, PLAN).table.dtypes[name] == frame.dtypes[name]
 
+    @pytest.mark.parametrize("kind", ["float64", "Int64", "Float64", "int64[pyarrow]"])
+    @pytest.mark.parametrize(
+        "attribute",
+        [kk.Numeric("x", 1, 2, step=1, missing="category"), kk.Categorical("x", [1, 2], missing="category")],
+        ids=["number", "category"],
+    )
+    def test_pandas_numbers_with_missing_ones_keep_their_kind(self, attribute, kind):
+        frame = pd.DataFrame({"x": pd.Series([1, None, 2, 2] * 25, dtype=kind)})
+        released = kk.perturb(frame, noiseless(kk.Schema([attribute])), shuffle=False).table
+        assert released.dtypes["x"] == frame.dtypes["x"]
+        assert released["x"].isna().tolist() == frame["x"].isna().tolist()
+
+    def test_pandas_columns_may_be_named_by_numbers(self):
+        schema = kk.Schema([kk.Numeric("2021", 0, 9, step=1), kk.Dropped("2020")])
+        released = kk.perturb(pd.DataFrame({2020: [1, 2], 2021: [3, 4]}), noiseless(schema), shuffle=False).table
+        assert released.to_dict("list") == {"2021": [3, 4]}
+
     @pytest.mark.parametrize(
         "kind", [pl.Categorical, pl.Enum(["clerk", "nurse", "baker"])], ids=["categorical", "enum"]
     )

@@ -19,7 +19,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 value_lists = st.one_of(
     st.lists(texts, min_size=1, max_size=200, unique=True),
     st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=20, unique=True),
-    st.lists(st.floats(allow_nan=False), min_size=1, max_size=20, unique=True),
+    st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20, unique=True),
     st.lists(st.booleans(), min_size=1, max_size=2, unique=True),
 )
 missing = st.sampled_from(["error", "category"])
@@ -184,6 +184,19 @@ class TestNumbersAsCategories:
 
     def test_nan_among_categories_with_fractions_is_missing(self):
         assert encode(kk.Categorical("c", [0.5, 2.0], missing="category"), pa.array([0.5, np.nan])).tolist() == [0, 2]
+
+    @pytest.mark.parametrize(
+        ("values", "column"),
+        [
+            ([1, 2], pa.array([1, 2**63], pa.uint64())),
+            ([1, 2**60 + 1], pa.array([1.0, 3.0])),
+            ([0.5, 1.5], pa.array([2**60 + 1])),
+        ],
+        ids=["unsigned", "large among the values", "large among the rows"],
+    )
+    def test_numbers_that_need_another_type_are_refused_as_unknown_and_counted(self, values, column):
+        with pytest.raises(kk.DataError, match="column 'c': 1 row not among the 2 declared categories"):
+            encode(kk.Categorical("c", values), column)
 
     def test_text_is_no_number(self):
         with pytest.raises(kk.DataError, match=r"column 'c': the schema lists number values but the column holds text"):

@@ -182,9 +182,10 @@ class TestMissing:
 
 
 class TestRefusals:
-    def test_dates_are_refused_by_column_with_the_way_out(self):
-        with pytest.raises(kk.DataError, match=r"column 'born': columns of type date32\[day\] are not supported"):
-            kk.Schema.infer(pa.table({"born": [datetime.date(2000, 1, 1)]}))
+    def test_dates_are_drafted_as_dropped_and_mentioned(self):
+        with pytest.warns(kk.InferredDomainWarning, match=r"neither text, true/false nor numbers: born\."):
+            schema = kk.Schema.infer(pa.table({"born": [datetime.date(2000, 1, 1)]}))
+        assert schema["born"] == kk.Dropped("born")
 
     @pytest.mark.parametrize("table", [pa.table({"x": pa.array([], pa.int64())}), pa.table({})])
     def test_an_empty_table_is_refused(self, table):

@@ -197,6 +197,15 @@ class TestOddTables:
         with pytest.raises(kk.DataError, match="column '0': the table has more than one column of this name"):
             SCHEMA.validate(pd.DataFrame({0: [1], "0": [2]}))
 
+    def test_pandas_columns_named_by_numbers_are_found_by_their_names_as_text(self):
+        schema = kk.Schema([kk.Numeric("2021", 0, 9, step=1), kk.Numeric("2020", 0, 9, step=1), kk.Dropped("7")])
+        codes = schema.encode(pd.DataFrame({2020: [1, 2], 7: ["A", "B"], 2021: [3, 4]}))
+        assert {name: column.tolist() for name, column in codes.items()} == {"2021": [3, 4], "2020": [1, 2]}
+
+    def test_pandas_columns_of_several_levels_are_refused_by_name(self):
+        with pytest.raises(kk.DataError, match="none of its columns is in the table"):
+            SCHEMA.validate(pd.DataFrame({("job", "first"): ["clerk"], ("job", "second"): ["nurse"]}))
+
     def test_an_empty_table_has_no_codes(self):
         empty = pa.table({name: pa.array(column)[:0] for name, column in GOOD.items()})
         assert {name: len(column) for name, column in SCHEMA.encode(empty).items()} == {"job": 0, "age": 0, "region": 0}

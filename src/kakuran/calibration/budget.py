@@ -78,6 +78,8 @@ def calibrate(
             _refuse_fixed(chosen, n, k)
         return Plan(schema, at_budget(budget), int(n), float(k), "worst-case")
     crowd = data if isinstance(data, Crowd) else crowd_of(schema, data)
+    if crowd.attributes != schema.released:
+        raise CalibrationError("the crowd was counted over other columns than those of the schema")
     _check_promise(k, crowd.n)
     # Laplace swaps cost the same with bounds and without, but only bounded noise can be infinite.
     bounded = {name: BoundedLaplace.kind if kind == Laplace.kind else kind for name, kind in chosen.items()}
@@ -173,9 +175,9 @@ def _shares(chosen: Mapping[str, Choice], weights: Mapping[str, float] | None) -
     if weights is None:
         return {name: 1 / len(names) for name in names}
     if set(weights) != set(names):
-        odd = sorted(set(weights) ^ set(names))[0]
-        state = "missing" if odd in names else "not one of them"
-        raise CalibrationError(f"weights must name exactly the columns {', '.join(names)}; {odd!r} is {state}")
+        missing, surplus = sorted(set(names) - set(weights)), sorted(set(weights) - set(names))
+        odd = [f"{name!r} is missing" for name in missing] + [f"{name!r} is not one of them" for name in surplus]
+        raise CalibrationError(f"weights must name exactly the columns {', '.join(names)}; {', '.join(odd)}")
     for name, weight in weights.items():
         if not 0 < weight <= 1:
             raise CalibrationError(
@@ -230,7 +232,7 @@ def _largest_budget(
         if not crowd.reaches(k, at_budget(0.0)):
             raise CalibrationError(f"the mechanisms given leave somebody a crowd below k={k:g}; make them noisier")
         return 0.0
-    if crowd.fewest_alike >= k:
+    if crowd.reaches(k, at_budget(math.inf)):
         return math.inf
     if not crowd.reaches(k, at_budget(0.0)):
         raise CalibrationError(

@@ -48,6 +48,11 @@ class Plan:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mechanisms", dict(self.mechanisms))
+        wanted = {attribute.name: attribute.size for attribute in self.schema.perturbed}
+        if {name: mechanism.size for name, mechanism in self.mechanisms.items()} != wanted:
+            raise CalibrationError(
+                "a plan needs one mechanism for each perturbed column, made for its number of values"
+            )
         if isinstance(self.k, bool) or not isinstance(self.k, int | float) or not 1 <= self.k < math.inf:
             raise CalibrationError(f"k must be a number of at least 1, got {self.k!r}")
         if type(self.n) is not int or self.n < 1:
@@ -80,6 +85,9 @@ class Plan:
         if not crowd.n:
             raise CalibrationError("the table is empty: there is nobody to hide among")
         if self.calibration == "worst-case":
+            cost = sum(mechanism.largest_swap_cost for mechanism in self.mechanisms.values())
+            if 1 + (self.n - 1) * math.exp(-cost) < self.k * (1 - _LAST_DIGITS):
+                raise CalibrationError(f"the mechanisms of this plan do not reach k={self.k:g}; calibrate again")
             fewest = crowd.fewest_alike
             if fewest < self.n:
                 where = " in the smallest group that shares its kept values" if self.schema.kept else ""

@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from kakuran.cli.console import answer_json, progress, say
+from kakuran.cli.console import answer_json, check_picture, progress, say
 from kakuran.cli.options import Force, Json
-from kakuran.errors import ReleaseError
 
 
 def audit(
@@ -27,20 +26,20 @@ def audit(
     from kakuran.release import audit as run_audit
     from kakuran.release import read_release
 
-    if plot is not None and plot.exists() and not force:
-        raise ReleaseError(f"{plot}: exists already; use --force to replace it")
+    if plot is not None:
+        check_picture(plot, force=force)
     released = read_release(release)
     truth = pa.Table.from_batches(list(read_batches(original, released.plan.schema)))
     with progress("attacking", 2 * released.n) as advance:
         outcome = run_audit(truth, released, progress=advance)
-    if plot is not None:
-        outcome.plot().savefig(plot, dpi=144)
     if json:
         answer_json(outcome.to_dict())
     else:
         show_audit(outcome)
+    if plot is not None:
+        outcome.plot().savefig(plot, dpi=144)
     for problem in outcome.problems:
         say(f"[bold red]failed:[/] {problem}")
     if outcome.passed:
-        say(f"[bold green]passed:[/] nobody can be linked with probability above 1/{outcome.k:g}")
+        say(f"[bold green]passed:[/] no attack linked anybody with probability above 1/{outcome.k:g}")
     raise typer.Exit(0 if outcome.passed else 1)

@@ -17,6 +17,8 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
@@ -68,6 +70,18 @@ def answer_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]
     for row in rows:
         table.add_row(*map(_escaped, row))
     Console().print(table)
+
+
+def check_picture(path: Path, *, force: bool) -> None:
+    """Refuse a picture that could not be drawn, before the work it is to show."""
+    if path.suffix not in (".png", ".svg", ".pdf"):
+        raise errors.ReleaseError(f"{path}: a picture is a .png, .svg or .pdf file")
+    if path.exists() and not force:
+        raise errors.ReleaseError(f"{path}: exists already; use --force to replace it")
+    if not path.parent.is_dir():
+        raise errors.ReleaseError(f"{path}: there is no folder {path.parent}")
+    if find_spec("matplotlib") is None:
+        raise errors.MissingExtraError("a plot", "plot")
 
 
 @contextmanager

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kakuran.cli.console import answer_table, progress, say
+from kakuran.cli.console import answer_table, check_picture, progress, say
 from kakuran.cli.options import Force
-from kakuran.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,7 +35,10 @@ def demo(
 
     folder.mkdir(parents=True, exist_ok=True)
     source, target = folder / "census.parquet", folder / "release.parquet"
-    check_target(target, force=force)
+    for path in (source, target):
+        check_target(path, force=force)
+    if plot is not None:
+        check_picture(plot, force=force)
     people, schema = census(n), census_schema()
     pq.write_table(people, source)
     plan = calibrate(schema, n=n, k=k)
@@ -65,10 +67,8 @@ def demo(
 
 def _draw(jobs: Sequence[str], sexes: Sequence[str], tables: Sequence[Array]) -> Figure:
     """The three tables as bars, side by side."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("a plot", "plot") from None
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(9, 3.6), layout="constrained")
     styles = (("original", "#1f2a44"), ("naive: counted in the release", "#c9c4ba"), ("reconstructed", "#d1603d"))
     for place, (axes, sex) in enumerate(zip(figure.subplots(1, len(sexes), sharey=True), sexes, strict=True)):

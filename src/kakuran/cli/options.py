@@ -72,6 +72,8 @@ def smallest_group(schema: Schema, data: Path | None) -> int:
     from kakuran.engine.local import count_crowd
     from kakuran.schema.files import row_count
 
+    if not schema.perturbed:
+        raise CalibrationError("the schema has no column to perturb")
     if data is None:
         raise CalibrationError("how many records? name the data file or give --n")
     rows = None if schema.kept else row_count(data)

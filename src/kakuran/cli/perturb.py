@@ -34,11 +34,12 @@ def perturb(
     from kakuran.calibration import preview
     from kakuran.cli.show import describe_plan, show_plan
     from kakuran.release import perturb_file
-    from kakuran.release.files import check_target
+    from kakuran.release.files import check_target, targets
     from kakuran.schema import Schema
     from kakuran.schema.files import row_count
 
-    check_target(output, force=force)
+    if not dry_run:
+        check_target(output, force=force)
     plan = make_plan(
         Schema.load(schema), data, k=k, n=None, data_dependent=data_dependent, weights=weight, mechanisms=mechanism
     )
@@ -47,7 +48,10 @@ def perturb(
             manifest = perturb_file(
                 data, output, plan, seed=seed, shuffle=not keep_order, force=force, progress=advance
             )
-        say(f"wrote {output}: {manifest.records:,} records, k = {plan.k:g}, ε = {plan.epsilon:.4g}")
+        written = " and ".join(str(path) for path in targets(output))
+        say(f"wrote {written}: {manifest.records:,} records, k = {plan.k:g}, ε = {plan.epsilon:.4g}")
+        if keep_order:
+            say("[bold yellow]warning:[/] records keep their order: not for publication")
     if json:
         answer_json(describe_plan(plan, preview(plan)))
     elif dry_run:

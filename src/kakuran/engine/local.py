@@ -66,7 +66,7 @@ def perturb_batches(
     scratch: Path,
     progress: Progress = int,
 ) -> Generator[pa.RecordBatch, None, None]:
-    """Perturb a file; the plan's promise is checked on the way, before the last batch is handed out.
+    """Perturb a file; the plan's promise is checked on the way, and what was handed out is void if it does not hold.
 
     Every batch has a random stream of its own. Shuffling spills packed, already perturbed rows to `scratch`.
     """
@@ -119,7 +119,7 @@ def in_order(work: Callable[[Given], Made], items: Iterable[Given]) -> Iterator[
 def _bucket_count(source: Path) -> int:
     rows = row_count(source)
     if rows is None:
-        rows = source.stat().st_size // 32
+        rows = source.stat().st_size // (2 * len(column_names(source)))
     return min(-(-rows // ROWS_IN_MEMORY) or 1, MOST_BUCKETS)
 
 
@@ -140,13 +140,15 @@ def _read_csv(source: Path, wanted: Sequence[Categorical | Numeric]) -> Iterator
     try:
         yield from pa.csv.open_csv(source, pa.csv.ReadOptions(block_size=_CSV_BLOCK), **csv_options(source, types))
     except pa.ArrowInvalid as error:
-        raise _explained(error, source) from error
+        raise _explained(error, source) from None
 
 
 def _explained(error: pa.ArrowInvalid, source: Path) -> Exception:
     found = re.search(r"In CSV column #(\d+):.*conversion error to (\w+): invalid value '(.*)'", str(error), re.DOTALL)
     if found is None:
-        return SchemaError(f"{source}: not a well-formed CSV file: {error}")
+        # Arrow quotes the whole offending row, dropped columns and all.
+        problem = re.sub(r"(got \d+):.*", r"\1", str(error), flags=re.DOTALL)
+        return SchemaError(f"{source}: not a well-formed CSV file: {problem}")
     place, kind, value = found.groups()
     return DataError(
         column_names(source)[int(place)],

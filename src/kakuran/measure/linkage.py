@@ -24,7 +24,9 @@ ENUMERABLE = 8
 ASSIGNABLE = 2000
 """Records up to which the most probable one-to-one matching is found exactly."""
 
-_IMPOSSIBLE = -1e12
+IMPOSSIBLE = -1e12
+"""What stands for the log-likelihood of a record that cannot be a person's."""
+
 _NARROW = 32
 _LARGEST_TABLE = 1 << 22
 _BLOCK_CELLS = 1 << 20
@@ -70,11 +72,13 @@ class Attacker:
             outcomes = np.arange(-mechanism.reach, mechanism.size + mechanism.reach, dtype=np.int32)
             if len(outcomes) * len(values) <= _LARGEST_TABLE:
                 logs = mechanism.log_likelihood(outcomes[:, None], values[None, :])
-                self._tables[name] = np.maximum(logs, _IMPOSSIBLE).astype(self._precision)
+                self._tables[name] = np.maximum(logs, IMPOSSIBLE).astype(self._precision)
                 self._places[name] = places
         self._narrow = [name for name, table in self._tables.items() if table.shape[1] <= _NARROW]
-        indicators = [np.eye(self._tables[name].shape[1])[:, self._places[name]] for name in self._narrow]
-        self._indicators = np.concatenate([np.zeros((0, self.people)), *indicators]).astype(self._precision)
+        widths = [self._tables[name].shape[1] for name in self._narrow]
+        self._indicators = np.zeros((sum(widths), self.people), self._precision)
+        for name, offset in zip(self._narrow, np.cumsum([0, *widths]), strict=False):
+            self._indicators[offset + self._places[name], np.arange(self.people)] = 1
 
     def log_likelihoods(self, released: Mapping[str, Codes], rows: slice) -> NDArray[np.floating]:
         """log p(released record | person): attacked records × people; in single precision where there are many."""
@@ -93,8 +97,8 @@ class Attacker:
 
     def _pair_by_pair(self, name: str, released: Codes, original: Codes) -> Array:
         if name not in self.mechanisms:
-            return np.where(released == original, 0.0, _IMPOSSIBLE)
-        return np.maximum(self.mechanisms[name].log_likelihood(released, original), _IMPOSSIBLE)
+            return np.where(released == original, 0.0, IMPOSSIBLE)
+        return np.maximum(self.mechanisms[name].log_likelihood(released, original), IMPOSSIBLE)
 
     def attack(
         self,

@@ -25,6 +25,11 @@ class Transition(ABC):
     def matrix(self) -> Array:
         """The map as a matrix of outputs × inputs."""
 
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Number of cells."""
+
     @abstractmethod
     def forward(self, counts: Array, axis: int) -> Array:
         """Expected perturbed counts of true ones."""
@@ -50,6 +55,11 @@ class UniformMixture(Transition):
         """ρI + (1−ρ)b1ᵀ."""
         identity = np.eye(len(self.shares))
         return self.retention * identity + (1 - self.retention) * self.shares[:, None]
+
+    @property
+    def size(self) -> int:
+        """Number of cells."""
+        return len(self.shares)
 
     def forward(self, counts: Array, axis: int) -> Array:
         """Ax = ρx + (1−ρ)b Σx."""
@@ -82,6 +92,11 @@ class DenseTransition(Transition):
     def matrix(self) -> Array:
         """The matrix itself."""
         return self.entries
+
+    @property
+    def size(self) -> int:
+        """Number of cells."""
+        return len(self.entries)
 
     def forward(self, counts: Array, axis: int) -> Array:
         """Ax."""

@@ -39,10 +39,11 @@ class Kernel:
 
     def sample(self, codes: Columns, randomness: Randomness) -> dict[str, Codes]:
         """Perturb the codes of the perturbed columns; kept ones pass."""
-        mechanisms = self.plan.mechanisms
         return {
-            name: mechanisms[name].sample(column, randomness) if name in mechanisms else column
-            for name, column in codes.items()
+            attribute.name: codes[attribute.name]
+            if attribute.role == "keep"
+            else self.plan[attribute.name].sample(codes[attribute.name], randomness)
+            for attribute in self.plan.schema.released
         }
 
     def decode(self, codes: Columns) -> pa.RecordBatch:

@@ -23,7 +23,7 @@ def check_target(path: Path, *, force: bool) -> None:
     """Refuse a target that is of the wrong kind, exists already, or has nowhere to be."""
     if path.suffix not in PARQUET + CSV:
         raise ReleaseError(f"{path}: a release is a .parquet or a .csv file")
-    for target in _targets(path):
+    for target in targets(path):
         if target.is_dir():
             raise ReleaseError(f"{target}: is a folder; name a file")
         if target.exists() and not force:
@@ -46,6 +46,9 @@ def whole_or_nothing(*paths: Path) -> Iterator[Path]:
         for path in paths:
             with (folder / path.name).open("rb") as written:
                 os.fsync(written.fileno())
+        # Without its manifest a release is refused: better than one that goes with the old table.
+        for path in paths[1:]:
+            path.unlink(missing_ok=True)
         for path in paths:
             (folder / path.name).replace(path)
     except OSError as error:
@@ -59,7 +62,8 @@ def manifest_path(path: Path) -> Path:
     return path.with_name(path.stem + ".release.json")
 
 
-def _targets(path: Path) -> list[Path]:
+def targets(path: Path) -> list[Path]:
+    """The files a release consists of."""
     return [path, manifest_path(path)] if path.suffix in CSV else [path]
 
 
@@ -71,7 +75,7 @@ def write_release(
 ) -> Manifest:
     """Write batches, which may use the given scratch folder, and, once they are counted, the manifest."""
     write = _write_csv if path.suffix in CSV else _write_parquet
-    with whole_or_nothing(*_targets(path)) as folder, closing(make_batches(folder)) as batches:
+    with whole_or_nothing(*targets(path)) as folder, closing(make_batches(folder)) as batches:
         return write(folder / path.name, schema, batches, make_manifest)
 
 

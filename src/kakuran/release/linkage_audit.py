@@ -8,10 +8,11 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kakuran.calibration import Crowd, Plan
 from kakuran.errors import MissingExtraError, ReleaseError
-from kakuran.measure.linkage import ENUMERABLE, Attacker, exact_posteriors
+from kakuran.measure.linkage import ENUMERABLE, IMPOSSIBLE, Attacker, exact_posteriors
 from kakuran.measure.risk import Risk, risk_of
 from kakuran.mechanism.base import Array, Codes
 from kakuran.perturbation import Kernel
@@ -22,9 +23,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ALARM = 6.0
-"""Standard deviations beyond which chance is no excuse: one false alarm in 10⁹ audits."""
+"""Standard deviations beyond which chance is no excuse: about one false alarm in 10⁹ audits of large tables."""
+
+FALSE_ALARM = 1e-9
 
 _PAIRS = 3e9
+_RANDOM_ORDERS = 64
+_FEWEST_TO_COMPARE = 30
 _CROWD_CAP = 10
 
 
@@ -40,7 +45,10 @@ class Audit:
     expected_matches : share of links the attacker himself expects to be right
     linked, linked_one_to_one : share of links that were right, record by record and all matched at once; counted on the
         release itself where its order is known, else on a rehearsal: a second draw that nobody else sees
-    weakness : how much closer to the originals the release is than its parameters say, in standard deviations
+    weakness : how much likelier the released records are than an honest draw, in standard deviations; None for tables
+        too small to tell
+    closeness : how many more of them coincide with originals than of an honest draw, above 1 by chance once in 10⁹
+    alignment : how well records fit the person in the same row, in standard deviations of a random order
     before : the risk of the originals as they are
     problems : why the release fails, in words; empty if it passes
     """
@@ -54,7 +62,10 @@ class Audit:
     expected_matches: float
     linked: float
     linked_one_to_one: float | None
-    weakness: float
+    weakness: float | None
+    closeness: float
+    alignment: float
+    impossible: int
     before: Risk
     problems: tuple[str, ...]
     posteriors: Array = field(repr=False)
@@ -126,6 +137,8 @@ def audit(original: Any, release: Release, *, progress: Callable[[int], object] 
     plan = release.plan
     truth = plan.schema.encode(original)
     n = len(next(iter(truth.values())))
+    if not n:
+        raise ReleaseError("an empty release has nobody to link")
     if n != release.n:
         raise ReleaseError(
             f"the original has {n:,} records but the release has {release.n:,}: they do not belong together"
@@ -157,6 +170,9 @@ def audit(original: Any, release: Release, *, progress: Callable[[int], object] 
         linked=played.linked,
         linked_one_to_one=played.linked_one_to_one,
         weakness=_weakness(attack.densities, rehearsal.densities),
+        closeness=_closeness(truth, released, Kernel(plan).sample(truth, dice)),
+        alignment=_alignment(plan, truth, released, dice),
+        impossible=int((attack.densities < IMPOSSIBLE / 10).sum()),
         before=risk_of(truth),
         problems=(),
         posteriors=posteriors,
@@ -178,20 +194,60 @@ def _smallest_crowd(plan: Plan, truth: dict[str, Codes], n: int) -> float:
     return crowd.smallest(plan.mechanisms, cap=min(_CROWD_CAP * plan.k, n))
 
 
-def _weakness(released: Array, rehearsed: Array) -> float:
+def _weakness(released: Array, rehearsed: Array) -> float | None:
     """How far the records of the release lie nearer to the originals than those of an honest draw.
 
     Records are drawn independently, so the mean density has at most the pooled variance over their number; where
     the promise is kept the difference is a standard normal, or narrower.
     """
+    released = released[released > IMPOSSIBLE / 10]
+    if min(len(released), len(rehearsed)) < _FEWEST_TO_COMPARE:
+        return None
     spread = math.sqrt(released.var() / len(released) + rehearsed.var() / len(rehearsed))
     difference = float(released.mean() - rehearsed.mean())
     return difference / spread if spread > 1e-12 else 0.0
 
 
+def _closeness(truth: dict[str, Codes], released: dict[str, Codes], rehearsed: dict[str, Codes]) -> float:
+    """Coincidences beyond an honest draw's, as a multiple of what chance exceeds once in 10⁹.
+
+    Changing one record moves an overlap by at most one, so the difference of two is bounded by McDiarmid's inequality
+    whatever the distribution. It sees copies of originals where likelihoods cannot, as when all records are alike.
+    """
+    n = len(next(iter(truth.values())))
+    excess = _overlap(truth, released) - _overlap(truth, rehearsed)
+    return excess / math.sqrt(n * math.log(1 / FALSE_ALARM))
+
+
+def _overlap(truth: dict[str, Codes], released: dict[str, Codes]) -> int:
+    """How many released records can be paired with an equal original."""
+    rows = np.column_stack([np.concatenate([truth[name], released[name]]) for name in truth])
+    cells = np.unique(rows, axis=0, return_inverse=True)[1].ravel()
+    n, size = len(rows) // 2, int(cells.max()) + 1
+    counts = (np.bincount(part, minlength=size) for part in (cells[:n], cells[n:]))
+    return int(np.minimum(*counts).sum())
+
+
+def _alignment(plan: Plan, truth: dict[str, Codes], released: dict[str, Codes], dice: Randomness) -> float:
+    """How much better each record fits the person in its own row than in a random order."""
+    n = len(next(iter(truth.values())))
+
+    def fit(owners: NDArray[np.intp]) -> float:
+        logs = [
+            mechanism.log_likelihood(released[name], truth[name][owners]) for name, mechanism in plan.mechanisms.items()
+        ]
+        return float(np.maximum(np.sum(logs, axis=0), IMPOSSIBLE).sum())
+
+    others = [fit(dice.permutation(n)) for _ in range(_RANDOM_ORDERS)]
+    spread = float(np.std(others))
+    return (fit(np.arange(n)) - float(np.mean(others))) / spread if spread > 1e-9 * n else 0.0
+
+
 def _judged(outcome: Audit, release: Release) -> Audit:
+    from scipy.stats import binom
+
     bound = outcome.bound
-    chance = bound + ALARM * math.sqrt(bound * (1 - bound) / outcome.attacked)
+    chance = float(binom.isf(FALSE_ALARM, outcome.attacked, bound)) / outcome.attacked
     problems = []
     if outcome.certified > bound * (1 + 1e-6):
         problems.append(
@@ -199,7 +255,13 @@ def _judged(outcome: Audit, release: Release) -> Audit:
         )
     if outcome.worst_posterior > bound * (1 + 1e-6):
         problems.append(f"a record can be linked with probability {outcome.worst_posterior:.3g}, above {bound:.3g}")
-    if outcome.weakness > ALARM:
+    if outcome.impossible:
+        problems.append(f"{outcome.impossible:,} of its records cannot come from this original")
+    if outcome.closeness > 1:
+        problems.append("more of its records equal an original than its parameters allow")
+    if outcome.alignment > ALARM and release.manifest.order == "shuffled":
+        problems.append("its records are in their original order although it says shuffled")
+    if outcome.weakness is not None and outcome.weakness > ALARM:
         problems.append(
             "its records lie closer to the originals than its parameters say "
             f"({outcome.weakness:.1f} standard deviations)"

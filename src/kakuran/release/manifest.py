@@ -35,7 +35,8 @@ class Manifest:
             "kakuran": version("kakuran"),
             "records": self.records,
             "order": self.order,
-            "for_publication": not self.seeded,
+            "seeded": self.seeded,
+            "for_publication": not self.seeded and self.order == "shuffled",
             **self.plan.to_dict(),
         }
         return json.dumps(fields, ensure_ascii=False, indent=1, allow_nan=False)
@@ -48,14 +49,14 @@ class Manifest:
             found = fields["format"]
         except (ValueError, KeyError, TypeError) as error:
             raise ReleaseError(f"{where}: its manifest is damaged") from error
-        if not isinstance(found, int) or found > FORMAT:
+        if type(found) is not int or not 1 <= found <= FORMAT:
             raise ReleaseError(
                 f"{where}: its manifest has format {found}, made by kakuran {fields.get('kakuran')}; "
                 f"this is kakuran {version('kakuran')}, which reads up to format {FORMAT}: upgrade"
             )
         try:
             _check_facts(fields)
-            return cls(Plan.from_dict(fields), fields["records"], fields["order"], not fields["for_publication"])
+            return cls(Plan.from_dict(fields), fields["records"], fields["order"], fields["seeded"])
         except (KakuranError, KeyError, TypeError, AttributeError, ValueError) as error:
             raise ReleaseError(f"{where}: its manifest is damaged ({error})") from error
 
@@ -75,5 +76,6 @@ def _check_facts(fields: dict[str, Any]) -> None:
         raise ReleaseError(f"records must be a whole number, got {fields['records']!r}")
     if fields["order"] not in get_args(Order):
         raise ReleaseError(f"order must be shuffled or kept, got {fields['order']!r}")
-    if type(fields["for_publication"]) is not bool:
-        raise ReleaseError(f"for_publication must be true or false, got {fields['for_publication']!r}")
+    for fact in ("seeded", "for_publication"):
+        if type(fields[fact]) is not bool:
+            raise ReleaseError(f"{fact} must be true or false, got {fields[fact]!r}")

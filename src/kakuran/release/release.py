@@ -15,6 +15,7 @@ from kakuran.errors import NotForPublicationWarning, ReleaseError
 from kakuran.mine import Estimate, crosstab
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
+from kakuran.reconstruction import Method
 from kakuran.release.files import check_target, read_table, write_release
 from kakuran.release.manifest import Manifest, Order
 from kakuran.schema.codes import Codes, encode
@@ -59,6 +60,7 @@ class Release:
         check_target(Path(path), force=force)
         kernel = Kernel(self.plan)
         batch = kernel.decode(self.codes())
+        self.manifest.check_columns(batch.schema.names, batch.num_rows, str(path))
         write_release(Path(path), kernel.schema, lambda _: (one for one in [batch]), lambda _: self.manifest)
 
     def codes(self) -> dict[str, Codes]:
@@ -69,15 +71,16 @@ class Release:
             for attribute in self.plan.schema.released
         }
 
-    def crosstab(self, *columns: str, bins: dict[str, int] | None = None) -> Estimate:
+    def crosstab(self, *columns: str, bins: dict[str, int] | None = None, method: Method = "auto") -> Estimate:
         """The estimated true counts over one or more columns, beside the uncorrected ones.
 
         Parameters
         ----------
         columns : names of released columns
         bins : into how many cells to cut each number (10 by default)
+        method : the estimator, see `kakuran.reconstruct`
         """
-        return crosstab(self.codes(), self.plan, columns, bins or {})
+        return crosstab(self.codes(), self.plan, columns, bins or {}, method)
 
 
 def perturb(frame: Any, plan: Plan, *, seed: int | None = None, shuffle: bool = True) -> Release:
@@ -100,8 +103,7 @@ def perturb(frame: Any, plan: Plan, *, seed: int | None = None, shuffle: bool = 
     >>> release.n, release.k
     (1000, 10.0)
     """
-    if seed is not None:
-        warnings.warn("drawn from a known seed: not for publication", NotForPublicationWarning, stacklevel=2)
+    _warn_if_seeded(seed)
     table = to_arrow(frame)
     codes = plan.schema.encode(table)
     crowd = plan.crowd()
@@ -133,8 +135,7 @@ def perturb_file(
 
     The target appears whole or not at all. `progress` is called with the number of records done.
     """
-    if seed is not None:
-        warnings.warn("drawn from a known seed: not for publication", NotForPublicationWarning, stacklevel=2)
+    _warn_if_seeded(seed)
     check_target(Path(target), force=force)
     if Path(target).exists() and Path(source).exists() and Path(target).samefile(source):
         raise ReleaseError(f"{target}: is the original itself; write the release elsewhere")
@@ -154,10 +155,17 @@ def perturb_file(
     )
 
 
+def _warn_if_seeded(seed: int | None) -> None:
+    if seed is not None:
+        warnings.warn("drawn from a known seed: not for publication", NotForPublicationWarning, stacklevel=3)
+
+
 def _with_types_of(original: pa.Table, released: pa.Table) -> pa.Table:
     """Give columns their original types where every released value fits."""
     for place, name in enumerate(released.column_names):
         column = released.column(name)
+        if pa.types.is_dictionary(column.type) and not pa.types.is_dictionary(original.schema.field(name).type):
+            column = column.cast(column.type.value_type)
         try:
             given = column.cast(original.schema.field(name).type)
             fits = not pa.types.is_floating(given.type) or given.cast(column.type).equals(column)

@@ -75,7 +75,11 @@ class Categorical:
                 f"column {self.name!r}: values must all be text, all numbers or all true/false, got {shown}"
             )
         for value in self.values:
-            if value != value or (isinstance(value, int) and not -(2**63) <= value < 2**63):
+            if (
+                value != value
+                or value in (math.inf, -math.inf)
+                or (isinstance(value, int) and not -(2**63) <= value < 2**63)
+            ):
                 raise SchemaError(f"column {self.name!r}: {value!r} cannot be a category")
         repeated = [value for value, times in Counter(self.values).items() if times > 1]
         if repeated:
@@ -129,7 +133,7 @@ class Numeric:
             object.__setattr__(self, field, _plain_number(self.name, field, getattr(self, field)))
         if not self.low < self.high:
             raise SchemaError(f"column {self.name!r}: low must be below high, got {self.low} and {self.high}")
-        if not self.step > 0:
+        if not self.step > 1e-200:
             raise SchemaError(f"column {self.name!r}: step must be above 0, got {self.step}")
         farthest = max(abs(self.low), abs(self.high))
         if farthest / self.step >= 2**52 or (self.is_whole and farthest >= 2**62):

@@ -91,8 +91,8 @@ def _comparable(attribute: Categorical, column: pa.Array) -> tuple[pa.Array, pa.
             column = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
     if _family(column.type) == "number":
         is_whole = pa.types.is_integer(column.type) and pa.types.is_integer(value_set.type)
-        shared = pa.int64() if is_whole else pa.float64()
-        return column.cast(shared), value_set.cast(shared)
+        shared = pa.int64() if is_whole and not pa.types.is_uint64(column.type) else pa.float64()
+        return column.cast(shared, safe=False), value_set.cast(shared, safe=False)
     return column, value_set
 
 

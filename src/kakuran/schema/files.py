@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,7 +35,8 @@ def reading(path: Path) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowInvalid, OSError, UnicodeDecodeError, csv.Error) as error:
-        raise SchemaError(f"{path}: cannot be read: {error}") from error
+        problem = re.sub(r"(got \d+):.*", r"\1", str(error), flags=re.DOTALL)
+        raise SchemaError(f"{path}: cannot be read: {problem}") from None
 
 
 def row_count(path: Path) -> int | None:
@@ -54,6 +56,8 @@ def column_names(path: Path) -> list[str]:
             names = next(csv.reader(lines), None)
     if not names:
         raise SchemaError(f"{path}: is empty; a CSV file starts with the names of its columns")
+    if len(names) == 1 and (";" in names[0] or "\t" in names[0]):
+        raise SchemaError(f"{path}: has one column only, {names[0]!r}; separate columns by commas")
     return names
 
 

@@ -35,7 +35,7 @@ def _wrapped_to_arrow(frame: Any) -> pa.Table:
         raise TypeError(f"expected a table (pandas, polars or arrow), got {type(frame).__name__}") from error
     try:
         # An index is not a column: it may well be an identifier.
-        return wrapped.to_arrow().select(wrapped.columns)
+        return wrapped.to_arrow().select([str(column) for column in wrapped.columns])
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         found = re.search(r"Conversion failed for column (.*) with type", str(error))
         column = found.group(1) if found else "?"
@@ -57,19 +57,22 @@ def like(table: pa.Table, frame: Any) -> Any:
         return table.combine_chunks().to_batches()[0] if table.num_rows else table.schema.empty_table()
     native = nw.from_arrow(table, backend=nw.from_native(frame, eager_only=True).implementation).to_native()
     if is_pandas_dataframe(native):
-        return _with_pandas_types(native, frame)
-    return _with_polars_types(native, frame) if is_polars_dataframe(native) else native
+        return _with_pandas_types(native, table, frame)
+    return _with_polars_types(native, table, frame) if is_polars_dataframe(native) else native
 
 
-def _with_pandas_types(released: Any, frame: Any) -> Any:
+def _with_pandas_types(released: Any, table: pa.Table, frame: Any) -> Any:
     """Arrow knows one integer and one text; pandas has several of each. Categories stay those of the schema."""
-    before, after = to_arrow(frame).schema, to_arrow(released).schema
+    before = to_arrow(frame).schema
+    wanted = {str(column): kind for column, kind in frame.dtypes.items()}
     for name in released.columns:
-        same = (
-            before.field(name).type == after.field(name).type or _is_text(before, name) == _is_text(after, name) is True
+        kind = wanted[name]
+        is_same = before.field(name).type == table.schema.field(name).type or (
+            _is_text(before, name) and _is_text(table.schema, name)
         )
-        if same and frame[name].dtype != released[name].dtype and str(frame[name].dtype) != "category":
-            released[name] = released[name].astype(frame[name].dtype)
+        if is_same and kind != released[name].dtype and str(kind) != "category":
+            mapped = (lambda _, kind=kind: kind) if hasattr(kind, "__from_arrow__") else None
+            released[name] = table.column(name).to_pandas(types_mapper=mapped).astype(kind)
     return released
 
 
@@ -78,12 +81,13 @@ def _is_text(schema: pa.Schema, name: str) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def _with_polars_types(released: Any, frame: Any) -> Any:
+def _with_polars_types(released: Any, table: pa.Table, frame: Any) -> Any:
+    """An Enum stays one if it lists just the declared values; others would tell of the originals."""
     import polars as pl
 
     for name, wanted in frame.schema.items():
-        if isinstance(wanted, pl.Enum) and name in released.columns:
-            values = set(released[name].cast(pl.String).unique().drop_nulls())
-            if values <= set(wanted.categories):
+        if isinstance(wanted, pl.Enum) and name in released.columns and pa.types.is_dictionary(table.field(name).type):
+            declared = table.column(name).combine_chunks().dictionary.to_pylist()
+            if set(declared) == set(wanted.categories):
                 released = released.with_columns(pl.col(name).cast(pl.String).cast(wanted))
     return released

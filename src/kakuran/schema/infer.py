@@ -47,15 +47,17 @@ def _infer_column(name: str, column: pa.ChunkedArray) -> Attribute:
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_boolean(kind):
         return _infer_categories(name, column)
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+    if _is_number(kind):
         return _infer_numbers(name, column.cast(pa.float64(), safe=False))
-    if pa.types.is_null(kind):
-        return Dropped(name)
-    raise DataError(
-        name,
-        f"columns of type {kind} are not supported",
-        "Turn it into text, true/false or numbers first, or drop it.",
-    )
+    return Dropped(name)
+
+
+def _is_supported(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind) or _is_number(kind))
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -93,7 +95,7 @@ def _is_nan(numbers: Any) -> Any:
 def _finest_exponent(numbers: Any, low: float, high: float) -> int:
     """The coarsest power of ten on which all numbers lie, or the finest that keeps the grid small enough."""
     farthest = max(abs(low), abs(high), 1e-300)
-    finest = math.ceil(math.log10(max((high - low) / (LARGEST_GRID - 2), farthest / 2**50)))
+    finest = math.ceil(math.log10(max((high - low) / (LARGEST_GRID - 2), farthest / 2**50, 1e-100)))
     for exponent in range(max(0, finest), finest, -1):
         steps = numbers / 10.0**exponent
         if np.isclose(steps, steps.round(), rtol=1e-9, atol=0).all():
@@ -113,8 +115,12 @@ def _warning(attributes: Sequence[Attribute], table: pa.Table) -> str:
         "These domains were read off private data: a bound or a rare value may point to one person.",
         "Replace them by what is public knowledge before you calibrate.",
     ]
-    if dropped:
-        lines.append(f"Dropped, as they look like identifiers or are empty: {', '.join(dropped)}.")
+    odd = [name for name in dropped if not _is_supported(_plain(table.column(name)).type)]
+    rest = [name for name in dropped if name not in odd]
+    if odd:
+        lines.append(f"Dropped, as they are neither text, true/false nor numbers: {', '.join(odd)}.")
+    if rest:
+        lines.append(f"Dropped, as they look like identifiers or are empty: {', '.join(rest)}.")
     if with_missing:
         lines.append(f'Have missing values (fill them in, or set missing = "category"): {", ".join(with_missing)}.')
     return " ".join(lines)

@@ -91,6 +91,12 @@ class Schema:
 
     def check_columns(self, names: Sequence[str]) -> None:
         """Raise a `DataError` unless the table and the schema speak of the same columns."""
+        if self.released and not any(attribute.name in names for attribute in self.released):
+            raise DataError(
+                self.released[0].name,
+                "declared in the schema, but none of its columns is in the table",
+                "Does the file start with the names of its columns?",
+            )
         for attribute in self.released:
             if attribute.name not in names:
                 raise DataError(

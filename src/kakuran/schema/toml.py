@@ -39,7 +39,10 @@ def save(columns: Mapping[str, Mapping[str, Any]], path: Path) -> None:
         f"[columns.{_text(name)}]\n" + "".join(f"{key} = {_toml(value)}\n" for key, value in fields.items())
         for name, fields in columns.items()
     ]
-    path.write_text("\n".join([_HEADER, *tables]), encoding="utf-8")
+    try:
+        path.write_text("\n".join([_HEADER, *tables]), encoding="utf-8")
+    except OSError as error:
+        raise SchemaError(f"{path}: could not be written: {error.strerror or error}") from error
 
 
 def _text(text: str) -> str:

@@ -1,0 +1,112 @@
+"""One call for every estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from numpy.typing import ArrayLike
+
+from kakuran.calibration import Plan
+from kakuran.errors import DataError
+from kakuran.mechanism import Transition
+from kakuran.mechanism.base import Array
+from kakuran.reconstruction.choice import auto, product_of_marginals
+from kakuran.reconstruction.likelihood import duality_gap, ibt, maximum_likelihood
+from kakuran.reconstruction.linear import inverse, simplex
+from kakuran.reconstruction.operator import Operator
+
+Method: TypeAlias = Literal["auto", "ibt", "mle", "inverse", "simplex", "shrink"]
+
+
+@dataclass(frozen=True, eq=False)
+class Reconstruction:
+    """Estimated true counts.
+
+    Attributes
+    ----------
+    counts : the estimate
+    method : the estimator asked for
+    reason : what it did, in words
+    gap : how far, at most, its log-likelihood is below the maximum; large where an estimator smooths on purpose,
+        None where cells are negative
+    """
+
+    counts: Array
+    method: Method
+    reason: str
+    gap: float | None
+
+
+def reconstruct(
+    counts: ArrayLike, operators: Plan | Operator | Sequence[Transition | None], method: Method = "auto"
+) -> Reconstruction:
+    """Estimate the true counts behind perturbed ones.
+
+    Parameters
+    ----------
+    counts : a table of perturbed counts, one axis an attribute
+    operators : the transition of each axis (None where nothing was perturbed), or a plan, whose perturbed columns are
+        then the axes, every value a cell
+    method :
+        - ``auto``: kinds and amounts of smoothing weighed by held-out likelihood; the same counts give the same answer
+        - ``ibt``: S4 eq. 10 with its own start and stop
+        - ``mle``: the maximum of the likelihood, exactly or certified by `gap`
+        - ``inverse``: unbiased, cells may be negative
+        - ``simplex``: the inverse projected on what counts can be
+        - ``shrink``: the product of the estimated marginals, as if attributes were independent
+
+    Examples
+    --------
+    >>> import kakuran as kk
+    >>> coin = kk.RetentionReplacement(2, 0.5).transition()
+    >>> kk.reconstruct([60, 40], [coin], method="mle").counts.tolist()
+    [70.0, 30.0]
+    """
+    operator = _operator(operators)
+    table = operator.checked(counts)
+    if method not in _ESTIMATORS:
+        raise DataError("method", f"must be one of {', '.join(_ESTIMATORS)}", "Choose one.", example=method)
+    estimate, reason = _ESTIMATORS[method](table, operator)
+    return Reconstruction(
+        estimate, method, reason, duality_gap(table, estimate, operator) if (estimate >= 0).all() else None
+    )
+
+
+def _operator(operators: Plan | Operator | Sequence[Transition | None]) -> Operator:
+    if isinstance(operators, Operator):
+        return operators
+    if isinstance(operators, Plan):
+        return Operator([operators[attribute.name].transition() for attribute in operators.schema.perturbed])
+    return Operator(operators)
+
+
+def _auto(counts: Array, operator: Operator) -> tuple[Array, str]:
+    if counts.sum() == 0:
+        return counts, "there is nothing to estimate from"
+    if operator.is_exact:
+        return counts, "nothing was perturbed"
+    estimate, weights = auto(counts, operator)
+    best = max(weights, key=lambda candidate: weights[candidate])
+    return estimate, f"average of {len(weights)} by held-out likelihood, most of all {best} ({weights[best]:.0%})"
+
+
+def _ibt(counts: Array, operator: Operator) -> tuple[Array, str]:
+    estimate, steps = ibt(counts, operator)
+    return estimate, f"{steps} steps from the perturbed counts"
+
+
+def _mle(counts: Array, operator: Operator) -> tuple[Array, str]:
+    estimate, steps = maximum_likelihood(counts, operator)
+    return estimate, f"maximum likelihood, {steps} accelerated steps" if steps else "maximum likelihood in closed form"
+
+
+_ESTIMATORS: Mapping[str, Callable[[Array, Operator], tuple[Array, str]]] = {
+    "auto": _auto,
+    "ibt": _ibt,
+    "mle": _mle,
+    "inverse": lambda counts, operator: (inverse(counts, operator), "solved exactly; cells may be negative"),
+    "simplex": lambda counts, operator: (simplex(counts, operator), "inverse, projected on non-negative tables"),
+    "shrink": lambda counts, operator: (product_of_marginals(counts, operator), "product of the estimated marginals"),
+}
