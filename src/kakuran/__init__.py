@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kakuran.mechanism import PRAM, BoundedGaussian, BoundedLaplace, Laplace, RetentionReplacement
     from kakuran.mine import Estimate
     from kakuran.reconstruction import Reconstruction, reconstruct
-    from kakuran.release import Audit, Release, audit, perturb, read_release
+    from kakuran.release import Audit, Release, audit, perturb, perturb_file, read_release
     from kakuran.schema import Categorical, Dropped, Numeric, Schema, Tree
 
 _HOMES = {
@@ -36,7 +36,7 @@ _HOMES = {
     "kakuran.calibration": ("Plan", "TableError", "calibrate", "preview"),
     "kakuran.reconstruction": ("Reconstruction", "reconstruct"),
     "kakuran.mine": ("Estimate",),
-    "kakuran.release": ("Audit", "Release", "audit", "perturb", "read_release"),
+    "kakuran.release": ("Audit", "Release", "audit", "perturb", "perturb_file", "read_release"),
     "kakuran.errors": (
         "CalibrationError",
         "DataError",
@@ -81,6 +81,7 @@ __all__ = [
     "audit",
     "calibrate",
     "perturb",
+    "perturb_file",
     "preview",
     "read_release",
     "reconstruct",

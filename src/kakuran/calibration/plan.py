@@ -65,7 +65,7 @@ class Plan:
         """The whole record is ε-locally differentially private for this ε."""
         return sum(mechanism.epsilon for mechanism in self.mechanisms.values())
 
-    def __getitem__(self, column: str) -> Mechanism:
+    def __getitem__(self, column: str) -> Any:
         if column not in self.mechanisms:
             attribute = self.schema[column]
             done = "dropped" if isinstance(attribute, Dropped) else "kept as it is"

@@ -12,7 +12,7 @@ import pyarrow as pa
 from kakuran.calibration import Plan
 from kakuran.mechanism.base import Codes
 from kakuran.randomness import Randomness
-from kakuran.schema.codes import decode, released_type
+from kakuran.schema.codes import decode, narrowest_integer, released_type
 
 Columns: TypeAlias = Mapping[str, Codes]
 
@@ -56,7 +56,7 @@ class Kernel:
         """A packed row of released codes, each column as narrow as its domain allows."""
         return np.dtype(
             [
-                (f"f{place}", _narrowest(attribute.size + self.plan.reach(attribute.name)))
+                (f"f{place}", narrowest_integer(attribute.size + self.plan.reach(attribute.name)))
                 for place, attribute in enumerate(self.plan.schema.released)
             ]
         )
@@ -75,7 +75,3 @@ class Kernel:
             attribute.name: rows[f"f{place}"].astype(np.int32)
             for place, attribute in enumerate(self.plan.schema.released)
         }
-
-
-def _narrowest(largest: int) -> type[np.signedinteger]:
-    return next(kind for kind in (np.int8, np.int16, np.int32) if largest <= np.iinfo(kind).max)

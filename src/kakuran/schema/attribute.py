@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from kakuran.errors import SchemaError
 from kakuran.schema.tree import Tree
 
-Role: TypeAlias = Literal["perturb", "keep", "drop"]
 Missing: TypeAlias = Literal["error", "category"]
 Value: TypeAlias = str | int | float | bool
 

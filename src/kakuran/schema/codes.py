@@ -31,7 +31,7 @@ def decode(attribute: Categorical | Numeric, codes: NDArray[np.integer]) -> pa.A
     """The column that has these codes."""
     is_missing = codes == attribute.size - 1 if attribute.missing == "category" else None
     if isinstance(attribute, Categorical):
-        indices = pa.array(codes.astype(_index_type(attribute)), mask=is_missing)
+        indices = pa.array(codes.astype(narrowest_integer(len(attribute.values))), mask=is_missing)
         return pa.DictionaryArray.from_arrays(indices, pa.array(attribute.values), ordered=attribute.ordered)
     return pa.array(attribute.numbers_of(codes), mask=is_missing)
 
@@ -41,8 +41,9 @@ def released_type(attribute: Categorical | Numeric) -> pa.DataType:
     return decode(attribute, np.empty(0, np.int32)).type
 
 
-def _index_type(attribute: Categorical) -> type[np.signedinteger[Any]]:
-    return next(kind for kind in (np.int8, np.int16, np.int32) if len(attribute.values) <= np.iinfo(kind).max)
+def narrowest_integer(largest: int) -> type[np.signedinteger[Any]]:
+    """The narrowest integer type that holds numbers up to `largest`, and as many below zero."""
+    return next(kind for kind in (np.int8, np.int16, np.int32) if largest <= np.iinfo(kind).max)
 
 
 def _encode_categories(attribute: Categorical, column: pa.Array) -> Codes:

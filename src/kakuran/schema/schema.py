@@ -66,7 +66,7 @@ class Schema:
         """The attributes released as they are, because they are public anyway."""
         return tuple(attribute for attribute in self.released if attribute.role == "keep")
 
-    def __getitem__(self, name: str) -> Attribute:
+    def __getitem__(self, name: str) -> Any:
         for attribute in self.attributes:
             if attribute.name == name:
                 return attribute
