@@ -214,7 +214,15 @@ class TestAuto:
 
     @pytest.mark.parametrize(
         ("kind", "retention"),
-        [("zipf", 0.3), ("uniform", 0.3), ("sparse", 0.3), ("zipf", 0.5), ("sparse", 0.5), ("dependent", 0.5)],
+        [
+            ("zipf", 0.3),
+            ("uniform", 0.3),
+            ("sparse", 0.3),
+            ("zipf", 0.5),
+            ("uniform", 0.5),
+            ("sparse", 0.5),
+            ("dependent", 0.5),
+        ],
     )
     def test_it_is_as_good_as_em_stopped_by_somebody_who_knows_the_truth(self, kind, retention):
         share = self.truths()[kind]

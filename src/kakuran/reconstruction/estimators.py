@@ -89,6 +89,7 @@ def _auto(counts: Array, operator: Operator) -> tuple[Array, str]:
         return counts, "nothing was perturbed"
     estimate, weights = auto(counts, operator)
     best = max(weights, key=lambda candidate: weights[candidate])
+    estimate = operator.with_known_totals(estimate, counts)
     return estimate, f"average of {len(weights)} by held-out likelihood, most of all {best} ({weights[best]:.0%})"
 
 

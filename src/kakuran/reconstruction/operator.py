@@ -48,6 +48,12 @@ class Operator:
             for transition in self.transitions
         )
 
+    def with_known_totals(self, estimate: Array, counts: Array) -> Array:
+        """The estimate scaled to the totals that are known: over axes that were not perturbed, counts are true."""
+        perturbed = tuple(axis for axis, transition in enumerate(self.transitions) if transition is not None)
+        known, found = (table.sum(axis=perturbed, keepdims=True) for table in (counts, estimate))
+        return estimate * np.divide(known, found, out=np.zeros_like(known), where=found > 0)
+
     def checked(self, counts: ArrayLike) -> Array:
         """The counts as an array, refused unless they are counts and fit the axes."""
         table = np.asarray(counts, dtype=float)
