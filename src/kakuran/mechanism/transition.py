@@ -1,8 +1,8 @@
 """How a perturbed axis of a table of counts comes from the true one, and back.
 
 A transition acts on one axis of an array: `forward` maps true counts to expected perturbed ones, `adjoint`
-is its transpose, `solve` its inverse. A table of several attributes applies one after the other; the joint
-matrix is never built.
+is its transpose, `solve` its inverse, `adjoint_solve` the inverse of its transpose. A table of several attributes
+applies one after the other; the joint matrix is never built.
 """
 
 from __future__ import annotations
@@ -42,6 +42,18 @@ class Transition(ABC):
     def solve(self, counts: Array, axis: int) -> Array:
         """The counts that `forward` would map to these."""
 
+    @abstractmethod
+    def adjoint_solve(self, values: Array, axis: int) -> Array:
+        """The values that `adjoint` would map to these."""
+
+    @abstractmethod
+    def squared_solve(self, counts: Array, axis: int) -> Array:
+        """`solve` with every entry of the inverse squared: how the variances of counts add up."""
+
+    @abstractmethod
+    def lumped(self, groups: NDArray[np.intp], widths: Array) -> Transition:
+        """The transition between groups of cells; inside a group, true values lie in proportion to the widths."""
+
 
 @dataclass(frozen=True, eq=False)
 class UniformMixture(Transition):
@@ -64,22 +76,32 @@ class UniformMixture(Transition):
     def forward(self, counts: Array, axis: int) -> Array:
         """Ax = ρx + (1−ρ)b Σx."""
         total = counts.sum(axis=axis, keepdims=True)
-        return self.retention * counts + (1 - self.retention) * self._along(axis, counts.ndim) * total
+        return self.retention * counts + (1 - self.retention) * _along(self.shares, axis, counts.ndim) * total
 
     def adjoint(self, values: Array, axis: int) -> Array:
         """Aᵀv = ρv + (1−ρ) bᵀv."""
-        weighted = (self._along(axis, values.ndim) * values).sum(axis=axis, keepdims=True)
+        weighted = (_along(self.shares, axis, values.ndim) * values).sum(axis=axis, keepdims=True)
         return self.retention * values + (1 - self.retention) * weighted
 
     def solve(self, counts: Array, axis: int) -> Array:
         """A⁻¹y = (y − (1−ρ)b Σy)/ρ."""
         total = counts.sum(axis=axis, keepdims=True)
-        return (counts - (1 - self.retention) * self._along(axis, counts.ndim) * total) / self.retention
+        return (counts - (1 - self.retention) * _along(self.shares, axis, counts.ndim) * total) / self.retention
 
-    def _along(self, axis: int, ndim: int) -> Array:
-        shape = [1] * ndim
-        shape[axis] = -1
-        return self.shares.reshape(shape)
+    def adjoint_solve(self, values: Array, axis: int) -> Array:
+        """A⁻ᵀv = (v − (1−ρ) bᵀv)/ρ."""
+        weighted = (_along(self.shares, axis, values.ndim) * values).sum(axis=axis, keepdims=True)
+        return (values - (1 - self.retention) * weighted) / self.retention
+
+    def squared_solve(self, counts: Array, axis: int) -> Array:
+        """The inverse has −(1−ρ)b/ρ everywhere and 1/ρ more on its diagonal."""
+        everywhere = (1 - self.retention) * self.shares / self.retention
+        more = _along((1 / self.retention - everywhere) ** 2 - everywhere**2, axis, counts.ndim)
+        return more * counts + _along(everywhere**2, axis, counts.ndim) * counts.sum(axis=axis, keepdims=True)
+
+    def lumped(self, groups: NDArray[np.intp], widths: Array) -> Transition:
+        """Shares add up; whatever the widths, it is exact (S4 eq. 6)."""
+        return UniformMixture(self.retention, np.bincount(groups, self.shares))
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +133,27 @@ class DenseTransition(Transition):
         front = np.moveaxis(counts, axis, 0)
         solved = np.linalg.solve(self.entries, front.reshape(len(front), -1)).astype(float)
         return np.moveaxis(solved.reshape(front.shape), 0, axis)
+
+    def adjoint_solve(self, values: Array, axis: int) -> Array:
+        """A⁻ᵀv."""
+        return DenseTransition(self.entries.T).solve(values, axis)
+
+    def squared_solve(self, counts: Array, axis: int) -> Array:
+        """With the entries of the inverse squared."""
+        return _contract(np.linalg.inv(self.entries) ** 2, counts, axis)
+
+    def lumped(self, groups: NDArray[np.intp], widths: Array) -> Transition:
+        """Outputs add up, inputs are averaged."""
+        member = np.zeros((groups.max() + 1, len(groups)))
+        member[groups, np.arange(len(groups))] = 1.0
+        shares = member * widths
+        return DenseTransition(member @ self.entries @ (shares / shares.sum(axis=1, keepdims=True)).T)
+
+
+def _along(values: Array, axis: int, ndim: int) -> Array:
+    shape = [1] * ndim
+    shape[axis] = -1
+    return values.reshape(shape)
 
 
 def _contract(matrix: Array, values: Array, axis: int) -> Array:

@@ -11,22 +11,23 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from kakuran.mechanism import DenseTransition, UniformMixture
 from kakuran.mechanism.base import Array
 from kakuran.randomness import Randomness
-from kakuran.reconstruction.likelihood import em_step, log_likelihood, uniform, water_filling
+from kakuran.reconstruction.likelihood import em_step, uniform, water_filling
 from kakuran.reconstruction.linear import simplex
 from kakuran.reconstruction.operator import Operator
 
-HELD_OUT = 0.1
-FOLDS = 3
+FOLDS = 10
 STOPS = (0, 1, 2, 3, 4, 6, 8, 11, 16, 23, 32, 45, 64, 91, 128, 181, 256, 362, 512)
 PATIENCE = 4
 """Stops without a better prediction after which a path is given up."""
+CELLS_AT_ONCE = 1 << 18
+"""Large tables are judged on fewer of the folds, so that all of them together stay below this."""
 
 _MARGINAL_STEPS = 64
 _NEGLIGIBLE = 1e-3
@@ -72,72 +73,86 @@ def auto(counts: Array, operator: Operator) -> tuple[Array, dict[Candidate, floa
 
 
 def weigh(counts: Array, operator: Operator) -> dict[Candidate, float]:
-    """The share of each candidate: its held-out likelihood over a few thinnings, negligible ones left out."""
-    folds = list(thinned(counts))
+    """The share of each candidate: its held-out likelihood over all folds, negligible ones left out."""
+    kept, held = (np.stack(part) for part in zip(*thinned(counts), strict=True))
     scores: dict[Candidate, float] = {}
     if _is_invertible(operator):
-        scores[SIMPLEX] = sum(log_likelihood(held, simplex(kept, operator), operator) for kept, held in folds)
+        scores[SIMPLEX] = _predicts(np.stack([simplex(fold, operator) for fold in kept]), held, operator.stacked())
     for family in FAMILIES:
-        scores |= _scores_along(family, folds, operator)
+        scores |= _scores_along(family, kept, held, operator)
     highest = max(scores.values())
     likely = {candidate: math.exp(score - highest) for candidate, score in scores.items()}
-    kept = {candidate: value for candidate, value in likely.items() if value > _NEGLIGIBLE}
-    return {candidate: value / sum(kept.values()) for candidate, value in kept.items()}
+    worth = {candidate: value for candidate, value in likely.items() if value > _NEGLIGIBLE}
+    return {candidate: value / sum(worth.values()) for candidate, value in worth.items()}
 
 
 def thinned(counts: Array) -> Iterator[tuple[Array, Array]]:
-    """Splits of the counts into kept and held out, the same for the same counts."""
+    """Splits of the counts into kept and held out, the same for the same counts; every record is held out once.
+
+    Of very large tables only the first splits are made.
+    """
     digest = hashlib.sha256(np.ascontiguousarray(counts).tobytes()).digest()
     dice = Randomness.seeded(int.from_bytes(digest[:8], "big")).generator()
-    whole = np.rint(counts).astype(np.int64)
-    for _ in range(FOLDS):
-        held = dice.binomial(whole, HELD_OUT).astype(float)
-        yield whole - held, held
+    whole = left = np.rint(counts).astype(np.int64)
+    for fold in range(max(1, min(FOLDS, CELLS_AT_ONCE // max(counts.size, 1)))):
+        held = dice.binomial(left, 1 / (FOLDS - fold))
+        left = left - held
+        yield (whole - held).astype(float), held.astype(float)
 
 
 def _path(family: Candidate, counts: Array, operator: Operator, steps: int) -> Iterator[Array]:
     """The estimates of a family, step by step; none for a negative number of steps."""
     if steps < 0:
         return
-    estimate = _start(family, counts, operator)
-    yield estimate
+    stacked, table = operator.stacked(), counts[None]
+    estimate = _start(family, counts, operator)[None]
+    yield estimate[0]
     for _ in range(steps):
-        estimate = _step(family, estimate, counts, operator)
-        yield estimate
+        estimate = _step(family, estimate, table, stacked)
+        yield estimate[0]
 
 
-def _scores_along(family: Candidate, folds: list[tuple[Array, Array]], operator: Operator) -> dict[Candidate, float]:
-    estimates = [_start(family, kept, operator) for kept, _ in folds]
+def _scores_along(family: Candidate, kept: Array, held: Array, operator: Operator) -> dict[Candidate, float]:
+    """The held-out likelihood of a family at each stop, all folds at once, until it has long been falling."""
+    estimates, stacked = np.stack([_start(family, fold, operator) for fold in kept]), operator.stacked()
     scores: dict[Candidate, float] = {}
     done = 0
     for stop in STOPS:
         for _ in range(stop - done):
-            estimates = [
-                _step(family, estimate, kept, operator) for estimate, (kept, _) in zip(estimates, folds, strict=True)
-            ]
+            estimates = _step(family, estimates, kept, stacked)
         done = stop
-        candidate = Candidate(family.name, family.start, family.sparsity, stop)
-        scores[candidate] = sum(
-            log_likelihood(held, estimate, operator) for estimate, (_, held) in zip(estimates, folds, strict=True)
-        )
+        scores[replace(family, steps=stop)] = _predicts(estimates, held, stacked)
         best = max(scores, key=lambda candidate: scores[candidate])
         if STOPS.index(stop) - STOPS.index(best.steps) >= PATIENCE:
             break
     return scores
 
 
+def _predicts(estimates: Array, held: Array, stacked: Operator) -> float:
+    """The log-likelihood of what each fold held out under the estimate from what it kept."""
+    expected = stacked.forward(estimates)
+    expected /= _totals(expected)
+    seen = held > 0
+    return float((held[seen] * np.log(np.maximum(expected[seen], 1e-300))).sum())
+
+
+def _totals(tables: Array) -> Array:
+    """The total of each of several tables."""
+    return tables.sum(axis=tuple(range(1, tables.ndim)), keepdims=True)
+
+
 def _start(family: Candidate, counts: Array, operator: Operator) -> Array:
     return uniform(counts) if family.start == "uniform" else product_of_marginals(counts, operator)
 
 
-def _step(family: Candidate, estimate: Array, counts: Array, operator: Operator) -> Array:
+def _step(family: Candidate, estimates: Array, counts: Array, stacked: Operator) -> Array:
     """An EM step; a Dirichlet prior below one takes the same from every cell and leaves none below zero."""
-    updated = em_step(estimate, counts, operator)
+    updated = em_step(estimates, counts, stacked)
     if not family.sparsity:
         return updated
     sparse = np.maximum(updated - family.sparsity, 0.0)
-    left = sparse.sum()
-    return sparse * (counts.sum() / left) if left > 0 else updated
+    left = _totals(sparse)
+    return np.where(left > 0, sparse * (_totals(counts) / np.maximum(left, 1e-300)), updated)
 
 
 def product_of_marginals(counts: Array, operator: Operator) -> Array:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,6 +13,9 @@ from numpy.typing import ArrayLike
 from kakuran.errors import DataError
 from kakuran.mechanism import Transition, UniformMixture
 from kakuran.mechanism.base import Array
+
+SMALL = 64
+"""Neighbouring axes with at most this many cells together are multiplied as one small matrix, which is faster."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,14 +29,14 @@ class Operator:
 
     def forward(self, counts: Array) -> Array:
         """Expected perturbed counts of true ones."""
-        for axis, transition in enumerate(self.transitions):
-            counts = counts if transition is None else transition.forward(counts, axis)
+        for stage in self._stages:
+            counts = stage.forward(counts)
         return counts
 
     def adjoint(self, values: Array) -> Array:
         """The transposed map."""
-        for axis, transition in enumerate(self.transitions):
-            values = values if transition is None else transition.adjoint(values, axis)
+        for stage in self._stages:
+            values = stage.adjoint(values)
         return values
 
     def solve(self, counts: Array) -> Array:
@@ -39,6 +44,26 @@ class Operator:
         for axis, transition in enumerate(self.transitions):
             counts = counts if transition is None else transition.solve(counts, axis)
         return counts
+
+    def adjoint_solve(self, values: Array) -> Array:
+        """The values that `adjoint` would map to these."""
+        for axis, transition in enumerate(self.transitions):
+            values = values if transition is None else transition.adjoint_solve(values, axis)
+        return values
+
+    def squared_solve(self, counts: Array) -> Array:
+        """`solve` with every entry of the inverse squared: how the variances of counts add up."""
+        for axis, transition in enumerate(self.transitions):
+            counts = counts if transition is None else transition.squared_solve(counts, axis)
+        return counts
+
+    def stacked(self) -> Operator:
+        """The same map for several tables at once, one after the other on a new first axis."""
+        return Operator([None, *self.transitions])
+
+    @cached_property
+    def _stages(self) -> tuple[_Block | _Axis, ...]:
+        return tuple(_stages(self.transitions))
 
     @property
     def is_exact(self) -> bool:
@@ -76,3 +101,57 @@ class Operator:
 
 
 _FIT = "Count over the same cells the transitions are made for."
+
+
+@dataclass(frozen=True, eq=False)
+class _Axis:
+    """One axis, by its own transition."""
+
+    axis: int
+    transition: Transition
+
+    def forward(self, counts: Array) -> Array:
+        return self.transition.forward(counts, self.axis)
+
+    def adjoint(self, values: Array) -> Array:
+        return self.transition.adjoint(values, self.axis)
+
+
+@dataclass(frozen=True, eq=False)
+class _Block:
+    """A few neighbouring small axes, by one matrix."""
+
+    first: int
+    matrix: Array
+
+    def forward(self, counts: Array) -> Array:
+        return self._apply(self.matrix, counts)
+
+    def adjoint(self, values: Array) -> Array:
+        return self._apply(self.matrix.T, values)
+
+    def _apply(self, matrix: Array, table: Array) -> Array:
+        before = math.prod(table.shape[: self.first])
+        after = table.size // max(before * len(matrix), 1)
+        if after == 1:
+            return (table.reshape(before, len(matrix)) @ matrix.T).reshape(table.shape)
+        return (matrix @ table.reshape(before, len(matrix), after)).reshape(table.shape)
+
+
+def _stages(transitions: Sequence[Transition | None]) -> Iterator[_Block | _Axis]:
+    block: _Block | None = None
+    for axis, transition in enumerate(transitions):
+        size = math.inf if transition is None else transition.size
+        if block is not None and len(block.matrix) * size > SMALL:
+            yield block
+            block = None
+        if transition is None:
+            continue
+        if size > SMALL:
+            yield _Axis(axis, transition)
+        elif block is None:
+            block = _Block(axis, transition.matrix)
+        else:
+            block = _Block(block.first, np.kron(block.matrix, transition.matrix))
+    if block is not None:
+        yield block
