@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         RandomnessError,
         ReleaseError,
         SchemaError,
+        UnclearCellsWarning,
     )
     from kakuran.mechanism import PRAM, BoundedGaussian, BoundedLaplace, Laplace, RetentionReplacement
     from kakuran.mine import Estimate
@@ -47,6 +48,7 @@ _HOMES = {
         "RandomnessError",
         "ReleaseError",
         "SchemaError",
+        "UnclearCellsWarning",
     ),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -78,6 +80,7 @@ __all__ = [
     "SchemaError",
     "TableError",
     "Tree",
+    "UnclearCellsWarning",
     "audit",
     "calibrate",
     "perturb",

@@ -10,6 +10,7 @@
 
     InferredDomainWarning   a domain was read off private data
     NotForPublicationWarning  a release was drawn from a seed somebody knows
+    UnclearCellsWarning     some estimates cannot be told from noise
 
 Messages say what was wrong, the value received and the way out.
 """
@@ -78,3 +79,7 @@ class InferredDomainWarning(UserWarning):
 
 class NotForPublicationWarning(UserWarning):
     """A release was drawn from a known seed, so whoever knows the seed can undo it."""
+
+
+class UnclearCellsWarning(UserWarning):
+    """Some estimated counts cannot be told from noise: their intervals reach zero."""

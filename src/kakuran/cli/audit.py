@@ -8,13 +8,13 @@ from typing import Annotated
 import typer
 
 from kakuran.cli.console import answer_json, check_picture, progress, say
-from kakuran.cli.options import Force, Json
+from kakuran.cli.options import Force, Json, Plot
 
 
 def audit(
     original: Annotated[Path, typer.Argument(help="The true table (CSV or Parquet).")],
     release: Annotated[Path, typer.Argument(help="The release made from it.")],
-    plot: Annotated[Path | None, typer.Option("--plot", help="Picture to write (.png, .svg or .pdf).")] = None,
+    plot: Plot = None,
     force: Force = False,
     json: Json = False,
 ) -> None:

@@ -59,14 +59,14 @@ def answer_json(value: Any) -> None:
     typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
 
 
-def answer_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """The answer, for people: first column to the left, numbers to the right."""
+def answer_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]], *, text_columns: int = 1) -> None:
+    """The answer, for people: the first columns, which are text, to the left, numbers to the right."""
     from rich.console import Console
     from rich.table import Table
 
     table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
     for place, name in enumerate(header):
-        table.add_column(name, justify="left" if place == 0 else "right")
+        table.add_column(name, justify="left" if place < text_columns else "right")
     for row in rows:
         table.add_row(*map(_escaped, row))
     Console().print(table)

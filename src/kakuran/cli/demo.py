@@ -28,7 +28,7 @@ def demo(
     import pyarrow.parquet as pq
 
     from kakuran.calibration import calibrate
-    from kakuran.counts import count
+    from kakuran.counts import Tally
     from kakuran.release import perturb_file, read_release
     from kakuran.release.files import check_target
     from kakuran.samples import census, census_schema
@@ -47,7 +47,7 @@ def demo(
     say(f"{n:,} made-up people in {source}; released as {target}: k = {k:g}, ε = {plan.epsilon:.3g}")
 
     estimate = read_release(target).crosstab("job", "sex")
-    truth = count(schema.encode(people), estimate.axes)
+    truth = Tally.of(schema.encode(people), estimate.axes).counts
     jobs, sexes = (axis.labels for axis in estimate.axes)
     tables = (truth, estimate.naive, estimate.counts)
     answer_table(

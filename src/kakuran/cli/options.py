@@ -37,6 +37,8 @@ Mechanisms: TypeAlias = Annotated[
         "or pram:FILE with a row-stochastic matrix as CSV without header. Repeatable.",
     ),
 ]
+ReleaseFile: TypeAlias = Annotated[Path, typer.Argument(help="A release (.parquet, or .csv with its manifest).")]
+Plot: TypeAlias = Annotated[Path | None, typer.Option("--plot", help="Picture to write (.png, .svg or .pdf).")]
 Force: TypeAlias = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
 
@@ -56,7 +58,7 @@ def make_plan(
     from kakuran.engine.local import count_crowd
 
     shares = _numbers(weights) if weights else None
-    chosen = {name: _mechanism(value) for name, value in _pairs("--mechanism", mechanisms).items()}
+    chosen = {name: _mechanism(value) for name, value in pairs("--mechanism", mechanisms).items()}
     if not data_dependent:
         n = smallest_group(schema, data) if n is None else n
         return calibrate(schema, k=k, n=n, weights=shares, mechanisms=chosen)
@@ -84,7 +86,8 @@ def smallest_group(schema: Schema, data: Path | None) -> int:
     return crowd.fewest_alike if crowd.n else 0
 
 
-def _pairs(option: str, texts: Sequence[str] | None) -> dict[str, str]:
+def pairs(option: str, texts: Sequence[str] | None) -> dict[str, str]:
+    """What a repeatable option says column by column."""
     pairs = {}
     for text in texts or ():
         name, sign, value = text.rpartition("=")
@@ -96,7 +99,7 @@ def _pairs(option: str, texts: Sequence[str] | None) -> dict[str, str]:
 
 def _numbers(texts: Sequence[str]) -> dict[str, float]:
     try:
-        return {name: float(value) for name, value in _pairs("--weight", texts).items()}
+        return {name: float(value) for name, value in pairs("--weight", texts).items()}
     except ValueError as error:
         raise typer.BadParameter(f"--weight is given as COLUMN=NUMBER: {error}") from error
 

@@ -1,14 +1,16 @@
-"""The cells of a table: every value of a category, intervals of a number."""
+"""The cells of one axis of a table: every value of a category, intervals of a number, the parts a condition makes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.errors import SchemaError
+from kakuran.mechanism import Mechanism, Transition
 from kakuran.schema import Categorical, Dropped, Numeric, Schema
 from kakuran.schema.codes import Codes
 
@@ -17,15 +19,46 @@ DEFAULT_BINS = 10
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """One axis of a table of counts; cell r holds the codes edges[r] … edges[r+1]−1."""
+    """One axis of a table of counts.
+
+    Attributes
+    ----------
+    name : the column
+    edges : the codes edges[r] … edges[r+1]−1 are a run that stays together
+    labels : what to call each cell
+    groups : the cell of each run; without it every run is a cell
+    """
 
     name: str
     edges: NDArray[np.int64]
     labels: tuple[str, ...]
+    groups: NDArray[np.intp] | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of cells."""
+        return len(self.labels)
+
+    @cached_property
+    def of_code(self) -> NDArray[np.intp]:
+        """The cell of every code."""
+        runs = np.arange(len(self.edges) - 1) if self.groups is None else self.groups
+        return np.repeat(runs, np.diff(self.edges))
 
     def place(self, codes: Codes) -> NDArray[np.intp]:
         """The cell of each code; codes beyond the domain fall in the outermost cells."""
-        return np.clip(np.searchsorted(self.edges, codes, side="right") - 1, 0, len(self.labels) - 1)
+        return np.take(self.of_code, codes, mode="clip")
+
+    def transition(self, mechanism: Mechanism) -> Transition:
+        """How the mechanism moves records between these cells."""
+        runs = mechanism.transition(self.edges)
+        return runs if self.groups is None else runs.lumped(self.groups, np.diff(self.edges).astype(float))
+
+    @classmethod
+    def of_parts(cls, name: str, parts: NDArray[np.intp], labels: Sequence[str]) -> Cells:
+        """The cells that a part number for every code makes."""
+        starts = np.flatnonzero(np.diff(parts, prepend=-1))
+        return cls(name, np.append(starts, len(parts)), tuple(labels), parts[starts])
 
 
 def cells_of(schema: Schema, name: str, bins: int | None) -> Cells:
@@ -40,18 +73,13 @@ def cells_of(schema: Schema, name: str, bins: int | None) -> Cells:
     return Cells(name, np.arange(attribute.size + 1), _category_labels(attribute))
 
 
-def count(codes: Mapping[str, Codes], axes: Sequence[Cells]) -> NDArray[np.float64]:
-    """How many records lie in each cell of the table the axes span."""
-    shape = tuple(len(axis.labels) for axis in axes)
-    cell = np.ravel_multi_index([axis.place(codes[axis.name]) for axis in axes], shape)
-    return np.bincount(cell, minlength=int(np.prod(shape))).reshape(shape).astype(float)
-
-
 def _category_labels(attribute: Categorical) -> tuple[str, ...]:
     return (*map(str, attribute.values), *(["missing"] if attribute.missing == "category" else []))
 
 
 def _intervals(attribute: Numeric, bins: int) -> Cells:
+    if not isinstance(bins, int | np.integer) or isinstance(bins, bool):
+        raise SchemaError(f"column {attribute.name!r}: bins must be a whole number of intervals, got {bins!r}")
     edges = attribute.cells(bins)
     first, last = attribute.numbers_of(edges[:bins]), attribute.numbers_of(edges[1 : bins + 1] - 1)
     labels = [f"{low}" if low == high else f"{low}–{high}" for low, high in zip(first, last, strict=True)]

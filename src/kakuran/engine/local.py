@@ -16,6 +16,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from kakuran.calibration import Crowd, Plan
+from kakuran.counts import Cells, Tally
 from kakuran.errors import DataError, SchemaError
 from kakuran.perturbation import Kernel
 from kakuran.perturbation.shuffle import Shuffler
@@ -55,6 +56,25 @@ def count_crowd(
         crowd.update(codes, batch.num_rows)
         progress(batch.num_rows)
     return crowd
+
+
+def count_cells(source: Path, plan: Plan, axes: Sequence[Cells], progress: Progress = int) -> Tally:
+    """The tally of a release in a file; only the columns that are counted are read."""
+    names = [axis.name for axis in axes]
+    attributes = [attribute for attribute in plan.schema.released if attribute.name in names]
+
+    def counted(batch: pa.RecordBatch) -> Tally:
+        codes = {
+            attribute.name: encode(attribute, batch.column(attribute.name), plan.reach(attribute.name))
+            for attribute in attributes
+        }
+        progress(batch.num_rows)
+        return Tally.of(codes, axes)
+
+    tally = Tally.zero(axes)
+    for part in in_order(counted, read_batches(source, plan.schema, names)):
+        tally = tally.merge(part)
+    return tally
 
 
 def perturb_batches(

@@ -101,7 +101,8 @@ class UniformMixture(Transition):
 
     def lumped(self, groups: NDArray[np.intp], widths: Array) -> Transition:
         """Shares add up; whatever the widths, it is exact (S4 eq. 6)."""
-        return UniformMixture(self.retention, np.bincount(groups, self.shares))
+        shares: Array = np.bincount(groups, weights=self.shares).astype(float)
+        return UniformMixture(self.retention, shares)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +141,7 @@ class DenseTransition(Transition):
 
     def squared_solve(self, counts: Array, axis: int) -> Array:
         """With the entries of the inverse squared."""
-        return _contract(np.linalg.inv(self.entries) ** 2, counts, axis)
+        return _contract(np.square(np.linalg.inv(self.entries)).astype(float), counts, axis)
 
     def lumped(self, groups: NDArray[np.intp], widths: Array) -> Transition:
         """Outputs add up, inputs are averaged."""

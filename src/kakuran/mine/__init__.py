@@ -1,5 +1,7 @@
 """Answers from a release."""
 
-from kakuran.mine.crosstab import Estimate, crosstab
+from kakuran.mine.crosstab import answer
+from kakuran.mine.estimate import Estimate
+from kakuran.mine.question import Question, ask
 
-__all__ = ["Estimate", "crosstab"]
+__all__ = ["Estimate", "Question", "answer", "ask"]

@@ -1,52 +1,45 @@
-"""Cross-tabulation: estimated true counts beside the uncorrected ones."""
+"""Answers to questions about counts: estimates with intervals, beside the uncorrected numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import warnings
+
+import numpy as np
 
 from kakuran.calibration import Plan
-from kakuran.counts import Cells, cells_of, count
-from kakuran.errors import SchemaError
-from kakuran.mechanism.base import Array, Codes
-from kakuran.reconstruction import Method, reconstruct
+from kakuran.counts import Tally
+from kakuran.errors import DataError, UnclearCellsWarning
+from kakuran.mine.estimate import Estimate
+from kakuran.mine.question import Question
+from kakuran.reconstruction import About, Method, interval, reconstruct
 
 
-@dataclass(frozen=True, eq=False)
-class Estimate:
-    """Counts over the cells of one or more columns.
-
-    Attributes
-    ----------
-    axes : the cells of each axis, with their labels
-    counts : the estimated true counts
-    naive : the counts of the perturbed records as they are
-    method : the estimator
-    reason : what it did, in words
-    gap : how far, at most, its log-likelihood is below the maximum
-    """
-
-    axes: tuple[Cells, ...]
-    counts: Array
-    naive: Array
-    method: Method
-    reason: str
-    gap: float | None
-
-
-def crosstab(
-    codes: Mapping[str, Codes], plan: Plan, columns: Sequence[str], bins: Mapping[str, int], method: Method
-) -> Estimate:
-    """Count the perturbed records and reconstruct the true counts."""
-    if not columns:
-        raise SchemaError("a cross-tabulation needs at least one column")
-    if len(set(columns)) < len(columns):
-        raise SchemaError(f"a column stands twice in {', '.join(columns)}")
-    for name in bins:
-        if name not in columns:
-            raise SchemaError(f"bins are given for {name!r}, which is not among the columns {', '.join(columns)}")
-    axes = tuple(cells_of(plan.schema, name, bins.get(name)) for name in columns)
-    naive = count(codes, axes)
-    transitions = [plan[axis.name].transition(axis.edges) if axis.name in plan.mechanisms else None for axis in axes]
-    found = reconstruct(naive, transitions, method)
-    return Estimate(axes, found.counts, naive, found.method, found.reason, found.gap)
+def answer(question: Question, tally: Tally, plan: Plan, *, method: Method, level: float, about: About) -> Estimate:
+    """Reconstruct the counts of a tally over the question's axes, and read the answer off them."""
+    if not 0 < level < 1:
+        raise DataError("level", "must lie between 0 and 1", "Give 0.9 for a 90 % interval.", example=level)
+    if about not in ("table", "population"):
+        raise DataError("about", "must be 'table' or 'population'", "Choose one.", example=about)
+    operator = question.operator(plan)
+    found = reconstruct(tally.counts, operator, method)
+    low, high = interval(tally.counts, operator, found.counts, question.reading, level=level, about=about)
+    estimate = Estimate(
+        axes=question.cells,
+        counts=question.reading.of(found.counts),
+        low=low,
+        high=high,
+        naive=question.reading.of(tally.counts),
+        level=level,
+        about=about,
+        method=found.method,
+        reason=found.reason,
+        gap=found.gap,
+    )
+    unclear = int(np.count_nonzero(estimate.unclear))
+    if unclear:
+        warnings.warn(
+            f"{unclear:,} of {estimate.counts.size:,} cells cannot be told from noise: their intervals reach zero",
+            UnclearCellsWarning,
+            stacklevel=3,
+        )
+    return estimate

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -61,15 +62,20 @@ def auto(counts: Array, operator: Operator) -> tuple[Array, dict[Candidate, floa
     Averaging rather than picking the best: where the data cannot tell candidates apart, no luck decides.
     """
     weights = weigh(counts, operator)
-    estimate = np.zeros_like(counts)
-    for candidate, share in weights.items():
-        if candidate.start == "simplex":
-            estimate += share * simplex(counts, operator)
+    return blend(counts[None], operator, weights)[0], weights
+
+
+def blend(tables: Array, operator: Operator, weights: Mapping[Candidate, float]) -> Array:
+    """The average of some candidates' estimates, for several tables stacked on a first axis."""
+    estimates = np.zeros_like(tables)
+    if SIMPLEX in weights:
+        estimates += weights[SIMPLEX] * np.stack([simplex(table, operator) for table in tables])
     for family in FAMILIES:
         stops = {candidate.steps: share for candidate, share in weights.items() if candidate.name == family.name}
-        for step, current in enumerate(_path(family, counts, operator, max(stops, default=-1))):
-            estimate += stops.get(step, 0.0) * current
-    return estimate, weights
+        for step, current in enumerate(_path(family, tables, operator, max(stops, default=-1))):
+            if step in stops:
+                estimates += stops[step] * current
+    return estimates
 
 
 def weigh(counts: Array, operator: Operator) -> dict[Candidate, float]:
@@ -100,30 +106,28 @@ def thinned(counts: Array) -> Iterator[tuple[Array, Array]]:
         yield (whole - held).astype(float), held.astype(float)
 
 
-def _path(family: Candidate, counts: Array, operator: Operator, steps: int) -> Iterator[Array]:
-    """The estimates of a family, step by step; none for a negative number of steps."""
+def _path(family: Candidate, tables: Array, operator: Operator, steps: int) -> Iterator[Array]:
+    """The estimates of a family for stacked tables, step by step; none for a negative number of steps."""
     if steps < 0:
         return
-    stacked, table = operator.stacked(), counts[None]
-    estimate = _start(family, counts, operator)[None]
-    yield estimate[0]
+    stacked = operator.stacked()
+    estimates = _starts(family, tables, operator)
+    yield estimates
     for _ in range(steps):
-        estimate = _step(family, estimate, table, stacked)
-        yield estimate[0]
+        estimates = _step(family, estimates, tables, stacked)
+        yield estimates
 
 
 def _scores_along(family: Candidate, kept: Array, held: Array, operator: Operator) -> dict[Candidate, float]:
     """The held-out likelihood of a family at each stop, all folds at once, until it has long been falling."""
-    estimates, stacked = np.stack([_start(family, fold, operator) for fold in kept]), operator.stacked()
+    stacked = operator.stacked()
     scores: dict[Candidate, float] = {}
-    done = 0
-    for stop in STOPS:
-        for _ in range(stop - done):
-            estimates = _step(family, estimates, kept, stacked)
-        done = stop
-        scores[replace(family, steps=stop)] = _predicts(estimates, held, stacked)
+    for step, estimates in enumerate(_path(family, kept, operator, STOPS[-1])):
+        if step not in STOPS:
+            continue
+        scores[replace(family, steps=step)] = _predicts(estimates, held, stacked)
         best = max(scores, key=lambda candidate: scores[candidate])
-        if STOPS.index(stop) - STOPS.index(best.steps) >= PATIENCE:
+        if STOPS.index(step) - STOPS.index(best.steps) >= PATIENCE:
             break
     return scores
 
@@ -141,8 +145,9 @@ def _totals(tables: Array) -> Array:
     return tables.sum(axis=tuple(range(1, tables.ndim)), keepdims=True)
 
 
-def _start(family: Candidate, counts: Array, operator: Operator) -> Array:
-    return uniform(counts) if family.start == "uniform" else product_of_marginals(counts, operator)
+def _starts(family: Candidate, tables: Array, operator: Operator) -> Array:
+    first = uniform if family.start == "uniform" else partial(product_of_marginals, operator=operator)
+    return np.stack([first(table) for table in tables])
 
 
 def _step(family: Candidate, estimates: Array, counts: Array, stacked: Operator) -> Array:

@@ -152,6 +152,6 @@ def _stages(transitions: Sequence[Transition | None]) -> Iterator[_Block | _Axis
         elif block is None:
             block = _Block(axis, transition.matrix)
         else:
-            block = _Block(block.first, np.kron(block.matrix, transition.matrix))
+            block = _Block(block.first, np.kron(block.matrix, transition.matrix).astype(float))
     if block is not None:
         yield block

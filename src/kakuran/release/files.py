@@ -115,7 +115,8 @@ def read_table(path: Path) -> tuple[pa.Table, Manifest]:
     if path.suffix not in PARQUET + CSV:
         raise ReleaseError(f"{path}: a release is a .parquet or a .csv file")
     try:
-        table, manifest = _read_parquet(path) if is_parquet(path) else _read_csv(path)
+        manifest = read_manifest(path)
+        table = pq.read_table(path, partitioning=None) if is_parquet(path) else _read_csv(path, manifest)
         manifest.check_columns(table.column_names, table.num_rows, str(path))
         columns = [
             decode(attribute, encode(attribute, table.column(attribute.name), manifest.plan.reach(attribute.name)))
@@ -126,21 +127,25 @@ def read_table(path: Path) -> tuple[pa.Table, Manifest]:
     return pa.table(columns, names=table.column_names), manifest
 
 
-def _read_parquet(path: Path) -> tuple[pa.Table, Manifest]:
-    with pq.ParquetFile(path) as file:
-        text = (file.metadata.metadata or {}).get(METADATA_KEY)
-        if text is None:
-            raise ReleaseError(f"{path}: has no kakuran manifest, so it is not a release")
-        return file.read(), Manifest.from_json(text, str(path))
+def read_manifest(path: Path) -> Manifest:
+    """What is published about a release, without reading its records."""
+    if not is_parquet(path):
+        beside = manifest_path(path)
+        if not beside.exists():
+            raise ReleaseError(f"{path}: has no manifest {beside.name} beside it, so it is not a release")
+        return Manifest.from_json(beside.read_bytes(), str(beside))
+    try:
+        text = (pq.read_metadata(path).metadata or {}).get(METADATA_KEY)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise ReleaseError(f"{path}: not a release that can be read: {error}") from error
+    if text is None:
+        raise ReleaseError(f"{path}: has no kakuran manifest, so it is not a release")
+    return Manifest.from_json(text, str(path))
 
 
-def _read_csv(path: Path) -> tuple[pa.Table, Manifest]:
-    beside = manifest_path(path)
-    if not beside.exists():
-        raise ReleaseError(f"{path}: has no manifest {beside.name} beside it, so it is not a release")
-    manifest = Manifest.from_json(beside.read_bytes(), str(beside))
+def _read_csv(path: Path, manifest: Manifest) -> pa.Table:
     types = {attribute.name: _csv_type(released_type(attribute)) for attribute in manifest.plan.schema.released}
     convert = pa.csv.ConvertOptions(
         column_types=types, strings_can_be_null=True, quoted_strings_can_be_null=False, null_values=[""]
     )
-    return pa.csv.read_csv(path, **{**csv_options(path), "convert_options": convert}), manifest
+    return pa.csv.read_csv(path, **{**csv_options(path), "convert_options": convert})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,13 @@ from typing import Any
 import pyarrow as pa
 
 from kakuran.calibration import Plan
+from kakuran.counts import Cells, Tally
 from kakuran.engine.local import Progress, perturb_batches
 from kakuran.errors import NotForPublicationWarning, ReleaseError
-from kakuran.mine import Estimate, crosstab
+from kakuran.mine import Estimate, answer, ask
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
-from kakuran.reconstruction import Method
+from kakuran.reconstruction import About, Method
 from kakuran.release.files import check_target, read_table, write_release
 from kakuran.release.manifest import Manifest, Order
 from kakuran.schema.codes import Codes, encode
@@ -63,24 +65,46 @@ class Release:
         self.manifest.check_columns(batch.schema.names, batch.num_rows, str(path))
         write_release(Path(path), kernel.schema, lambda _: (one for one in [batch]), lambda _: self.manifest)
 
-    def codes(self) -> dict[str, Codes]:
-        """The codes of every released column; noise without bounds reaches beyond them."""
+    def codes(self, columns: Sequence[str] | None = None) -> dict[str, Codes]:
+        """The codes of all released columns or of some; noise without bounds reaches beyond the domain's."""
         table = to_arrow(self.table)
         return {
             attribute.name: encode(attribute, table.column(attribute.name), self.plan.reach(attribute.name))
             for attribute in self.plan.schema.released
+            if columns is None or attribute.name in columns
         }
 
-    def crosstab(self, *columns: str, bins: dict[str, int] | None = None, method: Method = "auto") -> Estimate:
-        """The estimated true counts over one or more columns, beside the uncorrected ones.
+    def tally(self, axes: Sequence[Cells]) -> Tally:
+        """Count the perturbed records in the cells that some axes span."""
+        return Tally.of(self.codes([axis.name for axis in axes]), axes)
+
+    def crosstab(
+        self,
+        *columns: str,
+        bins: Mapping[str, int] | None = None,
+        where: str | None = None,
+        method: Method = "auto",
+        level: float = 0.9,
+        about: About = "table",
+    ) -> Estimate:
+        """The estimated true counts over one or more columns, with intervals, beside the uncorrected ones.
 
         Parameters
         ----------
         columns : names of released columns
         bins : into how many cells to cut each number (10 by default)
+        where : count only records that fulfil this, as in ``"25 <= age <= 40 and job == 'nurse'"``
         method : the estimator, see `kakuran.reconstruct`
+        level : how often an interval should hold the truth
+        about : which truth: this ``"table"``, or the ``"population"`` that its records were drawn from
         """
-        return crosstab(self.codes(), self.plan, columns, bins or {}, method)
+        question = ask(self.plan, columns, bins or {}, where)
+        return answer(question, self.tally(question.axes), self.plan, method=method, level=level, about=about)
+
+    def count(self, where: str, *, method: Method = "auto", level: float = 0.9, about: About = "table") -> Estimate:
+        """The estimated number of records that fulfil a condition; parameters as for `crosstab`."""
+        question = ask(self.plan, (), {}, where)
+        return answer(question, self.tally(question.axes), self.plan, method=method, level=level, about=about)
 
 
 def perturb(frame: Any, plan: Plan, *, seed: int | None = None, shuffle: bool = True) -> Release:

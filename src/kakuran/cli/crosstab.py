@@ -1,0 +1,153 @@
+"""kakuran crosstab and kakuran count: the true numbers behind a release."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+import typer
+
+from kakuran.cli.console import answer_json, answer_table, check_picture, progress, say
+from kakuran.cli.options import Force, Json, Plot, ReleaseFile, pairs
+from kakuran.errors import ReleaseError
+
+if TYPE_CHECKING:
+    from kakuran.mine import Estimate
+
+Where: TypeAlias = Annotated[
+    str | None, typer.Option("--where", help='Count only records that fulfil this, as "25 <= age <= 40".')
+]
+Method: TypeAlias = Annotated[
+    str, typer.Option("--method", help="The estimator: auto, ibt, mle, inverse, simplex or shrink.")
+]
+Level: TypeAlias = Annotated[float, typer.Option("--level", help="How often an interval should hold the truth.")]
+Population: TypeAlias = Annotated[
+    bool,
+    typer.Option("--population", help="Intervals for the population the records were drawn from, not for this table."),
+]
+
+
+def crosstab(
+    release: ReleaseFile,
+    columns: Annotated[list[str], typer.Argument(help="Columns to tabulate.")],
+    bins: Annotated[
+        list[str] | None, typer.Option("--bins", help="Into how many cells to cut a number, as age=12. Repeatable.")
+    ] = None,
+    where: Where = None,
+    method: Method = "auto",
+    level: Level = 0.9,
+    population: Population = False,
+    plot: Plot = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Table to write (.csv or .parquet).")] = None,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Estimate the true counts over one or more columns, with intervals, beside the uncorrected ones."""
+    _check_targets(plot, output, force=force)
+    estimate = _ask(release, columns, _whole(bins), where, method, level, population)
+    if output is not None:
+        _write(estimate, output)
+    _draw(estimate, plot)
+    if json:
+        answer_json(_described(estimate) | {"cells": estimate.to_arrow().to_pylist()})
+        return
+    names = [axis.name for axis in estimate.axes]
+    rows = zip(estimate.to_arrow().to_pylist(), estimate.unclear.ravel(), strict=True)
+    answer_table(
+        f"{' × '.join(names)}: estimated counts, {level:.0%} intervals for this {estimate.about}",
+        [*names, "count", "low", "high", "naive", ""],
+        [
+            [
+                *(row[name] for name in names),
+                *(f"{row[value]:,.0f}" for value in ("count", "low", "high", "naive")),
+                "unclear" if is_unclear else "",
+            ]
+            for row, is_unclear in rows
+        ],
+        text_columns=len(names),
+    )
+    say(estimate.reason)
+
+
+def count(
+    release: ReleaseFile,
+    where: Annotated[str, typer.Argument(help="A condition, as \"25 <= age <= 40 and job == 'nurse'\".")],
+    method: Method = "auto",
+    level: Level = 0.9,
+    population: Population = False,
+    plot: Plot = None,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Estimate how many records truly fulfil a condition."""
+    _check_targets(plot, None, force=force)
+    estimate = _ask(release, (), {}, where, method, level, population)
+    _draw(estimate, plot)
+    if json:
+        answer_json(_described(estimate) | estimate.to_arrow().to_pylist()[0])
+        return
+    typer.echo(str(estimate))
+    say(estimate.reason)
+
+
+def _ask(
+    path: Path, columns: Sequence[str], bins: dict[str, int], where: str | None, method: Any, level: float, wide: bool
+) -> Estimate:
+    """Count the release in one pass over the columns asked for, and estimate."""
+    from kakuran.engine.local import count_cells
+    from kakuran.mine import answer, ask
+    from kakuran.release.files import read_manifest
+
+    manifest = read_manifest(path)
+    question = ask(manifest.plan, columns, bins, where)
+    with progress("counting", manifest.records) as advance:
+        tally = count_cells(path, manifest.plan, question.axes, advance)
+    if tally.n != manifest.records:
+        raise ReleaseError(f"{path}: holds {tally.n:,} records but its manifest says {manifest.records:,}")
+    return answer(question, tally, manifest.plan, method=method, level=level, about="population" if wide else "table")
+
+
+def _described(estimate: Estimate) -> dict[str, Any]:
+    return {
+        "method": estimate.method,
+        "reason": estimate.reason,
+        "gap": estimate.gap,
+        "level": estimate.level,
+        "about": estimate.about,
+    }
+
+
+def _check_targets(plot: Path | None, output: Path | None, *, force: bool) -> None:
+    from kakuran.release.files import check_target
+
+    if plot is not None:
+        check_picture(plot, force=force)
+    if output is not None:
+        check_target(output, force=force)
+
+
+def _write(estimate: Estimate, path: Path) -> None:
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    from kakuran.release.files import whole_or_nothing
+    from kakuran.schema.files import CSV
+
+    write = pyarrow.csv.write_csv if path.suffix in CSV else pyarrow.parquet.write_table
+    with whole_or_nothing(path) as folder:
+        write(estimate.to_arrow(), folder / path.name)
+    say(f"wrote {path}")
+
+
+def _draw(estimate: Estimate, plot: Path | None) -> None:
+    if plot is not None:
+        estimate.plot().savefig(plot, dpi=144)
+        say(f"drew {plot}")
+
+
+def _whole(bins: Sequence[str] | None) -> dict[str, int]:
+    try:
+        return {name: int(value) for name, value in pairs("--bins", bins).items()}
+    except ValueError as error:
+        raise typer.BadParameter(f"--bins is given as COLUMN=NUMBER: {error}") from error

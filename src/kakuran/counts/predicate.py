@@ -1,0 +1,233 @@
+"""Conditions on records, as an analyst writes them: ``25 <= age <= 40 and job == 'nurse'``.
+
+A condition is parsed as a Python expression, never run. Each comparison is one column with one constant, so it is
+a set of that column's codes; `and`, `or`, `not` combine them. A column whose name is no Python name stands in
+backticks: `` `marital status` == 'single' ``. A missing value fulfils no comparison; ask for it with ``job is None``.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kakuran.errors import SchemaError
+from kakuran.schema import Categorical, Dropped, Numeric, Schema
+
+Truth: TypeAlias = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Condition:
+    """One comparison: the codes of a column for which it holds."""
+
+    name: str
+    holds: Truth
+
+
+@dataclass(frozen=True, eq=False)
+class Predicate:
+    """A condition on records: comparisons, and how they combine."""
+
+    text: str
+    conditions: tuple[Condition, ...]
+    combine: Callable[[Callable[[Condition], Truth]], Truth]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns it speaks of, in order."""
+        return tuple(dict.fromkeys(condition.name for condition in self.conditions))
+
+    def on(self, name: str) -> tuple[Condition, ...]:
+        """Its comparisons with one column."""
+        return tuple(condition for condition in self.conditions if condition.name == name)
+
+
+def parse(text: str, schema: Schema) -> Predicate:
+    """The predicate that a text means for the columns of a schema.
+
+    Examples
+    --------
+    >>> import kakuran as kk
+    >>> from kakuran.counts import parse
+    >>> schema = kk.Schema([kk.Numeric("age", 0, 4, step=1), kk.Categorical("job", ["clerk", "nurse"])])
+    >>> predicate = parse("1 <= age < 3 or not job == 'nurse'", schema)
+    >>> predicate.columns
+    ('age', 'job')
+    >>> [condition.holds.tolist() for condition in predicate.on("job")]
+    [[False, True]]
+    """
+    quoted, names = _without_backticks(text)
+    try:
+        tree = ast.parse(quoted.strip(), mode="eval").body
+    except (SyntaxError, ValueError) as error:
+        hint = "; equality is written ==" if re.search(r"[^<>=!]=[^=]", text) else ""
+        raise SchemaError(f"cannot read the condition {text!r}: {error.args[0]}{hint}") from error
+    reader = _Reader(text, schema, names)
+    combine = reader.read(tree)
+    return Predicate(text, tuple(reader.conditions), combine)
+
+
+_Combine: TypeAlias = Callable[[Callable[[Condition], Truth]], Truth]
+
+_ORDERINGS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+_TURNED: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
+
+
+class _Reader:
+    """Reads one expression; collects its comparisons on the way."""
+
+    def __init__(self, text: str, schema: Schema, names: dict[str, str]) -> None:
+        self.text = text
+        self.schema = schema
+        self.names = names
+        self.conditions: list[Condition] = []
+
+    def read(self, node: ast.expr) -> _Combine:
+        if isinstance(node, ast.BoolOp):
+            parts = [self.read(value) for value in node.values]
+            together = np.logical_and if isinstance(node.op, ast.And) else np.logical_or
+            return lambda truth: _reduced(together, (part(truth) for part in parts))
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            inner = self.read(node.operand)
+            return lambda truth: ~inner(truth)
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            links = [self._link(*link) for link in zip(sides, node.ops, sides[1:], strict=False)]
+            return lambda truth: _reduced(np.logical_and, (truth(link) for link in links))
+        if isinstance(node, ast.Name):
+            flag = self._condition(node, ast.Eq(), True)
+            return lambda truth: truth(flag)
+        raise self._error("use comparisons of a column with a value, joined by and, or, not")
+
+    def _link(self, left: ast.expr, sign: ast.cmpop, right: ast.expr) -> Condition:
+        if isinstance(left, ast.Name) and not isinstance(right, ast.Name):
+            return self._condition(left, sign, self._constant(right))
+        if isinstance(right, ast.Name) and not isinstance(left, ast.Name | ast.List | ast.Tuple | ast.Set):
+            return self._condition(right, _TURNED.get(type(sign), type(sign))(), self._constant(left))
+        raise self._error("each comparison needs one column and one value")
+
+    def _condition(self, column: ast.Name, sign: ast.cmpop, value: Any) -> Condition:
+        name = self.names.get(column.id, column.id)
+        attribute = self.schema[name]
+        if isinstance(attribute, Dropped):
+            raise SchemaError(f"column {name!r} was dropped: the release does not hold it")
+        condition = Condition(name, self._holds(attribute, sign, value))
+        self.conditions.append(condition)
+        return condition
+
+    def _holds(self, attribute: Categorical | Numeric, sign: ast.cmpop, value: Any) -> Truth:
+        """For which codes the comparison is true."""
+        if isinstance(sign, ast.NotEq | ast.NotIn | ast.IsNot):
+            positive = {ast.NotEq: ast.Eq, ast.NotIn: ast.In, ast.IsNot: ast.Is}[type(sign)]()
+            equal = self._holds(attribute, positive, value)
+            return ~equal & (np.arange(attribute.size) < _present(attribute)) if value is not None else ~equal
+        if isinstance(sign, ast.In):
+            if not isinstance(value, list) or not value:
+                raise self._error("'in' needs a list of values")
+            return _reduced(np.logical_or, (self._holds(attribute, ast.Eq(), one) for one in value))
+        if isinstance(value, list):
+            raise self._error("a list of values goes with 'in'")
+        if value is None or isinstance(sign, ast.Is):
+            return self._is_missing(attribute, sign, value)
+        holds = np.zeros(attribute.size, bool)
+        holds[: _present(attribute)] = (
+            self._categories(attribute, sign, value)
+            if isinstance(attribute, Categorical)
+            else self._numbers(attribute, sign, value)
+        )
+        return holds
+
+    def _is_missing(self, attribute: Categorical | Numeric, sign: ast.cmpop, value: Any) -> Truth:
+        if value is not None or not isinstance(sign, ast.Is | ast.Eq):
+            raise self._error("'is' asks for missing values only, as in 'column is None'")
+        if attribute.missing != "category":
+            raise SchemaError(f"column {attribute.name!r} has no missing values in {self.text!r}")
+        return np.arange(attribute.size) >= _present(attribute)
+
+    def _categories(self, attribute: Categorical, sign: ast.cmpop, value: Any) -> Truth:
+        if isinstance(sign, ast.Eq) or attribute.ordered:
+            place = self._place(attribute, value)
+            order: NDArray[Any] = np.arange(len(attribute.values))
+            return np.asarray(order == place if isinstance(sign, ast.Eq) else _ORDERINGS[type(sign)](order, place))
+        if isinstance(attribute.values[0], str | bool) or isinstance(value, str | bool):
+            raise SchemaError(
+                f"column {attribute.name!r} has no order in {self.text!r}; ask with == or in, "
+                "or declare ordered = true in the schema"
+            )
+        return np.asarray(_ORDERINGS[type(sign)](np.array(attribute.values), value))
+
+    def _place(self, attribute: Categorical, value: Any) -> int:
+        if value not in attribute.values or isinstance(value, bool) != isinstance(attribute.values[0], bool):
+            shown = ", ".join(map(repr, attribute.values[:8])) + (", …" if len(attribute.values) > 8 else "")
+            raise SchemaError(f"column {attribute.name!r} has no value {value!r}; its values are {shown}")
+        return attribute.values.index(value)
+
+    def _numbers(self, attribute: Numeric, sign: ast.cmpop, value: Any) -> Truth:
+        if isinstance(value, str | bool):
+            raise SchemaError(f"column {attribute.name!r} holds numbers, got {value!r} in {self.text!r}")
+        if not attribute.low <= value <= attribute.high:
+            raise SchemaError(
+                f"column {attribute.name!r} lies between {attribute.low} and {attribute.high}; "
+                f"{value!r} in {self.text!r} is outside"
+            )
+        numbers = attribute.numbers_of(np.arange(attribute.points))
+        if not isinstance(sign, ast.Eq):
+            return np.asarray(_ORDERINGS[type(sign)](numbers, value))
+        holds: Truth = np.isclose(numbers, value, rtol=0, atol=1e-9 * attribute.step)
+        if not holds.any():
+            raise SchemaError(
+                f"column {attribute.name!r} goes from {attribute.low} in steps of {attribute.step}; "
+                f"{value!r} in {self.text!r} lies between two of them"
+            )
+        return holds
+
+    def _constant(self, node: ast.expr) -> Any:
+        try:
+            value = ast.literal_eval(node)
+        except ValueError:
+            raise self._error("each comparison needs one column and one value") from None
+        if isinstance(value, tuple | set | list):
+            return list(value)
+        if value is None or isinstance(value, bool | int | float | str):
+            return value
+        raise self._error(f"{value!r} is no value a column can have")
+
+    def _error(self, why: str) -> SchemaError:
+        return SchemaError(f"cannot read the condition {self.text!r}: {why}")
+
+
+def _present(attribute: Categorical | Numeric) -> int:
+    """Codes below this stand for values; the one above, if any, for missing."""
+    return attribute.size - (attribute.missing == "category")
+
+
+def _reduced(together: Any, parts: Iterator[Truth]) -> Truth:
+    result = next(parts)
+    for part in parts:
+        result = together(result, part)
+    return result
+
+
+def _without_backticks(text: str) -> tuple[str, dict[str, str]]:
+    """The text with names in backticks replaced by plain ones, and what those stand for."""
+    names: dict[str, str] = {}
+
+    def plain(found: re.Match[str]) -> str:
+        if found.group(1) is None:
+            return found.group()
+        names[f"__column_{len(names)}"] = found.group(1)
+        return f"__column_{len(names) - 1}"
+
+    return re.sub(r"'[^']*'|\"[^\"]*\"|`([^`]+)`", plain, text), names

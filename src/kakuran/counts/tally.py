@@ -1,0 +1,161 @@
+"""Counting records: a monoid, so that any engine can count in pieces and put the pieces together."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kakuran.counts.cells import Cells
+from kakuran.errors import SchemaError
+from kakuran.mechanism.base import Array
+from kakuran.schema.codes import Codes
+
+DENSE_CELLS = 1 << 22
+_MOST_CELLS = 1 << 62
+
+
+class Tally(ABC):
+    """How many records lie in each cell of the table that some axes span.
+
+    `Tally.zero(axes)` is empty, `update` counts records, `merge` adds two tallies of the same axes; the order does not
+    matter. Tables of more than 2²² cells keep only the cells that somebody is in.
+
+    Examples
+    --------
+    >>> import numpy as np, kakuran as kk
+    >>> from kakuran.counts import Tally, cells_of
+    >>> schema = kk.Schema([kk.Categorical("job", ["clerk", "nurse"])])
+    >>> tally = Tally.of({"job": np.array([0, 1, 1])}, [cells_of(schema, "job", None)])
+    >>> tally.merge(tally).counts.tolist()
+    [2.0, 4.0]
+    """
+
+    def __init__(self, axes: Sequence[Cells]) -> None:
+        self.axes = tuple(axes)
+        self.shape = tuple(axis.size for axis in self.axes)
+
+    @staticmethod
+    def zero(axes: Sequence[Cells]) -> Tally:
+        """No records yet."""
+        cells = math.prod(axis.size for axis in axes)
+        if cells > _MOST_CELLS:
+            raise SchemaError(f"a table of {cells:.3g} cells cannot be counted; use fewer columns or wider bins")
+        return DenseTally(axes) if cells <= DENSE_CELLS else SparseTally(axes)
+
+    @staticmethod
+    def of(codes: Mapping[str, Codes], axes: Sequence[Cells]) -> Tally:
+        """The records with these codes."""
+        tally = Tally.zero(axes)
+        tally.update(codes)
+        return tally
+
+    def update(self, codes: Mapping[str, Codes]) -> None:
+        """Count records, given the codes of each column."""
+        cell = np.zeros(len(codes[self.axes[0].name]), np.int64)
+        for axis in self.axes:
+            cell *= axis.size
+            cell += axis.place(codes[axis.name])
+        self._add(cell)
+
+    @abstractmethod
+    def _add(self, cells: NDArray[np.int64]) -> None:
+        """Count records, given the cell of each."""
+
+    @abstractmethod
+    def merge(self, other: Self) -> Self:
+        """The records of both."""
+
+    @property
+    @abstractmethod
+    def n(self) -> int:
+        """Number of records."""
+
+    @property
+    @abstractmethod
+    def counts(self) -> Array:
+        """The whole table."""
+
+    @abstractmethod
+    def occupied(self) -> tuple[tuple[NDArray[np.intp], ...], Array]:
+        """The place along each axis of every cell that somebody is in, and how many are."""
+
+
+class DenseTally(Tally):
+    """Every cell."""
+
+    def __init__(self, axes: Sequence[Cells]) -> None:
+        super().__init__(axes)
+        self._counts = np.zeros(math.prod(self.shape), np.int64)
+
+    def _add(self, cells: NDArray[np.int64]) -> None:
+        self._counts += np.bincount(cells, minlength=self._counts.size)
+
+    def merge(self, other: Self) -> Self:
+        """The records of both."""
+        both = type(self)(self.axes)
+        both._counts = self._counts + other._counts
+        return both
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return int(self._counts.sum())
+
+    @property
+    def counts(self) -> Array:
+        """The whole table."""
+        return self._counts.reshape(self.shape).astype(float)
+
+    def occupied(self) -> tuple[tuple[NDArray[np.intp], ...], Array]:
+        """The place along each axis of every cell that somebody is in, and how many are."""
+        cells = np.flatnonzero(self._counts)
+        return np.unravel_index(cells, self.shape), self._counts[cells].astype(float)
+
+
+class SparseTally(Tally):
+    """The cells that somebody is in, in order."""
+
+    def __init__(self, axes: Sequence[Cells]) -> None:
+        super().__init__(axes)
+        self._cells = np.empty(0, np.int64)
+        self._counts = np.empty(0, np.int64)
+
+    def _add(self, cells: NDArray[np.int64]) -> None:
+        found, counts = np.unique(cells, return_counts=True)
+        self._cells, self._counts = _added((self._cells, self._counts), (found, counts))
+
+    def merge(self, other: Self) -> Self:
+        """The records of both."""
+        both = type(self)(self.axes)
+        both._cells, both._counts = _added((self._cells, self._counts), (other._cells, other._counts))
+        return both
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return int(self._counts.sum())
+
+    @property
+    def counts(self) -> Array:
+        """Refused: the whole table would be too large to estimate."""
+        raise SchemaError(
+            f"{' × '.join(axis.name for axis in self.axes)} has {math.prod(self.shape):,} cells, more than "
+            f"{DENSE_CELLS:,}; use fewer columns or wider bins"
+        )
+
+    def occupied(self) -> tuple[tuple[NDArray[np.intp], ...], Array]:
+        """The place along each axis of every cell that somebody is in, and how many are."""
+        return np.unravel_index(self._cells, self.shape), self._counts.astype(float)
+
+
+def _added(
+    one: tuple[NDArray[np.int64], NDArray[np.int64]], other: tuple[NDArray[np.int64], NDArray[np.int64]]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    cells, place = np.unique(np.concatenate([one[0], other[0]]), return_inverse=True)
+    counts = np.bincount(place, weights=np.concatenate([one[1], other[1]]), minlength=len(cells))
+    return cells, counts.astype(np.int64)

@@ -1,0 +1,103 @@
+"""Estimates as pictures: bars with intervals for one column, heatmaps for more."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kakuran.errors import MissingExtraError, SchemaError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from kakuran.mine.estimate import Estimate
+
+ESTIMATE, NAIVE = "#d1603d", "#c9c4ba"
+MOST_PANELS = 12
+
+
+def draw(estimate: Estimate) -> Figure:
+    """One column: bars with intervals. Two: a heatmap. More: one heatmap a value of the others."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtraError("a plot", "plot") from error
+    ways = len(estimate.axes)
+    if ways <= 1:
+        figure = Figure(figsize=(max(4.0, 1.5 + 0.45 * estimate.counts.size), 3.6), layout="constrained")
+        _bars(figure.subplots(), estimate)
+        return figure
+    panels = math.prod(estimate.counts.shape[2:])
+    if panels > MOST_PANELS:
+        raise SchemaError(f"{panels} heatmaps are too many to look at; ask for fewer columns")
+    rows, columns = (axis.size for axis in estimate.axes[:2])
+    across = min(panels, 3)
+    down = math.ceil(panels / across)
+    size = (max(4.5, across * (1.8 + 0.9 * columns)), 0.3 + down * (1.2 + 0.42 * rows))
+    figure = Figure(figsize=size, layout="constrained")
+    grids = figure.subplots(down, across, squeeze=False).ravel()
+    for axes, place in zip(grids, np.ndindex(*estimate.counts.shape[2:]), strict=False):
+        _heatmap(axes, estimate, place)
+    for axes in grids[panels:]:
+        axes.set_visible(False)
+    hatched = "\nhatched: cannot be told from noise" if estimate.unclear.any() else ""
+    figure.suptitle(_caption(estimate) + hatched, x=0.01, ha="left", fontsize=9)
+    return figure
+
+
+def _bars(axes: Any, estimate: Estimate) -> None:
+    counts, low, high, naive = (
+        np.atleast_1d(values) for values in (estimate.counts, estimate.low, estimate.high, estimate.naive)
+    )
+    labels = estimate.axes[0].labels if estimate.axes else ("",)
+    at = np.arange(len(counts))
+    axes.bar(at + 0.2, counts, 0.38, color=ESTIMATE, label="estimated")
+    axes.bar(at - 0.2, naive, 0.38, color=NAIVE, label="naive: counted in the release")
+    axes.errorbar(at + 0.2, counts, [counts - low, high - counts], fmt="none", ecolor="#1f2a44", capsize=3, lw=1)
+    turned = {"rotation": 30, "ha": "right"} if max(map(len, labels)) > 4 else {}
+    axes.set_xticks(at, labels, **turned)
+    axes.set_xlabel(estimate.axes[0].name if estimate.axes else "")
+    axes.set_ylabel("records")
+    axes.set_title(_caption(estimate), loc="left", fontsize=9)
+    axes.legend(frameon=False, fontsize=8)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+
+
+def _heatmap(axes: Any, estimate: Estimate, place: tuple[int, ...]) -> None:
+    down, across = estimate.axes[:2]
+    counts, unclear = _panel(estimate.counts, place), _panel(estimate.unclear, place)
+    low, high = _panel(estimate.low, place), _panel(estimate.high, place)
+    highest = max(float(estimate.counts.max()), 1.0)
+    axes.imshow(counts, cmap="Oranges", vmin=0, vmax=highest, aspect="auto")
+    for row, column in np.ndindex(counts.shape):
+        colour = "white" if counts[row, column] > 0.6 * highest else "#1f2a44"
+        words = f"{counts[row, column]:,.0f}\n{low[row, column]:,.0f}–{high[row, column]:,.0f}"
+        axes.text(column, row, words, ha="center", va="center", fontsize=7, color=colour)
+        if unclear[row, column]:
+            axes.add_patch(_hatched(column, row))
+    axes.set_xticks(range(across.size), across.labels, rotation=30, ha="right", fontsize=8)
+    axes.set_yticks(range(down.size), down.labels, fontsize=8)
+    axes.set_xlabel(across.name)
+    axes.set_ylabel(down.name)
+    others = zip(estimate.axes[2:], place, strict=True)
+    axes.set_title(", ".join(f"{axis.name} = {axis.labels[at]}" for axis, at in others), fontsize=8)
+
+
+def _panel(values: Any, place: tuple[int, ...]) -> Any:
+    """The two-way table at a place along the further axes."""
+    for at in reversed(place):
+        values = values[..., at]
+    return values
+
+
+def _hatched(column: int, row: int) -> Any:
+    from matplotlib.patches import Rectangle
+
+    return Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, hatch="///", edgecolor="#00000030", lw=0)
+
+
+def _caption(estimate: Estimate) -> str:
+    return f"estimated counts with {estimate.level:.0%} intervals for this {estimate.about}"

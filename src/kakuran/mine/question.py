@@ -1,0 +1,112 @@
+"""A question to a release: the table to count, and how to read the answer off it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kakuran.calibration import Plan
+from kakuran.counts import Cells, Predicate, Reading, cells_of, parse
+from kakuran.errors import SchemaError
+from kakuran.mechanism import PRAM, RetentionReplacement
+from kakuran.reconstruction import Operator
+from kakuran.schema import Numeric
+
+FINE_BINS = 20
+"""Into how many intervals a noisy number is cut, besides where a condition cuts it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What to count and what to read off the counts.
+
+    Attributes
+    ----------
+    cells : the cells of the answer, one axis a column; none for a single number
+    axes : the cells to count, the same columns first, then those that only the condition speaks of
+    reading : which of those cells make up each cell of the answer
+    """
+
+    cells: tuple[Cells, ...]
+    axes: tuple[Cells, ...]
+    reading: Reading
+
+    def operator(self, plan: Plan) -> Operator:
+        """How the cells to count were perturbed."""
+        return Operator(
+            [axis.transition(plan[axis.name]) if axis.name in plan.mechanisms else None for axis in self.axes]
+        )
+
+
+def ask(plan: Plan, columns: Sequence[str], bins: Mapping[str, int], where: str | None) -> Question:
+    """The question for a table over some columns, of the records that fulfil a condition."""
+    _check_columns(columns, bins, where)
+    cells = tuple(cells_of(plan.schema, name, bins.get(name)) for name in columns)
+    if where is None:
+        return Question(cells, cells, Reading.all_of(tuple(axis.size for axis in cells)))
+    predicate = parse(where, plan.schema)
+    names = (*columns, *(name for name in predicate.columns if name not in columns))
+    shown: dict[str, Cells] = dict(zip(columns, cells, strict=True))
+    cuts = [_cut(plan, name, predicate, shown.get(name)) for name in names]
+    axes = tuple(cut.axis for cut in cuts)
+    groups = tuple(axis.of_code[cut.first_codes] for axis, cut in zip(cells, cuts, strict=False))
+    return Question(cells, axes, Reading(tuple(axis.size for axis in cells), groups, _counted(predicate, cuts)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Cut:
+    """An axis fine enough for a condition and a display, and a code in each of its cells."""
+
+    axis: Cells
+    first_codes: NDArray[np.intp]
+
+
+def _cut(plan: Plan, name: str, predicate: Predicate, shown: Cells | None) -> _Cut:
+    """The coarsest cells that tell apart what must be told apart.
+
+    Values that are replaced uniformly can be lumped together at no loss (S4 eq. 6). For other mechanisms it matters
+    where in a lump the true values lie, so categories stay apart and numbers are cut into intervals.
+    """
+    attribute = plan.schema[name]
+    parts = [condition.holds.astype(np.intp) for condition in predicate.on(name)]
+    if shown is not None:
+        parts.append(shown.of_code)
+    mechanism = plan.mechanisms.get(name)
+    if isinstance(mechanism, PRAM):
+        parts.append(np.arange(mechanism.size))
+    elif isinstance(attribute, Numeric) and not isinstance(mechanism, RetentionReplacement | None):
+        parts.append(cells_of(plan.schema, name, min(FINE_BINS, attribute.points)).of_code)
+        parts.append(np.cumsum(sum(np.abs(np.diff(part, prepend=part[0])) for part in parts) > 0))
+    merged = parts[0]
+    for part in parts[1:]:
+        merged = np.unique(merged * (part.max() + 1) + part, return_inverse=True)[1]
+    _, first_codes, merged = np.unique(merged, return_index=True, return_inverse=True)
+    return _Cut(Cells.of_parts(name, merged, [""] * len(first_codes)), first_codes)
+
+
+def _counted(predicate: Predicate, cuts: Sequence[_Cut]) -> NDArray[np.bool_]:
+    """Which cells fulfil the condition."""
+    place = {cut.axis.name: axis for axis, cut in enumerate(cuts)}
+    shape = tuple(cut.axis.size for cut in cuts)
+
+    def along(condition_holds: NDArray[np.bool_], name: str) -> NDArray[np.bool_]:
+        axis = place[name]
+        return condition_holds[cuts[axis].first_codes].reshape(
+            [-1 if other == axis else 1 for other in range(len(cuts))]
+        )
+
+    holds = predicate.combine(lambda condition: along(condition.holds, condition.name))
+    return np.broadcast_to(holds, shape)
+
+
+def _check_columns(columns: Sequence[str], bins: Mapping[str, int], where: str | None) -> None:
+    if not columns and where is None:
+        raise SchemaError("a cross-tabulation needs at least one column")
+    if len(set(columns)) < len(columns):
+        raise SchemaError(f"a column stands twice in {', '.join(columns)}")
+    for name in bins:
+        if name not in columns:
+            raise SchemaError(f"bins are given for {name!r}, which is not among the columns {', '.join(columns)}")

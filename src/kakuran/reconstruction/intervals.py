@@ -1,0 +1,145 @@
+"""Intervals around estimates, for the randomness of the perturbation and, if asked for, of drawing the table.
+
+They rest on the unbiased inverse, whose variance is known exactly whatever the truth: a record in cell p adds
+Σ_q B_q²A_qp − 1[p counts] to the variance of the sum By, where B = wᵀA⁻¹ and w marks the cells that count. They are
+narrower than the inverse's own: counts are neither negative nor above n, no part is larger than the whole it belongs
+to, and along an axis of noisy numbers the inverse gives way to a profile.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from kakuran.counts import Reading
+from kakuran.mechanism import DenseTransition, Transition
+from kakuran.mechanism.base import Array
+from kakuran.reconstruction.operator import Operator
+from kakuran.reconstruction.profile import LARGEST_AXIS, MOST_ANSWERS, slices
+
+About: TypeAlias = Literal["table", "population"]
+"""The truth an interval is about: the counts of this very table, or the shares of the population it was drawn from."""
+
+_SURE = 0.99
+"""The level of intervals of the whole that limit its parts."""
+_WELL_POSED = 30.0
+_SINGULAR = 1e12
+
+
+def interval(
+    counts: Array, operator: Operator, estimate: Array, reading: Reading, *, level: float, about: About
+) -> tuple[Array, Array]:
+    """Lower and upper end for every cell of the answer; the estimate always lies between them.
+
+    Parameters
+    ----------
+    counts : perturbed counts
+    operator : how they came from the true ones
+    estimate : the estimated true counts
+    reading : what to read off them
+    level : how often the interval should hold the truth
+    about : this table's counts, or the population's shares (times n)
+    """
+    low, high = _possible(*_of_sums(counts, operator, reading, level, about), counts.sum())
+    if counts.ndim > 1:
+        limits = _limits(counts, operator, reading, about)
+        high = np.where(limits > (low + high) / 2, np.minimum(high, limits), high)
+    return _moved_over(reading.of(estimate), low, high)
+
+
+def inverse_interval(
+    counts: Array, operator: Operator, reading: Reading, *, level: float, about: About
+) -> tuple[Array, Array]:
+    """The interval of the unbiased inverse by itself; everything from 0 to n where there is no inverse."""
+    if any(_condition(transition) > _SINGULAR for transition in operator.transitions):
+        return np.zeros(reading.shape), np.full(reading.shape, counts.sum())
+    solved = reading.of(operator.solve(counts))
+    if reading.is_plain:
+        squares = operator.squared_solve(counts)
+    else:
+        stacked, axes = operator.stacked(), tuple(range(1, counts.ndim + 1))
+        sums = [(stacked.adjoint_solve(some) ** 2 * counts).sum(axis=axes) for some in reading.weights(counts.shape)]
+        squares = np.concatenate(sums).reshape(reading.shape)
+    return _score_interval(solved, np.maximum(squares - solved, 0.0), counts.sum(), level, about)
+
+
+def _of_sums(counts: Array, operator: Operator, reading: Reading, level: float, about: About) -> tuple[Array, Array]:
+    """Of the inverse; where one axis is too smooth to invert, of its profile wherever that is narrower."""
+    low, high = inverse_interval(counts, operator, reading, level=level, about=about)
+    smooth = [axis for axis, transition in enumerate(operator.transitions) if _condition(transition) > _WELL_POSED]
+    if len(smooth) != 1 or counts.shape[smooth[0]] > LARGEST_AXIS or low.size > MOST_ANSWERS or not counts.sum():
+        return low, high
+    ends = np.stack([low.ravel(), high.ravel()])
+    found = (one for some in reading.weights(counts.shape) for one in slices(counts, operator, smooth[0], some))
+    for cell, part in enumerate(found):
+        if part is not None:
+            profile, marked = part
+            least, most = profile.range_of(marked, level)
+            if most - least <= ends[1, cell] - ends[0, cell]:
+                ends[:, cell] = least, most
+    return ends[0].reshape(reading.shape), ends[1].reshape(reading.shape)
+
+
+def _score_interval(solved: Array, noise: Array, total: float, level: float, about: About) -> tuple[Array, Array]:
+    """All θ with (solved − θ)² ≤ z²·variance(θ): Wilson's interval where nothing was perturbed."""
+    z = float(ndtri((1 + level) / 2))
+    if about == "table" or total == 0:
+        return solved - z * np.sqrt(noise), solved + z * np.sqrt(noise)
+    weight = 1 + z * z / total
+    centre = (solved + z * z / 2) / weight
+    radius = np.sqrt(np.maximum(centre**2 - (solved**2 - z * z * noise) / weight, 0.0))
+    return centre - radius, centre + radius
+
+
+def _possible(low: Array, high: Array, total: float) -> tuple[Array, Array]:
+    """The part of an interval between 0 and n; where its centre lies outside, what explains it nearly as well.
+
+    With θ ≥ 0 and a centre below 0, the best θ is 0, and those within the same likelihood ratio of it reach to
+    centre + √(centre² + radius²).
+    """
+    centre, radius = (low + high) / 2, (high - low) / 2
+    reach = np.hypot(radius, np.maximum(np.maximum(-centre, centre - total), 0.0))
+    return np.clip(centre - reach, 0.0, total), np.clip(centre + reach, 0.0, total)
+
+
+def _limits(counts: Array, operator: Operator, reading: Reading, about: About) -> Array:
+    """What no cell of the answer exceeds, all but surely: the sums of whole slices of the table it lies in."""
+    limits = np.full(reading.shape, math.inf)
+    for axis, transition in enumerate(operator.transitions):
+        others = tuple(other for other in range(counts.ndim) if other != axis)
+        sets, which = _slices_touched(reading, counts.shape, axis)
+        alone = counts.sum(axis=others)
+        wholes = [_of_sums(alone, Operator([transition]), one, _SURE, about) for one in sets]
+        highest = [_possible(*whole, counts.sum())[1].item() for whole in wholes]
+        limits = np.minimum(limits, np.array(highest)[which])
+    return limits
+
+
+def _slices_touched(reading: Reading, shape: tuple[int, ...], axis: int) -> tuple[Sequence[Reading], NDArray[np.intp]]:
+    """The distinct sets of slices along an axis that cells of the answer lie in, and which set each cell has."""
+    if reading.counted is None and axis < len(reading.shape):
+        sets = np.equal.outer(np.arange(reading.shape[axis]), reading.groups[axis])
+        along = [-1 if other == axis else 1 for other in range(len(reading.shape))]
+        which = np.broadcast_to(np.arange(len(sets)).reshape(along), reading.shape)
+    else:
+        others = tuple(1 + other for other in range(len(shape)) if other != axis)
+        touched = np.concatenate([some.any(axis=others) for some in reading.weights(shape)])
+        sets, which = np.unique(touched, axis=0, return_inverse=True)
+        which = which.reshape(reading.shape)
+    return [Reading((), (), marked) for marked in sets], which
+
+
+def _moved_over(answer: Array, low: Array, high: Array) -> tuple[Array, Array]:
+    """The interval moved, as wide as before, so that it holds the estimate."""
+    up, down = np.maximum(answer - high, 0.0), np.maximum(low - answer, 0.0)
+    return low + up - down, high + up - down
+
+
+def _condition(transition: Transition | None) -> float:
+    """How much noise inverting a dense transition may blow up; the others are inverted exactly."""
+    return float(np.linalg.cond(transition.entries)) if isinstance(transition, DenseTransition) else 1.0
