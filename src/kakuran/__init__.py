@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         SchemaError,
         UnclearCellsWarning,
     )
+    from kakuran.estimators import ReconstructedNaiveBayes, ReconstructedTree
     from kakuran.mechanism import PRAM, BoundedGaussian, BoundedLaplace, Laplace, RetentionReplacement
     from kakuran.mine import Estimate
     from kakuran.reconstruction import Reconstruction, reconstruct
@@ -38,6 +39,7 @@ _HOMES = {
     "kakuran.reconstruction": ("Reconstruction", "reconstruct"),
     "kakuran.mine": ("Estimate",),
     "kakuran.release": ("Audit", "Release", "audit", "perturb", "perturb_file", "read_release"),
+    "kakuran.estimators": ("ReconstructedNaiveBayes", "ReconstructedTree"),
     "kakuran.errors": (
         "CalibrationError",
         "DataError",
@@ -72,6 +74,8 @@ __all__ = [
     "Numeric",
     "Plan",
     "RandomnessError",
+    "ReconstructedNaiveBayes",
+    "ReconstructedTree",
     "Reconstruction",
     "Release",
     "ReleaseError",

@@ -16,7 +16,7 @@ from functools import partial
 
 import numpy as np
 
-from kakuran.mechanism import DenseTransition, UniformMixture
+from kakuran.mechanism import DenseTransition, Transition, UniformMixture
 from kakuran.mechanism.base import Array
 from kakuran.randomness import Randomness
 from kakuran.reconstruction.likelihood import em_step, uniform, water_filling
@@ -167,20 +167,20 @@ def product_of_marginals(counts: Array, operator: Operator) -> Array:
         return np.zeros_like(counts)
     product = np.full((1,) * counts.ndim, total)
     for axis in range(counts.ndim):
-        marginal = counts.sum(axis=tuple(other for other in range(counts.ndim) if other != axis))
+        alone = counts.sum(axis=tuple(other for other in range(counts.ndim) if other != axis))
         shape = [1] * counts.ndim
         shape[axis] = -1
-        product = product * (_marginal(marginal, Operator([operator.transitions[axis]])) / total).reshape(shape)
+        product = product * (marginal(alone, operator.transitions[axis]) / total).reshape(shape)
     return product
 
 
-def _marginal(counts: Array, operator: Operator) -> Array:
-    only = operator.transitions[0]
-    if only is None:
+def marginal(counts: Array, transition: Transition | None) -> Array:
+    """The estimated counts along one axis by itself."""
+    if transition is None:
         return counts
-    if isinstance(only, UniformMixture):
-        return water_filling(counts, only)
-    estimate = uniform(counts)
+    if isinstance(transition, UniformMixture):
+        return water_filling(counts, transition)
+    estimate, operator = uniform(counts), Operator([transition])
     for _ in range(_MARGINAL_STEPS):
         estimate = em_step(estimate, counts, operator)
     return estimate

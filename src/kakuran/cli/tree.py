@@ -1,0 +1,61 @@
+"""kakuran tree: what predicts a column, learned from a release."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from kakuran.cli.console import answer_json, check_picture, progress, say
+from kakuran.cli.options import Force, Json, Plot, ReleaseFile
+
+
+def tree(
+    release: ReleaseFile,
+    target: Annotated[str, typer.Argument(help="The column to predict.")],
+    features: Annotated[
+        list[str] | None, typer.Argument(help="The columns to predict it from; all others by default.")
+    ] = None,
+    criterion: Annotated[str, typer.Option("--criterion", help="entropy, gini or chi2.")] = "entropy",
+    max_depth: Annotated[int, typer.Option("--max-depth", min=1, help="The most splits on a path.")] = 5,
+    min_support: Annotated[float, typer.Option("--min-support", help="Records every node must have.")] = 20,
+    method: Annotated[str, typer.Option("--method", help="auto, or ibt, mle, inverse, simplex node by node.")] = "auto",
+    plot: Plot = None,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Grow a decision tree on reconstructed counts, pruned by what held-out records say."""
+    from kakuran.engine.local import count_cells
+    from kakuran.errors import SchemaError
+    from kakuran.mine.columns import columns_for
+    from kakuran.mine.splits import CRITERIA
+    from kakuran.mine.tree import grow_tree
+    from kakuran.mine.tree_view import draw_tree, importances, tree_text
+    from kakuran.release.files import read_manifest
+
+    if criterion not in CRITERIA:
+        raise SchemaError(f"--criterion must be one of {', '.join(CRITERIA)}, got {criterion!r}")
+    if plot is not None:
+        check_picture(plot, force=force)
+    manifest = read_manifest(release)
+    plan = manifest.plan
+    columns = columns_for(plan, target, features or None)
+    with progress("counting", manifest.records) as advance:
+        tally = count_cells(release, plan, columns.axes, advance)
+    options: Any = {"criterion": criterion, "method": method}
+    grown = grow_tree(
+        columns.records(tally, plan), columns.is_ordered, max_depth=max_depth, min_support=min_support, **options
+    )
+    shares = dict(
+        zip((axis.name for axis in columns.axes[1:]), importances(grown.root, len(columns.axes)), strict=True)
+    )
+    text = tree_text(grown.root, columns.axes, columns.is_ordered)
+    if json:
+        answer_json({"tree": text.splitlines(), "importances": shares, "held_out_likelihood": grown.held_out})
+    else:
+        typer.echo(text)
+        ranked = sorted(shares.items(), key=lambda pair: -pair[1])
+        say("what matters: " + ", ".join(f"{name} {share:.0%}" for name, share in ranked if share > 0.005))
+    if plot is not None:
+        draw_tree(grown.root, columns.axes, columns.is_ordered).savefig(plot, dpi=144)
+        say(f"drew {plot}")

@@ -1,0 +1,66 @@
+"""The columns a classifier learns from: the target first, every number cut into cells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kakuran.calibration import Plan
+from kakuran.counts import Cells, Tally, cells_of
+from kakuran.errors import SchemaError
+from kakuran.reconstruction.latent import Records
+from kakuran.schema import Categorical, Numeric
+from kakuran.schema.codes import Codes
+
+BINS = 16
+"""Into how many cells a number is cut."""
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """The axes of a learning task; the first is the target."""
+
+    axes: tuple[Cells, ...]
+    is_ordered: tuple[bool, ...]
+
+    def records(self, tally: Tally, plan: Plan) -> Records:
+        """The distinct perturbed records of a tally over these axes."""
+        places, weights = tally.occupied()
+        transitions = tuple(
+            axis.transition(plan[axis.name]) if axis.name in plan.mechanisms else None for axis in self.axes
+        )
+        return Records(places, weights, transitions, tally.shape)
+
+    def placed(self, codes: Mapping[str, Codes], plan: Plan | None) -> Records:
+        """Records to predict the target of; clean ones, unless a plan says how they were perturbed."""
+        places = [axis.place(codes[axis.name]).astype(np.intp) for axis in self.axes[1:]]
+        unknown: NDArray[np.intp] = np.zeros(len(places[0]), np.intp)
+        transitions = [
+            axis.transition(plan[axis.name]) if plan is not None and axis.name in plan.mechanisms else None
+            for axis in self.axes[1:]
+        ]
+        sizes = tuple(axis.size for axis in self.axes)
+        return Records((unknown, *places), np.ones(len(unknown)), (None, *transitions), sizes)
+
+
+def columns_for(plan: Plan, target: str, features: Sequence[str] | None = None) -> Columns:
+    """The target and the other released columns, or some of them."""
+    attribute = plan.schema[target]
+    if not isinstance(attribute, Categorical):
+        raise SchemaError(f"the target {target!r} must be a column of categories")
+    released = [other.name for other in plan.schema.released if other.name != target]
+    if target in (features or ()):
+        raise SchemaError(f"the target {target!r} cannot be learned from itself")
+    names = list(released if features is None else dict.fromkeys(features))
+    if not names:
+        raise SchemaError(f"there is no column to learn {target!r} from")
+    attributes = [plan.schema[name] for name in names]
+    cells = [
+        cells_of(plan.schema, other.name, min(BINS, other.points) if isinstance(other, Numeric) else None)
+        for other in attributes
+    ]
+    ordered = [isinstance(other, Numeric) or (isinstance(other, Categorical) and other.ordered) for other in attributes]
+    return Columns((cells_of(plan.schema, target, None), *cells), (False, *ordered))

@@ -1,0 +1,73 @@
+"""What a perturbed record tells about the true one, given a joint model: where it lies, and what class it has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kakuran.mechanism.base import Array
+from kakuran.mine.sources import Path
+from kakuran.reconstruction.choice import marginal
+from kakuran.reconstruction.latent import Records
+
+
+@dataclass(frozen=True, eq=False)
+class MixtureModel:
+    """A joint distribution in latent classes; its first axis is the class to predict, which is never looked at."""
+
+    shares: Array
+    profiles: tuple[Array, ...]
+
+    @classmethod
+    def of_marginals(cls, records: Records) -> MixtureModel:
+        """As if attributes were independent: one latent class."""
+        counts = [marginal(records.counts(axis), transition) for axis, transition in enumerate(records.transitions)]
+        return cls(np.ones(1), tuple((count / max(count.sum(), 1.0))[:, None] for count in counts))
+
+    def along(self, records: Records, paths: Sequence[Path]) -> Array:
+        """The probability that each record truly lies on each path."""
+        if all(transition is None for transition in records.transitions[1:]):
+            return np.column_stack([_is_on(records, path) for path in paths]).astype(float)
+        members = self._members(records)
+        seen = [np.maximum(part, 1e-300) for part in records.perturbed(self.profiles)]
+        columns = []
+        for path in paths:
+            inside = members
+            restricted = records.perturbed(
+                [profile * allowed[:, None] for profile, allowed in zip(self.profiles, path, strict=True)]
+            )
+            for axis, allowed in enumerate(path):
+                if not allowed.all():
+                    inside = inside * (restricted[axis] / seen[axis])[records.places[axis]]
+            columns.append(inside.sum(axis=1))
+        return np.column_stack(columns)
+
+    def classes(self, records: Records) -> Array:
+        """The probability of each class, record by record."""
+        return self._members(records) @ self.profiles[0].T
+
+    def _members(self, records: Records) -> Array:
+        """The probability of each latent class given the attributes."""
+        logs = [np.log(np.maximum(part, 1e-300)) for part in records.perturbed(self.profiles)]
+        joint = np.log(np.maximum(self.shares, 1e-300)) + sum(
+            log[places] for log, places in zip(logs[1:], records.places[1:], strict=True)
+        )
+        members = np.exp(joint - joint.max(axis=1, keepdims=True))
+        return members / members.sum(axis=1, keepdims=True)
+
+
+def held_out_score(records: Records, classes: Array, held: Array) -> float:
+    """The log-likelihood of the perturbed class of held-out records, given probabilities of the true one."""
+    transition = records.transitions[0]
+    seen = classes if transition is None else transition.forward(classes, 1)
+    chosen = seen[np.arange(len(held)), records.places[0]]
+    return float(held @ np.log(np.maximum(chosen, 1e-300)))
+
+
+def _is_on(records: Records, path: Path) -> Array:
+    is_on = np.ones(len(records.weights), bool)
+    for places, allowed in zip(records.places[1:], path[1:], strict=True):
+        is_on &= allowed[places]
+    return is_on

@@ -1,0 +1,130 @@
+"""A tree in words and as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kakuran.counts import Cells
+from kakuran.errors import MissingExtraError
+from kakuran.mechanism.base import Array
+from kakuran.mine.splits import Split
+from kakuran.mine.tree import Node
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_SHOWN_VALUES = 4
+
+
+def tree_text(root: Node, axes: Sequence[Cells], is_ordered: Sequence[bool]) -> str:
+    """The tree as indented text, one line a branch."""
+    return "\n".join(_lines(root, axes, is_ordered, ""))
+
+
+def importances(root: Node, axes: int) -> Array:
+    """The share of every axis but the first in all that the splits gain."""
+    gains = np.zeros(axes)
+    for node in root.nodes():
+        if node.split is not None:
+            gains[node.split.axis] += node.split.gain * node.counts.sum()
+    return gains[1:] / gains.sum() if gains.sum() > 0 else gains[1:]
+
+
+def condition(split: Split, axes: Sequence[Cells], is_ordered: Sequence[bool], *, is_left: bool, within: Any) -> str:
+    """What holds on one side of a split, in words; `within` are the cells that get there."""
+    axis = axes[split.axis]
+    inside, other = (
+        (within & split.left, within & ~split.left) if is_left else (within & ~split.left, within & split.left)
+    )
+    if is_ordered[split.axis]:
+        last = int(np.flatnonzero(within & split.left)[-1])
+        edge = axis.labels[last].split("–")[-1]
+        return f"{axis.name} {'≤' if is_left else '>'} {edge}"
+    few, word = (inside, "is") if inside.sum() <= other.sum() else (other, "is not")
+    names = [axis.labels[cell] for cell in np.flatnonzero(few)]
+    more = f" or {len(names) - _SHOWN_VALUES} more" if len(names) > _SHOWN_VALUES else ""
+    return f"{axis.name} {word} {' or '.join(names[:_SHOWN_VALUES])}{more}"
+
+
+def _lines(node: Node, axes: Sequence[Cells], is_ordered: Sequence[bool], indent: str) -> Iterator[str]:
+    if node.split is None or node.children is None:
+        yield f"{indent}{_summary(node, axes[0])}"
+        return
+    for child, is_left in zip(node.children, (True, False), strict=True):
+        within = node.path[node.split.axis]
+        said = condition(node.split, axes, is_ordered, is_left=is_left, within=within)
+        if child.children is None:
+            yield f"{indent}{said}: {_summary(child, axes[0])}"
+        else:
+            yield f"{indent}{said}"
+            yield from _lines(child, axes, is_ordered, indent + "    ")
+
+
+def _summary(node: Node, target: Cells) -> str:
+    total = max(float(node.counts.sum()), 1e-12)
+    best = int(np.argmax(node.counts))
+    return f"{target.labels[best]} ({node.counts[best] / total:.0%} of about {node.counts.sum():,.0f})"
+
+
+def draw_tree(root: Node, axes: Sequence[Cells], is_ordered: Sequence[bool]) -> Figure:
+    """Boxes from left to right; the bar in each shows the shares of the classes."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtraError("a plot", "plot") from error
+    places = _places(root)
+    deepest = max(depth for depth, _ in places.values())
+    figure = Figure(figsize=(3.4 * (deepest + 1), 0.9 + 0.62 * len(list(root.leaves()))), layout="constrained")
+    drawing = figure.subplots()
+    drawing.set_axis_off()
+    colours = _colours(axes[0].size)
+    for node in root.nodes():
+        depth, height = places[id(node)]
+        if node.split is not None and node.children is not None:
+            for child, is_left in zip(node.children, (True, False), strict=True):
+                deeper, at = places[id(child)]
+                drawing.plot([depth + 0.62, deeper - 0.02], [height, at], color="#9a958a", lw=0.8, zorder=0)
+                said = condition(node.split, axes, is_ordered, is_left=is_left, within=node.path[node.split.axis])
+                drawing.text(deeper - 0.03, at + 0.06, said, fontsize=7, ha="right", va="bottom")
+        _draw_node(drawing, node, axes[0], depth, height, colours)
+    for label, colour in zip(axes[0].labels, colours, strict=True):
+        drawing.bar([0], [0], color=colour, label=label)
+    drawing.legend(title=axes[0].name, frameon=False, fontsize=8, loc="upper left")
+    drawing.set_xlim(-0.1, deepest + 0.75)
+    return figure
+
+
+def _draw_node(drawing: Any, node: Node, target: Cells, depth: int, height: float, colours: Sequence[Any]) -> None:
+    start, shares = float(depth), node.counts / max(float(node.counts.sum()), 1e-12)
+    for share, colour in zip(shares, colours, strict=True):
+        drawing.barh(height, 0.6 * share, left=start, height=0.3, color=colour)
+        start += 0.6 * share
+    drawing.text(depth, height - 0.2, _summary(node, target), fontsize=7, va="top")
+
+
+def _places(root: Node) -> dict[int, tuple[int, float]]:
+    """Depth and height of every node: leaves one below the other, parents between their children."""
+    places: dict[int, tuple[int, float]] = {}
+    leaves = iter(range(0, -(10**6), -1))
+
+    def put(node: Node, depth: int) -> float:
+        heights = [put(child, depth + 1) for child in node.children or ()]
+        height = sum(heights) / len(heights) if heights else float(next(leaves))
+        places[id(node)] = depth, height
+        return height
+
+    put(root, 0)
+    return places
+
+
+def _colours(count: int) -> Sequence[Any]:
+    from matplotlib import colormaps
+
+    return (
+        ["#c9c4ba", "#d1603d"]
+        if count == 2
+        else [colormaps["viridis"](place) for place in np.linspace(0.1, 0.9, count)]
+    )
