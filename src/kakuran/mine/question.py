@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from kakuran.calibration import Plan
 from kakuran.counts import Cells, Predicate, Reading, cells_of, parse
 from kakuran.errors import SchemaError
-from kakuran.mechanism import PRAM, RetentionReplacement
+from kakuran.mechanism import PRAM, RetentionReplacement, Transition
 from kakuran.reconstruction import Operator
 from kakuran.schema import Numeric
 
@@ -36,9 +36,16 @@ class Question:
 
     def operator(self, plan: Plan) -> Operator:
         """How the cells to count were perturbed."""
-        return Operator(
-            [axis.transition(plan[axis.name]) if axis.name in plan.mechanisms else None for axis in self.axes]
-        )
+        return Operator([_transition(plan, axis) for axis in self.axes])
+
+
+def _transition(plan: Plan, axis: Cells) -> Transition | None:
+    mechanism = plan.mechanisms.get(axis.name)
+    if mechanism is None:
+        return None
+    if mechanism.epsilon == 0:
+        raise SchemaError(f"column {axis.name!r} was replaced entirely: the release tells nothing about it")
+    return axis.transition(mechanism)
 
 
 def ask(plan: Plan, columns: Sequence[str], bins: Mapping[str, int], where: str | None) -> Question:
@@ -105,6 +112,9 @@ def _counted(predicate: Predicate, cuts: Sequence[_Cut]) -> NDArray[np.bool_]:
 def _check_columns(columns: Sequence[str], bins: Mapping[str, int], where: str | None) -> None:
     if not columns and where is None:
         raise SchemaError("a cross-tabulation needs at least one column")
+    for name in columns:
+        if not isinstance(name, str):
+            raise SchemaError(f"name the columns one by one, as in crosstab('job', 'sex'); got {name!r}")
     if len(set(columns)) < len(columns):
         raise SchemaError(f"a column stands twice in {', '.join(columns)}")
     for name in bins:
