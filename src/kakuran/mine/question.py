@@ -72,7 +72,7 @@ class _Cut:
 
 
 def _cut(plan: Plan, name: str, predicate: Predicate, shown: Cells | None) -> _Cut:
-    """The coarsest cells that tell apart what must be told apart.
+    """The coarsest cells within which every comparison with the column is true or false, and one cell is shown.
 
     Values that are replaced uniformly can be lumped together at no loss (S4 eq. 6). For other mechanisms it matters
     where in a lump the true values lie, so categories stay apart and numbers are cut into intervals.
