@@ -16,8 +16,9 @@ import pytest
 
 import kakuran as kk
 from kakuran.calibration.budget import crowd_of
+from kakuran.counts import cells_of
 from kakuran.engine import local
-from kakuran.engine.local import count_crowd, in_order, perturb_batches, read_batches
+from kakuran.engine.local import count_cells, count_crowd, in_order, perturb_batches, read_batches
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
 
@@ -129,6 +130,70 @@ class TestCrowds:
         heard = []
         count_crowd(source, SCHEMA, SCHEMA.released, heard.append)
         assert sum(heard) == 1000
+
+
+class TestCells:
+    SCHEMA = kk.Schema(
+        [
+            kk.Categorical("job", ["clerk", "nurse"], missing="category"),
+            kk.Numeric("age", 0, 9, step=1),
+            kk.Numeric("visits", 0, 4, step=1, missing="category"),
+            kk.Categorical("floor", [1, 2], role="keep"),
+        ]
+    )
+    PLAN = kk.calibrate(SCHEMA, n=500, k=20, mechanisms={"age": "laplace", "visits": "retention"})
+    TABLE = pa.table(
+        {
+            "job": ["clerk", "nurse", None, "nurse"] * 250,
+            "age": list(range(10)) * 100,
+            "visits": [0, 1, 2, 3, None] * 200,
+            "floor": [1, 2] * 500,
+        }
+    )
+    AXES = (
+        cells_of(SCHEMA, "visits", 2),
+        cells_of(SCHEMA, "age", 4),
+        cells_of(SCHEMA, "job", None),
+        cells_of(SCHEMA, "floor", None),
+    )
+
+    @pytest.fixture(params=["parquet", "csv"])
+    def release(self, request, tmp_path):
+        path = tmp_path / f"out.{request.param}"
+        kk.perturb(self.TABLE, self.PLAN).save(path)
+        return path
+
+    def test_a_file_is_counted_as_its_release_is(self, release, small_memory):
+        done = []
+        found = count_cells(release, self.PLAN, self.AXES, done.append)
+        assert (found.counts == kk.read_release(release).tally(self.AXES).counts).all()
+        assert found.n == sum(done) == 1000
+        assert len(done) > 5
+
+    def test_noise_beyond_the_bounds_is_counted_in_the_outermost_cells(self, release):
+        ages = kk.read_release(release).table.column("age").to_numpy()
+        assert ages.min() < 0
+        assert ages.max() > 9
+        found = count_cells(release, self.PLAN, [cells_of(self.SCHEMA, "age", 2)])
+        assert found.counts.tolist() == [(ages < 5).sum(), (ages >= 5).sum()]
+
+    def test_only_the_columns_that_are_counted_are_read(self, release, monkeypatch):
+        read = []
+
+        def watched(*arguments):
+            for batch in read_batches(*arguments):
+                read.append(batch.schema.names)
+                yield batch
+
+        monkeypatch.setattr(local, "read_batches", watched)
+        count_cells(release, self.PLAN, [self.AXES[2]])
+        assert read == [["job"]]
+
+    def test_no_records_count_as_zero(self, tmp_path):
+        pq.write_table(self.TABLE.slice(0, 0), tmp_path / "none.parquet")
+        found = count_cells(tmp_path / "none.parquet", self.PLAN, self.AXES)
+        assert found.counts.shape == (3, 4, 3, 2)
+        assert found.n == 0
 
 
 class TestPerturbing:

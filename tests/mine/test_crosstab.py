@@ -42,6 +42,20 @@ def test_numbers_come_back_from_every_mechanism(people, mechanism):
     assert error(estimate.counts, truth) < 0.7 * error(estimate.naive, truth)
 
 
+def test_intervals_of_numbers_hold_the_truth_even_where_cells_are_far_from_evenly_filled():
+    schema, dice = kk.Schema([kk.Numeric("age", 0, 99, step=1)]), np.random.default_rng(8)
+    plan = kk.Plan(schema, {"age": kk.BoundedLaplace(100, 1, 5.0)}, 10, 1, "worst-case")
+    covered, errors = [], []
+    for _ in range(8):
+        ages = np.clip(np.rint(dice.normal(20, 6, 20_000)), 0, 99).astype(int)
+        estimate = drawn(pa.table({"age": ages}), plan).crosstab("age")
+        truth = np.bincount(ages // 10, minlength=10)
+        covered.append((estimate.low <= truth) & (truth <= estimate.high))
+        errors.append(error(estimate.counts, truth))
+    assert np.mean(covered) >= 0.87
+    assert np.mean(errors) < 0.06
+
+
 def test_without_noise_the_counts_are_exact():
     table = pa.table({"job": ["a"] * 50 + ["b"] * 70})
     schema = kk.Schema([kk.Categorical("job", ["a", "b", "c"])])

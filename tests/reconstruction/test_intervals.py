@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kakuran.counts import Reading
-from kakuran.mechanism import BoundedLaplace, RetentionReplacement, UniformMixture
+from kakuran.mechanism import BoundedGaussian, BoundedLaplace, RetentionReplacement, UniformMixture
 from kakuran.reconstruction import Operator, interval, reconstruct
 from kakuran.reconstruction.intervals import inverse_interval
 
@@ -121,6 +121,15 @@ def test_a_slice_of_noisy_numbers_within_a_table_is_profiled_too():
         narrower.append((high - low).mean() < 0.5 * (highest - lowest).mean())
     assert np.mean(covered) >= 0.87
     assert np.mean(narrower) > 0.9
+
+
+def test_counts_that_the_noise_can_hardly_have_made_still_get_an_interval():
+    operator = Operator([BoundedGaussian(18, 1, 3.0).transition(np.arange(0, 19, 3))])
+    rng, reading = np.random.default_rng(6), Reading.all_of((6,))
+    for _ in range(60):
+        counts = rng.multinomial(500_000, rng.dirichlet(np.full(6, 0.05))).astype(float)
+        low, high = interval(counts, operator, counts, reading, level=0.9, about="table")
+        assert ((low <= counts) & (counts <= high)).all()
 
 
 def test_no_records_give_intervals_of_nothing():

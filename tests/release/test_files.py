@@ -294,7 +294,7 @@ class TestSaving:
 class TestSavingElsewhere:
     @pytest.mark.parametrize("name", ["out", "out.xlsx", "out.json", ".parquet"])
     def test_another_kind_of_file_is_refused(self, release, name, tmp_path):
-        with pytest.raises(kk.ReleaseError, match=r"a release is a \.parquet or a \.csv file"):
+        with pytest.raises(kk.ReleaseError, match=r"name a \.parquet or a \.csv file"):
             release.save(tmp_path / name)
 
     def test_a_manifest_that_belongs_to_something_else_is_not_replaced_unless_forced(self, release, tmp_path):

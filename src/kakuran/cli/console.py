@@ -64,9 +64,9 @@ def answer_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
+    table = Table(title=_escaped(title), title_justify="left", title_style="bold", header_style="bold")
     for place, name in enumerate(header):
-        table.add_column(name, justify="left" if place < text_columns else "right")
+        table.add_column(_escaped(name), justify="left" if place < text_columns else "right")
     for row in rows:
         table.add_row(*map(_escaped, row))
     Console().print(table)

@@ -10,10 +10,11 @@ import typer
 
 from kakuran.cli.console import answer_json, answer_table, check_picture, progress, say
 from kakuran.cli.options import Force, Json, Plot, ReleaseFile, pairs
-from kakuran.errors import ReleaseError
+from kakuran.errors import DataError, ReleaseError
 
 if TYPE_CHECKING:
     from kakuran.mine import Estimate
+    from kakuran.reconstruction import About
 
 Where: TypeAlias = Annotated[
     str | None, typer.Option("--where", help='Count only records that fulfil this, as "25 <= age <= 40".')
@@ -44,26 +45,23 @@ def crosstab(
     json: Json = False,
 ) -> None:
     """Estimate the true counts over one or more columns, with intervals, beside the uncorrected ones."""
-    _check_targets(plot, output, force=force)
+    _check_targets(release, plot, output, force=force)
     estimate = _ask(release, columns, _whole(bins), where, method, level, population)
+    _draw(estimate, plot)
     if output is not None:
         _write(estimate, output)
-    _draw(estimate, plot)
     if json:
         answer_json(_described(estimate) | {"cells": estimate.to_arrow().to_pylist()})
         return
     names = [axis.name for axis in estimate.axes]
-    rows = zip(estimate.to_arrow().to_pylist(), estimate.unclear.ravel(), strict=True)
+    cells = zip(*(column.to_pylist() for column in estimate.to_arrow().columns), strict=True)
+    rows = zip(cells, estimate.unclear.ravel(), strict=True)
     answer_table(
-        f"{' × '.join(names)}: estimated counts, {level:.0%} intervals for this {estimate.about}",
+        f"{' × '.join(names)}: {estimate.caption}",
         [*names, "count", "low", "high", "naive", ""],
         [
-            [
-                *(row[name] for name in names),
-                *(f"{row[value]:,.0f}" for value in ("count", "low", "high", "naive")),
-                "unclear" if is_unclear else "",
-            ]
-            for row, is_unclear in rows
+            [*labels, *(f"{value:,.0f}" for value in (count, low, high, naive)), "unclear" if is_unclear else ""]
+            for (*labels, count, low, high, naive), is_unclear in rows
         ],
         text_columns=len(names),
     )
@@ -81,7 +79,7 @@ def count(
     json: Json = False,
 ) -> None:
     """Estimate how many records truly fulfil a condition."""
-    _check_targets(plot, None, force=force)
+    _check_targets(release, plot, None, force=force)
     estimate = _ask(release, (), {}, where, method, level, population)
     _draw(estimate, plot)
     if json:
@@ -92,20 +90,30 @@ def count(
 
 
 def _ask(
-    path: Path, columns: Sequence[str], bins: dict[str, int], where: str | None, method: Any, level: float, wide: bool
+    path: Path,
+    columns: Sequence[str],
+    bins: dict[str, int],
+    where: str | None,
+    method: Any,
+    level: float,
+    population: bool,
 ) -> Estimate:
     """Count the release in one pass over the columns asked for, and estimate."""
     from kakuran.engine.local import count_cells
     from kakuran.mine import answer, ask
     from kakuran.release.files import read_manifest
+    from kakuran.schema.files import column_names
 
     manifest = read_manifest(path)
     question = ask(manifest.plan, columns, bins, where)
-    with progress("counting", manifest.records) as advance:
-        tally = count_cells(path, manifest.plan, question.axes, advance)
-    if tally.n != manifest.records:
-        raise ReleaseError(f"{path}: holds {tally.n:,} records but its manifest says {manifest.records:,}")
-    return answer(question, tally, manifest.plan, method=method, level=level, about="population" if wide else "table")
+    try:
+        with progress("counting", manifest.records) as advance:
+            tally = count_cells(path, manifest.plan, question.axes, advance)
+        manifest.check_columns(column_names(path), tally.n, str(path))
+    except DataError as error:
+        raise ReleaseError(f"{path}: not a release that can be read: {error}") from error
+    about: About = "population" if population else "table"
+    return answer(question, tally, manifest.plan, method=method, level=level, about=about)
 
 
 def _described(estimate: Estimate) -> dict[str, Any]:
@@ -118,13 +126,15 @@ def _described(estimate: Estimate) -> dict[str, Any]:
     }
 
 
-def _check_targets(plot: Path | None, output: Path | None, *, force: bool) -> None:
+def _check_targets(release: Path, plot: Path | None, output: Path | None, *, force: bool) -> None:
     from kakuran.release.files import check_target
 
     if plot is not None:
         check_picture(plot, force=force)
     if output is not None:
         check_target(output, force=force)
+        if output.exists() and release.exists() and output.samefile(release):
+            raise ReleaseError(f"{output}: is the release itself; write the table elsewhere")
 
 
 def _write(estimate: Estimate, path: Path) -> None:

@@ -2,7 +2,8 @@
 
 A condition is parsed as a Python expression, never run. Each comparison is one column with one constant, so it is
 a set of that column's codes; `and`, `or`, `not` combine them. A column whose name is no Python name stands in
-backticks: `` `marital status` == 'single' ``. A missing value fulfils no comparison; ask for it with ``job is None``.
+backticks: `` `marital status` == 'single' ``. A missing value fulfils no comparison (so it fulfils ``not job == 'x'``);
+ask for it with ``job is None``.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import ast
 import operator
 import re
+import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -31,13 +33,17 @@ class Condition:
     holds: Truth
 
 
+Combine: TypeAlias = Callable[[Callable[[Condition], Truth]], Truth]
+"""The truth of a whole condition, given that of each of its comparisons."""
+
+
 @dataclass(frozen=True, eq=False)
 class Predicate:
     """A condition on records: comparisons, and how they combine."""
 
     text: str
     conditions: tuple[Condition, ...]
-    combine: Callable[[Callable[[Condition], Truth]], Truth]
+    combine: Combine
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -63,18 +69,14 @@ def parse(text: str, schema: Schema) -> Predicate:
     >>> [condition.holds.tolist() for condition in predicate.on("job")]
     [[False, True]]
     """
-    quoted, names = _without_backticks(text)
+    plain, names = _without_backticks(text)
+    reader = _Reader(text, schema, _spellings(schema) | names)
     try:
-        tree = ast.parse(quoted.strip(), mode="eval").body
-    except (SyntaxError, ValueError) as error:
-        hint = "; equality is written ==" if re.search(r"[^<>=!]=[^=]", text) else ""
-        raise SchemaError(f"cannot read the condition {text!r}: {error.args[0]}{hint}") from error
-    reader = _Reader(text, schema, names)
-    combine = reader.read(tree)
+        combine = reader.read(reader.syntax(plain))
+    except (RecursionError, MemoryError):
+        raise SchemaError(f"cannot read the condition {text[:40]!r}…: it is nested too deeply") from None
     return Predicate(text, tuple(reader.conditions), combine)
 
-
-_Combine: TypeAlias = Callable[[Callable[[Condition], Truth]], Truth]
 
 _ORDERINGS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Lt: operator.lt,
@@ -94,7 +96,14 @@ class _Reader:
         self.names = names
         self.conditions: list[Condition] = []
 
-    def read(self, node: ast.expr) -> _Combine:
+    def syntax(self, plain: str) -> ast.expr:
+        try:
+            return ast.parse(plain.strip(), mode="eval").body
+        except (SyntaxError, ValueError) as error:
+            hint = "; equality is written ==" if re.search(r"[^<>=!]=[^=]", self.text) else ""
+            raise self._error(f"{error.args[0]}{hint}") from error
+
+    def read(self, node: ast.expr) -> Combine:
         if isinstance(node, ast.BoolOp):
             parts = [self.read(value) for value in node.values]
             together = np.logical_and if isinstance(node.op, ast.And) else np.logical_or
@@ -196,7 +205,7 @@ class _Reader:
     def _constant(self, node: ast.expr) -> Any:
         try:
             value = ast.literal_eval(node)
-        except ValueError:
+        except (ValueError, TypeError):
             raise self._error("each comparison needs one column and one value") from None
         if isinstance(value, tuple | set | list):
             return list(value)
@@ -230,4 +239,9 @@ def _without_backticks(text: str) -> tuple[str, dict[str, str]]:
         names[f"__column_{len(names)}"] = found.group(1)
         return f"__column_{len(names) - 1}"
 
-    return re.sub(r"'[^']*'|\"[^\"]*\"|`([^`]+)`", plain, text), names
+    return re.sub(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`([^`]+)`", plain, text), names
+
+
+def _spellings(schema: Schema) -> dict[str, str]:
+    """The column that a Python name stands for: Python reads ｔａｘ and tax as the same name."""
+    return {unicodedata.normalize("NFKC", name): name for name in schema.names} | {name: name for name in schema.names}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,9 +66,18 @@ class Tally(ABC):
     def _add(self, cells: NDArray[np.int64]) -> None:
         """Count records, given the cell of each."""
 
-    @abstractmethod
-    def merge(self, other: Self) -> Self:
+    def merge(self, other: Tally) -> Tally:
         """The records of both."""
+        if [axis.name for axis in self.axes] != [axis.name for axis in other.axes] or self.shape != other.shape:
+            raise SchemaError(f"tallies of different tables cannot be merged: {self} and {other}")
+        return self._merged(other)
+
+    def __str__(self) -> str:
+        return " × ".join(f"{axis.name} ({axis.size:,})" for axis in self.axes)
+
+    @abstractmethod
+    def _merged(self, other: Any) -> Tally:
+        """The records of both, given a tally of the same kind."""
 
     @property
     @abstractmethod
@@ -95,9 +104,8 @@ class DenseTally(Tally):
     def _add(self, cells: NDArray[np.int64]) -> None:
         self._counts += np.bincount(cells, minlength=self._counts.size)
 
-    def merge(self, other: Self) -> Self:
-        """The records of both."""
-        both = type(self)(self.axes)
+    def _merged(self, other: DenseTally) -> DenseTally:
+        both = DenseTally(self.axes)
         both._counts = self._counts + other._counts
         return both
 
@@ -129,9 +137,8 @@ class SparseTally(Tally):
         found, counts = np.unique(cells, return_counts=True)
         self._cells, self._counts = _added((self._cells, self._counts), (found, counts))
 
-    def merge(self, other: Self) -> Self:
-        """The records of both."""
-        both = type(self)(self.axes)
+    def _merged(self, other: SparseTally) -> SparseTally:
+        both = SparseTally(self.axes)
         both._cells, both._counts = _added((self._cells, self._counts), (other._cells, other._counts))
         return both
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from kakuran.calibration import Plan
 from kakuran.counts import Tally
-from kakuran.errors import DataError, UnclearCellsWarning
+from kakuran.errors import SchemaError, UnclearCellsWarning
 from kakuran.mine.estimate import Estimate
 from kakuran.mine.question import Question
 from kakuran.reconstruction import About, Method, interval, reconstruct
@@ -17,9 +17,9 @@ from kakuran.reconstruction import About, Method, interval, reconstruct
 def answer(question: Question, tally: Tally, plan: Plan, *, method: Method, level: float, about: About) -> Estimate:
     """Reconstruct the counts of a tally over the question's axes, and read the answer off them."""
     if not 0 < level < 1:
-        raise DataError("level", "must lie between 0 and 1", "Give 0.9 for a 90 % interval.", example=level)
+        raise SchemaError(f"level must lie between 0 and 1, as 0.9 for a 90 % interval; got {level!r}")
     if about not in ("table", "population"):
-        raise DataError("about", "must be 'table' or 'population'", "Choose one.", example=about)
+        raise SchemaError(f"about must be 'table' or 'population', got {about!r}")
     operator = question.operator(plan)
     found = reconstruct(tally.counts, operator, method)
     low, high = interval(tally.counts, operator, found.counts, question.reading, level=level, about=about)

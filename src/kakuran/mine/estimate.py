@@ -59,13 +59,23 @@ class Estimate:
         """The cells that cannot be told from noise: something was counted, but the interval reaches zero."""
         return (self.low <= 0) & (self.high > 0)
 
+    @property
+    def caption(self) -> str:
+        """What the numbers are, in a line."""
+        return f"estimated counts with {100 * self.level:g} % intervals for this {self.about}"
+
     def to_arrow(self) -> pa.Table:
-        """One row a cell: its labels, the estimate, the ends of its interval, and the naive count."""
+        """One row a cell: its labels, the estimate, the ends of its interval, and the naive count.
+
+        Where a column of the release has one of their names, an underscore tells them apart: ``count_``.
+        """
         labels = [np.array(axis.labels, dtype=object) for axis in self.axes]
         grid = np.meshgrid(*labels, indexing="ij")
         columns = {axis.name: pa.array(cell.ravel(), pa.string()) for axis, cell in zip(self.axes, grid, strict=True)}
         values = {"count": self.counts, "low": self.low, "high": self.high, "naive": self.naive}
-        return pa.table(columns | {name: pa.array(np.ravel(value)) for name, value in values.items()})
+        return pa.table(
+            columns | {name + "_" * (name in columns): pa.array(np.ravel(value)) for name, value in values.items()}
+        )
 
     def to_pandas(self) -> Any:
         """Like `to_arrow`, as a pandas data frame with one index level a column."""

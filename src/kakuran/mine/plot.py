@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 ESTIMATE, NAIVE = "#d1603d", "#c9c4ba"
 MOST_PANELS = 12
+MOST_BARS = 100
+MOST_CELLS = 1_000
 
 
 def draw(estimate: Estimate) -> Figure:
@@ -24,14 +26,12 @@ def draw(estimate: Estimate) -> Figure:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise MissingExtraError("a plot", "plot") from error
-    ways = len(estimate.axes)
-    if ways <= 1:
+    _check_size(estimate)
+    if len(estimate.axes) <= 1:
         figure = Figure(figsize=(max(4.0, 1.5 + 0.45 * estimate.counts.size), 3.6), layout="constrained")
         _bars(figure.subplots(), estimate)
         return figure
     panels = math.prod(estimate.counts.shape[2:])
-    if panels > MOST_PANELS:
-        raise SchemaError(f"{panels} heatmaps are too many to look at; ask for fewer columns")
     rows, columns = (axis.size for axis in estimate.axes[:2])
     across = min(panels, 3)
     down = math.ceil(panels / across)
@@ -43,8 +43,17 @@ def draw(estimate: Estimate) -> Figure:
     for axes in grids[panels:]:
         axes.set_visible(False)
     hatched = "\nhatched: cannot be told from noise" if estimate.unclear.any() else ""
-    figure.suptitle(_caption(estimate) + hatched, x=0.01, ha="left", fontsize=9)
+    figure.suptitle(estimate.caption + hatched, x=0.01, ha="left", fontsize=9)
     return figure
+
+
+def _check_size(estimate: Estimate) -> None:
+    """Refuse a picture that nobody could read."""
+    most, cells = MOST_BARS if len(estimate.axes) <= 1 else MOST_CELLS, estimate.counts.size
+    if cells > most:
+        raise SchemaError(f"{cells:,} cells are too many to look at; ask for fewer columns or bins")
+    if (panels := math.prod(estimate.counts.shape[2:])) > MOST_PANELS:
+        raise SchemaError(f"{panels} heatmaps are too many to look at; ask for fewer columns")
 
 
 def _bars(axes: Any, estimate: Estimate) -> None:
@@ -60,7 +69,7 @@ def _bars(axes: Any, estimate: Estimate) -> None:
     axes.set_xticks(at, labels, **turned)
     axes.set_xlabel(estimate.axes[0].name if estimate.axes else "")
     axes.set_ylabel("records")
-    axes.set_title(_caption(estimate), loc="left", fontsize=9)
+    axes.set_title(estimate.caption, loc="left", fontsize=9)
     axes.legend(frameon=False, fontsize=8)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
@@ -97,7 +106,3 @@ def _hatched(column: int, row: int) -> Any:
     from matplotlib.patches import Rectangle
 
     return Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, hatch="///", edgecolor="#00000030", lw=0)
-
-
-def _caption(estimate: Estimate) -> str:
-    return f"estimated counts with {estimate.level:.0%} intervals for this {estimate.about}"

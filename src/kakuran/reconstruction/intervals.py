@@ -49,7 +49,7 @@ def interval(
     if counts.ndim > 1:
         limits = _limits(counts, operator, reading, about)
         high = np.where(limits > (low + high) / 2, np.minimum(high, limits), high)
-    return _moved_over(reading.of(estimate), low, high)
+    return _holding(reading.of(estimate), low, high, counts.sum())
 
 
 def inverse_interval(
@@ -134,10 +134,11 @@ def _slices_touched(reading: Reading, shape: tuple[int, ...], axis: int) -> tupl
     return [Reading((), (), marked) for marked in sets], which
 
 
-def _moved_over(answer: Array, low: Array, high: Array) -> tuple[Array, Array]:
-    """The interval moved, as wide as before, so that it holds the estimate."""
-    up, down = np.maximum(answer - high, 0.0), np.maximum(low - answer, 0.0)
-    return low + up - down, high + up - down
+def _holding(answer: Array, low: Array, high: Array, total: float) -> tuple[Array, Array]:
+    """The interval moved, as wide as before, to hold the estimate; stretched to one that no count can be."""
+    possible = np.clip(answer, 0.0, total)
+    shift = np.maximum(possible - high, 0.0) - np.maximum(low - possible, 0.0)
+    return np.minimum(low + shift, answer), np.maximum(high + shift, answer)
 
 
 def _condition(transition: Transition | None) -> float:

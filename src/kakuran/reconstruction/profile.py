@@ -44,14 +44,19 @@ class Profile:
 
         rows, wanted = self._equations()
         unit = max(float(np.abs(self.counts).sum()), 1.0)
-        best, misfit = nnls(rows, wanted)
+        found = float(weights @ nnls(rows, wanted)[0]) / unit
         heavy = _HEAVY * float(rows.max())
-        asked, slack = np.vstack([rows, heavy * weights]), float(ndtri((1 + level) / 2)) ** 2
+        asked = np.vstack([rows, heavy * weights])
+
+        def misfit(share: float) -> float:
+            return float(nnls(asked, np.append(wanted, heavy * share * unit))[1] ** 2)
+
+        # The least misfit by the same equations, so that rounding cannot put the best sum outside.
+        allowed = misfit(found) + float(ndtri((1 + level) / 2)) ** 2
 
         def excess(share: float) -> float:
-            return float(nnls(asked, np.append(wanted, heavy * share * unit))[1] ** 2 - misfit**2 - slack)
+            return misfit(share) - allowed
 
-        found = float(weights @ best) / unit
         largest = 2.0 if self.total is None else 1.0
         low = 0.0 if excess(0.0) <= 0 else brentq(excess, 0.0, found, xtol=1e-4)
         high = largest if excess(largest) <= 0 else brentq(excess, found, largest, xtol=1e-4)

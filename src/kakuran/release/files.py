@@ -22,7 +22,7 @@ from kakuran.schema.files import CSV, PARQUET, csv_options, is_parquet
 def check_target(path: Path, *, force: bool) -> None:
     """Refuse a target that is of the wrong kind, exists already, or has nowhere to be."""
     if path.suffix not in PARQUET + CSV:
-        raise ReleaseError(f"{path}: a release is a .parquet or a .csv file")
+        raise ReleaseError(f"{path}: name a .parquet or a .csv file")
     for target in targets(path):
         if target.is_dir():
             raise ReleaseError(f"{target}: is a folder; name a file")

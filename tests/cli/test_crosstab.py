@@ -1,0 +1,154 @@
+import json
+import sys
+import warnings
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+import kakuran as kk
+from kakuran.cli import main
+from kakuran.release.files import METADATA_KEY
+from kakuran.samples import census, census_schema
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with a release as Parquet and as CSV."""
+    with pytest.warns(kk.NotForPublicationWarning):
+        release = kk.perturb(census(800), kk.calibrate(census_schema(), n=800, k=10), seed=1)
+    release.save(tmp_path / "out.parquet")
+    release.save(tmp_path / "out.csv")
+    return tmp_path
+
+
+@pytest.fixture
+def ask(folder, monkeypatch, capsys):
+    """Run the command in the folder within this process, which is much faster."""
+
+    def run(*arguments: object) -> SimpleNamespace:
+        with monkeypatch.context() as patch:
+            patch.chdir(folder)
+            patch.setattr(sys, "argv", ["kakuran", *map(str, arguments)])
+            patch.setattr("signal.signal", lambda *_: None)
+            patch.setattr("warnings.showwarning", None)
+            for name, value in {"COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}.items():
+                patch.setenv(name, value)
+            with pytest.raises(SystemExit) as ended, warnings.catch_warnings():
+                main()
+        shown = capsys.readouterr()
+        return SimpleNamespace(returncode=ended.value.code, stdout=shown.out, stderr=shown.err)
+
+    return run
+
+
+def test_a_cross_tab_shows_estimates_intervals_and_naive_counts(kakuran):
+    result = kakuran("crosstab", "out.parquet", "sex", "region")
+    assert result.returncode == 0, result.stderr
+    assert "sex × region: estimated counts with 90 % intervals for this table" in " ".join(result.stdout.split())
+    assert all(word in result.stdout for word in ("female", "north", "count", "low", "high", "naive", "unclear"))
+    assert "cannot be told from noise" in result.stderr
+    assert "held-out likelihood" in result.stderr
+
+
+@pytest.mark.parametrize("file", ["out.parquet", "out.csv"])
+def test_the_command_answers_what_the_library_answers(ask, folder, file):
+    release = kk.read_release(folder / file)
+    where = "age >= 40 and job != 'student'"
+    arguments = ("--bins", "age=4", "--where", where, "--level", 0.8, "--population", "--json")
+    shown = json.loads(ask("crosstab", file, "age", "sex", *arguments).stdout)
+    expected = release.crosstab("age", "sex", bins={"age": 4}, where=where, level=0.8, about="population")
+    assert shown["cells"] == expected.to_arrow().to_pylist()
+    assert (shown["level"], shown["about"], shown["method"]) == (0.8, "population", "auto")
+    assert shown["reason"] == expected.reason
+    counted = json.loads(ask("count", file, where, "--method", "inverse", "--json").stdout)
+    number = release.count(where, method="inverse")
+    assert [counted[name] for name in ("count", "low", "high", "naive")] == [
+        number.counts, number.low, number.high, number.naive
+    ]  # fmt: skip
+    assert counted["gap"] is None or number.counts >= 0
+
+
+def test_a_count_is_one_line(ask, folder):
+    where = "sex == 'female'"
+    number = kk.read_release(folder / "out.parquet").count(where)
+    assert ask("count", "out.parquet", where).stdout == f"{number}\n"
+
+
+@pytest.mark.parametrize("file", ["table.csv", "table.parquet"])
+def test_the_table_and_the_picture_are_written(ask, folder, file):
+    arguments = ("crosstab", "out.parquet", "job", "sex", "-o", file, "--plot", "table.png", "--json")
+    result = ask(*arguments)
+    assert result.returncode == 0, result.stderr
+    read = pa.csv.read_csv if file.endswith("csv") else pq.read_table
+    assert read(folder / file).to_pylist() == json.loads(result.stdout)["cells"]
+    assert (folder / "table.png").read_bytes().startswith(b"\x89PNG")
+    assert ask(*arguments).returncode == 5
+    assert ask(*arguments, "--force").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("crosstab", "out.parquet", "salary"), 3, "no column 'salary'"),
+        (("crosstab", "out.parquet", "sex", "sex"), 3, "a column stands twice"),
+        (("crosstab", "out.parquet"), 2, "Missing argument"),
+        (("crosstab", "out.parquet", "age", "--bins", "age"), 2, "COLUMN=VALUE"),
+        (("crosstab", "out.parquet", "age", "--bins", "age=many"), 2, "COLUMN=NUMBER"),
+        (("crosstab", "out.parquet", "age", "--bins", "age=1000"), 3, "cannot be cut into 1000"),
+        (("crosstab", "out.parquet", "sex", "--method", "magic"), 3, "must be one of auto, ibt"),
+        (("crosstab", "out.parquet", "sex", "--level", 1.5), 3, "level must lie between 0 and 1"),
+        (("crosstab", "out.parquet", "sex", "--plot", "x.gif"), 5, "a picture is a .png"),
+        (("crosstab", "out.parquet", "sex", "-o", "x.xlsx"), 5, ".parquet or a .csv"),
+        (("crosstab", "out.parquet", "sex", "-o", "out.parquet", "--force"), 5, "is the release itself"),
+        (("crosstab", "out.parquet", "job", "region", "age", "--bins", "age=20", "--plot", "x.png", "-o", "x.csv"), 3,
+         "heatmaps are too many"),
+        (("crosstab", "nowhere.parquet", "sex"), 3, "no such file"),
+        (("count", "out.parquet", "age = 3"), 3, "equality is written =="),
+        (("count", "out.parquet", "age < 200"), 3, "is outside"),
+        (("count", "out.parquet"), 2, "Missing argument"),
+    ],
+)  # fmt: skip
+def test_a_mistake_gets_one_clear_sentence_and_its_exit_code(ask, listing, arguments, code, words):
+    before = listing()
+    result = ask(*arguments)
+    assert result.returncode == code, result.stderr
+    assert words in " ".join(result.stderr.split())
+    assert "Traceback" not in result.stderr
+    assert result.stdout == ""
+    assert listing() == before
+
+
+def doctored(folder, table):
+    """The release's manifest over another table."""
+    manifest = pq.read_metadata(folder / "out.parquet").metadata[METADATA_KEY]
+    pq.write_table(table.replace_schema_metadata({METADATA_KEY: manifest}), folder / "doctored.parquet")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda table: table.slice(1), "it has 799 records, but its manifest speaks of 800"),
+        (lambda table: table.append_column("note", pa.nulls(800, pa.string())), "'note'"),
+        (lambda table: table.drop(["region"]), "'region'"),
+        (lambda table: table.set_column(1, "age", pa.array(np.full(800, 300))), "outside 15 … 94"),
+        (lambda table: table.select(["age", "sex", "job", "region"]), "its columns are age, sex"),
+    ],
+)
+def test_a_table_that_is_not_the_one_its_manifest_speaks_of_is_refused(ask, folder, change, words):
+    doctored(folder, change(pq.read_table(folder / "out.parquet")))
+    for arguments in (("crosstab", "doctored.parquet", "age"), ("count", "doctored.parquet", "age < 40")):
+        result = ask(*arguments)
+        assert result.returncode == 5, result.stderr
+        assert words in " ".join(result.stderr.split())
+        assert result.stdout == ""
+
+
+def test_a_csv_without_its_manifest_is_no_release(ask, folder):
+    (folder / "out.release.json").unlink()
+    result = ask("count", "out.csv", "age < 40")
+    assert result.returncode == 5
+    assert "has no manifest out.release.json beside it" in result.stderr
