@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
 from kakuran.mechanism import UniformMixture
 from kakuran.mechanism.base import Array
 from kakuran.reconstruction.operator import Operator
+
+Estimator: TypeAlias = Callable[[Array, Operator], tuple[Array, int]]
+"""From counts to an estimate and the steps it took."""
 
 
 def log_likelihood(counts: Array, estimate: Array, operator: Operator) -> float:
@@ -43,7 +48,7 @@ def ibt(counts: Array, operator: Operator, *, tolerance: float = 1e-3, most_step
     return estimate, most_steps
 
 
-def class_by_class(counts: Array, operator: Operator, axis: int = 0, *, tolerance: float = 1e-3) -> Array:
+def class_by_class(counts: Array, operator: Operator, axis: int = 0, *, run: Estimator = ibt) -> Array:
     """The conventional way S4 compares with: every value of the class against all others, one run each.
 
     Each run sees the class axis as two cells and gives the counts of one value; the runs need not add up.
@@ -56,7 +61,7 @@ def class_by_class(counts: Array, operator: Operator, axis: int = 0, *, toleranc
     for value, share in enumerate(transition.shares):
         two = Operator([UniformMixture(transition.retention, np.array([1 - share, share])), *others])
         table = np.stack([front.sum(axis=0) - front[value], front[value]])
-        estimates.append(ibt(table, two, tolerance=tolerance)[0][1])
+        estimates.append(run(table, two)[0][1])
     return np.moveaxis(np.stack(estimates), 0, axis)
 
 
