@@ -1,1 +1,1 @@
-"""The experiments of the papers, done again."""
+"""The papers' experiments, run again: their numbers beside ours."""
