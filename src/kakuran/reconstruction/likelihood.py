@@ -121,10 +121,11 @@ def maximum_likelihood(
 _FALL = 0.1
 """What μ is multiplied with at every Newton step."""
 _LEAST = 1e-20
-"""μ stays above this part of the mean count, where rounding begins to matter."""
+"""μ stays above this part of the mean count, so that nothing underflows while an unreachable gap is sought."""
 _ACCURACY = 1e-2
 """How well a Newton step is solved for: better costs more passes than it saves."""
 _MOST_PRODUCTS = 1000
+"""For one Newton step; where the operator is nearly singular a rough step now beats a good one later."""
 
 
 @dataclass(frozen=True)
