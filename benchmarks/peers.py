@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import TypeAlias
 
@@ -19,8 +20,6 @@ from kakuran.mechanism import BoundedLaplace, RetentionReplacement
 
 Codes: TypeAlias = NDArray[np.int32]
 Entry: TypeAlias = Callable[[], Contestant]
-
-PACKAGES = ("diffprivlib", "multi-freq-ldpy", "opendp", "pure-ldp")
 
 
 def admit(entries: Iterable[Entry]) -> tuple[list[Contestant], dict[str, str]]:
@@ -38,9 +37,9 @@ def admit(entries: Iterable[Entry]) -> tuple[list[Contestant], dict[str, str]]:
     return admitted, refused
 
 
-def versions() -> str:
+def versions(packages: Iterable[str]) -> str:
     """What is installed of the peers."""
-    return ", ".join(f"{package} {_version(package)}" for package in PACKAGES)
+    return ", ".join(f"{package} {_version(package)}" for package in packages)
 
 
 def _version(package: str) -> str:
@@ -86,6 +85,20 @@ def compiled_retention_peers(mechanism: RetentionReplacement, codes: Codes) -> l
             return out
 
         return Contestant("multi-freq-ldpy GRR, compiled loop", lambda: perturb(codes, size, epsilon), len(codes))
+
+    return [multi_freq_ldpy]
+
+
+def histogram_peers(mechanism: RetentionReplacement, counts: NDArray[np.float64]) -> list[Entry]:
+    """The iterative Bayesian update on counts, so that counting is no burden; by default it takes 10,000 steps."""
+    matrix, shares, size = mechanism.transition().matrix, counts / counts.sum(), mechanism.size
+
+    def multi_freq_ldpy() -> Contestant:
+        from multi_freq_ldpy.estimators.Histogram_estimator import IBU
+
+        steps = 1000
+        run = partial(IBU, size, matrix, shares, steps, 1e-12, "max_abs")
+        return Contestant(f"multi-freq-ldpy IBU, {steps:,} steps", run)
 
     return [multi_freq_ldpy]
 

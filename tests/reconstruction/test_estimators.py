@@ -207,8 +207,8 @@ class TestS4:
         for _ in range(20):
             truth, counts, operator = self.sample(5, 1, 10_000, retention, rng)
             estimates = (
-                ibt(counts, operator, tolerance=1e-6)[0],
-                class_by_class(counts, operator, tolerance=1e-6),
+                maximum_likelihood(counts, operator)[0],
+                class_by_class(counts, operator, run=maximum_likelihood),
                 reconstruct(counts, operator).counts,
             )
             errors.append([np.abs(estimate - truth).sum() / 10_000 for estimate in estimates])

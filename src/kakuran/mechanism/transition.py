@@ -51,6 +51,10 @@ class Transition(ABC):
         """`solve` with every entry of the inverse squared: how the variances of counts add up."""
 
     @abstractmethod
+    def squared_adjoint(self, values: Array, axis: int) -> Array:
+        """`adjoint` with every entry of the map squared."""
+
+    @abstractmethod
     def lumped(self, groups: NDArray[np.intp], widths: Array) -> Transition:
         """The transition between groups of cells; inside a group, true values lie in proportion to the widths."""
 
@@ -99,6 +103,12 @@ class UniformMixture(Transition):
         more = _along((1 / self.retention - everywhere) ** 2 - everywhere**2, axis, counts.ndim)
         return more * counts + _along(everywhere**2, axis, counts.ndim) * counts.sum(axis=axis, keepdims=True)
 
+    def squared_adjoint(self, values: Array, axis: int) -> Array:
+        """The map has (1−ρ)b everywhere and ρ more on its diagonal."""
+        everywhere = _along((1 - self.retention) * self.shares, axis, values.ndim)
+        more = (everywhere + self.retention) ** 2 - everywhere**2
+        return more * values + (everywhere**2 * values).sum(axis=axis, keepdims=True)
+
     def lumped(self, groups: NDArray[np.intp], widths: Array) -> Transition:
         """Shares add up; whatever the widths, it is exact (S4 eq. 6)."""
         shares: Array = np.bincount(groups, weights=self.shares).astype(float)
@@ -142,6 +152,10 @@ class DenseTransition(Transition):
     def squared_solve(self, counts: Array, axis: int) -> Array:
         """With the entries of the inverse squared."""
         return _contract(np.square(np.linalg.inv(self.entries)).astype(float), counts, axis)
+
+    def squared_adjoint(self, values: Array, axis: int) -> Array:
+        """With the entries squared."""
+        return _contract(self.entries.T**2, values, axis)
 
     def lumped(self, groups: NDArray[np.intp], widths: Array) -> Transition:
         """Outputs add up, inputs are averaged."""

@@ -100,7 +100,7 @@ def _ibt(counts: Array, operator: Operator) -> tuple[Array, str]:
 
 def _mle(counts: Array, operator: Operator) -> tuple[Array, str]:
     estimate, steps = maximum_likelihood(counts, operator)
-    return estimate, f"maximum likelihood, {steps} accelerated steps" if steps else "maximum likelihood in closed form"
+    return estimate, f"maximum likelihood after {steps} passes" if steps else "maximum likelihood in closed form"
 
 
 _ESTIMATORS: Mapping[str, Callable[[Array, Operator], tuple[Array, str]]] = {

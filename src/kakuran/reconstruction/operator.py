@@ -57,6 +57,12 @@ class Operator:
             counts = counts if transition is None else transition.squared_solve(counts, axis)
         return counts
 
+    def squared_adjoint(self, values: Array) -> Array:
+        """`adjoint` with every entry of the map squared: the diagonal of Aᵀ diag(values) A."""
+        for axis, transition in enumerate(self.transitions):
+            values = values if transition is None else transition.squared_adjoint(values, axis)
+        return values
+
     def stacked(self) -> Operator:
         """The same map for several tables at once, one after the other on a new first axis."""
         return Operator([None, *self.transitions])
