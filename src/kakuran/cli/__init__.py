@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kakuran.cli import audit, calibrate, crosstab, demo, perturb, schema, tree
+from kakuran.cli import audit, calibrate, crosstab, demo, perturb, reproduce, schema, tree
 from kakuran.cli.console import run
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app.command()(audit.audit)
 app.command()(crosstab.crosstab)
 app.command()(crosstab.count)
 app.command()(tree.tree)
+app.command()(reproduce.reproduce)
 
 
 @app.callback(invoke_without_command=True)

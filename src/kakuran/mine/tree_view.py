@@ -77,7 +77,7 @@ def draw_tree(root: Node, axes: Sequence[Cells], is_ordered: Sequence[bool]) -> 
         raise MissingExtraError("a plot", "plot") from error
     places = _places(root)
     deepest = max(depth for depth, _ in places.values())
-    figure = Figure(figsize=(3.4 * (deepest + 1), 0.9 + 0.62 * len(list(root.leaves()))), layout="constrained")
+    figure = Figure(figsize=(3.4 * (deepest + 1), 1.1 + 0.75 * len(list(root.leaves()))), layout="constrained")
     drawing = figure.subplots()
     drawing.set_axis_off()
     colours = _colours(axes[0].size)
@@ -88,11 +88,11 @@ def draw_tree(root: Node, axes: Sequence[Cells], is_ordered: Sequence[bool]) -> 
                 deeper, at = places[id(child)]
                 drawing.plot([depth + 0.62, deeper - 0.02], [height, at], color="#9a958a", lw=0.8, zorder=0)
                 said = condition(node.split, axes, is_ordered, is_left=is_left, within=node.path[node.split.axis])
-                drawing.text(deeper - 0.03, at + 0.06, said, fontsize=7, ha="right", va="bottom")
+                drawing.text(deeper, at + 0.2, said, fontsize=7, va="bottom", style="italic")
         _draw_node(drawing, node, axes[0], depth, height, colours)
     for label, colour in zip(axes[0].labels, colours, strict=True):
         drawing.bar([0], [0], color=colour, label=label)
-    drawing.legend(title=axes[0].name, frameon=False, fontsize=8, loc="upper left")
+    figure.legend(title=axes[0].name, frameon=False, fontsize=8, loc="outside upper left", ncols=min(axes[0].size, 8))
     drawing.set_xlim(-0.1, deepest + 0.75)
     return figure
 
