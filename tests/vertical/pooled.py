@@ -9,13 +9,14 @@ from kakuran.vertical.regression.moments import Moments
 
 
 def tables(records=300, p=4, q=4, correlation=0.0, seed=1, noise=1.0, shift=3.0):
-    """X_A, X_B whose canonical correlations are all `correlation`, and y of which half the columns matter."""
+    """X_A, X_B with canonical correlations from 0 to `correlation`, and y to which every other column matters."""
     rng = np.random.default_rng(seed)
     common = min(p, q)
     raw = rng.normal(size=(records, p + q))
     basis, _ = np.linalg.qr(raw - raw.mean(axis=0))
     ours, theirs = basis[:, :p], basis[:, p:].copy()
-    theirs[:, :common] = correlation * ours[:, :common] + np.sqrt(1 - correlation**2) * theirs[:, :common]
+    cosines = correlation * np.linspace(0, 1, common + 1)[1:]
+    theirs[:, :common] = cosines * ours[:, :common] + np.sqrt(1 - cosines**2) * theirs[:, :common]
     scale = np.sqrt(records)
     A = scale * ours @ rng.normal(size=(p, p)) + shift
     B = scale * theirs @ rng.normal(size=(q, q)) - shift

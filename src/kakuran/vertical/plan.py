@@ -47,6 +47,8 @@ class Limits:
         Fewest records on either side of a yes/no column.
     largest_leverage
         Most leverage one record may have among a party's own columns; 1 means the columns give it away.
+    searchable_records
+        Up to so many records, a yes/no column that exact moments pin down counts as readable: somebody could search.
     exposed_directions
         Most directions of a party's column space the residual protocol may show; 0 for no limit.
     """
@@ -54,6 +56,7 @@ class Limits:
     records_per_variable: float = 5.0
     smallest_group: int = 10
     largest_leverage: float = 0.5
+    searchable_records: int = 256
     exposed_directions: int = 0
 
 

@@ -29,6 +29,8 @@ class Hello(Message):
     fingerprint: str
     purpose: str
     """``"fit"`` or ``"predict"``."""
+    nonce: bytes
+    """Random; all nonces together name the run."""
     stages: str
     """Completed stages and their tags, as JSON."""
 
@@ -132,7 +134,7 @@ class Target(Message):
 
 @dataclass(frozen=True, eq=False)
 class Part(Message):
-    """The sender's part of a fit or a prediction, one number a record (S2 eq. 4); `settled` ends the rounds."""
+    """The sender's part of a fit, one number a record (S2 eq. 4); `settled` ends the rounds."""
 
     code, limit = 13, 256 * MIB
     values: NDArray[np.float64]
@@ -165,6 +167,22 @@ class Estimates(Message):
     standard_errors: NDArray[np.float64]
     vif: NDArray[np.float64]
     condition: float
+
+
+@dataclass(frozen=True, eq=False)
+class Mask(Message):
+    """Random numbers the sender adds to its part of a prediction and the receiver takes off its own."""
+
+    code, limit = 18, 256 * MIB
+    words: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class MaskedPart(Message):
+    """The sender's part of predictions, in whole steps modulo 2⁶⁴, under the masks it shares with others."""
+
+    code, limit = 19, 256 * MIB
+    words: NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

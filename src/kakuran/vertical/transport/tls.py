@@ -72,8 +72,8 @@ class TLSLink(Link):
             self._connection.close()
 
     def _write(self, frame: bytes) -> None:
-        self._connection.settimeout(self.timeout + len(frame) / _SLOWEST_LINE)
         try:
+            self._connection.settimeout(self.timeout + len(frame) / _SLOWEST_LINE)
             self._connection.sendall(frame)
         except TimeoutError:
             raise self.silent(self.timeout) from None
@@ -88,8 +88,8 @@ class TLSLink(Link):
     def _read_exactly(self, count: int, seconds: float) -> bytes:
         deadline, content = time.monotonic() + seconds, bytearray()
         while len(content) < count:
-            self._connection.settimeout(max(deadline - time.monotonic(), 0.001))
             try:
+                self._connection.settimeout(max(deadline - time.monotonic(), 0.001))
                 received = self._connection.recv(min(count - len(content), 1 << 20))
             except TimeoutError:
                 raise self.silent(seconds) from None
