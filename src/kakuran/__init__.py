@@ -16,10 +16,13 @@ if TYPE_CHECKING:
     from kakuran.errors import (
         CalibrationError,
         DataError,
+        GuardError,
         InferredDomainWarning,
         KakuranError,
+        LeakageWarning,
         MissingExtraError,
         NotForPublicationWarning,
+        ProtocolError,
         RandomnessError,
         ReleaseError,
         SchemaError,
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from kakuran.reconstruction import Reconstruction, reconstruct
     from kakuran.release import Audit, Release, audit, perturb, perturb_file, read_release
     from kakuran.schema import Categorical, Dropped, Numeric, Schema, Tree
+    from kakuran.vertical import VerticalFit, VerticalPlan, fit_vertically
 
 _HOMES = {
     "kakuran.schema": ("Categorical", "Dropped", "Numeric", "Schema", "Tree"),
@@ -37,13 +41,17 @@ _HOMES = {
     "kakuran.reconstruction": ("Reconstruction", "reconstruct"),
     "kakuran.mine": ("Estimate",),
     "kakuran.release": ("Audit", "Release", "audit", "perturb", "perturb_file", "read_release"),
+    "kakuran.vertical": ("VerticalFit", "VerticalPlan", "fit_vertically"),
     "kakuran.errors": (
         "CalibrationError",
         "DataError",
+        "GuardError",
         "InferredDomainWarning",
         "KakuranError",
+        "LeakageWarning",
         "MissingExtraError",
         "NotForPublicationWarning",
+        "ProtocolError",
         "RandomnessError",
         "ReleaseError",
         "SchemaError",
@@ -62,13 +70,16 @@ __all__ = [
     "DataError",
     "Dropped",
     "Estimate",
+    "GuardError",
     "InferredDomainWarning",
     "KakuranError",
     "Laplace",
+    "LeakageWarning",
     "MissingExtraError",
     "NotForPublicationWarning",
     "Numeric",
     "Plan",
+    "ProtocolError",
     "RandomnessError",
     "Reconstruction",
     "Release",
@@ -78,8 +89,11 @@ __all__ = [
     "SchemaError",
     "TableError",
     "Tree",
+    "VerticalFit",
+    "VerticalPlan",
     "audit",
     "calibrate",
+    "fit_vertically",
     "perturb",
     "perturb_file",
     "preview",

@@ -52,7 +52,8 @@ class Exposure:
         ]
         worst = max(self.shares, key=lambda name: self.shares[name], default=None)
         if worst is not None:
-            said.append(f"most exposed is {worst!r}: {self.shares[worst]:.1%} of its variance can be rebuilt")
+            how = "rebuilt" if self.protocol == "residual" else "predicted from the others' columns"
+            said.append(f"most exposed is {worst!r}: {self.shares[worst]:.1%} of its variance can be {how}")
         if self.pinned_down:
             said.append(
                 f"exact moments pin down the yes/no columns {', '.join(self.pinned_down)} for one who can search"

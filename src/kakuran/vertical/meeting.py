@@ -42,6 +42,7 @@ def meet(
     plan: VerticalPlan, me: str, meeting: Meeting, notify: Callable[[str], object] = lambda _: None
 ) -> Iterator[dict[str, Link]]:
     """Links to all other parties of the plan, closed at the end."""
+    plan.check_complete()
     place = plan.names.index(plan.terms(me).name)
     before, after = set(plan.names[:place]), set(plan.names[place + 1 :])
     if len(meeting.addresses) != len(before):

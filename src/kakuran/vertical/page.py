@@ -35,7 +35,7 @@ def render(fit: VerticalFit) -> str:
     sections = [
         _table(["", ""], facts),
         "<h2>All columns, standardised</h2>",
-        _table(["column", "party", "coefficient", "std. error", "t", "p", "95 % interval", "VIF"], _all_columns(fit)),
+        _table(["column", "party", "coefficient", "std. error", "t", "p", "95 % interval", "VIF"], all_columns(fit)),
         "<h2>Our own columns, in their own units</h2>",
         _table(["column", "coefficient", "std. error", "95 % interval"], _own_columns(fit)),
         "<h2>How the columns were chosen</h2>",
@@ -51,7 +51,8 @@ def render(fit: VerticalFit) -> str:
     return f"{head}<h1>{title}</h1>{''.join(sections)}</html>\n"
 
 
-def _all_columns(fit: VerticalFit) -> list[tuple[str, ...]]:
+def all_columns(fit: VerticalFit) -> list[tuple[str, ...]]:
+    """The chosen columns of all parties as rows of text."""
     found = fit.inference
     return [
         (

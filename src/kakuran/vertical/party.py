@@ -57,8 +57,8 @@ class Party:
         state: Path | None = None,
         notify: Callable[[str], object] = lambda _: None,
     ) -> None:
-        table = to_arrow(frame)
-        terms = plan.terms(name)
+        plan.check_complete()
+        table, terms = to_arrow(frame), plan.terms(name)
         if terms.id not in table.column_names:
             raise DataError(terms.id, "is the column of ids in the plan but not in the data", "Rename it.")
         self.name, self.plan, self.notify = name, plan, notify
@@ -83,8 +83,8 @@ class Party:
         greeting = greet(links, self.plan, self.name, "fit", self._checkpoints.tags())
         rows = self._aligned_rows(links, greeting)
         own = self._columns.at(rows)
-        check_columns(own, self.plan, self.name)
         standardised = own.standardised(intercept=self.plan.intercept)
+        check_columns(own, self.plan, self.name)
         run = self._run_gram if self.plan.protocol == "gram" else self._run_residual
         outcome = run(links, greeting, own, standardised)
         return self._conclude(links, greeting.run, outcome, standardised)

@@ -69,8 +69,8 @@ class VerticalPlan:
     parties
         What each party brings, in the order in which they connect: each joins all before it.
     target, holder
-        The column to explain and the party that holds it. Under ``"gram"`` it stays there; under ``"residual"`` the
-        others are told it.
+        The column to explain and the party that holds it (empty until it has joined). Under ``"gram"`` it stays
+        there; under ``"residual"`` the others are told it.
     protocol
         ``"gram"`` (default) shows moments only; ``"residual"`` is S2 as published, which shows far more.
     search, criterion, ranking, forced, least
@@ -159,11 +159,23 @@ class VerticalPlan:
         except OSError as error:
             raise ProtocolError(f"{path}: could not be written: {error.strerror or error}") from error
 
-    def joined_by(self, terms: Terms) -> VerticalPlan:
+    def check_complete(self) -> None:
+        """Refuse a plan that somebody has still to join."""
+        if len(self.parties) < 2:
+            raise ProtocolError(f"only {self.names[0]} is in the plan; the others join it by `kakuran vertical init`")
+        if self.holder not in self.names:
+            raise ProtocolError(f"nobody in the plan holds the target {self.target!r}")
+        unknown = set(self.forced) - set(self.columns)
+        if unknown:
+            raise ProtocolError(f"the column {sorted(unknown)[0]!r} is to be forced in, but nobody holds it")
+
+    def joined_by(self, terms: Terms, *, holds_target: bool) -> VerticalPlan:
         """The plan with one more party."""
         if terms.name in self.names:
             raise ProtocolError(f"the plan already has a party {terms.name!r}; choose another name")
-        return replace(self, parties=(*self.parties, terms))
+        if holds_target and self.holder:
+            raise ProtocolError(f"both {self.holder} and {terms.name} hold a column {self.target!r}; rename one")
+        return replace(self, parties=(*self.parties, terms), holder=terms.name if holds_target else self.holder)
 
     @property
     def fingerprint(self) -> str:
@@ -229,13 +241,8 @@ def _check_columns(plan: VerticalPlan) -> None:
         raise ProtocolError(f"the plan has two columns {repeated[0]!r}; rename one of them in the data")
     if len(set(plan.names)) < len(plan.names):
         raise ProtocolError(f"two parties of the plan have one name: {', '.join(plan.names)}")
-    if plan.holder not in plan.names:
-        raise ProtocolError(f"the target's holder {plan.holder!r} is not a party of the plan: {', '.join(plan.names)}")
     for terms in plan.parties:
         if not terms.columns:
             raise ProtocolError(f"{terms.name} brings no column")
         if terms.id in terms.columns:
             raise ProtocolError(f"{terms.name}'s ids {terms.id!r} cannot be an explanatory column as well")
-    unknown = set(plan.forced) - set(plan.columns)
-    if unknown and len(plan.parties) > 1:
-        raise ProtocolError(f"the column {sorted(unknown)[0]!r} is to be forced in, but nobody holds it")

@@ -81,7 +81,7 @@ def _predict(
         return None
     for link in links.values():
         steps = steps + _words(link.receive(MaskedPart, patience=5).words, len(rows), link)
-    return Predictions(rows, steps * (fit.target_scale / _STEPS))
+    return Predictions(rows, steps.astype(np.float64) * (fit.target_scale / _STEPS))
 
 
 def _masked(
