@@ -52,7 +52,7 @@ def test_the_common_order_is_not_the_order_of_the_ids():
 
 
 def test_parties_without_a_shared_id_are_told_so():
-    with pytest.raises(ProtocolError, match="no id is shared with .*written alike"):
+    with pytest.raises(ProtocolError, match=r"no id is shared with .*written alike"):
         aligned({"alice": as_ids(range(5)), "bob": as_ids(range(5, 10))})
 
 
