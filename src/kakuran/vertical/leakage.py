@@ -86,7 +86,7 @@ class DirectionMeter:
         _, strengths, directions = np.linalg.svd(self.seen)
         known = directions[: int((strengths > _RELATIVE * max(strengths[0], np.finfo(float).tiny)).sum())]
         lengths = (self._coordinates**2).sum(axis=0)
-        shares = ((known @ self._coordinates) ** 2).sum(axis=0) / lengths
+        shares = np.minimum(((known @ self._coordinates) ** 2).sum(axis=0) / lengths, 1)
         # One record more than directions, because means are not known either.
         unlocking = len(known) + 1 if len(known) == len(self.names) else self._records
         return Exposure(

@@ -75,28 +75,25 @@ def _scheme() -> _Scheme:
     return _Scheme(seal, context, seal.BatchEncoder(context), seal.Evaluator(context), modulus)
 
 
-class _Carrier:
-    """SEAL objects as bytes; SEAL itself can only write to files, and what is written here is encrypted or public."""
+def pack(thing: Any) -> bytes:
+    """A ciphertext or public key as bytes; SEAL itself can only write to files."""
+    with tempfile.TemporaryDirectory(prefix="kakuran-") as folder:
+        file = Path(folder) / "object"
+        thing.save(str(file))
+        return file.read_bytes()
 
-    def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="kakuran-")
-        self._file = Path(self._folder.name) / "object"
 
-    def pack(self, thing: Any) -> bytes:
-        thing.save(str(self._file))
-        return self._file.read_bytes()
-
-    def unpack(self, kind: Any, content: bytes) -> Any:
-        self._file.write_bytes(content)
+def unpack(kind: Any, content: bytes) -> Any:
+    """The inverse of `pack`; SEAL checks that the content is valid for our scheme."""
+    with tempfile.TemporaryDirectory(prefix="kakuran-") as folder:
+        file = Path(folder) / "object"
+        file.write_bytes(content)
         thing = kind()
         try:
-            thing.load(_scheme().context, str(self._file))
+            thing.load(_scheme().context, str(file))
         except (RuntimeError, ValueError) as error:
             raise ProtocolError("the peer sent something that is not a ciphertext or key of our scheme") from error
-        return thing
-
-    def close(self) -> None:
-        self._folder.cleanup()
+    return thing
 
 
 class KeyOwner:
@@ -110,26 +107,21 @@ class KeyOwner:
         secret = generator.secret_key()
         self._encryptor = scheme.seal.Encryptor(scheme.context, self._public, secret)
         self._decryptor = scheme.seal.Decryptor(scheme.context, secret)
-        self._carrier = _Carrier()
 
     def public_key(self) -> bytes:
         """What the other side needs to make its replies."""
-        return self._carrier.pack(self._public)
+        return pack(self._public)
 
     def encrypt(self, slots: NDArray[np.int64]) -> bytes:
         """Slots as a ciphertext; half of it is the seed of its random part, which makes it small."""
-        return self._carrier.pack(self._encryptor.encrypt_symmetric(_scheme().plaintext(slots)))
+        return pack(self._encryptor.encrypt_symmetric(_scheme().plaintext(slots)))
 
     def decrypt(self, ciphertext: bytes) -> NDArray[np.uint64]:
         """The slots of a reply, modulo t."""
         scheme = _scheme()
-        loaded, plain = self._carrier.unpack(scheme.seal.Ciphertext, ciphertext), scheme.seal.Plaintext()
+        loaded, plain = unpack(scheme.seal.Ciphertext, ciphertext), scheme.seal.Plaintext()
         self._decryptor.decrypt(loaded, plain)
         return np.array(scheme.encoder.decode_uint64(plain), np.uint64)
-
-    def close(self) -> None:
-        """Forget the key and the scratch file."""
-        self._carrier.close()
 
 
 class Multiplier:
@@ -137,14 +129,13 @@ class Multiplier:
 
     def __init__(self, public_key: bytes) -> None:
         scheme = _scheme()
-        self._carrier = _Carrier()
-        key = self._carrier.unpack(scheme.seal.PublicKey, public_key)
+        key = unpack(scheme.seal.PublicKey, public_key)
         self._encryptor = scheme.seal.Encryptor(scheme.context, key)
 
     def load(self, ciphertext: bytes) -> Any:
         """A ciphertext of the other side, ready to be multiplied."""
         scheme = _scheme()
-        loaded = self._carrier.unpack(scheme.seal.Ciphertext, ciphertext)
+        loaded = unpack(scheme.seal.Ciphertext, ciphertext)
         if loaded.size() != 2 or list(loaded.parms_id()) != list(scheme.context.first_parms_id()):
             raise ProtocolError("the peer sent a ciphertext of another shape than agreed")
         scheme.evaluator.transform_to_ntt_inplace(loaded)
@@ -181,11 +172,7 @@ class Multiplier:
         scheme.evaluator.add_plain_inplace(reply, scheme.plaintext(zero_sum_mask(blocks, length)))
         for _ in range(len(_SENT_PRIMES) - _RETURNED_PRIMES):
             scheme.evaluator.mod_switch_to_next_inplace(reply)
-        return self._carrier.pack(reply)
-
-    def close(self) -> None:
-        """Remove the scratch file."""
-        self._carrier.close()
+        return pack(reply)
 
 
 def zero_sum_mask(blocks: int, length: int) -> NDArray[np.uint64]:

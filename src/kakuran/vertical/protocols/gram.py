@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -76,17 +75,17 @@ def cross_moments_as_owner(link: Link, columns: Integers, their_columns: int, bi
     """Encrypt our columns, read the sums of products, tell the peer: their columns × ours."""
     layout = Layout(len(columns))
     sums = np.zeros((their_columns, columns.shape[1]))
-    with closing(KeyOwner()) as owner:
-        link.send(EncryptionKey(owner.public_key()))
-        for group in range(layout.groups(columns.shape[1])):
-            for chunk in range(layout.chunks):
-                link.send(Columns(group, owner.encrypt(layout.side_by_side(columns, group, chunk))))
-            for theirs in range(their_columns):
-                reply = _expect(link.receive(Products), theirs, link)
-                slots = owner.decrypt(reply.ciphertext)
-                for ours in range(group * layout.together, min((group + 1) * layout.together, columns.shape[1])):
-                    start = (ours - group * layout.together) * layout.length
-                    sums[theirs, ours] = centred(block_sum(slots[start : start + layout.length]))
+    owner = KeyOwner()
+    link.send(EncryptionKey(owner.public_key()))
+    for group in range(layout.groups(columns.shape[1])):
+        for chunk in range(layout.chunks):
+            link.send(Columns(group, owner.encrypt(layout.side_by_side(columns, group, chunk))))
+        for theirs in range(their_columns):
+            reply = _expect(link.receive(Products), theirs, link)
+            slots = owner.decrypt(reply.ciphertext)
+            for ours in range(group * layout.together, min((group + 1) * layout.together, columns.shape[1])):
+                start = (ours - group * layout.together) * layout.length
+                sums[theirs, ours] = centred(block_sum(slots[start : start + layout.length]))
     moments: Array = np.ldexp(sums, -2 * bits) / len(columns)
     if np.abs(moments).max() > 1.01:
         raise ProtocolError(f"the products that {link.peer} returned make no sense; are both kakurans the same?")
@@ -97,20 +96,19 @@ def cross_moments_as_owner(link: Link, columns: Integers, their_columns: int, bi
 def cross_moments_as_multiplier(link: Link, columns: Integers, their_columns: int) -> Array:
     """Multiply the peer's encrypted columns with ours and learn the sums from it: our columns × theirs."""
     layout = Layout(len(columns))
-    with closing(Multiplier(link.receive(EncryptionKey).key)) as multiplier:
-        ours = [
-            [multiplier.prepare(layout.repeated(column, chunk)) for chunk in range(layout.chunks)]
-            for column in columns.T
-        ]
-        for group in range(layout.groups(their_columns)):
-            totals: list[Any | None] = [None] * len(ours)
-            for chunk in range(layout.chunks):
-                received = multiplier.load(_expect(link.receive(Columns), group, link).ciphertext)
-                for place, prepared in enumerate(ours):
-                    totals[place] = multiplier.add_product(totals[place], received, prepared[chunk])
-            blocks = min(layout.together, their_columns - group * layout.together)
-            for place, total in enumerate(totals):
-                link.send(Products(place, multiplier.seal(total, blocks, layout.length)))
+    multiplier = Multiplier(link.receive(EncryptionKey).key)
+    ours = [
+        [multiplier.prepare(layout.repeated(column, chunk)) for chunk in range(layout.chunks)] for column in columns.T
+    ]
+    for group in range(layout.groups(their_columns)):
+        totals: list[Any | None] = [None] * len(ours)
+        for chunk in range(layout.chunks):
+            received = multiplier.load(_expect(link.receive(Columns), group, link).ciphertext)
+            for place, prepared in enumerate(ours):
+                totals[place] = multiplier.add_product(totals[place], received, prepared[chunk])
+        blocks = min(layout.together, their_columns - group * layout.together)
+        for place, total in enumerate(totals):
+            link.send(Products(place, multiplier.seal(total, blocks, layout.length)))
     moments = link.receive(CrossMoments).moments
     if moments.shape != (columns.shape[1], their_columns):
         raise ProtocolError(f"{link.peer} sent moments of another shape than the plan has")
