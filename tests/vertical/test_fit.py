@@ -181,7 +181,7 @@ def test_a_fit_survives_being_saved(tmp_path):
     fit.save(tmp_path / "alice.json")
     assert VerticalFit.load(tmp_path / "alice.json").to_dict() == fit.to_dict()
     assert (tmp_path / "alice.json").stat().st_mode & 0o077 == 0
-    with pytest.raises(kk.ProtocolError, match="exists already"):
+    with pytest.raises(kk.ReleaseError, match="exists already"):
         fit.save(tmp_path / "alice.json")
     (tmp_path / "bad.json").write_text("{}")
     with pytest.raises(kk.ProtocolError, match="not a fit"):

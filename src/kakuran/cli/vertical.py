@@ -9,7 +9,7 @@ import typer
 
 from kakuran.cli.console import answer_json, answer_table, check_picture, say
 from kakuran.cli.options import Force, Json
-from kakuran.errors import ProtocolError
+from kakuran.errors import DataError, ProtocolError, ReleaseError
 
 if TYPE_CHECKING:
     from kakuran.vertical import Meeting, VerticalPlan
@@ -77,6 +77,8 @@ def init(
         raise ProtocolError(f"{plan}: is not there; the first party makes it and names the --target")
     target = draft.target if draft is not None else str(target)
     table = _table(data, ids)
+    if ids not in table.column_names:
+        raise DataError(ids, f"is not in {data}", "Name the column of ids.")
     holds_target = target in table.column_names
     brought = columns or [name for name in table.column_names if name not in (ids, target)]
     OwnColumns.read(table, [*brought, *([target] if holds_target else [])])
@@ -294,6 +296,6 @@ def _address(text: str) -> tuple[str, int]:
 
 def _check_new(path: Path, *, force: bool) -> None:
     if path.exists() and not force:
-        raise ProtocolError(f"{path}: exists already; use --force to replace it")
+        raise ReleaseError(f"{path}: exists already; use --force to replace it")
     if not path.parent.is_dir():
-        raise ProtocolError(f"{path}: there is no folder {path.parent}")
+        raise ReleaseError(f"{path}: there is no folder {path.parent}")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kakuran.cli.console import answer_table, say
-from kakuran.errors import ProtocolError
+from kakuran.errors import ProtocolError, ReleaseError
 
 if TYPE_CHECKING:
     from kakuran.vertical import VerticalFit
@@ -24,7 +24,7 @@ def run_demo(folder: Path, n: int, protocol: str, *, force: bool) -> None:
     from kakuran.vertical import VerticalFit
 
     if folder.exists() and not force:
-        raise ProtocolError(f"{folder}: exists already; use --force to replace it")
+        raise ReleaseError(f"{folder}: exists already; use --force to replace it")
     shutil.rmtree(folder, ignore_errors=True)
     tables = dict(zip(("bank", "shop"), companies(n), strict=True))
     for name, table in tables.items():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kakuran.errors import ProtocolError
+from kakuran.errors import ProtocolError, ReleaseError
 from kakuran.release.files import whole_or_nothing
 from kakuran.vertical.leakage import Exposure
 from kakuran.vertical.regression.inference import Inference, Quality
@@ -132,7 +132,7 @@ class VerticalFit:
         """Write the fit as JSON; it holds this party's own coefficients and is meant for it alone."""
         path = Path(path)
         if path.exists() and not force:
-            raise ProtocolError(f"{path}: exists already; use --force (force=True) to replace it")
+            raise ReleaseError(f"{path}: exists already; use --force (force=True) to replace it")
         with whole_or_nothing(path) as folder:
             file = folder / path.name
             file.touch(0o600)

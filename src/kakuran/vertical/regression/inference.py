@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from kakuran.errors import GuardError
 from kakuran.vertical.regression.criteria import Criterion, score
@@ -79,8 +79,8 @@ def conclude(
     """Tests and intervals from estimates and their standard errors."""
     freedom = quality.degrees_of_freedom
     t = coefficients / errors
-    half = stats.t.ppf((1 + confidence) / 2, freedom) * errors
-    p = 2 * stats.t.sf(np.abs(t), freedom)
+    half = special.stdtrit(freedom, (1 + confidence) / 2) * errors
+    p = 2 * special.stdtr(freedom, -np.abs(t))
     return Inference(names, coefficients, errors, t, p, coefficients - half, coefficients + half, vif, quality)
 
 
