@@ -1,4 +1,4 @@
-"""Run the benchmarks, print the table, and keep it: `python -m benchmarks [--quick]`."""
+"""Run the benchmarks, print the tables, and keep them: `python -m benchmarks [--quick] [PART …]`."""
 
 from __future__ import annotations
 
@@ -8,30 +8,33 @@ import platform
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks import foundations, peers
+from benchmarks import foundations, peers, vertical
 from benchmarks.claims import HEADER, Claim, table
 
-RESULTS = Path(__file__).parent / "results" / "foundations.md"
+RESULTS = Path(__file__).parent / "results"
+PARTS = {"foundations": foundations, "vertical": vertical}
 
 
 def main() -> None:
     """Print each row as it is measured; only full runs are kept."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small sizes; prints the table but does not keep it")
-    quick = parser.parse_args().quick
-    print(HEADER, end="", flush=True)
-    claims: list[Claim] = []
-    for claim in foundations.measure(quick=quick):
-        print(claim, flush=True)
-        claims.append(claim)
-    if not quick:
-        RESULTS.parent.mkdir(exist_ok=True)
-        RESULTS.write_text(report(claims), encoding="utf-8")
+    parser.add_argument("parts", nargs="*", choices=[[], *PARTS], help="all by default")
+    chosen = parser.parse_args()
+    for part in chosen.parts or PARTS:
+        print(f"\n{part}\n\n{HEADER}", end="", flush=True)
+        claims: list[Claim] = []
+        for claim in PARTS[part].measure(quick=chosen.quick):
+            print(claim, flush=True)
+            claims.append(claim)
+        if not chosen.quick:
+            RESULTS.mkdir(exist_ok=True)
+            (RESULTS / f"{part}.md").write_text(report(part, claims), encoding="utf-8")
 
 
-def report(claims: list[Claim]) -> str:
+def report(part: str, claims: list[Claim]) -> str:
     """The table with what it was measured on and how."""
-    return f"# Foundations\n\n{table(claims)}\n{_setting()}\n\nMade by `python -m benchmarks`.\n"
+    return f"# {part.capitalize()}\n\n{table(claims)}\n{_setting()}\n\nMade by `python -m benchmarks {part}`.\n"
 
 
 def _setting() -> str:

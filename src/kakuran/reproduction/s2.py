@@ -126,9 +126,9 @@ def reproduce(folder: Path, *, quick: bool) -> str:
             "",
             *table,
             "",
-            f"Selected is below full at {wins} of {len(SIZES)} sizes: by {full[0] - selected[0]:.3f} at N={SIZES[0]}, by "
-            f"{full[-1] - selected[-1]:.3f} at N={SIZES[-1]}. S2's protocol itself, message by message, chose the same "
-            f"model in {protocols_agree(runs)} of {runs} runs at N={SIZES[0]}.",
+            f"Selected is below full at {wins} of {len(SIZES)} sizes: by {full[0] - selected[0]:.3f} at N={SIZES[0]}, "
+            f"by {full[-1] - selected[-1]:.3f} at N={SIZES[-1]}. S2's protocol itself, message by message, chose the "
+            f"same model in {protocols_agree(runs)} of {runs} runs at N={SIZES[0]}.",
             "",
         ]
     )
