@@ -105,22 +105,6 @@ def test_two_companies_agree_fit_report_and_predict(terminals):
     assert np.corrcoef([found[i] for i in truth], list(truth.values()))[0, 1] > 0.85
 
 
-def test_a_changed_plan_is_found_out_by_both(terminals):
-    bank, shop = terminals
-    plan = (shop.folder / "plan.toml").read_text()
-    (shop.folder / "other.toml").write_text(plan.replace('criterion = "aic"', 'criterion = "bic"'))
-    port = free_port()
-    ours = ("--data", "data.csv", "-o", "new.fit.json")
-    serving = bank.start("serve", "--as", "bank", "--port", port, *ours)
-    joined = shop.run("join", f"127.0.0.1:{port}", "--as", "shop", "--plan", "other.toml", *ours)
-    served = finish(serving)
-    for ended in (joined, served):
-        assert ended.returncode == 7
-        assert "another plan" in ended.stderr
-        assert "Traceback" not in ended.stderr
-    assert not (bank.folder / "new.fit.json").exists()
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [

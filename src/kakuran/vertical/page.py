@@ -61,7 +61,7 @@ def all_columns(fit: VerticalFit) -> list[tuple[str, ...]]:
             f"{found.coefficients[at]:.4f}",
             f"{found.standard_errors[at]:.4f}",
             f"{found.t[at]:.2f}",
-            f"{found.p[at]:.2g}",
+            f"{found.p[at]:.2g}" if found.p[at] > 1e-300 else "< 1e-300",
             f"{found.low[at]:.4f} … {found.high[at]:.4f}",
             f"{found.vif[at]:.2f}",
         )

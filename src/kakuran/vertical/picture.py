@@ -34,6 +34,7 @@ def draw_path(fit: VerticalFit) -> Figure:
     )
     axes.set_xticks(range(len(steps)), labels, rotation=45, ha="right")
     axes.set_ylabel("criterion (lower is better)")
+    axes.ticklabel_format(axis="y", useOffset=False)
     axes.set_title(f"Selection path, {fit.quality.records:,} shared records", loc="left")
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
