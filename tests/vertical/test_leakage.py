@@ -47,7 +47,7 @@ def test_a_dropped_column_that_was_shown_counts_as_exposed():
 
 def test_what_moments_expose_is_what_the_others_columns_predict():
     A, B, y = tables(200, 3, 3, 0.9)
-    exposure = exposure_of_moments(moments_of(A, B, y), "alice", "bob", 23, {})
+    exposure = exposure_of_moments(moments_of(A, B, y), "alice", "bob", {})
     for place, name in enumerate(("a0", "a1", "a2")):
         assert exposure.shares[name] == pytest.approx(pooled_ols(np.column_stack([B, y]), A[:, place]).rsquared)
     assert exposure.rank == 0
@@ -59,7 +59,7 @@ def test_a_yes_no_column_is_pinned_down_by_enough_exact_sums():
     assert pins_down(records=100, rare=50, equations=5, bits=23)
     assert not pins_down(records=1000, rare=500, equations=5, bits=23)
     A, B, y = tables(100, 3, 3)
-    exposure = exposure_of_moments(moments_of(A, B, y), "alice", "bob", 23, {"a1": 50})
+    exposure = exposure_of_moments(moments_of(A, B, y), "alice", "bob", {"a1": 50})
     assert exposure.pinned_down == ("a1",)
     assert "pin down the yes/no columns a1" in exposure.sentences()[-1]
 

@@ -160,6 +160,27 @@ def test_after_a_stranger_the_right_peer_is_still_let_in(line):
     bob.close()
 
 
+def test_a_party_whose_certificate_the_other_does_not_pin_is_told_to_compare_plans(case, tmp_path):
+    certificate = make_key(tmp_path / "newer.key", "bob")
+    newer = dataclasses.replace(case.plan.parties[1], certificate=certificate)
+    plan = dataclasses.replace(case.plan, parties=(case.plan.parties[0], newer))
+    alice = Identity.under(case.plan, "alice", tmp_path / "alice.key")
+    bob = Identity.under(plan, "bob", tmp_path / "newer.key")
+    with Listener(alice, "127.0.0.1", 0, timeout=1) as listener:
+
+        def wait_in_vain():
+            with pytest.raises(ProtocolError, match="nobody came"):
+                listener.accept({"bob"}, patience=1)
+
+        thread = threading.Thread(target=wait_in_vain)
+        thread.start()
+        link = connect(bob, "127.0.0.1", listener.port, {"alice"}, timeout=5, patience=5)
+        with pytest.raises(ProtocolError, match="alice does not accept our certificate; compare the plans"):
+            link.receive(Hello)
+        link.close()
+        thread.join()
+
+
 def test_a_server_without_the_pinned_certificate_is_refused(case, tmp_path):
     other = dataclasses.replace(
         case.plan,

@@ -1,5 +1,6 @@
 """The two protocols' own parts: rounds, encrypted sums, masks."""
 
+import sys
 import threading
 
 import numpy as np
@@ -7,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kakuran.errors import ProtocolError
+from kakuran.errors import MissingExtraError, ProtocolError
 from kakuran.vertical.messages import Columns, CrossMoments, EncryptionKey, Products
+from kakuran.vertical.protocols import encryption
 from kakuran.vertical.protocols.alternating import accelerate, alternate
 from kakuran.vertical.protocols.encryption import (
     SLOTS,
@@ -186,6 +188,15 @@ def test_moments_of_another_shape_are_refused():
     with pytest.raises(ProtocolError, match="another shape than the plan"):
         cross_moments_as_multiplier(near, np.ones((10, 1), np.int64), 1)
     assert far.receive(Products).place == 0
+
+
+def test_without_the_extra_gram_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tenseal", None)
+    monkeypatch.setitem(sys.modules, "tenseal.sealapi", None)
+    encryption._scheme.cache_clear()
+    with pytest.raises(MissingExtraError, match=r"pip install 'kakuran\[vertical\]'"):
+        plain_modulus()
+    encryption._scheme.cache_clear()
 
 
 def test_few_records_share_ciphertexts_and_many_take_several():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -193,7 +195,7 @@ def predict(
     meeting = Meeting(
         _key(plan, me, key), (host, port), [_address(text) for text in addresses or ()], timeout, patience
     )
-    with meet(agreed, me, meeting, say) as links:
+    with _interruptible(), meet(agreed, me, meeting, say) as links:
         predictions = predict_together(links, agreed, fitted, table, receiver=receiver, notify=say)
     if predictions is None:
         say(f"{receiver} has the predictions")
@@ -241,7 +243,7 @@ def _fit(
     plan = VerticalPlan.load(path)
     say(f"plan {plan.fingerprint}")
     party = Party(me, plan, _table(data, plan.terms(me).id), state=state or path.parent / f".{me}.run", notify=say)
-    with meet(plan, me, meeting, say) as links:
+    with _interruptible(), meet(plan, me, meeting, say) as links:
         fit = party.fit(links)
     fit.save(output, force=force)
     if report is not None:
@@ -253,6 +255,15 @@ def _fit(
         answer_json(fit.to_dict())
     else:
         _show(fit, plan)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        say("interrupted; start all sides again to go on")
+        raise typer.Exit(130) from None
 
 
 def _show(fit: Any, plan: VerticalPlan) -> None:

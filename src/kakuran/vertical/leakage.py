@@ -18,6 +18,8 @@ from kakuran.vertical.regression.moments import Array, Moments
 
 _RELATIVE = 1e-9
 """Directions weaker than this share of the strongest drown in rounding."""
+_ARITHMETIC = 53
+"""Binary digits of columns that were not rounded."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ class DirectionMeter:
         )
 
 
-def exposure_of_moments(moments: Moments, party: str, holder: str, bits: int, two_valued: dict[str, int]) -> Exposure:
+def exposure_of_moments(moments: Moments, party: str, holder: str, two_valued: dict[str, int]) -> Exposure:
     """What all others together know of a party's columns once they hold the moments and their own columns.
 
     `two_valued` has, for each yes/no column of the party, how many records are on its rarer side.
@@ -110,6 +112,7 @@ def exposure_of_moments(moments: Moments, party: str, holder: str, bits: int, tw
     rebuilt = (between * (np.linalg.pinv(moments.matrix[np.ix_(theirs, theirs)]) @ between)).sum(axis=0)
     names = [(*moments.names, "(target)")[place] for place in ours]
     shares = np.clip(rebuilt / np.diag(moments.matrix)[ours], 0, 1)
+    bits = _ARITHMETIC if moments.bits is None else moments.bits
     equations = len(theirs) + int(moments.intercept)
     # Moments among our own columns are equations as well: (m + 1) / 2 for each of m columns.
     unlocking = max(0, moments.records - equations - math.ceil((len(ours) + 1) / 2))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kakuran.errors import DataError, GuardError, KakuranError, LeakageWarning, ProtocolError
+from kakuran.errors import DataError, GuardError, LeakageWarning, ProtocolError
 from kakuran.schema.frames import to_arrow
 from kakuran.vertical.alignment import align
 from kakuran.vertical.checkpoints import Checkpoints
@@ -23,6 +23,7 @@ from kakuran.vertical.leakage import exposure_of_moments
 from kakuran.vertical.messages import InterceptPart, Target
 from kakuran.vertical.own import OwnColumns, Standardised
 from kakuran.vertical.plan import VerticalPlan
+from kakuran.vertical.protocols.encryption import plain_modulus
 from kakuran.vertical.protocols.outcome import Outcome
 from kakuran.vertical.protocols.pooling import held, pair_stage, pool_moments, with_each
 from kakuran.vertical.protocols.residual import WARNING, Residual
@@ -58,6 +59,8 @@ class Party:
         notify: Callable[[str], object] = lambda _: None,
     ) -> None:
         plan.check_complete()
+        if plan.protocol == "gram":
+            plain_modulus()  # a missing extra is noticed here, not after the alignment
         table, terms = to_arrow(frame), plan.terms(name)
         if terms.id not in table.column_names:
             raise DataError(terms.id, "is the column of ids in the plan but not in the data", "Rename it.")
@@ -71,7 +74,7 @@ class Party:
         """Run the plan with the parties at the other ends of these links."""
         try:
             fit = self._fit(links)
-        except KakuranError as error:
+        except Exception as error:
             tell_why(links, error)
             raise
         self._checkpoints.forget()
@@ -109,7 +112,7 @@ class Party:
         done = frozenset(stage for stage, peer in stages.items() if self._resumable(greeting, stage, (self.name, peer)))
         moments = pool_moments(links, self.plan, self.name, standardised, self._checkpoints, done, self.notify)
         selection = select(moments, self.plan.rules)
-        exposure = exposure_of_moments(moments, self.name, self.plan.holder, moments.bits or 53, rare_sides(own))
+        exposure = exposure_of_moments(moments, self.name, self.plan.holder, rare_sides(own))
         inference = infer(moments, selection.chosen)
         return Outcome(selection, inference, exposure, moments.target_scale, rounds=1)
 
@@ -152,7 +155,7 @@ class Party:
         taken_off = sum(each.coefficient * each.mean for each in own.values())
         mean = float(standardised.means[-1]) if self.plan.holder == self.name else None
         ours = InterceptPart(taken_off - (mean or 0.0))
-        parts = with_each(links, lambda peer: self._swap_parts(links[peer], ours))
+        parts = with_each(links, lambda peer: links[peer].swap(ours, speaks_first=self._comes_before(peer)))
         intercept = -ours.value - sum(part.value for part in parts.values()) if self.plan.intercept else None
         owner = dict(zip(self.plan.columns, self.plan.owners, strict=True))
         return VerticalFit(
@@ -172,9 +175,8 @@ class Party:
             transcripts=tuple(link.transcript.to_dict() for link in links.values()),
         )
 
-    def _swap_parts(self, link: Link, ours: InterceptPart) -> InterceptPart:
-        link.send(ours)
-        return link.receive(InterceptPart)
+    def _comes_before(self, peer: str) -> bool:
+        return self.plan.names.index(self.name) < self.plan.names.index(peer)
 
     def _own_coefficients(self, outcome: Outcome, standardised: Standardised) -> dict[str, OwnCoefficient]:
         own, inference = {}, outcome.inference
@@ -193,7 +195,7 @@ class Party:
         return own
 
 
-def tell_why(links: Mapping[str, Link], error: KakuranError) -> None:
+def tell_why(links: Mapping[str, Link], error: Exception) -> None:
     """Tell the others that we stop, in words that hold nothing of our data, and hang up."""
     reason = next((words for kind, words in _REASONS if isinstance(error, kind)), "it cannot go on")
     for link in links.values():

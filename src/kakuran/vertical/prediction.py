@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kakuran.errors import DataError, KakuranError, ProtocolError
+from kakuran.errors import DataError, ProtocolError
 from kakuran.randomness import Randomness
 from kakuran.schema.frames import to_arrow
 from kakuran.vertical.alignment import align
@@ -50,7 +50,7 @@ def predict_together(
     """Take part in predicting new records; the receiver gets `Predictions`, the others None."""
     try:
         return _predict(links, plan, fit, frame, receiver, notify)
-    except KakuranError as error:
+    except Exception as error:
         tell_why(links, error)
         raise
 

@@ -152,11 +152,7 @@ class Residual:
     def _agree_on_drop(self, model: Model) -> str | None:
         """The variable both sides give up: the cheaper of their two offers (S2 eq. 12, 13)."""
         ours = self._our_offer(model)
-        if self.leads:
-            self.link.send(ours)
-        theirs = self.link.receive(Offer)
-        if not self.leads:
-            self.link.send(ours)
+        theirs = self.link.swap(ours, speaks_first=self.leads)
         if theirs.column and theirs.column not in model.their_columns:
             raise ProtocolError(f"{self.their_name} offers to drop {theirs.column!r}, which it does not have")
         first, second = (ours, theirs) if self.leads else (theirs, ours)
@@ -179,11 +175,7 @@ class Residual:
         basis, _ = np.linalg.qr(self.own.only(model.columns).values)
         turned = basis @ _random_rotation(basis.shape[1])
         self._show(turned)
-        if self.leads:
-            self.link.send(Space(turned))
-        theirs = self.link.receive(Space).basis
-        if not self.leads:
-            self.link.send(Space(turned))
+        theirs = self.link.swap(Space(turned), speaks_first=self.leads).basis
         if theirs.shape != (len(self.target), len(model.their_columns)):
             raise ProtocolError(f"{self.their_name} sent a space of another shape than its columns have")
         return replace(model, their_space=theirs)
@@ -205,7 +197,7 @@ class Residual:
         freedom = records - len(chosen) - int(self.plan.intercept)
         errors = np.sqrt(model.variance * records / max(freedom, 1) * inverse)
         sent = Estimates(model.coefficients, errors, inverse * records, float(np.linalg.cond(ours)))
-        theirs = self._swap_estimates(sent)
+        theirs = self.link.swap(sent, speaks_first=self.leads)
         condition = max(sent.condition, theirs.condition) * float(np.sqrt((1 + cosine) / (1 - cosine)))
         quality = judge(
             records,
@@ -223,14 +215,6 @@ class Residual:
             for what in ("coefficients", "standard_errors", "vif")
         )
         return conclude(chosen, coefficients, errors, vif=vif, confidence=0.95, quality=quality)
-
-    def _swap_estimates(self, ours: Estimates) -> Estimates:
-        if self.leads:
-            self.link.send(ours)
-        theirs = self.link.receive(Estimates)
-        if not self.leads:
-            self.link.send(ours)
-        return theirs
 
     def _step(self, action: Action, column: str, model: Model, *, accepted: bool) -> Step:
         variables = len(model.columns) + len(model.their_columns)

@@ -38,6 +38,15 @@ class Link(ABC):
             raise ProtocolError(f"expected {kind.__name__} from {self.peer}, got {type(message).__name__}")
         return message
 
+    def swap(self, message: M, *, speaks_first: bool) -> M:
+        """Send a message and receive the peer's of the same kind; in turns, so that neither blocks the other."""
+        if speaks_first:
+            self.send(message)
+        theirs = self.receive(type(message))
+        if not speaks_first:
+            self.send(message)
+        return theirs
+
     def refuse(self, reason: str) -> None:
         """Tell the peer that this is the end, if it still listens."""
         with suppress(ProtocolError):
