@@ -15,6 +15,7 @@ import pyarrow.csv
 import pytest
 
 from kakuran.cli import main
+from kakuran.cli.vertical_run import read_table
 from kakuran.samples import companies
 
 NEW = ("-o", "new.fit.json")
@@ -138,10 +139,8 @@ def test_a_mistake_gets_one_clear_sentence_and_its_exit_code(terminals, monkeypa
 
 
 def test_ids_in_csv_keep_their_leading_zeros(tmp_path):
-    from kakuran.cli.vertical import _table
-
     pyarrow.csv.write_csv(pa.table({"id": ["007", "7"], "x": [1, 2]}), tmp_path / "a.csv")
-    assert _table(tmp_path / "a.csv", "id")["id"].to_pylist() == ["007", "7"]
+    assert read_table(tmp_path / "a.csv", "id")["id"].to_pylist() == ["007", "7"]
 
 
 def test_the_demo_runs_two_processes_and_equals_pooling(tmp_path):

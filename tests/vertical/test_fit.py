@@ -197,6 +197,15 @@ def test_the_report_stands_alone_and_shows_path_meter_and_transcript():
     assert 'src="' not in page
 
 
+@pytest.mark.parametrize("protocol", ["gram", "residual"])
+def test_a_column_the_two_tables_share_is_refused_by_name(protocol):
+    A, B, y = tables(200, 3, 3)
+    B[:, 2] = 5 - 2 * A[:, 0]
+    case = Companies(A, B, y, protocol=protocol)
+    with pytest.raises(DataError, match=r"column '(a0|b2)': is a combination of other columns"):
+        fitted(case)
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

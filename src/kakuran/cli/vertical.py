@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from kakuran.cli.console import answer_json, answer_table, check_picture, say
+from kakuran.cli.console import answer_json, answer_table, say
 from kakuran.cli.options import Force, Json
-from kakuran.errors import DataError, ProtocolError, ReleaseError
+from kakuran.cli.vertical_run import address, key_file, read_table, run_fit, run_prediction
+from kakuran.errors import DataError, ProtocolError
 
 if TYPE_CHECKING:
-    from kakuran.vertical import Meeting, VerticalPlan
+    from kakuran.vertical import VerticalPlan
 
 app = typer.Typer(no_args_is_help=True, help="One regression over columns that several companies hold.")
 
@@ -78,7 +77,7 @@ def init(
     if draft is None and target is None:
         raise ProtocolError(f"{plan}: is not there; the first party makes it and names the --target")
     target = draft.target if draft is not None else str(target)
-    table = _table(data, ids)
+    table = read_table(data, ids)
     if ids not in table.column_names:
         raise DataError(ids, f"is not in {data}", "Name the column of ids.")
     holds_target = target in table.column_names
@@ -92,9 +91,9 @@ def init(
         return VerticalPlan((terms,), target, me if holds_target else "", **settings)
 
     with_us("")  # what cannot be agreed on is refused before a key is made
-    made = with_us(make_key(_key(plan, me, key), me))
+    made = with_us(make_key(key_file(plan, me, key), me))
     made.save(plan)
-    say(f"{me} brings {', '.join(brought)}; key in {_key(plan, me, key)}, which never leaves this machine")
+    say(f"{me} brings {', '.join(brought)}; key in {key_file(plan, me, key)}, which never leaves this machine")
     say(f"fingerprint of {plan}: [bold]{made.fingerprint}[/]")
     say("send the plan to the others; when all have joined, compare the fingerprint by telephone")
 
@@ -136,8 +135,8 @@ def serve(
     """Wait for the other parties and fit the plan with them."""
     from kakuran.vertical import Meeting
 
-    meeting = Meeting(_key(plan, me, key), (host, port), (), timeout, patience)
-    _fit(me, data, plan, meeting, output, report, plot, state, force=force, json=json)
+    meeting = Meeting(key_file(plan, me, key), (host, port), (), timeout, patience)
+    run_fit(me, data, plan, meeting, output, report, plot, state, force=force, json=json)
 
 
 @app.command()
@@ -161,8 +160,8 @@ def join(
     """Connect to the parties before us (and wait for those after us) and fit the plan with them."""
     from kakuran.vertical import Meeting
 
-    meeting = Meeting(_key(plan, me, key), (host, port), [_address(text) for text in addresses], timeout, patience)
-    _fit(me, data, plan, meeting, output, report, plot, state, force=force, json=json)
+    meeting = Meeting(key_file(plan, me, key), (host, port), [address(text) for text in addresses], timeout, patience)
+    run_fit(me, data, plan, meeting, output, report, plot, state, force=force, json=json)
 
 
 @app.command()
@@ -181,29 +180,12 @@ def predict(
     force: Force = False,
 ) -> None:
     """Predict new records together; only the receiver learns the predictions."""
-    import pyarrow as pa
-    import pyarrow.csv
+    from kakuran.vertical import Meeting, VerticalFit
 
-    from kakuran.release.files import whole_or_nothing
-    from kakuran.vertical import Meeting, VerticalFit, VerticalPlan, meet, predict_together
-
-    _check_new(output, force=force)
-    agreed, fitted = VerticalPlan.load(plan), VerticalFit.load(fit)
-    me, receiver = fitted.party, receiver or agreed.holder
-    ids = agreed.terms(me).id
-    table = _table(data, ids)
-    meeting = Meeting(
-        _key(plan, me, key), (host, port), [_address(text) for text in addresses or ()], timeout, patience
-    )
-    with _interruptible(), meet(agreed, me, meeting, say) as links:
-        predictions = predict_together(links, agreed, fitted, table, receiver=receiver, notify=say)
-    if predictions is None:
-        say(f"{receiver} has the predictions")
-        return
-    rows = pa.table({ids: table.column(ids).take(predictions.rows), agreed.target: predictions.values})
-    with whole_or_nothing(output) as folder:
-        pyarrow.csv.write_csv(rows, folder / output.name)
-    say(f"{rows.num_rows:,} predictions in {output}")
+    fitted = VerticalFit.load(fit)
+    known = [address(text) for text in addresses or ()]
+    meeting = Meeting(key_file(plan, fitted.party, key), (host, port), known, timeout, patience)
+    run_prediction(fitted, data, plan, meeting, receiver, output, force=force)
 
 
 @app.command()
@@ -217,96 +199,3 @@ def demo(
     from kakuran.cli.vertical_demo import run_demo
 
     run_demo(folder, n, protocol, force=force)
-
-
-def _fit(
-    me: str,
-    data: Path,
-    path: Path,
-    meeting: Meeting,
-    output: Path | None,
-    report: Path | None,
-    plot: Path | None,
-    state: Path | None,
-    *,
-    force: bool,
-    json: bool,
-) -> None:
-    from kakuran.release.files import whole_or_nothing
-    from kakuran.vertical import Party, VerticalPlan, meet
-
-    output = output or path.parent / f"{me}.fit.json"
-    for target in filter(None, (output, report)):
-        _check_new(target, force=force)
-    if plot is not None:
-        check_picture(plot, force=force)
-    plan = VerticalPlan.load(path)
-    say(f"plan {plan.fingerprint}")
-    party = Party(me, plan, _table(data, plan.terms(me).id), state=state or path.parent / f".{me}.run", notify=say)
-    with _interruptible(), meet(plan, me, meeting, say) as links:
-        fit = party.fit(links)
-    fit.save(output, force=force)
-    if report is not None:
-        with whole_or_nothing(report) as folder:
-            (folder / report.name).write_text(fit.report(), encoding="utf-8")
-    if plot is not None:
-        fit.plot().savefig(plot, dpi=144)
-    if json:
-        answer_json(fit.to_dict())
-    else:
-        _show(fit, plan)
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    try:
-        yield
-    except KeyboardInterrupt:
-        say("interrupted; start all sides again to go on")
-        raise typer.Exit(130) from None
-
-
-def _show(fit: Any, plan: VerticalPlan) -> None:
-    from kakuran.vertical.page import all_columns
-
-    header = ["column", "party", "coefficient", "std. error", "t", "p", "95 % interval", "VIF"]
-    answer_table(f"{plan.target}, standardised, {fit.quality.records:,} shared records", header, all_columns(fit))
-    own = [[name, f"{own.coefficient:.6g}", f"{own.standard_error:.3g}"] for name, own in fit.own.items()]
-    answer_table("our own columns, in their own units", ["column", "coefficient", "std. error"], own)
-    quality = fit.quality
-    say(f"R² {quality.r_squared:.4f}, AIC {quality.aic:.2f}; {quality.digits} digits can be relied on")
-    for sentence in fit.exposure.sentences():
-        say(f"leakage: {sentence}")
-
-
-def _table(path: Path, ids: str) -> Any:
-    """The table; ids in CSV are read as text, so that 007 stays 007."""
-    import pyarrow as pa
-    import pyarrow.csv
-    import pyarrow.parquet as pq
-
-    from kakuran.schema.files import csv_options, is_parquet, reading
-
-    with reading(path):
-        if is_parquet(path):
-            return pq.read_table(path)
-        convert = pa.csv.ConvertOptions(column_types={ids: pa.string()})
-        return pa.csv.read_csv(path, **{**csv_options(path), "convert_options": convert})
-
-
-def _key(plan: Path, me: str, key: Path | None) -> Path:
-    return key or plan.parent / f"{me}.key"
-
-
-def _address(text: str) -> tuple[str, int]:
-    host, sign, port = text.rpartition(":")
-    if not sign or not host or not port.isdigit():
-        raise typer.BadParameter(f"an address is given as HOST:PORT, got {text!r}")
-    return host.strip("[]"), int(port)
-
-
-def _check_new(path: Path, *, force: bool) -> None:
-    if path.exists() and not force:
-        raise ReleaseError(f"{path}: exists already; use --force to replace it")
-    if not path.parent.is_dir():
-        raise ReleaseError(f"{path}: there is no folder {path.parent}")

@@ -34,6 +34,9 @@ WARNING = (
     "The gram protocol shows sums only."
 )
 
+_SINGULAR = 1e-6
+"""What must be left of a standardised column that the other side's columns do not explain."""
+
 
 @dataclass
 class Residual:
@@ -54,7 +57,7 @@ class Residual:
     def __post_init__(self) -> None:
         self.meter = DirectionMeter(self.own.names, self.own.values)
         if np.linalg.matrix_rank(self.own.values) < len(self.own.names):
-            raise DataError(self.own.names[-1], "is among columns that repeat each other", "Leave one of them out.")
+            raise DataError(self.own.names[-1], "or another of our columns repeats the rest", "Leave it out.")
 
     def run(self, resume: str | None) -> Outcome:
         """Fit and eliminate until the criterion rises (S2 §3.3); `resume` names a stage both sides have."""
@@ -185,6 +188,10 @@ class Residual:
         assert model.their_space is not None  # noqa: S101 - every caller has asked for it
         ours = self.own.only(model.columns).values
         unexplained = ours - model.their_space @ (model.their_space.T @ ours)
+        _, strengths, directions = np.linalg.svd(unexplained, full_matrices=False)
+        if strengths[-1] < _SINGULAR * np.sqrt(len(ours)):
+            culprit = model.columns[int(np.abs(directions[-1]).argmax())]
+            raise DataError(culprit, "is a combination of other columns in the model", "Leave it out of the plan.")
         return np.asarray(np.linalg.inv(unexplained.T @ unexplained), np.float64)
 
     def _infer(self, model: Model, chosen: tuple[str, ...]) -> Inference:
