@@ -29,8 +29,8 @@ from kakuran.vertical.regression.selection import Action, Selection, Step
 from kakuran.vertical.transport import Link
 
 WARNING = (
-    "the residual protocol shows the other side fitted values record by record; over a whole elimination that is "
-    "everything our columns span, and who knows a few of our records can then compute all of them. "
+    "the residual protocol tells both sides the target and shows fitted values record by record; over a whole "
+    "elimination that is everything our columns span, and who knows a few of our records can then compute all of them. "
     "The gram protocol shows sums only."
 )
 
@@ -213,7 +213,7 @@ class Residual:
             unexplained=model.variance,
             variance=model.variance * self.target_scale**2,
             condition=condition,
-            digits=min(digits_left(condition, None), int(-np.log10(TOLERANCE * condition))),
+            digits=min(digits_left(condition, None), max(0, int(-np.log10(TOLERANCE * condition)))),
         )
         names = model.columns + model.their_columns
         order = [names.index(name) for name in chosen]
