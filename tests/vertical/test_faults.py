@@ -10,7 +10,9 @@ import pytest
 from kakuran.errors import GuardError, LeakageWarning, ProtocolError
 from kakuran.vertical import Party, fit_vertically
 from kakuran.vertical.checkpoints import Checkpoints
+from kakuran.vertical.messages import Hello
 from kakuran.vertical.together import side_by_side
+from kakuran.vertical.transport import linked_pair
 from kakuran.vertical.transport.memory import MemoryLink
 
 from .companies import companies
@@ -152,6 +154,17 @@ def test_state_of_other_data_is_not_resumed(tmp_path):
     (tmp_path / "state" / "broken.npz").write_bytes(b"no such thing")
     assert kept.tags() == {"aligned": "tag"}
     assert (tmp_path / "state").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("words", [0, 1])
+def test_a_peer_that_falls_silent_is_given_up_after_the_timeout(words):
+    case = companies(120, 2, 2)
+    near, far = linked_pair("alice", "bob", 0.5)
+    if words:
+        far.send(Hello("bob", version("kakuran"), case.plan.fingerprint, "fit", bytes(32), "{}"))
+    with pytest.raises(ProtocolError, match=r"bob has been silent for 0\.5 s; start both sides again to resume"):
+        Party("alice", case.plan, case.frames["alice"]).fit({"bob": near})
+    assert far.receive(Hello).party == "alice"
 
 
 def test_parties_must_be_linked_to_all_others():

@@ -22,7 +22,7 @@ from kakuran.vertical.transport import Link
 
 _CHUNK = 4096
 _PATIENCE = 30
-"""How many times longer we wait for a neighbour that is still busy with another."""
+"""How many times longer we wait for a neighbour that may still be busy with another."""
 
 
 @dataclass(frozen=True)
@@ -50,29 +50,30 @@ def align(
     after = links[names[place + 1]] if place + 1 < len(names) else None
     if before is None and after is None:
         raise ProtocolError("a plan needs at least two parties")
-    rows = np.arange(len(identifiers))
+    rows, patience = np.arange(len(identifiers)), 1 if len(names) == 2 else _PATIENCE
     if before is not None:
-        with_before = intersect(before, identifiers, salt, speaks_first=False)
+        with_before = intersect(before, identifiers, salt, speaks_first=False, patience=patience)
         rows = with_before.rows
     if after is not None:
-        with_after = intersect(after, [identifiers[row] for row in rows.tolist()], salt, speaks_first=True)
+        ours = [identifiers[row] for row in rows.tolist()]
+        with_after = intersect(after, ours, salt, speaks_first=True, patience=patience)
         if place + 2 < len(names):
             with_after = with_after.at(_receive_places(after, len(with_after.rows)))
         if before is not None:
             _send_places(before, with_after.rows)
             with_before = with_before.at(with_after.rows)
         rows = rows[with_after.rows]
-        _check(after, with_after)
+        _check(after, with_after, patience)
     if before is not None:
-        _check(before, with_before)
+        _check(before, with_before, patience)
     return rows
 
 
-def intersect(link: Link, identifiers: list[bytes], salt: bytes, *, speaks_first: bool) -> Shared:
+def intersect(link: Link, identifiers: list[bytes], salt: bytes, *, speaks_first: bool, patience: float = 1) -> Shared:
     """Which of our ids the peer has as well; it learns the same of its own."""
     blinding, shuffled = Blinding(salt), Randomness.secure().permutation(len(identifiers))
     ours = (blinding.hide(identifiers[row]) for row in shuffled.tolist())
-    theirs = _swap_points(link, Blinded, len(identifiers), ours, speaks_first=speaks_first)
+    theirs = _swap_points(link, Blinded, len(identifiers), ours, speaks_first, patience)
     theirs_twice: list[bytes] = []
 
     def hidden_again() -> Iterator[bytes]:
@@ -80,7 +81,7 @@ def intersect(link: Link, identifiers: list[bytes], salt: bytes, *, speaks_first
             theirs_twice.append(blinding.hide_again(point))
             yield theirs_twice[-1]
 
-    ours_twice = _swap_points(link, Reblinded, len(theirs), hidden_again(), speaks_first=speaks_first)
+    ours_twice = _swap_points(link, Reblinded, len(theirs), hidden_again(), speaks_first)
     if len(ours_twice) != len(identifiers):
         raise ProtocolError(f"{link.peer} returned {len(ours_twice):,} of our {len(identifiers):,} blinded ids")
     row_of = dict(zip(ours_twice, shuffled.tolist(), strict=True))
@@ -91,7 +92,12 @@ def intersect(link: Link, identifiers: list[bytes], salt: bytes, *, speaks_first
 
 
 def _swap_points(
-    link: Link, kind: type[Blinded] | type[Reblinded], count: int, points: Iterator[bytes], *, speaks_first: bool
+    link: Link,
+    kind: type[Blinded] | type[Reblinded],
+    count: int,
+    points: Iterator[bytes],
+    speaks_first: bool,
+    patience: float = 1,
 ) -> list[bytes]:
     """Send ours and receive theirs in turns, chunk by chunk, so that neither waits while the other computes."""
     received: list[bytes] = []
@@ -102,7 +108,7 @@ def _swap_points(
         if chunk is not None and speaks_first:
             link.send(chunk)
         if not theirs_over:
-            message = link.receive(kind, patience=_PATIENCE)
+            message = link.receive(kind, patience=1 if received else patience)
             theirs_over = message.last
             received += _points(message.points, link)
         if chunk is not None and not speaks_first:
@@ -131,9 +137,9 @@ def _receive_places(link: Link, shared: int) -> NDArray[np.int64]:
     return places
 
 
-def _check(link: Link, shared: Shared) -> None:
+def _check(link: Link, shared: Shared, patience: float) -> None:
     """Both sides must hold the same records in the same order before anything is computed from them."""
     link.send(AlignmentCheck(len(shared.rows), shared.digest()))
-    theirs = link.receive(AlignmentCheck, patience=_PATIENCE)
+    theirs = link.receive(AlignmentCheck, patience=patience)
     if theirs.records != len(shared.rows) or theirs.digest != shared.digest():
         raise ProtocolError(f"our records are not in the order of {link.peer}'s; start both sides again")

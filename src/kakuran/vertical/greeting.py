@@ -17,6 +17,7 @@ from kakuran.vertical.plan import VerticalPlan
 from kakuran.vertical.transport import Link
 
 _PATIENCE = 5
+"""How many times longer we wait for the first word of a party that may still be waiting for others."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,8 @@ def greet(links: Mapping[str, Link], plan: VerticalPlan, me: str, purpose: str, 
     hello = Hello(me, version("kakuran"), plan.fingerprint, purpose, nonce, json.dumps(dict(stages)))
     for link in links.values():
         link.send(hello)
-    theirs = {peer: _checked(link.receive(Hello, patience=_PATIENCE), hello, peer) for peer, link in links.items()}
+    patience = 1 if len(links) == 1 else _PATIENCE
+    theirs = {peer: _checked(link.receive(Hello, patience=patience), hello, peer) for peer, link in links.items()}
     nonces = sorted([nonce, *(answer.nonce for answer in theirs.values())])
     completed = {me: dict(stages)} | {peer: _stages(answer) for peer, answer in theirs.items()}
     return Greeting(hashlib.sha256(b"".join(nonces)).hexdigest(), completed)
