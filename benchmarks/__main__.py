@@ -39,7 +39,8 @@ def report(part: str, claims: list[Claim]) -> str:
 
 
 def _setting() -> str:
-    packages = ", ".join(f"{name} {version(name)}" for name in ("kakuran", "numpy", "pyarrow", "cryptography"))
+    names = ("kakuran", "numpy", "pyarrow", "cryptography", "tenseal")
+    packages = ", ".join(f"{name} {version(name)}" for name in names)
     machine = f"{os.cpu_count()} cores, {platform.processor() or platform.machine()}, {platform.system()}"
     return (
         f"Measured on {machine}, Python {platform.python_version()}, {packages}; peers: {peers.versions()}. "

@@ -20,7 +20,7 @@ from kakuran.mechanism import BoundedLaplace, RetentionReplacement
 Codes: TypeAlias = NDArray[np.int32]
 Entry: TypeAlias = Callable[[], Contestant]
 
-PACKAGES = ("diffprivlib", "multi-freq-ldpy", "opendp", "pure-ldp")
+PACKAGES = ("diffprivlib", "multi-freq-ldpy", "opendp", "openmined-psi", "pure-ldp")
 
 
 def admit(entries: Iterable[Entry]) -> tuple[list[Contestant], dict[str, str]]:

@@ -34,6 +34,10 @@ def run(case, *, states=None, plans=None, timeout=5.0):
         return side_by_side(list(case.plan.names), outcome, timeout=timeout)
 
 
+def crash(*_):
+    raise OSError("crash")
+
+
 @pytest.fixture
 def tamper(monkeypatch):
     """Change the frames on the way: a function of (number of the frame, frame) → frame, or None to hang up."""
@@ -132,7 +136,7 @@ def test_a_resumed_run_does_not_repeat_what_was_done(monkeypatch, tmp_path, prot
     case = companies(120, 3, 3, noise=6.0, protocol=protocol, **settings)
     states = {name: tmp_path / name for name in ("alice", "bob")}
     with monkeypatch.context() as failing:
-        failing.setattr("kakuran.vertical.party.Party._conclude", lambda *_: (_ for _ in ()).throw(OSError("crash")))
+        failing.setattr("kakuran.vertical.party.Party._conclude", crash)
         assert all(isinstance(error, OSError) for error in run(case, states=states).values())
     fits = run(case, states=states)
     kinds = [kind for _, kind, _, _ in fits["alice"].transcripts[0]["messages"]]
@@ -143,6 +147,19 @@ def test_a_resumed_run_does_not_repeat_what_was_done(monkeypatch, tmp_path, prot
     assert kinds.count("Offer") <= 4
     assert fits["alice"].chosen == whole.chosen
     assert fits["alice"].exposure.rank == whole.exposure.rank
+
+
+def test_a_new_alignment_leaves_no_stage_of_an_older_one(monkeypatch, tmp_path):
+    case = companies(120, 3, 3, noise=6.0, protocol="residual", ranking="s2")
+    states = {name: tmp_path / name for name in ("alice", "bob")}
+    with monkeypatch.context() as failing:
+        failing.setattr("kakuran.vertical.party.Party._conclude", crash)
+        run(case, states=states)
+        (tmp_path / "bob" / "aligned.npz").unlink()
+        failing.setattr("kakuran.vertical.party.Party._run_residual", crash)
+        run(case, states=states)
+    assert sorted(path.name for path in tmp_path.glob("*/*")) == ["aligned.npz", "aligned.npz"]
+    assert run(case, states=states)["alice"].chosen == run(case)["alice"].chosen
 
 
 def test_state_of_other_data_is_not_resumed(tmp_path):

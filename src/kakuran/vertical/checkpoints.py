@@ -60,6 +60,11 @@ class Checkpoints:
                 found[path.stem] = about["tag"]
         return found
 
+    def start_over(self) -> None:
+        """Remove all stages: those of another order of records must not be mixed with new ones."""
+        for path in () if self._folder is None else self._folder.glob("*.npz"):
+            path.unlink()
+
     def forget(self) -> None:
         """Remove everything, once the run is over."""
         if self._folder is not None:

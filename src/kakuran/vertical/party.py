@@ -98,6 +98,7 @@ class Party:
             self.notify(f"going on with the {len(rows):,} shared records of an earlier run")
             return rows
         rows = align(links, self.plan.names, self.name, self._ids, self.plan.fingerprint.encode())
+        self._checkpoints.start_over()
         self._checkpoints.save("aligned", greeting.run, {}, rows=rows)
         self.notify(f"{len(rows):,} of our {len(self._ids):,} records are shared")
         return rows
