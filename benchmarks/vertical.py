@@ -103,15 +103,14 @@ def _run_two_processes(records: int) -> tuple[float, int]:
     with TemporaryDirectory() as name:
         folder = Path(name)
         _write_tables(folder, records)
-        _kakuran(folder, "init", "--as", "a", "--data", "a.parquet", "--id", "id", "--target", "y").wait()
-        _kakuran(folder, "init", "--as", "b", "--data", "b.parquet", "--id", "id").wait()
+        _done(_kakuran(folder, "init", "--as", "a", "--data", "a.parquet", "--id", "id", "--target", "y"))
+        _done(_kakuran(folder, "init", "--as", "b", "--data", "b.parquet", "--id", "id"))
         with socket.create_server(("127.0.0.1", 0)) as trial:
             port = trial.getsockname()[1]
         start = time.perf_counter()
         first = _kakuran(folder, "serve", "--as", "a", "--data", "a.parquet", "--port", str(port))
         second = _kakuran(folder, "join", f"127.0.0.1:{port}", "--as", "b", "--data", "b.parquet")
-        if first.wait() or second.wait():
-            raise RuntimeError("one of the two processes failed; run them by hand to see why")
+        _done(first, second)
         taken = time.perf_counter() - start
         (transcript,) = json.loads((folder / "a.fit.json").read_text(encoding="utf-8"))["transcripts"]
         return taken, transcript["bytes_sent"] + transcript["bytes_received"]
@@ -127,8 +126,15 @@ def _write_tables(folder: Path, records: int) -> None:
         pq.write_table(table.take(rng.permutation(records)), folder / f"{side}.parquet")
 
 
+def _done(*processes: subprocess.Popen[bytes]) -> None:
+    for process in processes:
+        _, said = process.communicate()
+        if process.returncode:
+            raise RuntimeError(f"{' '.join(map(str, process.args))}: {said.decode()}")
+
+
 def _kakuran(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
     command = shutil.which("kakuran", path=str(Path(sys.executable).parent)) or "kakuran"
     return subprocess.Popen(
-        [command, "vertical", *arguments], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [command, "vertical", *arguments], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     )

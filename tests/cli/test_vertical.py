@@ -12,6 +12,7 @@ import warnings
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.parquet as pq
 import pytest
 
 from kakuran.cli import main
@@ -56,6 +57,7 @@ def terminals(tmp_path_factory):
     bank, shop = Terminal(folder / "bank"), Terminal(folder / "shop")
     for terminal, table in zip((bank, shop), companies(400), strict=True):
         pyarrow.csv.write_csv(table, terminal.folder / "data.csv")
+        pq.write_table(table, terminal.folder / "data.parquet")
     made = bank.run("init", "--as", "bank", "--data", "data.csv", "--id", "customer", "--target", "spending")
     assert made.returncode == 0, made.stderr
     shutil.copy(bank.folder / "plan.toml", shop.folder)
@@ -75,7 +77,7 @@ def test_two_companies_agree_fit_report_and_predict(terminals):
         "serve", "--as", "bank", "--data", "data.csv", "--host", "127.0.0.1", "--port", port, "--json",
         "--report", "report.html", "--plot", "path.png",
     )  # fmt: skip
-    joined = shop.run("join", f"127.0.0.1:{port}", "--as", "shop", "--data", "data.csv")
+    joined = shop.run("join", f"127.0.0.1:{port}", "--as", "shop", "--data", "data.parquet")
     served = finish(serving)
     assert joined.returncode == 0, joined.stderr
     assert served.returncode == 0, served.stderr
@@ -136,6 +138,12 @@ def test_a_mistake_gets_one_clear_sentence_and_its_exit_code(terminals, monkeypa
     assert ended.value.code == code, said
     assert words in said
     assert sorted(path.name for path in bank.folder.iterdir() if path.suffix != ".run") == before
+
+
+def test_parquet_is_read_as_it_is(tmp_path):
+    table = pa.table({"id": [7, 12], "x": [1.5, 2.5]})
+    pq.write_table(table, tmp_path / "a.parquet")
+    assert read_table(tmp_path / "a.parquet", "id") == table
 
 
 def test_ids_in_csv_keep_their_leading_zeros(tmp_path):

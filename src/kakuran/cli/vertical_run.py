@@ -112,7 +112,7 @@ def read_table(path: Path, ids: str) -> Any:
 
     with reading(path):
         if is_parquet(path):
-            return pq.readread_table(path)
+            return pq.read_table(path)
         convert = pa.csv.ConvertOptions(column_types={ids: pa.string()})
         return pa.csv.read_csv(path, **{**csv_options(path), "convert_options": convert})
 

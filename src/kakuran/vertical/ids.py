@@ -10,6 +10,13 @@ import pyarrow.compute as pc
 from kakuran.errors import DataError
 
 
+def read_ids(table: pa.Table, name: str) -> list[bytes]:
+    """The ids of a table, in its column of this name."""
+    if name not in table.column_names:
+        raise DataError(name, "is the column of ids in the plan but not in the data", "Rename it.")
+    return canonical_ids(table.column(name), name)
+
+
 def canonical_ids(column: pa.ChunkedArray, name: str) -> list[bytes]:
     """The ids as bytes: whole numbers in decimal, text without surrounding blanks, in Unicode's composed form.
 

@@ -18,7 +18,7 @@ from kakuran.vertical.checkpoints import Checkpoints
 from kakuran.vertical.fit import OwnCoefficient, VerticalFit
 from kakuran.vertical.greeting import Greeting, greet
 from kakuran.vertical.guard import check_columns, rare_sides
-from kakuran.vertical.ids import canonical_ids
+from kakuran.vertical.ids import read_ids
 from kakuran.vertical.leakage import exposure_of_moments
 from kakuran.vertical.messages import InterceptPart, Target
 from kakuran.vertical.own import OwnColumns, Standardised
@@ -62,10 +62,8 @@ class Party:
         if plan.protocol == "gram":
             plain_modulus()  # a missing extra is noticed here, not after the alignment
         table, terms = to_arrow(frame), plan.terms(name)
-        if terms.id not in table.column_names:
-            raise DataError(terms.id, "is the column of ids in the plan but not in the data", "Rename it.")
         self.name, self.plan, self.notify = name, plan, notify
-        self._ids = canonical_ids(table.column(terms.id), terms.id)
+        self._ids = read_ids(table, terms.id)
         self._columns = OwnColumns.read(table, held(plan, name))
         digest = hashlib.sha256(b"\0".join(self._ids)).hexdigest() + self._columns.digest()
         self._checkpoints = Checkpoints(state, f"{plan.fingerprint} {name} {digest}")

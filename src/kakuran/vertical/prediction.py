@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kakuran.errors import DataError, ProtocolError
+from kakuran.errors import ProtocolError
 from kakuran.randomness import Randomness
 from kakuran.schema.frames import to_arrow
 from kakuran.vertical.alignment import align
 from kakuran.vertical.fit import VerticalFit
 from kakuran.vertical.greeting import greet
-from kakuran.vertical.ids import canonical_ids
+from kakuran.vertical.ids import read_ids
 from kakuran.vertical.messages import Mask, MaskedPart
 from kakuran.vertical.own import OwnColumns
 from kakuran.vertical.party import tell_why
@@ -65,11 +65,8 @@ def _predict(
 ) -> Predictions | None:
     if fit.fingerprint != plan.fingerprint:
         raise ProtocolError("the fit was made by another plan; give the plan it was made by")
-    plan.terms(receiver)
-    me, table, terms = fit.party, to_arrow(frame), plan.terms(fit.party)
-    if terms.id not in table.column_names:
-        raise DataError(terms.id, "is the column of ids in the plan but not in the data", "Rename it.")
-    identifiers = canonical_ids(table.column(terms.id), terms.id)
+    me, table, receiver = fit.party, to_arrow(frame), plan.terms(receiver).name
+    identifiers = read_ids(table, plan.terms(me).id)
     columns = {name: OwnColumns.read(table, [name]).values[:, 0] for name in fit.own}
     greet(links, plan, me, f"predict for {receiver} with the model of run {fit.run[:16]}", {})
     rows = align(links, plan.names, me, identifiers, plan.fingerprint.encode())
@@ -80,7 +77,7 @@ def _predict(
         links[receiver].send(MaskedPart(_masked(links, plan, me, receiver, steps)))
         return None
     for link in links.values():
-        steps = steps + _words(link.receive(MaskedPart, patience=5).words, len(rows), link)
+        steps = steps + _words(link.receive(MaskedPart).words, len(rows), link)
     return Predictions(rows, steps.astype(np.float64) * (fit.target_scale / _STEPS))
 
 
