@@ -120,7 +120,7 @@ def test_a_fit_without_intercept_equals_the_pooled_one(protocol):
     assert fits["alice"].intercept is None
 
 
-def test_three_parties_fit_as_one(tmp_path):
+def test_three_parties_fit_as_one():
     A, B, y = tables(250, 6, 3, 0.8)
     case = Companies(A, B, y)
     frame = case.frames["alice"]

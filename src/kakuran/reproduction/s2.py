@@ -36,11 +36,10 @@ _STYLES = (("#9b948a", "o-"), ("#1f2a44", "s-"), ("#5b7db1", "^--"), ("#d1603d",
 
 @dataclass(frozen=True)
 class Draw:
-    """One table of S2 §4.1, with the truth behind it."""
+    """One table of S2 §4.1, and records to test predictions on."""
 
     X: Array
     y: Array
-    coefficients: Array
     unseen: Array
     unseen_y: Array
 
@@ -51,7 +50,7 @@ def draw(records: int, dice: np.random.Generator) -> Draw:
     coefficients = np.where(matters, dice.normal(size=2 * _EACH), 0)
     X, unseen = dice.normal(size=(records, 2 * _EACH)), dice.normal(size=(_TEST, 2 * _EACH))
     y, unseen_y = (design @ coefficients + dice.normal(size=len(design)) for design in (X, unseen))
-    return Draw(X, y, coefficients, unseen, unseen_y)
+    return Draw(X, y, unseen, unseen_y)
 
 
 def error_on_test(drawn: Draw, rules: Rules) -> float:
