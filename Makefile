@@ -32,7 +32,7 @@ $(READY): pyproject.toml constraints.txt
 
 benchmarks/.venv/.ready: pyproject.toml constraints.txt benchmarks/peers.txt
 	$(PYTHON) -m venv benchmarks/.venv
-	benchmarks/.venv/bin/python -m pip install --quiet --constraint constraints.txt --editable .
+	benchmarks/.venv/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[vertical]'
 	grep -v '^#' benchmarks/peers.txt | while read -r peer; do \
 		benchmarks/.venv/bin/python -m pip install --quiet --constraint constraints.txt $$peer || echo "did not install: $$peer"; \
 	done

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks import foundations, peers, reconstruction
+from benchmarks import foundations, peers, reconstruction, vertical
 from benchmarks.claims import HEADER, Claim, table
 
 RESULTS = Path(__file__).parent / "results"
-PARTS = {"foundations": foundations, "reconstruction": reconstruction}
+PARTS = {"foundations": foundations, "reconstruction": reconstruction, "vertical": vertical}
 
 
 def main() -> None:

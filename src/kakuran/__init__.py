@@ -16,10 +16,13 @@ if TYPE_CHECKING:
     from kakuran.errors import (
         CalibrationError,
         DataError,
+        GuardError,
         InferredDomainWarning,
         KakuranError,
+        LeakageWarning,
         MissingExtraError,
         NotForPublicationWarning,
+        ProtocolError,
         RandomnessError,
         ReleaseError,
         SchemaError,
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from kakuran.reconstruction import Reconstruction, reconstruct
     from kakuran.release import Audit, Release, audit, perturb, perturb_file, read_release
     from kakuran.schema import Categorical, Dropped, Numeric, Schema, Tree
+    from kakuran.vertical import VerticalFit, VerticalPlan, fit_vertically
 
 _HOMES = {
     "kakuran.schema": ("Categorical", "Dropped", "Numeric", "Schema", "Tree"),
@@ -40,13 +44,17 @@ _HOMES = {
     "kakuran.mine": ("Estimate",),
     "kakuran.release": ("Audit", "Release", "audit", "perturb", "perturb_file", "read_release"),
     "kakuran.estimators": ("ReconstructedNaiveBayes", "ReconstructedTree"),
+    "kakuran.vertical": ("VerticalFit", "VerticalPlan", "fit_vertically"),
     "kakuran.errors": (
         "CalibrationError",
         "DataError",
+        "GuardError",
         "InferredDomainWarning",
         "KakuranError",
+        "LeakageWarning",
         "MissingExtraError",
         "NotForPublicationWarning",
+        "ProtocolError",
         "RandomnessError",
         "ReleaseError",
         "SchemaError",
@@ -66,13 +74,16 @@ __all__ = [
     "DataError",
     "Dropped",
     "Estimate",
+    "GuardError",
     "InferredDomainWarning",
     "KakuranError",
     "Laplace",
+    "LeakageWarning",
     "MissingExtraError",
     "NotForPublicationWarning",
     "Numeric",
     "Plan",
+    "ProtocolError",
     "RandomnessError",
     "ReconstructedNaiveBayes",
     "ReconstructedTree",
@@ -85,8 +96,11 @@ __all__ = [
     "TableError",
     "Tree",
     "UnclearCellsWarning",
+    "VerticalFit",
+    "VerticalPlan",
     "audit",
     "calibrate",
+    "fit_vertically",
     "perturb",
     "perturb_file",
     "preview",

@@ -5,10 +5,13 @@
     ├── DataError          a table that does not fit its schema (also a ValueError)
     ├── CalibrationError   a promise that cannot be kept with these parameters (also a ValueError)
     ├── ReleaseError       a release that cannot be written, read or trusted
+    ├── ProtocolError      parties that cannot go on together: peer, plan, key, frame, time
+    ├── GuardError         a run stopped because it would reveal too much
     ├── RandomnessError    a stream of random numbers about to be used twice
     └── MissingExtraError  an optional part that is not installed (also an ImportError)
 
     InferredDomainWarning   a domain was read off private data
+    LeakageWarning          a protocol reveals more than the result
     NotForPublicationWarning  a release was drawn from a seed somebody knows
     UnclearCellsWarning     some estimates cannot be told from noise
 
@@ -62,6 +65,14 @@ class ReleaseError(KakuranError):
     """A release that cannot be written, read or trusted."""
 
 
+class ProtocolError(KakuranError):
+    """Parties that cannot go on together: the peer, the plan, a key, a frame or the time is wrong."""
+
+
+class GuardError(KakuranError):
+    """A run stopped because it would reveal more than the plan allows."""
+
+
 class RandomnessError(KakuranError, RuntimeError):
     """A seeded stream that would hand out the same numbers twice."""
 
@@ -83,3 +94,7 @@ class NotForPublicationWarning(UserWarning):
 
 class UnclearCellsWarning(UserWarning):
     """Some estimated counts cannot be told from noise: their intervals reach zero."""
+
+
+class LeakageWarning(UserWarning):
+    """A protocol reveals more of the data than the result it computes."""

@@ -59,3 +59,32 @@ def _draw_rows(
 ) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
     cumulative = weights.cumsum(axis=1)
     return (cumulative < dice.random(len(weights))[:, None] * cumulative[:, -1:]).sum(axis=1)
+
+
+def companies(n: int = 1_000, seed: int = 0) -> tuple[pa.Table, pa.Table]:
+    """A bank's and a shop's table of made-up customers: most are shared, in different orders; the shop knows spending.
+
+    Examples
+    --------
+    >>> from kakuran.samples import companies
+    >>> bank, shop = companies(100)
+    >>> shop.column_names
+    ['customer', 'visits', 'basket', 'coupons', 'spending']
+    """
+    dice = Randomness.seeded(seed).generator()
+    wealth, habit = dice.normal(size=n), dice.normal(size=n)
+    income = np.exp(10.5 + 0.5 * wealth + 0.2 * dice.normal(size=n))
+    age = 45 + 12 * dice.normal(size=n)
+    savings = 8_000 * (wealth + dice.normal(size=n)) + 20_000
+    visits = 12 + 3 * habit + dice.normal(size=n)
+    basket = 30 + 8 * (0.6 * wealth + 0.4 * habit + dice.normal(size=n))
+    coupons = 5 + habit + dice.normal(size=n)
+    spending = 40 + 0.004 * income + 18 * visits + 6 * basket + 60 * dice.normal(size=n)
+    customer = dice.permutation(10 * n)[:n]
+    bank, shop = dice.permutation(n)[: n - n // 20], dice.permutation(n)[: n - n // 10]
+    return (
+        pa.table({"customer": customer, "income": income, "age": age, "savings": savings}).take(bank),
+        pa.table(
+            {"customer": customer, "visits": visits, "basket": basket, "coupons": coupons, "spending": spending}
+        ).take(shop),
+    )

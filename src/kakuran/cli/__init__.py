@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kakuran.cli import audit, calibrate, crosstab, demo, perturb, reproduce, schema, tree
+from kakuran.cli import audit, calibrate, crosstab, demo, perturb, reproduce, schema, tree, vertical
 from kakuran.cli.console import run
 
 app = typer.Typer(
@@ -23,6 +23,7 @@ app.command()(crosstab.crosstab)
 app.command()(crosstab.count)
 app.command()(tree.tree)
 app.command()(reproduce.reproduce)
+app.add_typer(vertical.app, name="vertical")
 
 
 @app.callback(invoke_without_command=True)

@@ -5,8 +5,8 @@ Answers go to stdout, everything else to stderr. Exit codes:
     0  done                                  5  the release cannot be written, read or trusted
     1  the audit failed                      6  an optional part of kakuran is not installed
     2  the command was called wrongly      130  interrupted
-    3  the schema or the data is wrong
-    4  the promise cannot be kept
+    3  the schema or the data is wrong       7  the parties cannot go on together
+    4  the promise cannot be kept            8  the guard refuses to reveal so much
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ _EXIT_CODES: Sequence[tuple[type[errors.KakuranError], int]] = (
     (errors.CalibrationError, 4),
     (errors.ReleaseError, 5),
     (errors.MissingExtraError, 6),
+    (errors.ProtocolError, 7),
+    (errors.GuardError, 8),
 )
 
 
@@ -39,6 +41,7 @@ def run(app: typer.Typer) -> NoReturn:
     signal.signal(signal.SIGTERM, _interrupt)
     warnings.showwarning = _show_warning
     warnings.simplefilter("always", errors.InferredDomainWarning)
+    warnings.simplefilter("always", errors.LeakageWarning)
     try:
         app()
     except errors.KakuranError as error:

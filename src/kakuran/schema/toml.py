@@ -36,7 +36,7 @@ def load(path: Path) -> Mapping[str, Mapping[str, Any]]:
 def save(columns: Mapping[str, Mapping[str, Any]], path: Path) -> None:
     """Write the settings of every column."""
     tables = [
-        f"[columns.{_text(name)}]\n" + "".join(f"{key} = {_toml(value)}\n" for key, value in fields.items())
+        f"[columns.{_text(name)}]\n" + "".join(f"{key} = {literal(value)}\n" for key, value in fields.items())
         for name, fields in columns.items()
     ]
     try:
@@ -49,13 +49,14 @@ def _text(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _toml(value: Any) -> str:
+def literal(value: Any) -> str:
+    """A plain value as TOML writes it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
         return _text(value)
     if isinstance(value, list):
-        return "[" + ", ".join(map(_toml, value)) + "]"
+        return "[" + ", ".join(map(literal, value)) + "]"
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{_text(str(key))} = {_toml(item)}" for key, item in value.items()) + " }"
+        return "{ " + ", ".join(f"{_text(str(key))} = {literal(item)}" for key, item in value.items()) + " }"
     return repr(value)

@@ -1,0 +1,201 @@
+"""kakuran vertical: one regression across companies, one command a party."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+import typer
+
+from kakuran.cli.console import answer_json, answer_table, say
+from kakuran.cli.options import Force, Json
+from kakuran.cli.vertical_run import address, key_file, read_table, run_fit, run_prediction
+from kakuran.errors import DataError, ProtocolError
+
+if TYPE_CHECKING:
+    from kakuran.vertical import VerticalPlan
+
+app = typer.Typer(no_args_is_help=True, help="One regression over columns that several companies hold.")
+
+PlanFile: TypeAlias = Annotated[Path, typer.Option("--plan", help="The plan (TOML) all parties hold.")]
+Data: TypeAlias = Annotated[Path, typer.Option("--data", help="Our own table (CSV or Parquet).")]
+Me: TypeAlias = Annotated[str, typer.Option("--as", help="Which party of the plan we are.")]
+KeyFile: TypeAlias = Annotated[Path | None, typer.Option("--key", help="Our key; NAME.key beside the plan by default.")]
+Host: TypeAlias = Annotated[str, typer.Option("--host", help="Address to listen on.")]
+Port: TypeAlias = Annotated[int, typer.Option("--port", help="Port to listen on; 0 takes a free one.")]
+Output: TypeAlias = Annotated[Path | None, typer.Option("--output", "-o", help="Our fit; NAME.fit.json by default.")]
+Report: TypeAlias = Annotated[Path | None, typer.Option("--report", help="Standalone page to write (.html).")]
+Picture: TypeAlias = Annotated[Path | None, typer.Option("--plot", help="Picture of the selection path to write.")]
+State: TypeAlias = Annotated[
+    Path | None, typer.Option("--state", help="Folder for resuming; .NAME.run beside the plan by default.")
+]
+Timeout: TypeAlias = Annotated[float, typer.Option("--timeout", help="Seconds to wait for a message.")]
+Patience: TypeAlias = Annotated[float, typer.Option("--patience", help="Seconds to wait for the others to come.")]
+Addresses: TypeAlias = Annotated[list[str], typer.Argument(help="HOST:PORT of every party before us in the plan.")]
+
+_ANYWHERE = "0.0.0.0"  # noqa: S104 - who may talk to us is settled by pinned certificates
+_PORT = 7117
+
+
+@app.command()
+def init(
+    me: Me,
+    data: Data,
+    ids: Annotated[str, typer.Option("--id", help="The column of ids in our table.")],
+    plan: PlanFile = Path("plan.toml"),
+    columns: Annotated[
+        list[str] | None, typer.Option("--column", help="A column we bring; all but ids and target by default.")
+    ] = None,
+    target: Annotated[str | None, typer.Option("--target", help="The column to explain (first party only).")] = None,
+    protocol: Annotated[str | None, typer.Option("--protocol", help="gram (default) or residual.")] = None,
+    search: Annotated[str | None, typer.Option("--search", help="backward (default), forward, both or none.")] = None,
+    criterion: Annotated[str | None, typer.Option("--criterion", help="aic (default), aicc or bic.")] = None,
+    ranking: Annotated[str | None, typer.Option("--ranking", help="exact (default) or s2.")] = None,
+    forced: Annotated[list[str] | None, typer.Option("--force-in", help="A column that stays. Repeatable.")] = None,
+    least: Annotated[int | None, typer.Option("--least", help="Variables every party keeps (2).")] = None,
+    intercept: Annotated[bool | None, typer.Option("--intercept/--no-intercept", help="Fit a constant.")] = None,
+    key: KeyFile = None,
+) -> None:
+    """Make a plan, or join the one that is there: adds our columns and certificate, and makes our key."""
+    from kakuran.vertical.keys import make_key
+    from kakuran.vertical.own import OwnColumns
+    from kakuran.vertical.plan import Terms, VerticalPlan
+
+    chosen: dict[str, Any] = {
+        "protocol": protocol,
+        "search": search,
+        "criterion": criterion,
+        "ranking": ranking,
+        "least": least,
+    }
+    settings = {name: value for name, value in (chosen | {"intercept": intercept}).items() if value is not None}
+    if forced:
+        settings["forced"] = tuple(forced)
+    draft = VerticalPlan.load(plan) if plan.exists() else None
+    if draft is not None and (settings or target is not None):
+        raise ProtocolError(f"{plan}: is there already; what it says was settled by the first party, {draft.names[0]}")
+    if draft is None and target is None:
+        raise ProtocolError(f"{plan}: is not there; the first party makes it and names the --target")
+    target = draft.target if draft is not None else str(target)
+    table = read_table(data, ids)
+    if ids not in table.column_names:
+        raise DataError(ids, f"is not in {data}", "Name the column of ids.")
+    holds_target = target in table.column_names
+    brought = columns or [name for name in table.column_names if name not in (ids, target)]
+    OwnColumns.read(table, [*brought, *([target] if holds_target else [])])
+
+    def with_us(certificate: str) -> VerticalPlan:
+        terms = Terms(me, tuple(brought), ids, certificate)
+        if draft is not None:
+            return draft.joined_by(terms, holds_target=holds_target)
+        return VerticalPlan((terms,), target, me if holds_target else "", **settings)
+
+    with_us("")  # what cannot be agreed on is refused before a key is made
+    made = with_us(make_key(key_file(plan, me, key), me))
+    made.save(plan)
+    say(f"{me} brings {', '.join(brought)}; key in {key_file(plan, me, key)}, which never leaves this machine")
+    say(f"fingerprint of {plan}: [bold]{made.fingerprint}[/]")
+    say("send the plan to the others; when all have joined, compare the fingerprint by telephone")
+
+
+@app.command()
+def show(plan: PlanFile = Path("plan.toml"), json: Json = False) -> None:
+    """Show a plan and its fingerprint."""
+    from dataclasses import asdict
+
+    from kakuran.vertical.plan import VerticalPlan
+
+    agreed = VerticalPlan.load(plan)
+    if json:
+        answer_json({"fingerprint": agreed.fingerprint, **asdict(agreed)})
+        return
+    rows = [[terms.name, ", ".join(terms.columns), terms.id] for terms in agreed.parties]
+    answer_table(f"{agreed.target} of {agreed.holder or 'nobody yet'}, explained by", ["party", "columns", "ids"], rows)
+    say(f"protocol {agreed.protocol}, search {agreed.search} by {agreed.criterion}, ranking {agreed.ranking}")
+    say(f"fingerprint: [bold]{agreed.fingerprint}[/]")
+
+
+@app.command()
+def serve(
+    me: Me,
+    data: Data,
+    plan: PlanFile = Path("plan.toml"),
+    key: KeyFile = None,
+    host: Host = _ANYWHERE,
+    port: Port = _PORT,
+    output: Output = None,
+    report: Report = None,
+    plot: Picture = None,
+    state: State = None,
+    timeout: Timeout = 60.0,
+    patience: Patience = 300.0,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Wait for the other parties and fit the plan with them."""
+    from kakuran.vertical import Meeting
+
+    meeting = Meeting(key_file(plan, me, key), (host, port), (), timeout, patience)
+    run_fit(me, data, plan, meeting, output, report, plot, state, force=force, json=json)
+
+
+@app.command()
+def join(
+    addresses: Addresses,
+    me: Me,
+    data: Data,
+    plan: PlanFile = Path("plan.toml"),
+    key: KeyFile = None,
+    host: Host = _ANYWHERE,
+    port: Port = _PORT,
+    output: Output = None,
+    report: Report = None,
+    plot: Picture = None,
+    state: State = None,
+    timeout: Timeout = 60.0,
+    patience: Patience = 300.0,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Connect to the parties before us (and wait for those after us) and fit the plan with them."""
+    from kakuran.vertical import Meeting
+
+    meeting = Meeting(key_file(plan, me, key), (host, port), [address(text) for text in addresses], timeout, patience)
+    run_fit(me, data, plan, meeting, output, report, plot, state, force=force, json=json)
+
+
+@app.command()
+def predict(
+    fit: Annotated[Path, typer.Option("--fit", help="Our fit, as serve or join wrote it.")],
+    data: Data,
+    addresses: Annotated[list[str] | None, typer.Argument(help="HOST:PORT of every party before us.")] = None,
+    plan: PlanFile = Path("plan.toml"),
+    receiver: Annotated[str | None, typer.Option("--receiver", help="Who gets them; the target's holder.")] = None,
+    key: KeyFile = None,
+    host: Host = _ANYWHERE,
+    port: Port = _PORT,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Predictions by id.")] = Path("predictions.csv"),
+    timeout: Timeout = 60.0,
+    patience: Patience = 300.0,
+    force: Force = False,
+) -> None:
+    """Predict new records together; only the receiver learns the predictions."""
+    from kakuran.vertical import Meeting, VerticalFit
+
+    fitted = VerticalFit.load(fit)
+    known = [address(text) for text in addresses or ()]
+    meeting = Meeting(key_file(plan, fitted.party, key), (host, port), known, timeout, patience)
+    run_prediction(fitted, data, plan, meeting, receiver, output, force=force)
+
+
+@app.command()
+def demo(
+    folder: Annotated[Path, typer.Option("--folder", help="Where to put both companies.")] = Path("demo-vertical"),
+    n: Annotated[int, typer.Option("--n", help="How many made-up customers.")] = 2_000,
+    protocol: Annotated[str, typer.Option("--protocol", help="gram or residual.")] = "gram",
+    force: Force = False,
+) -> None:
+    """Run two made-up companies as two processes on this machine."""
+    from kakuran.cli.vertical_demo import run_demo
+
+    run_demo(folder, n, protocol, force=force)

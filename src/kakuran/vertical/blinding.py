@@ -1,0 +1,51 @@
+"""Ids as points of a curve that only two secrets together can compare (ECDH private set intersection).
+
+The curve is P-256: its order is prime and the library refuses what is not on it, so no small subgroup and no twist has
+to be thought of. Only x-coordinates travel; k·P and −k·P have the same one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from kakuran.errors import ProtocolError
+
+POINT_SIZE = 32
+_CURVE = ec.SECP256R1()
+_EXCHANGE = ec.ECDH()
+
+
+class Blinding:
+    """A secret for one run; blinding by two parties gives the same in either order."""
+
+    def __init__(self, salt: bytes) -> None:
+        self._salt = salt
+        self._secret = ec.generate_private_key(_CURVE)
+
+    def hide(self, identifier: bytes) -> bytes:
+        """An id, blinded."""
+        return self._secret.exchange(_EXCHANGE, _point_of(identifier, self._salt))
+
+    def hide_again(self, point: bytes) -> bytes:
+        """What somebody else blinded, blinded by us as well."""
+        try:
+            return self._secret.exchange(_EXCHANGE, _decode(point))
+        except ValueError:
+            raise ProtocolError("the peer sent a blinded id that is not a point of the curve") from None
+
+
+def _point_of(identifier: bytes, salt: bytes) -> ec.EllipticCurvePublicKey:
+    """Hash to the curve by trying: half of all numbers are x-coordinates of it."""
+    attempt = 0
+    while True:
+        digest = hashlib.sha256(b"kakuran id\0%d\0%s\0%s" % (attempt, salt, identifier)).digest()
+        try:
+            return _decode(digest)
+        except ValueError:
+            attempt += 1
+
+
+def _decode(x: bytes) -> ec.EllipticCurvePublicKey:
+    return ec.EllipticCurvePublicKey.from_encoded_point(_CURVE, b"\x02" + x)

@@ -1,0 +1,75 @@
+"""Completed stages of a run, kept where only their owner can read them, so that a restart goes on from there."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kakuran.errors import ProtocolError
+from kakuran.release.files import whole_or_nothing
+
+
+class Checkpoints:
+    """Stages by name, each with a tag that all who share the stage must agree on.
+
+    Without a folder nothing is kept. A folder left by another plan or other data counts as empty.
+    """
+
+    def __init__(self, folder: Path | None, run: str) -> None:
+        self._folder, self._run = folder, run
+        if folder is not None:
+            try:
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            except OSError as error:
+                raise ProtocolError(f"{folder}: cannot keep the state of the run: {error.strerror}") from error
+
+    def save(self, stage: str, tag: str, facts: Mapping[str, Any], **arrays: NDArray[Any]) -> None:
+        """Keep a stage, whole or not at all."""
+        if self._folder is None:
+            return
+        path = self._path(self._folder, stage)
+        content = json.dumps({"run": self._run, "tag": tag, "facts": dict(facts)})
+        with whole_or_nothing(path) as scratch:
+            np.savez(scratch / path.name, allow_pickle=False, about=np.array(content), **arrays)
+
+    def load(self, stage: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """The facts and arrays of a stage that `tags` listed."""
+        assert self._folder is not None  # noqa: S101 - nothing is listed without a folder
+        with np.load(self._path(self._folder, stage), allow_pickle=False) as kept:
+            facts = json.loads(str(kept["about"]))["facts"]
+            return facts, {name: kept[name] for name in kept.files if name != "about"}
+
+    def tags(self) -> dict[str, str]:
+        """The stages that are kept, with their tags."""
+        if self._folder is None:
+            return {}
+        found = {}
+        for path in sorted(self._folder.glob("*.npz")):
+            try:
+                with np.load(path, allow_pickle=False) as kept:
+                    about = json.loads(str(kept["about"]))
+            except (OSError, ValueError, KeyError):
+                continue
+            if about["run"] == self._run:
+                found[path.stem] = about["tag"]
+        return found
+
+    def start_over(self) -> None:
+        """Remove all stages: those of another order of records must not be mixed with new ones."""
+        for path in () if self._folder is None else self._folder.glob("*.npz"):
+            path.unlink()
+
+    def forget(self) -> None:
+        """Remove everything, once the run is over."""
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    @staticmethod
+    def _path(folder: Path, stage: str) -> Path:
+        return folder / f"{stage}.npz"

@@ -1,0 +1,134 @@
+"""The leakage meter: what the others could have learned of our columns, beyond the result.
+
+Whoever knows r directions of the space our columns span, and r of our records, can solve for all the rest: every column
+is a combination of the directions, and r equations determine the combination. Moments are equations too, one a column
+of the other side, but on N unknowns each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from kakuran.vertical.regression.moments import Array, Moments
+
+_RELATIVE = 1e-9
+"""Directions weaker than this share of the strongest drown in rounding."""
+_ARITHMETIC = 53
+"""Binary digits of columns that were not rounded."""
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """What was shown of our columns.
+
+    Parameters
+    ----------
+    rank, columns
+        Directions of our column space the others know record by record, of how many there are.
+    shares
+        For each of our columns, how much of its variance the others can rebuild record by record.
+    unlocking_records
+        Known records of ours from which the others could compute all our columns for all the others.
+    pinned_down
+        Yes/no columns that the moments determine in principle, though finding them means a search.
+    """
+
+    protocol: str
+    records: int
+    rank: int
+    columns: int
+    shares: dict[str, float]
+    unlocking_records: int
+    pinned_down: tuple[str, ...] = ()
+
+    def sentences(self) -> list[str]:
+        """The meter in plain words."""
+        said = [
+            f"the others know {self.rank} of the {self.columns} directions our columns span, record by record",
+            f"who knows {self.unlocking_records:,} of our {self.records:,} records could compute the rest",
+        ]
+        worst = max(self.shares, key=lambda name: self.shares[name], default=None)
+        if worst is not None:
+            how = "rebuilt" if self.protocol == "residual" else "predicted from the others' columns"
+            said.append(f"most exposed is {worst!r}: {self.shares[worst]:.1%} of its variance can be {how}")
+        if self.pinned_down:
+            said.append(
+                f"exact moments pin down the yes/no columns {', '.join(self.pinned_down)} for one who can search"
+            )
+        return said
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+class DirectionMeter:
+    """Keeps account of vectors that are combinations of our columns, as the residual protocol sends them."""
+
+    def __init__(self, names: Sequence[str], standardised: Array) -> None:
+        self.names = tuple(names)
+        self._basis, self._coordinates = np.linalg.qr(standardised)
+        self._records = len(standardised)
+        self.seen = np.zeros((len(self.names), len(self.names)))
+
+    def note(self, vectors: Array) -> None:
+        """Vectors (as columns) that are about to be sent."""
+        shown = (self._basis.T @ vectors.reshape(self._records, -1)).T
+        lengths = np.linalg.norm(shown, axis=1, keepdims=True)
+        shown = shown[lengths[:, 0] > 0] / lengths[lengths[:, 0] > 0]
+        self.seen = np.linalg.qr(np.vstack([self.seen, shown])).R
+
+    def exposure(self) -> Exposure:
+        """What the vectors sent so far give away."""
+        _, strengths, directions = np.linalg.svd(self.seen)
+        known = directions[: int((strengths > _RELATIVE * max(strengths[0], np.finfo(float).tiny)).sum())]
+        lengths = (self._coordinates**2).sum(axis=0)
+        shares = np.minimum(((known @ self._coordinates) ** 2).sum(axis=0) / lengths, 1)
+        # One record more than directions, because means are not known either.
+        unlocking = len(known) + 1 if len(known) == len(self.names) else self._records
+        return Exposure(
+            "residual",
+            self._records,
+            len(known),
+            len(self.names),
+            dict(zip(self.names, shares.tolist(), strict=True)),
+            unlocking,
+        )
+
+
+def exposure_of_moments(moments: Moments, party: str, holder: str, two_valued: dict[str, int]) -> Exposure:
+    """What all others together know of a party's columns once they hold the moments and their own columns.
+
+    `two_valued` has, for each yes/no column of the party, how many records are on its rarer side.
+    """
+    is_ours = np.array([owner == party for owner in (*moments.owners, holder)])
+    ours, theirs = np.flatnonzero(is_ours), np.flatnonzero(~is_ours)
+    between = moments.matrix[np.ix_(theirs, ours)]
+    rebuilt = (between * (np.linalg.pinv(moments.matrix[np.ix_(theirs, theirs)]) @ between)).sum(axis=0)
+    names = [(*moments.names, "(target)")[place] for place in ours]
+    shares = np.clip(rebuilt / np.diag(moments.matrix)[ours], 0, 1)
+    bits = _ARITHMETIC if moments.bits is None else moments.bits
+    equations = len(theirs) + int(moments.intercept)
+    # Moments among our own columns are equations as well: (m + 1) / 2 for each of m columns.
+    unlocking = max(0, moments.records - equations - math.ceil((len(ours) + 1) / 2))
+    return Exposure(
+        "gram",
+        moments.records,
+        0,
+        len(ours),
+        dict(zip(names, shares.tolist(), strict=True)),
+        unlocking,
+        tuple(name for name, rare in two_valued.items() if pins_down(moments.records, rare, len(theirs), bits)),
+    )
+
+
+def pins_down(records: int, rare: int, equations: int, bits: int) -> bool:
+    """Whether so many exact sums leave one yes/no column only, of all that have as many rare records."""
+    told = equations * (bits + math.log2(records) / 2)
+    choices = math.lgamma(records + 1) - math.lgamma(rare + 1) - math.lgamma(records - rare + 1)
+    return told >= choices / math.log(2)

@@ -1,0 +1,151 @@
+"""Messages as frames of bytes.
+
+    frame  = magic 4 · wire version 2 · kind 2 · length 4 · body · SHA-256 of all before
+    body   = the fields in order: int64 or float64 little-endian, bool one byte, text and bytes with a 4-byte length,
+             arrays with one byte for the kind, one for the number of axes, 8 bytes an axis, then the numbers
+
+Decoding never runs anything the peer sent: a frame is a known kind with known fields of known types, or it is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from dataclasses import fields
+from typing import Any, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kakuran.errors import ProtocolError
+from kakuran.vertical.messages import types
+from kakuran.vertical.messages.types import Message
+
+WIRE_VERSION = 1
+"""Raised whenever an older kakuran could misread a newer frame."""
+
+_HEADER = struct.Struct("<4sHHI")
+_MAGIC = b"KKRN"
+_DIGEST_SIZE = 32
+HEADER_SIZE = _HEADER.size
+
+_KINDS = {kind.code: kind for kind in Message.__subclasses__()}
+_ARRAY_TYPES = (np.dtype("<f8"), np.dtype("<i8"))
+_HINTS = {kind: get_type_hints(kind, vars(types)) for kind in _KINDS.values()}
+
+
+def encode(message: Message) -> bytes:
+    """A message as one frame."""
+    kind = type(message)
+    body = b"".join(_encode_value(getattr(message, field.name)) for field in fields(message))  # type: ignore[arg-type]
+    if len(body) > kind.limit:
+        raise ProtocolError(f"a {kind.__name__} of {len(body):,} bytes is over its limit of {kind.limit:,}")
+    frame = _HEADER.pack(_MAGIC, WIRE_VERSION, kind.code, len(body)) + body
+    return frame + hashlib.sha256(frame).digest()
+
+
+def read_header(header: bytes) -> int:
+    """How many bytes follow a header; refuses what is no frame, of another version, unknown or too long."""
+    magic, version, code, length = _HEADER.unpack(header)
+    if magic != _MAGIC:
+        raise ProtocolError("what arrived is no kakuran frame; is something else listening on that port?")
+    if version != WIRE_VERSION:
+        raise ProtocolError(
+            f"the peer speaks version {version} of the protocol, this kakuran version {WIRE_VERSION}; "
+            "install the same kakuran on both sides"
+        )
+    kind = _KINDS.get(code)
+    if kind is None:
+        raise ProtocolError(f"the peer sent a message of unknown kind {code}")
+    if length > kind.limit:
+        raise ProtocolError(f"the peer announced a {kind.__name__} of {length:,} bytes; its limit is {kind.limit:,}")
+    return int(length) + _DIGEST_SIZE
+
+
+def decode(frame: bytes) -> Message:
+    """The message in a frame; refuses one that was damaged on the way."""
+    header = frame[:HEADER_SIZE]
+    if len(header) < HEADER_SIZE or len(frame) != HEADER_SIZE + read_header(header):
+        raise ProtocolError("a frame arrived cut short")
+    content, digest = frame[:-_DIGEST_SIZE], frame[-_DIGEST_SIZE:]
+    if hashlib.sha256(content).digest() != digest:
+        raise ProtocolError("a frame arrived damaged: its digest does not match")
+    kind = _KINDS[_HEADER.unpack(header)[2]]
+    reader = _Reader(content[HEADER_SIZE:], kind.__name__)
+    message = kind(**{field.name: reader.value(_HINTS[kind][field.name]) for field in fields(kind)})  # type: ignore[arg-type]
+    reader.check_empty()
+    return message
+
+
+def _encode_value(value: Any) -> bytes:
+    if isinstance(value, bool):
+        return struct.pack("<?", value)
+    if isinstance(value, int):
+        return struct.pack("<q", value)
+    if isinstance(value, float):
+        return struct.pack("<d", value)
+    if isinstance(value, str):
+        value = value.encode()
+    if isinstance(value, bytes):
+        return struct.pack("<I", len(value)) + value
+    array = np.ascontiguousarray(value)
+    kind = _ARRAY_TYPES.index(array.dtype)
+    return struct.pack(f"<BB{array.ndim}Q", kind, array.ndim, *array.shape) + array.tobytes()
+
+
+class _Reader:
+    """Takes fields off a body, and never more than is there."""
+
+    def __init__(self, body: bytes, kind: str) -> None:
+        self._rest = memoryview(body)
+        self._kind = kind
+
+    def value(self, hint: Any) -> Any:
+        """The next field, of the declared type."""
+        if hint is bool:
+            return bool(self._unpack("<?"))
+        if hint is int:
+            return self._unpack("<q")
+        if hint is float:
+            return self._unpack("<d")
+        if hint is str:
+            return self._text()
+        if hint is bytes:
+            return bytes(self._take(self._unpack("<I")))
+        return self._array(_ARRAY_TYPES[0 if hint == NDArray[np.float64] else 1])
+
+    def check_empty(self) -> None:
+        """Refuse a body with something after its last field."""
+        if len(self._rest):
+            raise self._malformed()
+
+    def _text(self) -> str:
+        try:
+            return bytes(self._take(self._unpack("<I"))).decode()
+        except UnicodeDecodeError:
+            raise self._malformed() from None
+
+    def _array(self, expected: np.dtype[Any]) -> Any:
+        kind, axes = self._unpack("<B"), self._unpack("<B")
+        if kind >= len(_ARRAY_TYPES) or _ARRAY_TYPES[kind] != expected or axes > 2:
+            raise self._malformed()
+        shape = [self._unpack("<Q") for _ in range(axes)]
+        count = 1
+        for length in shape:
+            count *= length
+        array = np.frombuffer(self._take(count * expected.itemsize), expected).reshape(shape)
+        if not np.isfinite(array).all():
+            raise ProtocolError(f"the peer sent a {self._kind} with numbers that are not finite")
+        return array
+
+    def _unpack(self, form: str) -> Any:
+        return struct.unpack(form, self._take(struct.calcsize(form)))[0]
+
+    def _take(self, count: int) -> memoryview:
+        if count > len(self._rest):
+            raise self._malformed()
+        taken, self._rest = self._rest[:count], self._rest[count:]
+        return taken
+
+    def _malformed(self) -> ProtocolError:
+        return ProtocolError(f"the peer sent a malformed {self._kind}")

@@ -1,0 +1,202 @@
+"""One party's side of a run, from the first word to its fit."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kakuran.errors import DataError, GuardError, LeakageWarning, ProtocolError
+from kakuran.schema.frames import to_arrow
+from kakuran.vertical.alignment import align
+from kakuran.vertical.checkpoints import Checkpoints
+from kakuran.vertical.fit import OwnCoefficient, VerticalFit
+from kakuran.vertical.greeting import Greeting, greet
+from kakuran.vertical.guard import check_columns, rare_sides
+from kakuran.vertical.ids import read_ids
+from kakuran.vertical.leakage import exposure_of_moments
+from kakuran.vertical.messages import InterceptPart, Target
+from kakuran.vertical.own import OwnColumns, Standardised
+from kakuran.vertical.plan import VerticalPlan
+from kakuran.vertical.protocols.encryption import plain_modulus
+from kakuran.vertical.protocols.outcome import Outcome
+from kakuran.vertical.protocols.pooling import held, pair_stage, pool_moments, with_each
+from kakuran.vertical.protocols.residual import WARNING, Residual
+from kakuran.vertical.regression.inference import infer
+from kakuran.vertical.regression.selection import select
+from kakuran.vertical.transport import Link
+
+_REASONS = ((GuardError, "its guard refuses to reveal so much"), (DataError, "its data does not fit the plan"))
+
+
+class Party:
+    """One company with its table, ready to fit a plan together with others.
+
+    Parameters
+    ----------
+    name
+        Which party of the plan this is.
+    frame
+        Its table (pandas, polars, arrow): ids, its columns of the plan, and the target if it holds it.
+    state
+        Folder to keep completed stages in, so that a run that was cut off can be resumed.
+    notify
+        Called with one sentence for every stage completed.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        plan: VerticalPlan,
+        frame: Any,
+        *,
+        state: Path | None = None,
+        notify: Callable[[str], object] = lambda _: None,
+    ) -> None:
+        plan.check_complete()
+        if plan.protocol == "gram":
+            plain_modulus()  # a missing extra is noticed here, not after the alignment
+        table, terms = to_arrow(frame), plan.terms(name)
+        self.name, self.plan, self.notify = name, plan, notify
+        self._ids = read_ids(table, terms.id)
+        self._columns = OwnColumns.read(table, held(plan, name))
+        digest = hashlib.sha256(b"\0".join(self._ids)).hexdigest() + self._columns.digest()
+        self._checkpoints = Checkpoints(state, f"{plan.fingerprint} {name} {digest}")
+
+    def fit(self, links: Mapping[str, Link]) -> VerticalFit:
+        """Run the plan with the parties at the other ends of these links."""
+        try:
+            fit = self._fit(links)
+        except Exception as error:
+            tell_why(links, error)
+            raise
+        self._checkpoints.forget()
+        return fit
+
+    def _fit(self, links: Mapping[str, Link]) -> VerticalFit:
+        if self.plan.protocol == "residual":
+            warnings.warn(WARNING, LeakageWarning, stacklevel=3)
+        greeting = greet(links, self.plan, self.name, "fit", self._checkpoints.tags())
+        rows = self._aligned_rows(links, greeting)
+        own = self._columns.at(rows)
+        standardised = own.standardised(intercept=self.plan.intercept)
+        check_columns(own, self.plan, self.name)
+        run = self._run_gram if self.plan.protocol == "gram" else self._run_residual
+        outcome = run(links, greeting, own, standardised)
+        return self._conclude(links, greeting.run, outcome, standardised)
+
+    def _aligned_rows(self, links: Mapping[str, Link], greeting: Greeting) -> NDArray[np.int64]:
+        if greeting.common("aligned", self.plan.names):
+            rows = self._checkpoints.load("aligned")[1]["rows"]
+            self.notify(f"going on with the {len(rows):,} shared records of an earlier run")
+            return rows
+        rows = align(links, self.plan.names, self.name, self._ids, self.plan.fingerprint.encode())
+        self._checkpoints.start_over()
+        self._checkpoints.save("aligned", greeting.run, {}, rows=rows)
+        self.notify(f"{len(rows):,} of our {len(self._ids):,} records are shared")
+        return rows
+
+    def _resumable(self, greeting: Greeting, stage: str, parties: tuple[str, ...]) -> bool:
+        return greeting.common("aligned", self.plan.names) and greeting.common(stage, parties)
+
+    def _run_gram(
+        self, links: Mapping[str, Link], greeting: Greeting, own: OwnColumns, standardised: Standardised
+    ) -> Outcome:
+        stages = {pair_stage(self.plan.names, self.name, peer): peer for peer in links}
+        done = frozenset(stage for stage, peer in stages.items() if self._resumable(greeting, stage, (self.name, peer)))
+        moments = pool_moments(links, self.plan, self.name, standardised, self._checkpoints, done, self.notify)
+        selection = select(moments, self.plan.rules)
+        exposure = exposure_of_moments(moments, self.name, self.plan.holder, rare_sides(own))
+        inference = infer(moments, selection.chosen)
+        return Outcome(selection, inference, exposure, moments.target_scale, rounds=1)
+
+    def _run_residual(
+        self, links: Mapping[str, Link], greeting: Greeting, own: OwnColumns, standardised: Standardised
+    ) -> Outcome:
+        ((peer, link),) = links.items()
+        target = self._shared_target(link, own)
+        explained = target.standardised(intercept=self.plan.intercept)
+        models = [stage for stage in greeting.stages[self.name] if stage.startswith("model-")]
+        resume = max((stage for stage in models if self._resumable(greeting, stage, self.plan.names)), default=None)
+        run = Residual(
+            link=link,
+            plan=self.plan,
+            own=standardised.only(self.plan.terms(self.name).columns),
+            target=explained.values[:, 0],
+            target_scale=float(explained.scales[0]),
+            leads=self.plan.names[0] == self.name,
+            their_name=peer,
+            checkpoints=self._checkpoints,
+            notify=self.notify,
+        )
+        return run.run(resume)
+
+    def _shared_target(self, link: Link, own: OwnColumns) -> OwnColumns:
+        """The target in its own units, which S2 has both sides know."""
+        if self.plan.holder == self.name:
+            target = own.only([self.plan.target])
+            link.send(Target(np.ascontiguousarray(target.values[:, 0])))
+            return target
+        values = link.receive(Target).values
+        if values.shape != (len(own.values),):
+            raise ProtocolError(f"{link.peer} sent {values.shape} values of the target for {len(own.values)} records")
+        return OwnColumns((self.plan.target,), values.reshape(-1, 1))
+
+    def _conclude(
+        self, links: Mapping[str, Link], run: str, outcome: Outcome, standardised: Standardised
+    ) -> VerticalFit:
+        own = self._own_coefficients(outcome, standardised)
+        taken_off = sum(each.coefficient * each.mean for each in own.values())
+        mean = float(standardised.means[-1]) if self.plan.holder == self.name else None
+        ours = InterceptPart(taken_off - (mean or 0.0))
+        parts = with_each(links, lambda peer: links[peer].swap(ours, speaks_first=self._comes_before(peer)))
+        intercept = -ours.value - sum(part.value for part in parts.values()) if self.plan.intercept else None
+        owner = dict(zip(self.plan.columns, self.plan.owners, strict=True))
+        return VerticalFit(
+            party=self.name,
+            run=run,
+            fingerprint=self.plan.fingerprint,
+            protocol=self.plan.protocol,
+            owners={name: owner[name] for name in outcome.inference.names},
+            inference=outcome.inference,
+            selection=outcome.selection,
+            own=own,
+            intercept=intercept,
+            target_scale=outcome.target_scale,
+            target_mean=mean,
+            exposure=outcome.exposure,
+            rounds=outcome.rounds,
+            transcripts=tuple(link.transcript.to_dict() for link in links.values()),
+        )
+
+    def _comes_before(self, peer: str) -> bool:
+        return self.plan.names.index(self.name) < self.plan.names.index(peer)
+
+    def _own_coefficients(self, outcome: Outcome, standardised: Standardised) -> dict[str, OwnCoefficient]:
+        own, inference = {}, outcome.inference
+        for at, name in enumerate(inference.names):
+            if name not in standardised.names:
+                continue
+            column = standardised.names.index(name)
+            unit = outcome.target_scale / standardised.scales[column]
+            own[name] = OwnCoefficient(
+                coefficient=float(inference.coefficients[at] * unit),
+                standard_error=float(inference.standard_errors[at] * unit),
+                low=float(inference.low[at] * unit),
+                high=float(inference.high[at] * unit),
+                mean=float(standardised.means[column]),
+            )
+        return own
+
+
+def tell_why(links: Mapping[str, Link], error: Exception) -> None:
+    """Tell the others that we stop, in words that hold nothing of our data, and hang up."""
+    reason = next((words for kind, words in _REASONS if isinstance(error, kind)), "it cannot go on")
+    for link in links.values():
+        link.refuse(reason)
+        link.close()

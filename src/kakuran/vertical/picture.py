@@ -1,0 +1,42 @@
+"""The selection path as a picture."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kakuran.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from kakuran.vertical.fit import VerticalFit
+
+_LINE, _CHOSEN, _REFUSED = "#1f2a44", "#d1603d", "#c9c4ba"
+
+
+def draw_path(fit: VerticalFit) -> Figure:
+    """The criterion step by step; each step is named by the column that went (−) or came (+)."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtraError("a plot", "plot") from None
+    steps = fit.selection.steps
+    labels = [{"start": "start", "drop": f"− {step.column}", "add": f"+ {step.column}"}[step.action] for step in steps]
+    scores = [step.score for step in steps]
+    last = max(place for place, step in enumerate(steps) if step.accepted)
+    figure = Figure(figsize=(max(5.0, 0.45 * len(steps) + 2.5), 3.8), layout="constrained")
+    axes = figure.subplots()
+    axes.plot(range(last + 1), scores[: last + 1], "-o", color=_LINE, markersize=4)
+    if last + 1 < len(steps):
+        axes.plot([last, last + 1], scores[last : last + 2], "--o", color=_REFUSED, markersize=4, label="not taken")
+    axes.plot(
+        [last], [scores[last]], "o", color=_CHOSEN, markersize=9, label=f"chosen: {steps[last].variables} variables"
+    )
+    axes.set_xticks(range(len(steps)), labels, rotation=45, ha="right")
+    axes.set_ylabel("criterion (lower is better)")
+    axes.ticklabel_format(axis="y", useOffset=False)
+    axes.set_title(f"Selection path, {fit.quality.records:,} shared records", loc="left")
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    axes.legend(frameon=False)
+    return figure

@@ -1,0 +1,248 @@
+"""What the parties agree on before anything is computed, and the fingerprint they compare."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, get_args
+
+from kakuran.errors import ProtocolError
+from kakuran.schema.toml import literal
+from kakuran.vertical.regression.criteria import Criterion
+from kakuran.vertical.regression.selection import Ranking, Rules, Search
+
+Protocol: TypeAlias = Literal["gram", "residual"]
+
+_FORMAT = 1
+_HEADER = """\
+# What the parties agree on. Compare the fingerprint (`kakuran vertical show`) by a way of your own, a telephone say,
+# before anybody runs it. Whoever changes a word changes the fingerprint.
+"""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What one party brings: its explanatory columns, the column of ids, and its pinned certificate."""
+
+    name: str
+    columns: tuple[str, ...]
+    id: str
+    certificate: str = ""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the guard refuses to pass.
+
+    Parameters
+    ----------
+    records_per_variable
+        Fewest shared records for each column of the plan.
+    smallest_group
+        Fewest records on either side of a yes/no column.
+    largest_leverage
+        Most leverage one record may have among a party's own columns; 1 means the columns give it away.
+    searchable_records
+        Up to so many records, a yes/no column that exact moments pin down counts as readable: somebody could search.
+    exposed_directions
+        Most directions of a party's column space the residual protocol may show; 0 for no limit.
+    """
+
+    records_per_variable: float = 5.0
+    smallest_group: int = 10
+    largest_leverage: float = 0.5
+    searchable_records: int = 256
+    exposed_directions: int = 0
+
+
+@dataclass(frozen=True)
+class VerticalPlan:
+    """One regression of `target` on columns several parties hold.
+
+    Parameters
+    ----------
+    parties
+        What each party brings, in the order in which they connect: each joins all before it.
+    target, holder
+        The column to explain and the party that holds it (empty until it has joined). Under ``"gram"`` it stays
+        there; under ``"residual"`` the others are told it.
+    protocol
+        ``"gram"`` (default) shows moments only; ``"residual"`` is S2 as published, which shows far more.
+    search, criterion, ranking, forced, least
+        How variables are chosen; see `Rules`.
+    accelerated
+        For ``"residual"``: let the first party run conjugate gradients over the same messages.
+
+    Examples
+    --------
+    >>> import kakuran as kk
+    >>> plan = kk.VerticalPlan.of({"bank": ["income", "age"], "shop": ["visits"]}, target="spending", holder="shop")
+    >>> plan.fingerprint == plan.fingerprint, plan.protocol
+    (True, 'gram')
+    """
+
+    parties: tuple[Terms, ...]
+    target: str
+    holder: str
+    protocol: Protocol = "gram"
+    intercept: bool = True
+    search: Search = "backward"
+    criterion: Criterion = "aic"
+    ranking: Ranking = "exact"
+    forced: tuple[str, ...] = ()
+    least: int = 2
+    accelerated: bool = True
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        _check_words(self)
+        _check_columns(self)
+        if self.protocol == "residual" and self.search not in ("backward", "none"):
+            raise ProtocolError(f"the residual protocol can only search backward, not {self.search}; use gram")
+        if self.ranking == "s2" and self.search not in ("backward", "none"):
+            raise ProtocolError(f'ranking "s2" is a rule for leaving variables out; it cannot search {self.search}')
+        if self.protocol == "residual" and len(self.parties) > 2:
+            raise ProtocolError("the residual protocol is for two parties; use gram")
+
+    @classmethod
+    def of(
+        cls, columns: Mapping[str, list[str]], *, target: str, holder: str, ids: str = "id", **settings: Any
+    ) -> VerticalPlan:
+        """A plan without certificates, for parties in one process; all call their ids alike."""
+        parties = tuple(Terms(name, tuple(held), ids) for name, held in columns.items())
+        return cls(parties, target, holder, **settings)
+
+    @classmethod
+    def load(cls, path: str | Path) -> VerticalPlan:
+        """Read a plan, refusing what this version does not understand."""
+        path = Path(path)
+        try:
+            document = tomllib.loads(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise ProtocolError(f"{path}: not a plan that can be read: {error}") from error
+        try:
+            return cls._from_document(document)
+        except (ProtocolError, KeyError, TypeError, AttributeError) as error:
+            raise ProtocolError(f"{path}: {error}") from error
+
+    @classmethod
+    def _from_document(cls, document: Mapping[str, Any]) -> VerticalPlan:
+        settings = dict(document["plan"])
+        found = settings.pop("format", None)
+        if found != _FORMAT:
+            raise ProtocolError(f"the plan has format {found}; this kakuran reads format {_FORMAT}")
+        if not isinstance(document.get("parties"), dict):
+            raise ProtocolError("the plan names no parties; each has a table [parties.NAME]")
+        parties = tuple(
+            Terms(name, tuple(terms.pop("columns")), **terms) for name, terms in document["parties"].items()
+        )
+        settings["forced"] = tuple(settings.get("forced", ()))
+        return cls(parties, limits=Limits(**document.get("limits", {})), **settings)
+
+    def save(self, path: str | Path) -> None:
+        """Write the plan as TOML."""
+        tables = [("plan", {"format": _FORMAT, **self._settings()}), ("limits", asdict(self.limits))]
+        for terms in self.parties:
+            held = {key: value for key, value in asdict(terms).items() if key != "name"}
+            tables.append((f"parties.{literal(terms.name)}", held))
+        text = "\n".join(
+            f"[{name}]\n" + "".join(f"{key} = {literal(_listed(value))}\n" for key, value in values.items())
+            for name, values in tables
+        )
+        try:
+            Path(path).write_text(f"{_HEADER}\n{text}", encoding="utf-8")
+        except OSError as error:
+            raise ProtocolError(f"{path}: could not be written: {error.strerror or error}") from error
+
+    def check_complete(self) -> None:
+        """Refuse a plan that somebody has still to join."""
+        if len(self.parties) < 2:
+            raise ProtocolError(f"only {self.names[0]} is in the plan; the others join it by `kakuran vertical init`")
+        if self.holder not in self.names:
+            raise ProtocolError(f"nobody in the plan holds the target {self.target!r}")
+        unknown = set(self.forced) - set(self.columns)
+        if unknown:
+            raise ProtocolError(f"the column {sorted(unknown)[0]!r} is to be forced in, but nobody holds it")
+
+    def joined_by(self, terms: Terms, *, holds_target: bool) -> VerticalPlan:
+        """The plan with one more party."""
+        if terms.name in self.names:
+            raise ProtocolError(f"the plan already has a party {terms.name!r}; choose another name")
+        if holds_target and self.holder:
+            raise ProtocolError(f"both {self.holder} and {terms.name} hold a column {self.target!r}; rename one")
+        return replace(self, parties=(*self.parties, terms), holder=terms.name if holds_target else self.holder)
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of every word of the plan, certificates included."""
+        content = json.dumps(asdict(self), sort_keys=True, ensure_ascii=False).encode()
+        digest = hashlib.sha256(b"kakuran vertical plan\0" + content).hexdigest()
+        return "-".join(digest[start : start + 4] for start in range(0, 40, 4))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The parties."""
+        return tuple(terms.name for terms in self.parties)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The explanatory columns of all parties, in order."""
+        return tuple(column for terms in self.parties for column in terms.columns)
+
+    @property
+    def owners(self) -> tuple[str, ...]:
+        """The party that holds each of the columns."""
+        return tuple(terms.name for terms in self.parties for _ in terms.columns)
+
+    @property
+    def rules(self) -> Rules:
+        """How variables are chosen."""
+        return Rules(self.search, self.criterion, self.ranking, frozenset(self.forced), self.least)
+
+    def terms(self, party: str) -> Terms:
+        """What a party brings."""
+        for terms in self.parties:
+            if terms.name == party:
+                return terms
+        raise ProtocolError(f"the plan has no party {party!r}, only {', '.join(self.names)}")
+
+    def _settings(self) -> dict[str, Any]:
+        return {
+            setting.name: getattr(self, setting.name)
+            for setting in fields(self)
+            if setting.name not in ("parties", "limits")
+        }
+
+
+def _listed(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _check_words(plan: VerticalPlan) -> None:
+    for name, allowed in (("protocol", Protocol), ("search", Search), ("criterion", Criterion), ("ranking", Ranking)):
+        if getattr(plan, name) not in get_args(allowed):
+            raise ProtocolError(f"{name} must be one of {', '.join(get_args(allowed))}, got {getattr(plan, name)!r}")
+    if type(plan.least) is not int or plan.least < 0:
+        raise ProtocolError(f"least must be a whole number, got {plan.least!r}")
+    for limit in fields(plan.limits):
+        value = getattr(plan.limits, limit.name)
+        if not isinstance(value, int | float) or value < 0:
+            raise ProtocolError(f"the limit {limit.name} must be a number not below 0, got {value!r}")
+
+
+def _check_columns(plan: VerticalPlan) -> None:
+    repeated = [name for name, times in Counter([*plan.columns, plan.target]).items() if times > 1]
+    if repeated:
+        raise ProtocolError(f"the plan has two columns {repeated[0]!r}; rename one of them in the data")
+    if len(set(plan.names)) < len(plan.names):
+        raise ProtocolError(f"two parties of the plan have one name: {', '.join(plan.names)}")
+    for terms in plan.parties:
+        if not terms.columns:
+            raise ProtocolError(f"{terms.name} brings no column")
+        if terms.id in terms.columns:
+            raise ProtocolError(f"{terms.name}'s ids {terms.id!r} cannot be an explanatory column as well")

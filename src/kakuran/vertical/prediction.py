@@ -1,0 +1,103 @@
+"""Predictions for new records: one party receives the sums, nobody shows a column.
+
+With two parties the receiver can take its own part off a prediction and is left with the other's: that follows from the
+prediction itself. With more, masks that cancel in the sum hide every part from the receiver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kakuran.errors import ProtocolError
+from kakuran.randomness import Randomness
+from kakuran.schema.frames import to_arrow
+from kakuran.vertical.alignment import align
+from kakuran.vertical.fit import VerticalFit
+from kakuran.vertical.greeting import greet
+from kakuran.vertical.ids import read_ids
+from kakuran.vertical.messages import Mask, MaskedPart
+from kakuran.vertical.own import OwnColumns
+from kakuran.vertical.party import tell_why
+from kakuran.vertical.plan import VerticalPlan
+from kakuran.vertical.transport import Link
+
+_STEPS = 2.0**30
+"""Parts are counted in steps of the target's scale over this."""
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Predictions for the rows of the receiver's own table that all parties know."""
+
+    rows: NDArray[np.int64]
+    values: NDArray[np.float64]
+
+
+def predict_together(
+    links: Mapping[str, Link],
+    plan: VerticalPlan,
+    fit: VerticalFit,
+    frame: Any,
+    *,
+    receiver: str,
+    notify: Callable[[str], object] = lambda _: None,
+) -> Predictions | None:
+    """Take part in predicting new records; the receiver gets `Predictions`, the others None."""
+    try:
+        return _predict(links, plan, fit, frame, receiver, notify)
+    except Exception as error:
+        tell_why(links, error)
+        raise
+
+
+def _predict(
+    links: Mapping[str, Link],
+    plan: VerticalPlan,
+    fit: VerticalFit,
+    frame: Any,
+    receiver: str,
+    notify: Callable[[str], object],
+) -> Predictions | None:
+    if fit.fingerprint != plan.fingerprint:
+        raise ProtocolError("the fit was made by another plan; give the plan it was made by")
+    me, table, receiver = fit.party, to_arrow(frame), plan.terms(receiver).name
+    identifiers = read_ids(table, plan.terms(me).id)
+    columns = {name: OwnColumns.read(table, [name]).values[:, 0] for name in fit.own}
+    greet(links, plan, me, f"predict for {receiver} with the model of run {fit.run[:16]}", {})
+    rows = align(links, plan.names, me, identifiers, plan.fingerprint.encode())
+    notify(f"{len(rows):,} of our {len(identifiers):,} new records are shared")
+    part = fit.part({name: values[rows] for name, values in columns.items()}, len(rows))
+    steps = np.rint(part * (_STEPS / fit.target_scale)).astype(np.int64)
+    if me != receiver:
+        links[receiver].send(MaskedPart(_masked(links, plan, me, receiver, steps)))
+        return None
+    for link in links.values():
+        steps = steps + _words(link.receive(MaskedPart).words, len(rows), link)
+    return Predictions(rows, steps.astype(np.float64) * (fit.target_scale / _STEPS))
+
+
+def _masked(
+    links: Mapping[str, Link], plan: VerticalPlan, me: str, receiver: str, steps: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Our part plus the masks we made, less those we were given; they cancel in the receiver's sum."""
+    for peer, link in links.items():
+        if peer == receiver:
+            continue
+        if plan.names.index(me) < plan.names.index(peer):
+            mask = Randomness.secure().words(len(steps)).view(np.int64)
+            link.send(Mask(mask))
+            steps = steps + mask
+        else:
+            steps = steps - _words(link.receive(Mask).words, len(steps), link)
+    return steps
+
+
+def _words(words: NDArray[np.int64], records: int, link: Link) -> NDArray[np.int64]:
+    if words.shape != (records,):
+        raise ProtocolError(f"{link.peer} sent {words.shape} numbers for {records} records")
+    return words

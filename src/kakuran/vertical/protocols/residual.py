@@ -1,0 +1,234 @@
+"""S2's protocol: both sides exchange their fitted parts, and each offers its least useful variable.
+
+It reveals far more than the result: see the leakage meter. Kept as published, for comparison, and for partners who may
+know each other's columns anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from kakuran.errors import DataError, ProtocolError
+from kakuran.randomness import Randomness
+from kakuran.vertical.checkpoints import Checkpoints
+from kakuran.vertical.guard import check_directions
+from kakuran.vertical.leakage import DirectionMeter
+from kakuran.vertical.messages import Estimates, Offer, Part, Space
+from kakuran.vertical.own import Standardised
+from kakuran.vertical.plan import VerticalPlan
+from kakuran.vertical.protocols.alternating import TOLERANCE, accelerate, alternate
+from kakuran.vertical.protocols.model import Model, load_model, save_model
+from kakuran.vertical.protocols.outcome import Outcome
+from kakuran.vertical.regression.criteria import score
+from kakuran.vertical.regression.inference import Inference, conclude, digits_left, judge
+from kakuran.vertical.regression.moments import Array
+from kakuran.vertical.regression.selection import Action, Selection, Step
+from kakuran.vertical.transport import Link
+
+WARNING = (
+    "the residual protocol tells both sides the target and shows fitted values record by record; over a whole "
+    "elimination that is everything our columns span, and who knows a few of our records can then compute all of them. "
+    "The gram protocol shows sums only."
+)
+
+_SINGULAR = 1e-6
+"""What must be left of a standardised column that the other side's columns do not explain."""
+
+
+@dataclass
+class Residual:
+    """One side of a run; `leads` is true for the party that comes first in the plan."""
+
+    link: Link
+    plan: VerticalPlan
+    own: Standardised
+    target: Array
+    target_scale: float
+    leads: bool
+    their_name: str
+    checkpoints: Checkpoints
+    notify: Callable[[str], object]
+    rounds: int = 0
+    meter: DirectionMeter = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.meter = DirectionMeter(self.own.names, self.own.values)
+        if np.linalg.matrix_rank(self.own.values) < len(self.own.names):
+            raise DataError(self.own.names[-1], "or another of our columns repeats the rest", "Leave it out.")
+
+    def run(self, resume: str | None) -> Outcome:
+        """Fit and eliminate until the criterion rises (S2 §3.3); `resume` names a stage both sides have."""
+        model, steps = self._start() if resume is None else self._resume(resume)
+        while self.plan.search == "backward":
+            if self.plan.ranking == "exact":
+                model = self._with_their_space(model)
+            dropped = self._agree_on_drop(model)
+            if dropped is None:
+                break
+            smaller = self._fit(
+                tuple(name for name in model.columns if name != dropped),
+                tuple(name for name in model.their_columns if name != dropped),
+            )
+            accepted = smaller.score <= model.score
+            steps.append(self._step("drop", dropped, smaller, accepted=accepted))
+            if not accepted:
+                break
+            model = smaller
+            save_model(self.checkpoints, model, steps, self.rounds, self.meter.seen)
+        model = self._with_their_space(model)
+        chosen = tuple(name for name in self.plan.columns if name in model.columns + model.their_columns)
+        inference = self._infer(model, chosen)
+        exposure = self.meter.exposure()
+        return Outcome(Selection(chosen, tuple(steps)), inference, exposure, self.target_scale, self.rounds)
+
+    def _start(self) -> tuple[Model, list[Step]]:
+        theirs = self.plan.terms(self.their_name).columns
+        model = self._fit(self.own.names, theirs)
+        steps = [self._step("start", "", model, accepted=True)]
+        save_model(self.checkpoints, model, steps, self.rounds, self.meter.seen)
+        return model, steps
+
+    def _resume(self, stage: str) -> tuple[Model, list[Step]]:
+        model, steps, self.rounds, self.meter.seen = load_model(self.checkpoints, stage)
+        return model, steps
+
+    def _fit(self, columns: tuple[str, ...], their_columns: tuple[str, ...]) -> Model:
+        """Joint least squares on these columns (S2 eq. 2 to 7)."""
+        basis, triangle = np.linalg.qr(self.own.only(columns).values)
+
+        def fit(target: Array) -> Array:
+            return np.asarray(basis @ (basis.T @ target))
+
+        part, their_part = self._settle(fit) if self.leads else self._answer(fit)
+        coefficients = np.linalg.solve(triangle, basis.T @ part)
+        residual = self.target - part - their_part if self.leads else self.target - their_part - part
+        variance = float(residual @ residual) / len(residual)
+        variables = len(columns) + len(their_columns)
+        value = score(
+            self.plan.criterion,
+            variance * self.target_scale**2,
+            len(residual),
+            variables + int(self.plan.intercept) + 1,
+        )
+        seen = self.meter.exposure()
+        self.notify(
+            f"{variables} variables: {self.plan.criterion} {value:.2f}; {self.their_name} has seen {seen.rank} of the "
+            f"{seen.columns} directions of our columns"
+        )
+        return Model(columns, their_columns, coefficients, part, their_part, variance, value)
+
+    def _settle(self, fit: Callable[[Array], Array]) -> tuple[Array, Array]:
+        solve = accelerate if self.plan.accelerated else alternate
+        settled = solve(self.target, fit, lambda part: self._ask(part, settled=False))
+        return settled.part, self._ask(settled.part, settled=True)
+
+    def _ask(self, part: Array, *, settled: bool) -> Array:
+        self.rounds += 1
+        self._show(part)
+        self.link.send(Part(part, settled))
+        return self._their_vector(self.link.receive(Part))
+
+    def _answer(self, fit: Callable[[Array], Array]) -> tuple[Array, Array]:
+        while True:
+            question = self.link.receive(Part)
+            theirs = self._their_vector(question)
+            part = fit(self.target - theirs)
+            self.rounds += 1
+            self._show(part)
+            self.link.send(Part(part, question.settled))
+            if question.settled:
+                return part, theirs
+
+    def _show(self, vectors: Array) -> None:
+        """Put on the meter what is about to be sent; the guard may stop it."""
+        self.meter.note(vectors)
+        check_directions(self.meter, self.plan.limits)
+
+    def _their_vector(self, message: Part) -> Array:
+        if message.values.shape != self.target.shape:
+            raise ProtocolError(f"{self.their_name} sent {message.values.shape} values for {len(self.target)} records")
+        return message.values
+
+    def _agree_on_drop(self, model: Model) -> str | None:
+        """The variable both sides give up: the cheaper of their two offers (S2 eq. 12, 13)."""
+        ours = self._our_offer(model)
+        theirs = self.link.swap(ours, speaks_first=self.leads)
+        if theirs.column and theirs.column not in model.their_columns:
+            raise ProtocolError(f"{self.their_name} offers to drop {theirs.column!r}, which it does not have")
+        first, second = (ours, theirs) if self.leads else (theirs, ours)
+        return (first if first.variance <= second.variance else second).column or None
+
+    def _our_offer(self, model: Model) -> Offer:
+        costs = model.coefficients**2
+        if self.plan.ranking == "exact":
+            costs = costs / (len(self.target) * np.diag(self._inverse(model)))
+        free = [name not in self.plan.forced for name in model.columns]
+        if len(model.columns) <= self.plan.least or not any(free):
+            return Offer("", np.inf)
+        place = int(np.where(free, costs, np.inf).argmin())
+        return Offer(model.columns[place], model.variance + float(costs[place]))
+
+    def _with_their_space(self, model: Model) -> Model:
+        """The model with what the other side's columns span, which exact costs and standard errors need."""
+        if model.their_space is not None:
+            return model
+        basis, _ = np.linalg.qr(self.own.only(model.columns).values)
+        turned = basis @ _random_rotation(basis.shape[1])
+        self._show(turned)
+        theirs = self.link.swap(Space(turned), speaks_first=self.leads).basis
+        if theirs.shape != (len(self.target), len(model.their_columns)):
+            raise ProtocolError(f"{self.their_name} sent a space of another shape than its columns have")
+        return replace(model, their_space=theirs)
+
+    def _inverse(self, model: Model) -> Array:
+        """Our block of (XᵀX)⁻¹ over both sides' columns."""
+        assert model.their_space is not None  # noqa: S101 - every caller has asked for it
+        ours = self.own.only(model.columns).values
+        unexplained = ours - model.their_space @ (model.their_space.T @ ours)
+        _, strengths, directions = np.linalg.svd(unexplained, full_matrices=False)
+        if strengths[-1] < _SINGULAR * np.sqrt(len(ours)):
+            culprit = model.columns[int(np.abs(directions[-1]).argmax())]
+            raise DataError(culprit, "is a combination of other columns in the model", "Leave it out of the plan.")
+        return np.asarray(np.linalg.inv(unexplained.T @ unexplained), np.float64)
+
+    def _infer(self, model: Model, chosen: tuple[str, ...]) -> Inference:
+        assert model.their_space is not None  # noqa: S101 - every caller has asked for it
+        records = len(self.target)
+        ours = self.own.only(model.columns).values
+        basis, _ = np.linalg.qr(ours)
+        cosine = min(float(np.linalg.norm(basis.T @ model.their_space, 2)), 1 - 1e-15)
+        inverse = np.diag(self._inverse(model))
+        freedom = records - len(chosen) - int(self.plan.intercept)
+        errors = np.sqrt(model.variance * records / max(freedom, 1) * inverse)
+        sent = Estimates(model.coefficients, errors, inverse * records, float(np.linalg.cond(ours)))
+        theirs = self.link.swap(sent, speaks_first=self.leads)
+        condition = max(sent.condition, theirs.condition) * float(np.sqrt((1 + cosine) / (1 - cosine)))
+        quality = judge(
+            records,
+            len(chosen),
+            intercept=self.plan.intercept,
+            unexplained=model.variance,
+            variance=model.variance * self.target_scale**2,
+            condition=condition,
+            digits=min(digits_left(condition, None), max(0, int(-np.log10(TOLERANCE * condition)))),
+        )
+        names = model.columns + model.their_columns
+        order = [names.index(name) for name in chosen]
+        coefficients, errors, vif = (
+            np.concatenate([getattr(sent, what), getattr(theirs, what)])[order]
+            for what in ("coefficients", "standard_errors", "vif")
+        )
+        return conclude(chosen, coefficients, errors, vif=vif, confidence=0.95, quality=quality)
+
+    def _step(self, action: Action, column: str, model: Model, *, accepted: bool) -> Step:
+        variables = len(model.columns) + len(model.their_columns)
+        variance = model.variance * self.target_scale**2
+        return Step(action, column, variables, variance, model.score, accepted)
+
+
+def _random_rotation(size: int) -> Array:
+    """A rotation nobody else knows, so that a basis says nothing about which column is which."""
+    return np.linalg.qr(Randomness.secure().generator().normal(size=(size, size))).Q

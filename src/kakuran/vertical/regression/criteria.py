@@ -1,0 +1,24 @@
+"""What a model is judged by: fit against the number of its parameters."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, TypeAlias
+
+Criterion: TypeAlias = Literal["aic", "aicc", "bic"]
+
+
+def score(kind: Criterion, variance: float, records: int, parameters: int) -> float:
+    """The criterion of a normal model with residual variance RSS/N; smaller is better.
+
+    AIC is S2 eq. 11. `parameters` counts the coefficients, the intercept and the variance, as S2 does; statsmodels
+    leaves the variance out.
+    """
+    fit = records * math.log(2 * math.pi * variance) + records
+    if kind == "bic":
+        return fit + parameters * math.log(records)
+    aic = fit + 2 * parameters
+    if kind == "aic":
+        return aic
+    spare = records - parameters - 1
+    return aic + 2 * parameters * (parameters + 1) / spare if spare > 0 else math.inf

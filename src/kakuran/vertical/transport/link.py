@@ -1,0 +1,71 @@
+"""What every link does: send, receive what is expected, and write both down."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from contextlib import suppress
+from typing import TypeVar
+
+from kakuran.errors import ProtocolError
+from kakuran.vertical.messages import Message, Refusal, decode, encode
+from kakuran.vertical.transcript import Transcript
+
+M = TypeVar("M", bound=Message)
+
+
+class Link(ABC):
+    """A two-way line to one peer; whoever waits longer than `timeout` seconds for a message gives up."""
+
+    def __init__(self, peer: str, timeout: float) -> None:
+        self.peer = peer
+        self.timeout = timeout
+        self.transcript = Transcript(peer)
+
+    def send(self, message: Message) -> None:
+        """Send a message, or fail within the time limit."""
+        frame = encode(message)
+        self._write(frame)
+        self.transcript.note("sent", type(message).__name__, frame)
+
+    def receive(self, kind: type[M], *, patience: float = 1) -> M:
+        """The next message, which must be of this kind; wait `patience` times as long as usual."""
+        frame = self._read(self.timeout * patience)
+        message = decode(frame)
+        self.transcript.note("received", type(message).__name__, frame)
+        if isinstance(message, Refusal):
+            raise ProtocolError(f"{self.peer} stopped: {message.reason}")
+        if not isinstance(message, kind):
+            raise ProtocolError(f"expected {kind.__name__} from {self.peer}, got {type(message).__name__}")
+        return message
+
+    def swap(self, message: M, *, speaks_first: bool) -> M:
+        """Send a message and receive the peer's of the same kind; in turns, so that neither blocks the other."""
+        if speaks_first:
+            self.send(message)
+        theirs = self.receive(type(message))
+        if not speaks_first:
+            self.send(message)
+        return theirs
+
+    def refuse(self, reason: str) -> None:
+        """Tell the peer that this is the end, if it still listens."""
+        with suppress(ProtocolError):
+            self.send(Refusal(reason[:1000]))
+
+    def silent(self, seconds: float) -> ProtocolError:
+        """The error for a peer that does not answer in time."""
+        return ProtocolError(f"{self.peer} has been silent for {seconds:.3g} s; start both sides again to resume")
+
+    def gone(self) -> ProtocolError:
+        """The error for a peer that is no longer there."""
+        return ProtocolError(f"{self.peer} closed the connection; start both sides again to resume")
+
+    @abstractmethod
+    def close(self) -> None:
+        """Hang up."""
+
+    @abstractmethod
+    def _write(self, frame: bytes) -> None: ...
+
+    @abstractmethod
+    def _read(self, seconds: float) -> bytes: ...

@@ -1,0 +1,189 @@
+"""Links over TLS 1.3, both sides showing a certificate the plan pins. One port a party."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import time
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from kakuran.errors import ProtocolError
+from kakuran.vertical.keys import certificate_in, der
+from kakuran.vertical.messages import HEADER_SIZE, read_header
+from kakuran.vertical.plan import VerticalPlan
+from kakuran.vertical.transport.link import Link
+
+_HANDSHAKE_SECONDS = 5.0
+_SLOWEST_LINE = 50_000
+"""Bytes a second below which a peer counts as stalled."""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Who we are (a key file), and the certificates by which we know the others."""
+
+    party: str
+    key: Path
+    pinned: Mapping[str, bytes]
+
+    @classmethod
+    def under(cls, plan: VerticalPlan, party: str, key: Path) -> Self:
+        """The identity of a party of a plan; refuses a key that is not the one the plan pins for it."""
+        pinned = {terms.name: der(terms.certificate) for terms in plan.parties}
+        if der(certificate_in(key)) != pinned[plan.terms(party).name]:
+            raise ProtocolError(f"{key}: is not the key whose certificate the plan pins for {party}")
+        return cls(party, key, {name: held for name, held in pinned.items() if name != party})
+
+    def context(self, side: ssl._SSLMethod, peers: Collection[str]) -> ssl.SSLContext:
+        """Settings that let nobody in but these peers."""
+        context = ssl.SSLContext(side)
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        context.check_hostname = False  # names are not what identifies a peer: its pinned certificate is
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        context.load_cert_chain(self.key)
+        context.load_verify_locations(cadata=b"".join(self.pinned[peer] for peer in peers))
+        return context
+
+    def peer_behind(self, connection: ssl.SSLSocket) -> str:
+        """Whose certificate, byte by byte, the other side showed."""
+        shown = connection.getpeercert(binary_form=True)
+        for name, pinned in self.pinned.items():
+            if shown == pinned:
+                return name
+        raise ProtocolError("the other side shows a certificate the plan does not pin")
+
+
+class TLSLink(Link):
+    """A connection on which the handshake is done."""
+
+    def __init__(self, connection: ssl.SSLSocket, peer: str, timeout: float) -> None:
+        super().__init__(peer, timeout)
+        self._connection = connection
+
+    def close(self) -> None:
+        """Hang up."""
+        with suppress(OSError):
+            self._connection.close()
+
+    def _write(self, frame: bytes) -> None:
+        try:
+            self._connection.settimeout(self.timeout + len(frame) / _SLOWEST_LINE)
+            self._connection.sendall(frame)
+        except TimeoutError:
+            raise self.silent(self.timeout) from None
+        except OSError as error:
+            raise self._lost(error) from None
+
+    def _read(self, seconds: float) -> bytes:
+        header = self._read_exactly(HEADER_SIZE, seconds)
+        length = read_header(header)
+        return header + self._read_exactly(length, self.timeout + length / _SLOWEST_LINE)
+
+    def _read_exactly(self, count: int, seconds: float) -> bytes:
+        deadline, content = time.monotonic() + seconds, bytearray()
+        while len(content) < count:
+            try:
+                self._connection.settimeout(max(deadline - time.monotonic(), 0.001))
+                received = self._connection.recv(min(count - len(content), 1 << 20))
+            except TimeoutError:
+                raise self.silent(seconds) from None
+            except OSError as error:
+                raise self._lost(error) from None
+            if not received:
+                raise self.gone()
+            content += received
+        return bytes(content)
+
+    def _lost(self, error: OSError) -> ProtocolError:
+        if isinstance(error, ssl.SSLError) and "ALERT" in (error.reason or ""):
+            return ProtocolError(f"{self.peer} does not accept our certificate; compare the plans' fingerprints")
+        return self.gone()
+
+
+class Listener:
+    """Waits on one port for the peers of a plan; whoever else knocks is sent away and told nothing."""
+
+    def __init__(self, identity: Identity, host: str, port: int, *, timeout: float) -> None:
+        self._identity, self._timeout = identity, timeout
+        try:
+            self._socket = socket.create_server((host, port))
+        except OSError as error:
+            raise ProtocolError(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
+
+    @property
+    def port(self) -> int:
+        """The port we listen on."""
+        return int(self._socket.getsockname()[1])
+
+    def accept(
+        self, peers: Collection[str], *, patience: float, turned_away: Callable[[str], object] = lambda _: None
+    ) -> Link:
+        """A link to whichever of the peers comes first within so many seconds."""
+        context = self._identity.context(ssl.PROTOCOL_TLS_SERVER, peers)
+        deadline = time.monotonic() + patience
+        while (left := deadline - time.monotonic()) > 0:
+            self._socket.settimeout(left)
+            try:
+                connection, address = self._socket.accept()
+            except TimeoutError:
+                break
+            try:
+                return self._greet(context, connection)
+            except (OSError, ProtocolError) as error:
+                connection.close()
+                turned_away(f"turned away {address[0]}: {getattr(error, 'reason', None) or error}")
+        raise ProtocolError(f"nobody came within {patience:g} s; waited for {', '.join(sorted(peers))}")
+
+    def _greet(self, context: ssl.SSLContext, connection: socket.socket) -> Link:
+        connection.settimeout(_HANDSHAKE_SECONDS)
+        secured = context.wrap_socket(connection, server_side=True)
+        try:
+            return TLSLink(secured, self._identity.peer_behind(secured), self._timeout)
+        except ProtocolError:
+            secured.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._socket.close()
+
+
+def connect(
+    identity: Identity, host: str, port: int, peers: Collection[str], *, timeout: float, patience: float
+) -> Link:
+    """A link to the peer listening there; keeps trying for so many seconds, as it may not be up yet."""
+    context = identity.context(ssl.PROTOCOL_TLS_CLIENT, peers)
+    connection = _reach(host, port, patience)
+    try:
+        connection.settimeout(max(_HANDSHAKE_SECONDS, timeout))
+        secured = context.wrap_socket(connection)
+        return TLSLink(secured, identity.peer_behind(secured), timeout)
+    except ssl.SSLCertVerificationError as error:
+        connection.close()
+        raise ProtocolError(
+            f"{host}:{port} shows a certificate the plan does not pin; it is not {' or '.join(sorted(peers))}"
+        ) from error
+    except OSError as error:
+        connection.close()
+        raise ProtocolError(f"no TLS connection to {host}:{port}: {error}") from error
+
+
+def _reach(host: str, port: int, patience: float) -> socket.socket:
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            return socket.create_connection((host, port), timeout=max(deadline - time.monotonic(), 1.0))
+        except OSError as error:
+            if time.monotonic() > deadline:
+                raise ProtocolError(f"cannot reach {host}:{port}: {error.strerror or error}") from error
+            time.sleep(0.2)

@@ -1,0 +1,246 @@
+"""What one company can learn of the other's columns: everything under S2's protocol, next to nothing under ours."""
+
+import itertools
+import warnings
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import tenseal.sealapi as seal
+
+from kakuran.errors import GuardError
+from kakuran.vertical import Limits, Party, VerticalPlan, fit_vertically
+from kakuran.vertical.leakage import pins_down
+from kakuran.vertical.messages import Part
+from kakuran.vertical.protocols import encryption
+from kakuran.vertical.protocols.encryption import SLOTS, KeyOwner, Multiplier, block_sum, centred, plain_modulus
+from kakuran.vertical.protocols.gram import Layout, moments_of, rounded
+from kakuran.vertical.together import side_by_side
+
+KNOWN = 25
+RECORDS, P, Q = 400, 6, 8
+
+
+def companies(protocol, **settings):
+    """Bob's first column is yes/no; nothing explains the target well, so that most variables are dropped."""
+    rng = np.random.default_rng(11)
+    A, B = rng.normal(size=(RECORDS, P)), rng.normal(size=(RECORDS, Q))
+    B[:, 0] = rng.random(RECORDS) < 0.4
+    y = A[:, 0] + B[:, 1] + 8 * rng.normal(size=RECORDS)
+    names = {"alice": [f"a{j}" for j in range(P)], "bob": [f"b{j}" for j in range(Q)]}
+    tables = {
+        "alice": pa.table({"id": range(RECORDS), **dict(zip(names["alice"], A.T, strict=True)), "y": y}),
+        "bob": pa.table({"id": range(RECORDS), **dict(zip(names["bob"], B.T, strict=True))}),
+    }
+    return tables, VerticalPlan.of(names, target="y", holder="alice", protocol=protocol, **settings), B
+
+
+def what_alice_receives(protocol, **settings):
+    """Every message that reaches alice, the fits, and bob's table in alice's order of records."""
+    tables, plan, B = companies(protocol, **settings)
+    received, rows = [], {}
+
+    def run(name, links):
+        for link in links.values():
+            hear = link.receive
+            if name == "alice":
+                link.receive = lambda kind, hear=hear, **k: (received.append(hear(kind, **k)), received[-1])[1]
+        party = Party(name, plan, tables[name])
+        align = party._aligned_rows
+        party._aligned_rows = lambda *a: rows.setdefault(name, align(*a))
+        return party.fit(links)
+
+    fits = side_by_side(list(plan.names), run)
+    return received, fits, B[rows["bob"]]
+
+
+@pytest.fixture(scope="module")
+def residual():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return what_alice_receives("residual", ranking="s2")
+
+
+def space_seen(received):
+    """An orthonormal basis of the fitted parts alice was sent, with a constant."""
+    parts = np.column_stack([message.values for message in received if isinstance(message, Part)])
+    directions, strengths, _ = np.linalg.svd(parts / np.linalg.norm(parts, axis=0), full_matrices=False)
+    return np.column_stack([np.ones(RECORDS), directions[:, strengths > 1e-8 * strengths[0]]])
+
+
+def test_residual_shows_everything_bobs_columns_span_and_the_meter_says_so(residual):
+    received, fits, B = residual
+    space = space_seen(received)
+    left = B - space @ np.linalg.lstsq(space, B, rcond=None)[0]
+    assert np.abs(left).max() < 1e-12
+    exposure = fits["bob"].exposure
+    assert exposure.rank == Q
+    assert min(exposure.shares.values()) > 0.999999
+    assert exposure.unlocking_records == Q + 1
+
+
+def test_residual_lets_alice_rebuild_bobs_table_from_a_few_known_records(residual):
+    received, fits, B = residual
+    space = space_seen(received)
+    assert fits["bob"].exposure.unlocking_records <= KNOWN
+    rule = np.linalg.lstsq(space[:KNOWN], B[:KNOWN], rcond=None)[0]
+    assert np.abs(space @ rule - B).max() < 1e-12
+
+
+def test_residual_lets_a_yes_no_column_fall_out_without_any_known_record(residual):
+    """A combination of the directions that is 0 or 1 everywhere is found from as many records as directions."""
+    received, _, B = residual
+    space = space_seen(received)
+    size = space.shape[1]
+    pivots = np.sort(np.random.default_rng(1).permutation(RECORDS)[:size])
+    guesses = np.array(list(itertools.product([0.0, 1.0], repeat=size)))
+    candidates = np.linalg.solve(space[pivots], guesses.T)
+    trial = space[:64] @ candidates
+    fits_so_far = (np.minimum(np.abs(trial), np.abs(trial - 1)).max(axis=0)) < 1e-4
+    found = {tuple(np.rint(space @ c).astype(int)) for c in candidates[:, fits_so_far].T}
+    found = {column for column in found if 0 < sum(column) < RECORDS}
+    secret = tuple(B[:, 0].astype(int))
+    assert found == {secret, tuple(1 - value for value in secret)}
+
+
+def test_gram_sends_alice_nothing_of_the_length_of_the_table():
+    received, fits, _ = what_alice_receives("gram")
+    for message in received:
+        for value in vars(message).values():
+            if isinstance(value, np.ndarray):
+                assert max(value.shape) <= P + Q + 1
+    assert fits["bob"].exposure.rank == 0
+
+
+def test_gram_gives_alice_no_record_beyond_those_she_knew():
+    """Her best guess from moments and known records: the shortest columns that satisfy all equations."""
+    _, fits, _ = what_alice_receives("gram")
+    tables, _, B = companies("gram")
+    A = np.column_stack([tables["alice"][name].to_numpy() for name in (*[f"a{j}" for j in range(P)], "y")])
+    # As the worst case would have it, she also knows bob's means and scales.
+    Z, S = (B - B.mean(axis=0)) / B.std(axis=0), (A - A.mean(axis=0)) / A.std(axis=0)
+    equations = np.column_stack([np.ones(RECORDS), S])
+
+    def guess(known):
+        unknown = slice(known, None)
+        told = equations.T @ Z - equations[:known].T @ Z[:known]
+        return np.linalg.lstsq(equations[unknown].T, told, rcond=None)[0], Z[unknown]
+
+    guessed, truth = guess(KNOWN)
+    assert ((guessed - truth) ** 2).sum() / (truth**2).sum() > 0.9
+    yes_no = guessed[:, 0] > np.median(guessed[:, 0])
+    assert abs((yes_no == (truth[:, 0] > 0)).mean() - 0.5) < 0.2
+    # The meter's count of unlocking records is where the attack would start to work, and not before.
+    guessed, truth = guess(RECORDS - equations.shape[1])
+    assert np.abs(guessed - truth).max() < 1e-6
+    assert RECORDS - equations.shape[1] - Q <= fits["bob"].exposure.unlocking_records <= RECORDS - equations.shape[1]
+
+
+def multiplied(seal_reply):
+    """Bob's encrypted column times alice's, returned by `seal_reply`; bob's own ciphertext, key and both columns."""
+    rng = np.random.default_rng(2)
+    ours, theirs = (rng.integers(-(2**20), 2**20, SLOTS) for _ in range(2))
+    owner = KeyOwner()
+    multiplier = Multiplier(owner.public_key())
+    sent = owner.encrypt(theirs)
+    total = multiplier.add_product(None, multiplier.load(sent), multiplier.prepare(ours))
+    reply = seal_reply(multiplier, total)
+    answer = encryption.unpack(seal.Ciphertext, reply), encryption.unpack(seal.Ciphertext, sent)
+    slots = owner.decrypt(reply)
+    return *answer, slots, ours, theirs
+
+
+def masked_only(multiplier, total):
+    """The reply of a protocol that masks the slots and does nothing else."""
+    scheme = encryption._scheme()
+    scheme.evaluator.transform_from_ntt_inplace(total)
+    scheme.evaluator.add_plain_inplace(total, scheme.plaintext(encryption.zero_sum_mask(1, SLOTS)))
+    return encryption.pack(total)
+
+
+def share_of_alices_polynomial_recovered(reply, sent, column):
+    """Divide the second polynomials of what came back and what was sent, point by point, modulo the first prime."""
+    scheme = encryption._scheme()
+    prime = scheme.context.first_context_data().parms().coeff_modulus()[0].value()
+    reply_points, sent_points = _points(reply), _points(sent)
+    plain = scheme.plaintext(column)
+    scheme.evaluator.transform_to_ntt_inplace(plain, scheme.context.first_parms_id())
+    quotients = [r * pow(s, -1, prime) % prime for r, s in zip(reply_points, sent_points, strict=True) if s]
+    return np.mean([quotient == plain.data(at) for at, quotient in enumerate(quotients)])
+
+
+def _points(ciphertext):
+    scheme = encryption._scheme()
+    turned = seal.Ciphertext()
+    scheme.evaluator.transform_to_ntt(ciphertext, turned)
+    start = turned.coeff_modulus_size() * SLOTS
+    return [turned[start + at] for at in range(SLOTS)]
+
+
+def test_masks_alone_would_give_alices_column_to_the_owner_of_the_key():
+    reply, sent, _, ours, _ = multiplied(masked_only)
+    assert share_of_alices_polynomial_recovered(reply, sent, ours) > 0.99
+
+
+def test_dividing_polynomials_gives_nothing_against_a_rerandomised_reply():
+    reply, sent, slots, ours, theirs = multiplied(lambda multiplier, total: multiplier.seal(total, 1, SLOTS))
+    assert share_of_alices_polynomial_recovered(reply, sent, ours) < 0.01
+    assert centred(block_sum(slots)) == int((ours.astype(object) * theirs).sum())
+
+
+def test_the_slots_of_a_reply_are_uniform():
+    """χ² over 16 classes with 15 degrees of freedom passes 90 once in 10¹² runs."""
+    _, _, slots, ours, theirs = multiplied(lambda multiplier, total: multiplier.seal(total, 1, SLOTS))
+    classes = np.bincount((slots.astype(object) * 16 // plain_modulus()).astype(int), minlength=16)
+    assert ((classes - SLOTS / 16) ** 2 / (SLOTS / 16)).sum() < 90
+    assert not (slots == (ours.astype(object) * theirs) % plain_modulus()).any()
+
+
+def test_noise_left_in_a_reply_does_not_depend_on_alices_column():
+    """After the switch of the modulus the noise budget is that of the switch, whatever was multiplied."""
+    budgets = set()
+    for size in (1, 2**10, 2**22):
+        owner = KeyOwner()
+        multiplier = Multiplier(owner.public_key())
+        prepared = multiplier.prepare(np.full(SLOTS, size, np.int64))
+        total = multiplier.add_product(None, multiplier.load(owner.encrypt(np.ones(SLOTS, np.int64))), prepared)
+        reply = encryption.unpack(seal.Ciphertext, multiplier.seal(total, 1, SLOTS))
+        budgets.add(owner._decryptor.invariant_noise_budget(reply))
+    assert max(budgets) - min(budgets) <= 1
+
+
+def test_few_records_let_moments_pin_down_a_yes_no_column_and_the_guard_refuses_them():
+    records, columns = 20, 2
+    rng = np.random.default_rng(3)
+    A, secret = rng.normal(size=(records, columns)), rng.permutation(np.r_[np.ones(9), np.zeros(11)])
+    S = (A - A.mean(axis=0)) / A.std(axis=0)
+    bits = encryption.precision(records)
+    ours, theirs = rounded(S, bits), rounded(((secret - secret.mean()) / secret.std())[:, None], bits)
+    told = moments_of(np.hstack([ours, theirs]), bits)[:columns, columns:]
+    found = []
+    for block in range(16):
+        numbers = np.arange(block << 16, (block + 1) << 16)
+        every = (numbers[:, None] >> np.arange(records)) & 1
+        every = every[every.sum(axis=1) == 9]
+        standard = (every - 9 / records) / np.sqrt(9 / records * 11 / records)
+        found.append(every[np.abs(standard @ S / records - told.T).max(axis=1) < 1e-7])
+    np.testing.assert_array_equal(np.vstack(found), [secret])
+    assert pins_down(records, 9, columns, bits)
+
+    tables = {
+        "alice": pa.table({"id": range(records), "a0": A[:, 0], "y": A[:, 1]}),
+        "bob": pa.table({"id": range(records), "b0": secret}),
+    }
+    plan = VerticalPlan.of(
+        {"alice": ["a0"], "bob": ["b0"]}, target="y", holder="alice", limits=Limits(smallest_group=5)
+    )
+    with pytest.raises(GuardError, match=r"exact sums pin down the yes/no column 'b0' among 20 records"):
+        fit_vertically(tables, plan)
+
+
+def test_layouts_keep_columns_apart():
+    """What the attack above relies on not being possible: slots of one column never reach another's sum."""
+    for records in (3, 1000, SLOTS, 20_000):
+        layout = Layout(records)
+        assert layout.together * layout.length <= SLOTS
+        assert layout.chunks * SLOTS >= records

@@ -1,0 +1,160 @@
+"""Two companies at two terminals."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from kakuran.cli import main
+from kakuran.cli.vertical_run import read_table
+from kakuran.samples import companies
+
+NEW = ("-o", "new.fit.json")
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as trial:
+        return trial.getsockname()[1]
+
+
+class Terminal:
+    """One company's folder and the command run in it."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        folder.mkdir()
+
+    def start(self, *arguments):
+        command = [sys.executable, "-c", "from kakuran.cli import main; main()", "vertical", *map(str, arguments)]
+        environment = os.environ | {"COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb", "OPENBLAS_NUM_THREADS": "1"}
+        return subprocess.Popen(
+            command, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+        )
+
+    def run(self, *arguments):
+        return finish(self.start(*arguments))
+
+
+def finish(process):
+    stdout, stderr = process.communicate(timeout=100)
+    return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
+
+
+@pytest.fixture(scope="module")
+def terminals(tmp_path_factory):
+    """A bank and a shop that have agreed on a plan."""
+    folder = tmp_path_factory.mktemp("companies")
+    bank, shop = Terminal(folder / "bank"), Terminal(folder / "shop")
+    for terminal, table in zip((bank, shop), companies(400), strict=True):
+        pyarrow.csv.write_csv(table, terminal.folder / "data.csv")
+        pq.write_table(table, terminal.folder / "data.parquet")
+    made = bank.run("init", "--as", "bank", "--data", "data.csv", "--id", "customer", "--target", "spending")
+    assert made.returncode == 0, made.stderr
+    shutil.copy(bank.folder / "plan.toml", shop.folder)
+    joined = shop.run("init", "--as", "shop", "--data", "data.csv", "--id", "customer")
+    assert joined.returncode == 0, joined.stderr
+    shutil.copy(shop.folder / "plan.toml", bank.folder)
+    return bank, shop
+
+
+def test_two_companies_agree_fit_report_and_predict(terminals):
+    bank, shop = terminals
+    shown = [json.loads(terminal.run("show", "--json").stdout)["fingerprint"] for terminal in terminals]
+    assert shown[0] == shown[1]
+
+    port = free_port()
+    serving = bank.start(
+        "serve", "--as", "bank", "--data", "data.csv", "--host", "127.0.0.1", "--port", port, "--json",
+        "--report", "report.html", "--plot", "path.png",
+    )  # fmt: skip
+    joined = shop.run("join", f"127.0.0.1:{port}", "--as", "shop", "--data", "data.parquet")
+    served = finish(serving)
+    assert joined.returncode == 0, joined.stderr
+    assert served.returncode == 0, served.stderr
+    fit = json.loads(served.stdout)
+    assert fit["protocol"] == "gram"
+    assert set(fit["own"]) <= {"income", "age", "savings"}
+    assert "leakage:" in joined.stderr
+    assert shown[0] in joined.stderr
+    assert "<svg" in (bank.folder / "report.html").read_text()
+    assert (bank.folder / "path.png").stat().st_size > 1000
+    assert not (bank.folder / ".bank.run").exists()
+
+    port = free_port()
+    new = companies(50, seed=9)
+    for terminal, table in zip((bank, shop), new, strict=True):
+        held = table.drop_columns(["spending"]) if "spending" in table.column_names else table
+        pyarrow.csv.write_csv(held, terminal.folder / "new.csv")
+    serving = bank.start("predict", "--fit", "bank.fit.json", "--data", "new.csv", "--port", port)
+    received = shop.run("predict", f"127.0.0.1:{port}", "--fit", "shop.fit.json", "--data", "new.csv")
+    assert finish(serving).returncode == 0
+    assert received.returncode == 0, received.stderr
+    predictions = pyarrow.csv.read_csv(shop.folder / "predictions.csv")
+    assert not (bank.folder / "predictions.csv").exists()
+    both = new[0].join(new[1], "customer", join_type="inner")
+    truth = dict(zip(both["customer"].to_pylist(), both["spending"].to_pylist(), strict=True))
+    found = dict(zip(predictions["customer"].to_pylist(), predictions["spending"].to_pylist(), strict=True))
+    assert found.keys() == truth.keys()
+    assert np.corrcoef([found[i] for i in truth], list(truth.values()))[0, 1] > 0.85
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("init", "--as", "bank", "--data", "data.csv", "--id", "customer"), 7, "already has a party 'bank'"),
+        (("init", "--as", "x", "--data", "data.csv", "--id", "customer", "--target", "z"), 7, "is there already"),
+        (("init", "--as", "x", "--data", "data.csv", "--id", "no", "--plan", "new.toml", "--target", "z"), 3, "'no'"),
+        (("init", "--as", "x", "--data", "data.csv", "--id", "customer", "--plan", "new.toml"), 7, "--target"),
+        (("serve", "--as", "nobody", "--data", "data.csv"), 7, "no party 'nobody'"),
+        (("serve", "--as", "bank", "--data", "nowhere.csv", *NEW), 3, "no such file"),
+        (("serve", "--as", "bank", "--data", "data.csv", "--key", "no.key", *NEW), 7, "not a key"),
+        (("serve", "--as", "bank", "--data", "data.csv", "--port", "0", "--patience", "0.5", *NEW), 7, "nobody came"),
+        (("serve", "--as", "bank", "--data", "data.csv", "-o", "data.csv"), 5, "--force"),
+        (("join", "nonsense", "--as", "shop", "--data", "data.csv"), 2, "HOST:PORT"),
+        (("join", "127.0.0.1:1", "--as", "bank", "--data", "data.csv", *NEW), 7, "needs 0 addresses"),
+        (("predict", "--fit", "no.json", "--data", "data.csv"), 7, "not a fit"),
+    ],
+)
+def test_a_mistake_gets_one_clear_sentence_and_its_exit_code(terminals, monkeypatch, capsys, arguments, code, words):
+    bank, _ = terminals
+    before = sorted(path.name for path in bank.folder.iterdir() if path.suffix != ".run")
+    monkeypatch.chdir(bank.folder)
+    monkeypatch.setattr(sys, "argv", ["kakuran", "vertical", *arguments])
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+    with pytest.raises(SystemExit) as ended, warnings.catch_warnings():
+        main()
+    said = " ".join(capsys.readouterr().err.split())
+    assert ended.value.code == code, said
+    assert words in said
+    assert sorted(path.name for path in bank.folder.iterdir() if path.suffix != ".run") == before
+
+
+def test_parquet_is_read_as_it_is(tmp_path):
+    table = pa.table({"id": [7, 12], "x": [1.5, 2.5]})
+    pq.write_table(table, tmp_path / "a.parquet")
+    assert read_table(tmp_path / "a.parquet", "id") == table
+
+
+def test_ids_in_csv_keep_their_leading_zeros(tmp_path):
+    pyarrow.csv.write_csv(pa.table({"id": ["007", "7"], "x": [1, 2]}), tmp_path / "a.csv")
+    assert read_table(tmp_path / "a.csv", "id")["id"].to_pylist() == ["007", "7"]
+
+
+def test_the_demo_runs_two_processes_and_equals_pooling(tmp_path):
+    result = Terminal(tmp_path / "here").run("demo", "--n", 300)
+    assert result.returncode == 0, result.stderr
+    rows = [line.split("│") for line in result.stdout.splitlines() if line.startswith("│")]
+    assert len(rows) >= 3
+    for row in rows:
+        assert float(row[2]) == pytest.approx(float(row[3]), rel=1e-5)

@@ -1,0 +1,117 @@
+"""Records are matched by ids nobody shows."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kakuran.errors import DataError, ProtocolError
+from kakuran.vertical.alignment import align
+from kakuran.vertical.blinding import Blinding
+from kakuran.vertical.ids import canonical_ids
+from kakuran.vertical.messages import AlignmentCheck, Blinded, Reblinded
+from kakuran.vertical.together import side_by_side
+from kakuran.vertical.transport import linked_pair
+
+
+def aligned(tables):
+    """Every party's ids in the common order."""
+    names = list(tables)
+    rows = side_by_side(
+        names, lambda name, links: align(links, tuple(names), name, tables[name], b"salt"), timeout=10.0
+    )
+    return {name: [tables[name][row] for row in rows[name]] for name in names}
+
+
+def as_ids(numbers):
+    return [b"%d" % number for number in numbers]
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    st.lists(st.sets(st.integers(0, 25), min_size=1, max_size=20), min_size=2, max_size=4).filter(
+        lambda sets: set.intersection(*sets)
+    )
+)
+def test_all_parties_end_with_the_same_shared_ids_in_the_same_order(sets):
+    tables = {f"party {at}": as_ids(sorted(held)) for at, held in enumerate(sets)}
+    ordered = list(aligned(tables).values())
+    assert all(ids == ordered[0] for ids in ordered)
+    assert set(ordered[0]) == set(as_ids(set.intersection(*sets)))
+
+
+def test_lists_longer_than_a_message_are_matched_too():
+    tables = {"alice": as_ids(range(5000)), "bob": as_ids(range(4990, 5010))}
+    assert sorted(aligned(tables)["alice"]) == sorted(as_ids(range(4990, 5000)))
+
+
+def test_the_common_order_is_not_the_order_of_the_ids():
+    ordered = aligned({"alice": as_ids(range(100)), "bob": as_ids(range(100))})["alice"]
+    assert ordered != as_ids(range(100))
+
+
+def test_parties_without_a_shared_id_are_told_so():
+    with pytest.raises(ProtocolError, match=r"no id is shared with .*written alike"):
+        aligned({"alice": as_ids(range(5)), "bob": as_ids(range(5, 10))})
+
+
+def test_blinding_commutes_and_differs_between_runs():
+    ours, theirs = Blinding(b"salt"), Blinding(b"salt")
+    assert ours.hide_again(theirs.hide(b"7")) == theirs.hide_again(ours.hide(b"7"))
+    assert ours.hide_again(theirs.hide(b"7")) != theirs.hide_again(ours.hide(b"8"))
+    assert ours.hide(b"7") != Blinding(b"salt").hide(b"7")
+
+
+def test_a_point_off_the_curve_is_refused():
+    blinding, refused = Blinding(b""), 0
+    for number in range(40):
+        try:
+            blinding.hide_again(number.to_bytes(32, "big"))
+        except ProtocolError:
+            refused += 1
+    assert 0 < refused < 40
+
+
+def test_a_peer_whose_records_are_in_another_order_is_found_out():
+    link, other = linked_pair("alice", "bob", 5.0)
+    blinding = Blinding(b"salt")
+
+    def bob():
+        theirs = other.receive(Blinded).points
+        other.send(Blinded(b"".join(blinding.hide(i) for i in as_ids(range(4))), last=True))
+        other.receive(Reblinded)
+        points = [theirs[at : at + 32] for at in range(0, len(theirs), 32)]
+        other.send(Reblinded(b"".join(blinding.hide_again(point) for point in points), last=True))
+        other.receive(AlignmentCheck)
+        other.send(AlignmentCheck(4, bytes(32)))
+
+    import threading
+
+    thread = threading.Thread(target=bob)
+    thread.start()
+    with pytest.raises(ProtocolError, match="not in the order of bob's"):
+        align({"bob": link}, ("alice", "bob"), "alice", as_ids(range(4)), b"salt")
+    thread.join()
+
+
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        (["mary", "john", "mary"], "1 ids occur more than once"),
+        (["mary ", "mary", "john"], "1 ids occur more than once"),
+        (["mary", None, "john"], "1 ids are missing"),
+        (["mary", "  ", "john"], "1 ids are blank"),
+        ([1.0, 2.0, 3.0], "ids are double"),
+    ],
+)
+def test_bad_ids_are_refused_by_problem_and_not_by_person(column, words):
+    with pytest.raises(DataError, match=words) as refused:
+        canonical_ids(pa.chunked_array([column]), "customer")
+    assert "mary" not in str(refused.value)
+
+
+def test_numbers_and_text_that_read_alike_are_the_same_id():
+    numbers = canonical_ids(pa.chunked_array([np.array([7, 12])]), "id")
+    texts = canonical_ids(pa.chunked_array([pa.array([" 7", "12"]).dictionary_encode()]), "id")
+    assert numbers == texts

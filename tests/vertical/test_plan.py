@@ -1,0 +1,87 @@
+"""Plans say everything, and a fingerprint tells two apart."""
+
+import dataclasses
+
+import pytest
+
+from kakuran.errors import ProtocolError
+from kakuran.vertical import Limits, Terms, VerticalPlan
+
+PLAN = VerticalPlan(
+    (Terms("ängström & co", ("a", 'b"'), "no", "YQ=="), Terms("bob", ("c", "d"), "member", "Yg==")),
+    target="y",
+    holder="bob",
+    forced=("a",),
+)
+
+
+def test_a_plan_comes_back_as_it_was_saved(tmp_path):
+    PLAN.save(tmp_path / "plan.toml")
+    loaded = VerticalPlan.load(tmp_path / "plan.toml")
+    assert loaded == PLAN
+    assert loaded.fingerprint == PLAN.fingerprint
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"target": "z"},
+        {"criterion": "bic"},
+        {"protocol": "residual"},
+        {"intercept": False},
+        {"least": 1},
+        {"forced": ()},
+        {"limits": Limits(smallest_group=9)},
+        {"parties": (dataclasses.replace(PLAN.parties[0], certificate="Yw=="), PLAN.parties[1])},
+        {"parties": PLAN.parties[::-1]},
+    ],
+)
+def test_every_word_of_a_plan_changes_its_fingerprint(change):
+    assert dataclasses.replace(PLAN, **change).fingerprint != PLAN.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"protocol": "magic"}, "protocol must be one of gram, residual, got 'magic'"),
+        ({"criterion": "r2"}, "criterion must be one of aic, aicc, bic"),
+        ({"least": -1}, "least must be a whole number"),
+        ({"limits": Limits(smallest_group=-3)}, "smallest_group must be a number not below 0"),
+        ({"target": "c"}, "two columns 'c'"),
+        ({"protocol": "residual", "search": "forward"}, "can only search backward"),
+        ({"ranking": "s2", "search": "both"}, "rule for leaving variables out"),
+        ({"parties": (*PLAN.parties, Terms("carol", ("e",), "id")), "protocol": "residual"}, "for two parties"),
+        ({"parties": (PLAN.parties[0], Terms("bob", (), "id"))}, "bob brings no column"),
+        ({"parties": (PLAN.parties[0], Terms("bob", ("c", "id"), "id"))}, "cannot be an explanatory column"),
+        ({"parties": (PLAN.parties[0], Terms(PLAN.parties[0].name, ("c",), "id"))}, "one name"),
+    ],
+)
+def test_a_plan_that_cannot_be_meant_is_refused(change, words):
+    with pytest.raises(ProtocolError, match=words):
+        dataclasses.replace(PLAN, **change)
+
+
+def test_a_plan_is_complete_once_all_have_joined():
+    draft = VerticalPlan((Terms("alice", ("a",), "id"),), "y", "")
+    with pytest.raises(ProtocolError, match="only alice is in the plan"):
+        draft.check_complete()
+    with pytest.raises(ProtocolError, match="nobody in the plan holds the target"):
+        draft.joined_by(Terms("bob", ("b",), "id"), holds_target=False).check_complete()
+    joined = draft.joined_by(Terms("bob", ("b",), "id"), holds_target=True)
+    joined.check_complete()
+    assert joined.holder == "bob"
+    with pytest.raises(ProtocolError, match="both bob and carol hold"):
+        joined.joined_by(Terms("carol", ("c",), "id"), holds_target=True)
+    with pytest.raises(ProtocolError, match="already has a party 'bob'"):
+        joined.joined_by(Terms("bob", ("c",), "id"), holds_target=False)
+    with pytest.raises(ProtocolError, match="'z' is to be forced in"):
+        dataclasses.replace(joined, forced=("z",)).check_complete()
+    with pytest.raises(ProtocolError, match="no party 'dave', only alice, bob"):
+        joined.terms("dave")
+
+
+@pytest.mark.parametrize("text", ["", "[plan]\nformat = 9", "[plan]\nformat = 1\nnonsense = 3\n[parties.a]", "]["])
+def test_a_file_that_is_no_plan_is_refused(tmp_path, text):
+    (tmp_path / "plan.toml").write_text(text)
+    with pytest.raises(ProtocolError, match=r"plan\.toml"):
+        VerticalPlan.load(tmp_path / "plan.toml")

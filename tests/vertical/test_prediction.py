@@ -1,0 +1,99 @@
+"""Joint predictions equal the pooled model's, and only the receiver has them."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from kakuran.errors import DataError, ProtocolError
+from kakuran.vertical import VerticalPlan, fit_vertically, predict_together
+from kakuran.vertical.messages import MaskedPart
+from kakuran.vertical.together import side_by_side
+
+from .companies import companies
+from .pooled import pooled_ols
+
+
+def new_records(case, seed=8, count=40):
+    rng = np.random.default_rng(seed)
+    fresh = 3 + rng.normal(size=(count, len(case.columns)))
+    p = len(case.a)
+    ids, order = np.arange(count) + 10**6, rng.permutation(count)
+    return fresh, {
+        "alice": pa.table({"id": ids, **{name: fresh[:, at] for at, name in enumerate(case.a)}}),
+        "bob": pa.table({"id": ids[order], **{name: fresh[order, p + at] for at, name in enumerate(case.b)}}),
+    }
+
+
+@pytest.mark.parametrize("receiver", ["alice", "bob"])
+def test_predictions_equal_those_of_the_pooled_model(receiver):
+    case = companies(200, 3, 3)
+    fits = fit_vertically(case.frames, case.plan)
+    fresh, frames = new_records(case)
+    found = side_by_side(
+        ["alice", "bob"],
+        lambda name, links: predict_together(links, case.plan, fits[name], frames[name], receiver=receiver),
+    )
+    chosen = [case.columns.index(name) for name in fits["alice"].chosen]
+    pooled = pooled_ols(case.X[:, chosen], case.y)
+    expected = pooled.params[0] + fresh[:, chosen] @ pooled.params[1:]
+    predictions = found.pop(receiver)
+    rows = frames[receiver]["id"].to_numpy()[predictions.rows] - 10**6
+    assert sorted(rows) == list(range(len(fresh)))
+    np.testing.assert_allclose(predictions.values, expected[rows], rtol=1e-5)
+    assert list(found.values()) == [None]
+
+
+def test_masks_hide_every_part_of_three_parties_from_the_receiver():
+    case = companies(200, 4, 2, least=1, search="none")
+    parts = {"alice": case.a[:2], "carol": case.a[2:], "bob": case.b}
+    plan = VerticalPlan.of(parts, target="y", holder="bob", search="none", least=1)
+    tables = {name: case.frames["bob" if name == "bob" else "alice"] for name in parts}
+    fits = fit_vertically(tables, plan)
+    fresh, frames = new_records(case)
+    fresh_tables = {name: frames["bob" if name == "bob" else "alice"] for name in parts}
+    heard = []
+
+    def run(name, links):
+        for link in links.values():
+            hear = link.receive
+
+            def listen(kind, hear=hear, **settings):
+                message = hear(kind, **settings)
+                if isinstance(message, MaskedPart):
+                    heard.append(message.words)
+                return message
+
+            link.receive = listen
+        return predict_together(links, plan, fits[name], fresh_tables[name], receiver="bob")
+
+    predictions = side_by_side(list(parts), run)["bob"]
+    pooled = pooled_ols(case.X, case.y)
+    rows = frames["bob"]["id"].to_numpy()[predictions.rows] - 10**6
+    np.testing.assert_allclose(predictions.values, (pooled.params[0] + fresh @ pooled.params[1:])[rows], rtol=1e-5)
+    # A part is within 2⁴⁰ steps; under a mask it is anywhere in 2⁶⁴: all 40 small has probability 2⁻⁹⁰⁰.
+    assert len(heard) == 2
+    assert all((np.abs(words.astype(float)) > 2.0**50).any() for words in heard)
+
+
+def test_predictions_need_the_same_run_the_same_plan_and_the_columns():
+    case = companies(200, 3, 3)
+    fits, again = fit_vertically(case.frames, case.plan), fit_vertically(case.frames, case.plan)
+    _, frames = new_records(case)
+
+    def predict(alice, bob, plan=case.plan, frames=frames, receiver="bob"):
+        held = {"alice": alice, "bob": bob}
+        return side_by_side(
+            ["alice", "bob"],
+            lambda name, links: predict_together(links, plan, held[name], frames[name], receiver=receiver),
+        )
+
+    with pytest.raises(ProtocolError, match="wants to predict for bob with the model of run"):
+        predict(fits["alice"], again["bob"])
+    other = companies(200, 3, 3, criterion="bic").plan
+    with pytest.raises(ProtocolError, match="made by another plan"):
+        predict(fits["alice"], fits["bob"], plan=other)
+    with pytest.raises(ProtocolError, match="no party 'carol'"):
+        predict(fits["alice"], fits["bob"], receiver="carol")
+    name = next(iter(fits["alice"].own))
+    with pytest.raises(DataError, match=name):
+        predict(fits["alice"], fits["bob"], frames=frames | {"alice": frames["alice"].drop_columns([name])})
