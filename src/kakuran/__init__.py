@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         ReleaseError,
         SchemaError,
     )
+    from kakuran.measure import Anonymity, Graph, check_anonymity, information_loss, l1_accuracy
     from kakuran.mechanism import PRAM, BoundedGaussian, BoundedLaplace, Laplace, RetentionReplacement
     from kakuran.mine import Estimate
     from kakuran.reconstruction import Reconstruction, reconstruct
@@ -35,6 +36,7 @@ _HOMES = {
     "kakuran.mechanism": ("PRAM", "BoundedGaussian", "BoundedLaplace", "Laplace", "RetentionReplacement"),
     "kakuran.calibration": ("Plan", "TableError", "calibrate", "preview"),
     "kakuran.reconstruction": ("Reconstruction", "reconstruct"),
+    "kakuran.measure": ("Anonymity", "Graph", "check_anonymity", "information_loss", "l1_accuracy"),
     "kakuran.mine": ("Estimate",),
     "kakuran.release": ("Audit", "Release", "audit", "perturb", "perturb_file", "read_release"),
     "kakuran.errors": (
@@ -54,6 +56,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __version__ = version("kakuran")
 __all__ = [
     "PRAM",
+    "Anonymity",
     "Audit",
     "BoundedGaussian",
     "BoundedLaplace",
@@ -62,6 +65,7 @@ __all__ = [
     "DataError",
     "Dropped",
     "Estimate",
+    "Graph",
     "InferredDomainWarning",
     "KakuranError",
     "Laplace",
@@ -80,6 +84,9 @@ __all__ = [
     "Tree",
     "audit",
     "calibrate",
+    "check_anonymity",
+    "information_loss",
+    "l1_accuracy",
     "perturb",
     "perturb_file",
     "preview",
