@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         ReleaseError,
         SchemaError,
     )
+    from kakuran.estimators import Microaggregation
     from kakuran.measure import Anonymity, Graph, check_anonymity, information_loss, l1_accuracy
     from kakuran.mechanism import PRAM, BoundedGaussian, BoundedLaplace, Laplace, RetentionReplacement
     from kakuran.mine import Estimate
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from kakuran.schema import Categorical, Dropped, Numeric, Schema, Tree
 
 _HOMES = {
+    "kakuran.estimators": ("Microaggregation",),
     "kakuran.schema": ("Categorical", "Dropped", "Numeric", "Schema", "Tree"),
     "kakuran.mechanism": ("PRAM", "BoundedGaussian", "BoundedLaplace", "Laplace", "RetentionReplacement"),
     "kakuran.calibration": ("Plan", "TableError", "calibrate", "preview"),
@@ -69,6 +71,7 @@ __all__ = [
     "InferredDomainWarning",
     "KakuranError",
     "Laplace",
+    "Microaggregation",
     "MissingExtraError",
     "NotForPublicationWarning",
     "Numeric",

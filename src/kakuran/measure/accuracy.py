@@ -41,9 +41,9 @@ def mean_absolute_loss(original: Any, released: Any) -> float:
     >>> mean_absolute_loss([[0, 2], [1, 1]], [[0, 1], [1, 1]])
     0.25
     """
-    from scipy.sparse import csr_array, issparse
+    from scipy.sparse import issparse
 
-    matrices: list[Any] = [csr_array(m) if issparse(m) else np.asarray(m, float) for m in (original, released)]
+    matrices: list[Any] = [m if issparse(m) else np.asarray(m, float) for m in (original, released)]
     x, y = matrices
     if x.shape != y.shape:
         raise DataError("matrix", f"{x.shape} before and {y.shape} after", "Compare matrices of one shape.")

@@ -51,7 +51,8 @@ def distinct_of(name: str, column: Any, *, missing_is_value: bool = False) -> tu
     array = _arrow(column)
     if pa.types.is_floating(array.type):
         array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
-    encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+    # A dictionary may list values that no record has.
+    encoded = (array.dictionary_decode() if pa.types.is_dictionary(array.type) else array).dictionary_encode()
     values = encoded.dictionary.to_pylist()
     indices = encoded.indices
     if indices.null_count:
