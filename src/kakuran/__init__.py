@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         ReleaseError,
         SchemaError,
     )
-    from kakuran.estimators import Microaggregation
+    from kakuran.estimators import BooleanFactorisation, MaskedNMF, MatrixRelease, Microaggregation
     from kakuran.measure import Anonymity, Graph, check_anonymity, information_loss, l1_accuracy
     from kakuran.mechanism import PRAM, BoundedGaussian, BoundedLaplace, Laplace, RetentionReplacement
     from kakuran.mine import Estimate
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from kakuran.schema import Categorical, Dropped, Numeric, Schema, Tree
 
 _HOMES = {
-    "kakuran.estimators": ("Microaggregation",),
+    "kakuran.estimators": ("BooleanFactorisation", "MaskedNMF", "MatrixRelease", "Microaggregation"),
     "kakuran.schema": ("Categorical", "Dropped", "Numeric", "Schema", "Tree"),
     "kakuran.mechanism": ("PRAM", "BoundedGaussian", "BoundedLaplace", "Laplace", "RetentionReplacement"),
     "kakuran.calibration": ("Plan", "TableError", "calibrate", "preview"),
@@ -60,6 +60,7 @@ __all__ = [
     "PRAM",
     "Anonymity",
     "Audit",
+    "BooleanFactorisation",
     "BoundedGaussian",
     "BoundedLaplace",
     "CalibrationError",
@@ -71,6 +72,8 @@ __all__ = [
     "InferredDomainWarning",
     "KakuranError",
     "Laplace",
+    "MaskedNMF",
+    "MatrixRelease",
     "Microaggregation",
     "MissingExtraError",
     "NotForPublicationWarning",
