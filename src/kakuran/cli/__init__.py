@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kakuran.cli import audit, calibrate, demo, perturb, schema
+from kakuran.cli import audit, calibrate, check, demo, factorise, loss, microaggregate, perturb, schema
 from kakuran.cli.console import run
 
 app = typer.Typer(
@@ -19,6 +19,10 @@ app.add_typer(schema.app, name="schema")
 app.command()(calibrate.calibrate)
 app.command()(perturb.perturb)
 app.command()(audit.audit)
+app.command()(microaggregate.microaggregate)
+app.command()(factorise.factorise)
+app.command()(loss.loss)
+app.command()(check.check)
 
 
 @app.callback(invoke_without_command=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
@@ -41,6 +41,44 @@ Force: TypeAlias = Annotated[bool, typer.Option("--force", help="Replace an exis
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
 
 
+Distances: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--distance", help="How far values of a column lie apart, as job=discrete: euclidean, discrete."),
+]
+
+
+def table_distances(table: Any, schema: Path | None, distances: Sequence[str] | None) -> dict[str, Any]:
+    """A distance for every column: as asked for, by the tree in the schema, or by what the column holds."""
+    from kakuran.microaggregation.embedding import default_distance
+    from kakuran.schema import Categorical, Schema
+
+    asked = pairs("--distance", distances)
+    declared = Schema.load(schema).attributes if schema is not None else ()
+    trees = {one.name: one.tree for one in declared if isinstance(one, Categorical) and one.tree is not None}
+    return {
+        name: asked.get(name) or trees.get(name) or default_distance(table.column(name)) for name in table.column_names
+    }
+
+
+def pairs(option: str, texts: Sequence[str] | None) -> dict[str, str]:
+    """What a repeatable option of the form COLUMN=VALUE says."""
+    found = {}
+    for text in texts or ():
+        name, sign, value = text.rpartition("=")
+        if not sign:
+            raise typer.BadParameter(f"{option} is given as COLUMN=VALUE, got {text!r}")
+        found[name] = value
+    return found
+
+
+def numbers(option: str, texts: Sequence[str] | None) -> dict[str, float]:
+    """What a repeatable option of the form COLUMN=NUMBER says."""
+    try:
+        return {name: float(value) for name, value in pairs(option, texts).items()}
+    except ValueError as error:
+        raise typer.BadParameter(f"{option} is given as COLUMN=NUMBER: {error}") from error
+
+
 def make_plan(
     schema: Schema,
     data: Path | None,
@@ -55,8 +93,8 @@ def make_plan(
     from kakuran.calibration import calibrate
     from kakuran.engine.local import count_crowd
 
-    shares = _numbers(weights) if weights else None
-    chosen = {name: _mechanism(value) for name, value in _pairs("--mechanism", mechanisms).items()}
+    shares = numbers("--weight", weights) if weights else None
+    chosen = {name: _mechanism(value) for name, value in pairs("--mechanism", mechanisms).items()}
     if not data_dependent:
         n = smallest_group(schema, data) if n is None else n
         return calibrate(schema, k=k, n=n, weights=shares, mechanisms=chosen)
@@ -82,23 +120,6 @@ def smallest_group(schema: Schema, data: Path | None) -> int:
     with progress("counting", None) as advance:
         crowd = count_crowd(data, schema, schema.kept, advance)
     return crowd.fewest_alike if crowd.n else 0
-
-
-def _pairs(option: str, texts: Sequence[str] | None) -> dict[str, str]:
-    pairs = {}
-    for text in texts or ():
-        name, sign, value = text.rpartition("=")
-        if not sign:
-            raise typer.BadParameter(f"{option} is given as COLUMN=VALUE, got {text!r}")
-        pairs[name] = value
-    return pairs
-
-
-def _numbers(texts: Sequence[str]) -> dict[str, float]:
-    try:
-        return {name: float(value) for name, value in _pairs("--weight", texts).items()}
-    except ValueError as error:
-        raise typer.BadParameter(f"--weight is given as COLUMN=NUMBER: {error}") from error
 
 
 def _mechanism(value: str) -> str | Mechanism:
