@@ -6,6 +6,7 @@ what the patterns tell of everybody.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -13,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.calibration import Crowd, Plan, calibrate
+from kakuran.calibration.crowd import SparseCrowd
 from kakuran.factorisation.bits import Words, pack_dense
 from kakuran.factorisation.boolean import BooleanFactors, boolean_product, count_differences
 from kakuran.factorisation.masked import MaskedFactors
 from kakuran.randomness import Randomness
 from kakuran.schema import Categorical, Numeric, Schema
+from kakuran.schema.columns import joint_codes
 
 Calibration: TypeAlias = Literal["worst-case", "data-dependent"]
 
@@ -103,6 +106,14 @@ def _calibrated(attributes: list[Any], codes: dict[str, NDArray[np.int32]], k: f
     n = len(next(iter(codes.values())))
     if calibration == "worst-case":
         return calibrate(schema, k=k, n=n)
-    crowd = Crowd.of(schema.released)
+    crowd = _narrower_crowd(schema, codes)
     crowd.update(codes, n)
     return calibrate(schema, k=k, data=crowd)
+
+
+def _narrower_crowd(schema: Schema, codes: dict[str, NDArray[np.int32]]) -> Crowd:
+    """Factors have few distinct rows: comparing those may take less than a histogram over all that are possible."""
+    crowd = Crowd.of(schema.released)
+    _, distinct = joint_codes(list(codes.values()))
+    cells = math.prod(attribute.size for attribute in schema.released)
+    return SparseCrowd(schema.released) if distinct**2 < cells else crowd
