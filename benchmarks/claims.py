@@ -67,6 +67,24 @@ def within(text: str, ours: float, peer: float, peer_name: str, seconds: float) 
     )
 
 
+def faster_run(text: str, ours: float, peer: float, peer_name: str, at_least: float) -> Claim:
+    """So many times as fast as a peer; times are in seconds for the whole run."""
+    ratio = peer / ours
+    return Claim(
+        text, f"{ours:.3f} s", f"{peer_name}: {peer:,.2f} s", f"{ratio:,.0f}×", f"≥ {at_least:g}×", ratio >= at_least
+    )
+
+
+def at_most(text: str, ours: float, bar: float, unit: str = "", beside: str = "—") -> Claim:
+    """No more than a bar: seconds, a loss, a percentage."""
+    return Claim(text, f"{ours:.4g} {unit}".strip(), beside, bar=f"≤ {bar:g} {unit}".strip(), is_met=ours <= bar)
+
+
+def no_peer(text: str, ours: str, reason: str, bar: str) -> Claim:
+    """A peer that could not take part in a whole run: the bar is not met, and the table says why."""
+    return Claim(text, ours, reason, bar=bar, is_met=False)
+
+
 def table(claims: Iterable[Claim]) -> str:
     """The claims as a Markdown table."""
     return HEADER + "".join(f"{claim}\n" for claim in claims)

@@ -8,6 +8,7 @@ from benchmarks import calibration, files, memory, sampling
 from benchmarks.claims import Claim
 
 MILLION = 1_000_000
+PACKAGES = ("diffprivlib", "multi-freq-ldpy", "opendp", "pure-ldp")
 
 
 def measure(*, quick: bool) -> Iterator[Claim]:
