@@ -15,7 +15,10 @@ from kakuran.measure import check_anonymity, information_loss
 from kakuran.schema import Tree
 
 ADULT = Path(__file__).parents[2] / "shared/data/adult.data"
-NAMES = "age workclass fnlwgt education education-num marital occupation relationship race sex gain loss hours country income"
+NAMES = (
+    "age workclass fnlwgt education education-num marital occupation relationship "
+    "race sex gain loss hours country income"
+)
 QUASI = ["age", "workclass", "education", "marital", "race", "sex"]
 
 
@@ -37,7 +40,7 @@ def losses(rows: int) -> Iterator[Claim]:
 
 
 def anonymity(rows: int) -> Iterator[Claim]:
-    """l-diversity and t-closeness of Adult over six quasi-identifiers; the first rows only, as pycanon loops over classes."""
+    """l-diversity and t-closeness of Adult's first rows over six quasi-identifiers; pycanon loops over classes."""
     if not ADULT.exists():
         yield no_peer("anonymity checks vs pycanon", "—", "the Adult data set is not beside the checkout", "≥ 20×")
         return
