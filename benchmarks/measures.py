@@ -28,7 +28,7 @@ def losses(rows: int) -> Iterator[Claim]:
     numbers = rng.normal(size=(rows, 5))
     seconds, _ = timed(lambda: information_loss(numbers, np.round(numbers)), rounds=3)
     yield at_most(f"information loss, {rows:,} rows × 5 numbers", seconds, 1, "s")
-    groups = {f"group {one}": [f"leaf {one} {other}" for other in range(24)] for one in range(19)}
+    groups = {f"group {one}": [f"leaf {one} {other}" for other in range(24)] for one in range(20)}
     tree = Tree({"root": list(groups), **groups})
     leaves = np.array(tree.leaves, object)
     codes = rng.integers(0, len(leaves), rows)

@@ -17,7 +17,7 @@ from kakuran.factorisation.bits import pack
 from kakuran.factorisation.boolean import BooleanFactors, encode_rows, factorise_boolean
 from kakuran.factorisation.class_rows import majority_rows, median_rows
 from kakuran.factorisation.coordinates import MANY_ROWS, principal_coordinates
-from kakuran.factorisation.masked import factorise_masked
+from kakuran.factorisation.masked import MaskedFactors, factorise_masked
 from kakuran.factorisation.matrices import binary_matrix, counts_matrix
 from kakuran.factorisation.perturbed import Calibration, perturb_bits, perturb_counts
 from kakuran.measure import mean_absolute_loss
@@ -30,6 +30,7 @@ Protect: TypeAlias = Literal["auto", "aggregate", "perturb"]
 Progress: TypeAlias = Callable[[str], object]
 
 FORMAT = 1
+_FEWER = (1, 2, 3, 5, 8, 13)
 _FEW_ROWS = 2000
 _SMALL_BLOCK = 2000
 
@@ -43,7 +44,8 @@ class ReleasedMatrix:
     matrix : sparse, in random order of rows unless that was declined
     manifest : what is published with it
     losses : mean absolute loss (S1 eq. 12) of what was tried, and of an empty table and of plain microaggregation
-        beside it. For the steward: it is computed from the originals and not part of the manifest.
+        beside it; of noise that is not released, from a rehearsal. For the steward: computed from the originals and
+        not part of the manifest.
     """
 
     matrix: Any
@@ -57,12 +59,31 @@ class ReleasedMatrix:
 
 
 @dataclass(frozen=True)
+class _Wish:
+    """What is to be released, and how."""
+
+    X: Any
+    k: int
+    protect: Protect
+    rank: int | Literal["auto"]
+    calibration: Calibration
+    progress: Progress
+
+    def wants(self, protect: Protect) -> bool:
+        """Whether a way of protecting is to be tried."""
+        return self.protect in (protect, "auto")
+
+
+@dataclass(frozen=True)
 class _Offer:
-    """A way to release: its loss, the matrix once it is wanted, and what to publish about it."""
+    """A way to release: what it loses, and how to make it, with the facts to publish.
+
+    A perturbed offer's loss comes from a rehearsal with other noise. Choosing by the loss of the very draw that is then
+    released would tell something about its noise.
+    """
 
     loss: float
-    matrix: Callable[[], Any]
-    facts: dict[str, Any]
+    make: Callable[[Randomness], tuple[Any, dict[str, Any]]]
 
 
 def release_matrix(
@@ -89,12 +110,11 @@ def release_matrix(
     if seed is not None:
         warnings.warn("drawn from a known seed: not for publication", NotForPublicationWarning, stacklevel=2)
     randomness = Randomness.from_seed(seed)
-    make_offers = _binary_offers if kind == "binary" else _count_offers
-    offers = make_offers(X, k, rank, protect, calibration, randomness, progress)
-    losses = {name: offer.loss for name, offer in offers.items()}
-    wanted = [name for name in offers if name in ("aggregate", "perturb")]
-    chosen = min(wanted, key=lambda name: losses[name])
-    matrix = offers[chosen].matrix()
+    wish = _Wish(X, k, protect, rank, calibration, progress)
+    offers = _binary_offers(wish) if kind == "binary" else _count_offers(wish)
+    chosen = min((name for name in offers if name in get_args(Protect)), key=lambda name: offers[name].loss)
+    matrix, facts = offers[chosen].make(randomness)
+    losses = {name: offer.loss for name, offer in offers.items()} | {chosen: mean_absolute_loss(X, matrix)}
     if shuffle:
         matrix = matrix[randomness.permutation(matrix.shape[0])]
     manifest = {
@@ -105,7 +125,7 @@ def release_matrix(
         "columns": X.shape[1],
         "k": k,
         "protect": chosen,
-        **offers[chosen].facts,
+        **facts,
         "order": "shuffled" if shuffle else "kept",
         "seeded": seed is not None,
         "for_publication": seed is None and shuffle,
@@ -113,54 +133,40 @@ def release_matrix(
     return ReleasedMatrix(matrix, manifest, losses)
 
 
-def _binary_offers(
-    X: Any,
-    k: int,
-    rank: int | Literal["auto"],
-    protect: Protect,
-    calibration: Calibration,
-    randomness: Randomness,
-    progress: Progress,
-) -> dict[str, _Offer]:
-    progress("microaggregation")
+def _binary_offers(wish: _Wish) -> dict[str, _Offer]:
+    X, k = wish.X, wish.k
+    wish.progress("microaggregation")
     points = principal_coordinates(X)
     plain = _plain_groups(X, points, k)
     offers = {"empty": _empty(X), "microaggregation": _offer_classes(X, plain, k, majority_rows)}
-    progress("factorisation")
-    factors = factorise_boolean(X, rank)
-    if protect != "perturb":
-        progress("aggregation")
+    wish.progress("factorisation")
+    factors = factorise_boolean(X, wish.rank)
+    if wish.wants("aggregate"):
+        wish.progress("aggregation")
         ways = [aggregate_bits(X, factors, k, plain), *_searched(points, k)]
         offers["aggregate"] = _best([_offer_classes(X, classes, k, majority_rows) for classes in ways])
-    if protect != "aggregate":
-        progress("perturbation")
-        fewer = factors if rank != "auto" else _rehearsed_rank(X, factors, k, calibration)
-        offers["perturb"] = _offer_bits(X, fewer, k, calibration, randomness)
+    if wish.wants("perturb"):
+        wish.progress("perturbation")
+        tried = [factors] if wish.rank != "auto" else _with_fewer_patterns(X, factors)
+        offers["perturb"] = _best([_offer_bits(wish, one) for one in tried])
     return offers
 
 
-def _count_offers(
-    X: Any,
-    k: int,
-    rank: int | Literal["auto"],
-    protect: Protect,
-    calibration: Calibration,
-    randomness: Randomness,
-    progress: Progress,
-) -> dict[str, _Offer]:
-    progress("microaggregation")
+def _count_offers(wish: _Wish) -> dict[str, _Offer]:
+    X, k = wish.X, wish.k
+    wish.progress("microaggregation")
     plain = _plain_groups(X, principal_coordinates(X), k)
     offers = {"empty": _empty(X), "microaggregation": _offer_classes(X, plain, k, median_rows)}
-    if protect != "perturb":
-        progress("aggregation")
+    if wish.wants("aggregate"):
+        wish.progress("aggregation")
         # Square roots, because one bulk buyer's thousands would otherwise decide who is alike.
         ways = [plain, *_searched(principal_coordinates(X.sqrt()), k)]
         offers["aggregate"] = _best([_offer_classes(X, classes, k, median_rows) for classes in ways])
-    if protect != "aggregate":
-        progress("factorisation")
-        values, mask = factorise_masked(X, rank), factorise_boolean(X.astype(bool), rank)
-        progress("perturbation")
-        offers["perturb"] = _offer_counts(X, perturb_counts(values, mask, k, calibration, randomness))
+    if wish.wants("perturb"):
+        wish.progress("factorisation")
+        values, mask = factorise_masked(X, wish.rank), factorise_boolean(X.astype(bool), wish.rank)
+        wish.progress("perturbation")
+        offers["perturb"] = _offer_counts(wish, values, mask)
     return offers
 
 
@@ -178,51 +184,49 @@ def _searched(points: NDArray[np.float64], k: int) -> list[NDArray[np.intp]]:
     return [group_records(points, k, "local-search")] if len(points) <= MANY_ROWS else []
 
 
+def _with_fewer_patterns(X: Any, factors: BooleanFactors) -> list[BooleanFactors]:
+    """Only the patterns that cover most: fewer bits to perturb may lose less (S1 tries the ranks 2 to 20)."""
+    order = np.argsort(-(factors.U.sum(axis=0).astype(np.int64) * factors.V.sum(axis=0)))
+    ranks = sorted({min(rank, factors.rank) for rank in (*_FEWER, factors.rank)})
+    fewer = [np.ascontiguousarray(factors.V[:, order[:rank]]) for rank in ranks]
+    return [BooleanFactors(encode_rows(X, V), V) for V in fewer]
+
+
 def _empty(X: Any) -> _Offer:
     from scipy.sparse import csr_array
 
-    return _Offer(float(X.sum()) / (X.shape[0] * X.shape[1]), lambda: csr_array(X.shape, dtype=X.dtype), {})
+    return _Offer(float(X.sum()) / (X.shape[0] * X.shape[1]), lambda _: (csr_array(X.shape, dtype=X.dtype), {}))
 
 
 def _offer_classes(X: Any, classes: NDArray[np.intp], k: int, published: Callable[[Any, Any], Any]) -> _Offer:
     """Every class publishes one row; the last look at the sizes of classes before that."""
-    check_groups(classes, k)
+    facts = {"smallest_class": check_groups(classes, k), "classes": len(np.unique(classes))}
     rows = published(X, classes)
-    facts = {"smallest_class": int(np.bincount(classes).min()), "classes": int(classes.max()) + 1}
-    return _Offer(mean_absolute_loss(X, rows[classes]), lambda: rows[classes], facts)
+    return _Offer(mean_absolute_loss(X, rows[classes]), lambda _: (rows[classes], facts))
 
 
-def _offer_bits(X: Any, factors: BooleanFactors, k: int, calibration: Calibration, randomness: Randomness) -> _Offer:
-    drawn = perturb_bits(factors, k, calibration, randomness)
-    facts = {"rank": drawn.rank, "plan": drawn.plan.to_dict()}
-    return _Offer(drawn.loss(pack(X), X.shape[1]), drawn.matrix, facts)
+def _offer_bits(wish: _Wish, factors: BooleanFactors) -> _Offer:
+    rehearsed = perturb_bits(factors, wish.k, wish.calibration, Randomness.seeded(factors.rank))
+
+    def make(randomness: Randomness) -> tuple[Any, dict[str, Any]]:
+        drawn = perturb_bits(factors, wish.k, wish.calibration, randomness)
+        return drawn.matrix(), {"rank": drawn.rank, "plan": drawn.plan.to_dict()}
+
+    return _Offer(rehearsed.loss(pack(wish.X), wish.X.shape[1]), make)
 
 
-def _offer_counts(X: Any, drawn: Any) -> _Offer:
-    matrix = drawn.matrix()
-    facts = {"rank": drawn.rank, "mask_rank": drawn.mask.rank, "plan": drawn.plan.to_dict()}
-    return _Offer(mean_absolute_loss(X, matrix), lambda: matrix, facts)
+def _offer_counts(wish: _Wish, values: MaskedFactors, mask: BooleanFactors) -> _Offer:
+    rehearsed = perturb_counts(values, mask, wish.k, wish.calibration, Randomness.seeded(0))
+
+    def make(randomness: Randomness) -> tuple[Any, dict[str, Any]]:
+        drawn = perturb_counts(values, mask, wish.k, wish.calibration, randomness)
+        return drawn.matrix(), {"rank": drawn.rank, "mask_rank": drawn.mask.rank, "plan": drawn.plan.to_dict()}
+
+    return _Offer(mean_absolute_loss(wish.X, rehearsed.matrix()), make)
 
 
 def _best(offers: list[_Offer]) -> _Offer:
     return min(offers, key=lambda offer: offer.loss)
-
-
-def _rehearsed_rank(X: Any, factors: BooleanFactors, k: int, calibration: Calibration) -> BooleanFactors:
-    """S1 takes the rank with the least loss. Ranks are rehearsed with noise of their own, which is not released.
-
-    Picking the luckiest of several real draws would tell something about the noise.
-    """
-    order = np.argsort(-(factors.U.sum(axis=0).astype(np.int64) * factors.V.sum(axis=0)))
-    rows = pack(X)
-
-    def rehearsed(rank: int) -> tuple[float, int, BooleanFactors]:
-        V = np.ascontiguousarray(factors.V[:, order[:rank]])
-        fewer = BooleanFactors(encode_rows(X, V), V)
-        return perturb_bits(fewer, k, calibration, Randomness.seeded(rank)).loss(rows, X.shape[1]), rank, fewer
-
-    ranks = sorted({min(rank, factors.rank) for rank in (1, 2, 3, 5, 8, 13, factors.rank)})
-    return min(map(rehearsed, ranks))[2]
 
 
 def _check_choice(what: str, value: str, allowed: tuple[str, ...]) -> None:

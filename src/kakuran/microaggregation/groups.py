@@ -68,8 +68,9 @@ def check_k(k: float, n: int) -> None:
         )
 
 
-def check_groups(groups: NDArray[np.integer], k: int) -> None:
-    """The last word before anything is handed out: no group smaller than k."""
+def check_groups(groups: NDArray[np.integer], k: int) -> int:
+    """The last word before anything is handed out: no group smaller than k. The size of the smallest."""
     smallest = int(np.bincount(groups)[np.unique(groups)].min())
     if smallest < k:
         raise ReleaseError(f"a group of {smallest} records was made where {k} were promised; nothing is released")
+    return smallest

@@ -114,7 +114,8 @@ def _draw(lines: Sequence[_Line]) -> Any:
             [place + 0.4 * (offset - 0.5) for place in range(3)], values, 0.36, color=colour, label=f"p = {p}"
         )
         axes.bar_label(bars, fmt="%.3f", padding=2)
-    axes.set_xticks(range(3), names)
+    axes.margins(y=0.1)
+    axes.set_xticks(range(len(names)), names)
     axes.set_ylabel("ILD")
     axes.set_title("Eight prefectures become four regions", loc="left")
     axes.legend(frameon=False)
