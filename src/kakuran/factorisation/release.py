@@ -31,7 +31,7 @@ Progress: TypeAlias = Callable[[str], object]
 
 FORMAT = 1
 _FEWER = (1, 2, 3, 5, 8, 13)
-_FEW_ROWS = 2000
+_FEW_CELLS = 1 << 22
 _SMALL_BLOCK = 2000
 
 
@@ -172,7 +172,7 @@ def _count_offers(wish: _Wish) -> dict[str, _Offer]:
 
 def _plain_groups(X: Any, points: NDArray[np.float64], k: int) -> NDArray[np.intp]:
     """Plain microaggregation: MDAV on the rows; where they are many, on their principal coordinates and in blocks."""
-    if len(points) <= _FEW_ROWS:
+    if X.shape[0] * X.shape[1] <= _FEW_CELLS:
         return group_records(X.toarray().astype(np.float64), k)
     if len(points) <= MANY_ROWS:
         return group_records(points, k)
