@@ -1,11 +1,12 @@
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from kakuran.factorisation.class_rows import majority_rows, median_rows
 
 
+@settings(deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.integers(1, 3))
 def test_classes_publish_the_lower_median_of_every_column(seed, count, highest):
     rng = np.random.default_rng(seed)

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kakuran as kk
@@ -48,6 +48,7 @@ def by_definition(table, quasi, sensitive):
     return min(distinct), min(entropy), max(equal), max(ordered)
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1), st.integers(0, 5)), min_size=1, max_size=40),
 )

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import kakuran as kk
-from kakuran.measure import information_capacity, losses_by_column
+from kakuran.measure import ilssdm, information_capacity, losses_by_column
 
 PREFECTURES = ["Nagano", "Niigata", "Tokyo", "Kanagawa", "Osaka", "Nara", "Fukuoka", "Kumamoto"]
 REGIONS = ["Koshinetsu", "Kanto", "Kansai", "Kyushu"]
@@ -113,6 +113,7 @@ def test_a_table_without_any_difference_has_nothing_to_lose():
         (lambda: kk.information_loss([1.0, np.nan], [1.0, 2.0]), "missing or infinite"),
         (lambda: kk.information_loss(["a"], ["b"]), "does not hold numbers"),
         (lambda: kk.information_loss([1, 2], [1]), "2 records before and 1 after"),
+        (lambda: ilssdm([1, 2], [1]), "2 records before and 1 after"),
         (lambda: kk.information_loss([1, 2], [1, 2], "nearest"), "unknown distance 'nearest'"),
         (lambda: kk.information_loss([1, 2], [1, 2], p=0.5), "p must be at least 1"),
         (lambda: kk.information_loss([1, 2], [1, 2], p=np.inf), "p must be at least 1 and finite"),

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from kakuran.cli.console import answer_json, answer_table, check_picture, working
-from kakuran.cli.options import Distances, Force, Json, Weights, numbers, table_distances
+from kakuran.cli.options import Distances, Force, Importance, Json, numbers, table_distances
 
 
 def loss(
@@ -18,7 +18,7 @@ def loss(
         Path | None, typer.Option("--schema", "-s", help="Schema file whose trees say how far categories lie apart.")
     ] = None,
     distance: Distances = None,
-    weight: Weights = None,
+    weight: Importance = None,
     p: Annotated[float, typer.Option("--p", help="The power of the distance.")] = 2,
     plot: Annotated[Path | None, typer.Option("--plot", help="Picture to write (.png, .svg or .pdf).")] = None,
     force: Force = False,

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from kakuran.cli.console import answer_json, say, working
-from kakuran.cli.options import Distances, Force, Json, Weights, numbers, pairs, table_distances
+from kakuran.cli.options import Distances, Force, Importance, Json, numbers, pairs, table_distances
 from kakuran.errors import DataError, ReleaseError
 
 
@@ -33,7 +33,7 @@ def microaggregate(
         list[str] | None,
         typer.Option("--centre", help="What stands for a group, as age=median: mean, median, mode. Repeatable."),
     ] = None,
-    weight: Weights = None,
+    weight: Importance = None,
     keep_order: Annotated[
         bool,
         typer.Option("--keep-order", help="Insecure: leave records in their order, by which they can be linked."),

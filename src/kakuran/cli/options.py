@@ -41,9 +41,15 @@ Force: TypeAlias = Annotated[bool, typer.Option("--force", help="Replace an exis
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
 
 
+Importance: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--weight", help="How much a column counts, as age=2; 1 by default. Repeatable."),
+]
 Distances: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option("--distance", help="How far values of a column lie apart, as job=discrete: euclidean, discrete."),
+    typer.Option(
+        "--distance", help="How far values of a column lie apart, as job=discrete: euclidean, discrete. Repeatable."
+    ),
 ]
 
 

@@ -91,14 +91,7 @@ def losses_by_column(
     weights: Mapping[str, float] | None = None,
 ) -> list[ColumnLoss]:
     """Where the information went, column by column; the parts of I add up to the whole."""
-    tables = columns_of(original), columns_of(masked)
-    names, others = (list(table) for table in tables)
-    if set(names) != set(others):
-        odd = sorted(set(names) ^ set(others))[0]
-        raise DataError(odd, "is in one of the two tables only", "Compare tables with the same columns.")
-    lengths = [len(next(iter(table.values()), ())) for table in tables]
-    if lengths[0] != lengths[1]:
-        raise DataError(names[0], f"{lengths[0]:,} records before and {lengths[1]:,} after", "Compare the same people.")
+    _check_same_people(columns_of(original), columns_of(masked))
     before, after = (capacities(table, distance, p, weights=weights) for table in (original, masked))
     return [ColumnLoss(name, before[name], after[name]) for name in before]
 
@@ -119,6 +112,16 @@ def capacities(
         name: (weights or {}).get(name, 1.0) * capacity(name, column, _distance_of(name, distance), p)
         for name, column in columns.items()
     }
+
+
+def _check_same_people(before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+    if set(before) != set(after):
+        odd = sorted(set(before) ^ set(after))[0]
+        raise DataError(odd, "is in one of the two tables only", "Compare tables with the same columns.")
+    for name in before:
+        if len(before[name]) != len(after[name]):
+            problem = f"{len(before[name]):,} records before and {len(after[name]):,} after"
+            raise DataError(name, problem, "Compare the same people.")
 
 
 def _check_weights(weights: Mapping[str, float], columns: Mapping[str, Any]) -> None:
@@ -147,6 +150,7 @@ def ilssdm(original: Any, masked: Any) -> float:
     0.2
     """
     before, after = columns_of(original), columns_of(masked)
+    _check_same_people(before, after)
     x, y = (np.column_stack([numbers_of(name, table[name]) for name in before]) for table in (before, after))
     total = ((x - x.mean(axis=0)) ** 2).sum()
     return float(((x - y) ** 2).sum() / total) if total else 0.0
