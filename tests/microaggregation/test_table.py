@@ -47,6 +47,13 @@ def test_groups_in_a_tree_become_their_lowest_common_ancestor():
     assert represent("home", homes, groups, TREE).tolist() == ["east", "east", "Nara", "Nara", "Japan", "Japan"]
 
 
+def test_numbers_generalised_to_named_groups_become_text():
+    tree = kk.Tree({"all": ["low", "high"], "low": [1, 2], "high": [3, 4]})
+    table = pd.DataFrame({"grade": [1, 2, 4, 4]})
+    masked = microaggregate(table, 2, distance={"grade": tree}).table
+    assert masked["grade"].tolist() == ["low", "low", "4", "4"]
+
+
 def test_s3s_symbols_aggregate_to_the_groups_of_example_2_2():
     tree = kk.Tree({"a": ["a1", "a2"], "a1": ["a11", "a12"], "a2": ["a21", "a22"]})
     symbols = pd.DataFrame({"s": ["a11", "a12", "a21", "a22"]})

@@ -65,6 +65,9 @@ def _common_ancestors(name: str, column: Any, groups: NDArray[np.intp], tree: Tr
         raise DataError(name, "a group spans several tops of the tree", "Give the tree one root that all hang under.")
     firsts = [values[code] for code in codes[order[starts]]]
     names = [tree.path(first)[::-1][steps - 1] for first, steps in zip(firsts, depth, strict=True)]
+    if len({type(name) for name in names}) > 1:
+        # A column holds one kind of value, and the names of groups are text.
+        names = list(map(str, names))
     place = np.empty(int(groups.max()) + 1, np.intp)
     place[groups[order][starts]] = np.arange(len(starts))
     return _array(names)[place[groups]]
