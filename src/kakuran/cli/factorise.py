@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kakuran.cli.console import answer_json, answer_table, check_picture, say, working
-from kakuran.cli.options import Force, Json
+from kakuran.cli.options import Force, Json, Plot
 
 if TYPE_CHECKING:
     from kakuran.factorisation import ReleasedMatrix
@@ -46,7 +46,7 @@ def factorise(
         int | None, typer.Option("--seed", help="Insecure: a reproducible draw, marked as not for publication.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the losses; write nothing.")] = False,
-    plot: Annotated[Path | None, typer.Option("--plot", help="Picture of the losses (.png, .svg or .pdf).")] = None,
+    plot: Plot = None,
     force: Force = False,
     json: Json = False,
 ) -> None:

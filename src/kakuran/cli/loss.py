@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from kakuran.cli.console import answer_json, answer_table, check_picture, working
-from kakuran.cli.options import Distances, Force, Importance, Json, numbers, table_distances
+from kakuran.cli.options import Distances, Force, Importance, Json, Plot, numbers, table_distances
 
 
 def loss(
@@ -20,7 +20,7 @@ def loss(
     distance: Distances = None,
     weight: Importance = None,
     p: Annotated[float, typer.Option("--p", help="The power of the distance.")] = 2,
-    plot: Annotated[Path | None, typer.Option("--plot", help="Picture to write (.png, .svg or .pdf).")] = None,
+    plot: Plot = None,
     force: Force = False,
     json: Json = False,
 ) -> None:

@@ -37,9 +37,10 @@ Mechanisms: TypeAlias = Annotated[
         "or pram:FILE with a row-stochastic matrix as CSV without header. Repeatable.",
     ),
 ]
+ReleaseFile: TypeAlias = Annotated[Path, typer.Argument(help="A release (.parquet, or .csv with its manifest).")]
+Plot: TypeAlias = Annotated[Path | None, typer.Option("--plot", help="Picture to write (.png, .svg or .pdf).")]
 Force: TypeAlias = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
-
 
 Importance: TypeAlias = Annotated[
     list[str] | None,
@@ -51,38 +52,6 @@ Distances: TypeAlias = Annotated[
         "--distance", help="How far values of a column lie apart, as job=discrete: euclidean, discrete. Repeatable."
     ),
 ]
-
-
-def table_distances(table: Any, schema: Path | None, distances: Sequence[str] | None) -> dict[str, Any]:
-    """A distance for every column: as asked for, by the tree in the schema, or by what the column holds."""
-    from kakuran.microaggregation.embedding import default_distance
-    from kakuran.schema import Categorical, Schema
-
-    asked = pairs("--distance", distances)
-    declared = Schema.load(schema).attributes if schema is not None else ()
-    trees = {one.name: one.tree for one in declared if isinstance(one, Categorical) and one.tree is not None}
-    return {
-        name: asked.get(name) or trees.get(name) or default_distance(table.column(name)) for name in table.column_names
-    }
-
-
-def pairs(option: str, texts: Sequence[str] | None) -> dict[str, str]:
-    """What a repeatable option of the form COLUMN=VALUE says."""
-    found = {}
-    for text in texts or ():
-        name, sign, value = text.rpartition("=")
-        if not sign:
-            raise typer.BadParameter(f"{option} is given as COLUMN=VALUE, got {text!r}")
-        found[name] = value
-    return found
-
-
-def numbers(option: str, texts: Sequence[str] | None) -> dict[str, float]:
-    """What a repeatable option of the form COLUMN=NUMBER says."""
-    try:
-        return {name: float(value) for name, value in pairs(option, texts).items()}
-    except ValueError as error:
-        raise typer.BadParameter(f"{option} is given as COLUMN=NUMBER: {error}") from error
 
 
 def make_plan(
@@ -126,6 +95,38 @@ def smallest_group(schema: Schema, data: Path | None) -> int:
     with progress("counting", None) as advance:
         crowd = count_crowd(data, schema, schema.kept, advance)
     return crowd.fewest_alike if crowd.n else 0
+
+
+def pairs(option: str, texts: Sequence[str] | None) -> dict[str, str]:
+    """What a repeatable option says column by column."""
+    pairs = {}
+    for text in texts or ():
+        name, sign, value = text.rpartition("=")
+        if not sign:
+            raise typer.BadParameter(f"{option} is given as COLUMN=VALUE, got {text!r}")
+        pairs[name] = value
+    return pairs
+
+
+def numbers(option: str, texts: Sequence[str] | None) -> dict[str, float]:
+    """What a repeatable option says column by column, in numbers."""
+    try:
+        return {name: float(value) for name, value in pairs(option, texts).items()}
+    except ValueError as error:
+        raise typer.BadParameter(f"{option} is given as COLUMN=NUMBER: {error}") from error
+
+
+def table_distances(table: Any, schema: Path | None, distances: Sequence[str] | None) -> dict[str, Any]:
+    """A distance for every column: as asked for, by the tree in the schema, or by what the column holds."""
+    from kakuran.microaggregation.embedding import default_distance
+    from kakuran.schema import Categorical, Schema
+
+    asked = pairs("--distance", distances)
+    declared = Schema.load(schema).attributes if schema is not None else ()
+    trees = {one.name: one.tree for one in declared if isinstance(one, Categorical) and one.tree is not None}
+    return {
+        name: asked.get(name) or trees.get(name) or default_distance(table.column(name)) for name in table.column_names
+    }
 
 
 def _mechanism(value: str) -> str | Mechanism:
