@@ -155,6 +155,7 @@ def test_a_check_that_fails_says_why_and_exits_with_1(kakuran):
         (("factorise", "wide.csv", "--k", 999, "-o", "o.csv", "--id", "who"), 4, "more than the 300 records"),
         (("factorise", "wide.csv", "--k", 10, "-o", "o.txt", "--id", "who"), 5, ".parquet or a .csv"),
         (("factorise", "wide.csv", "--k", 10, "-o", "wide.csv", "--id", "who"), 5, "--force"),
+        (("factorise", "wide.csv", "--k", 10, "-o", "wide.csv", "--id", "who", "--force"), 5, "original itself"),
         (("factorise", "wide.csv", "--k", 10, "-o", "o.csv", "--id", "nobody"), 3, "'nobody'"),
         (("microaggregate", "people.csv", "--k", 1, "-o", "o.csv"), 4, "hides nobody"),
         (("microaggregate", "people.csv", "--k", 5, "-c", "height", "-o", "o.csv"), 3, "'height'"),

@@ -58,7 +58,7 @@ def factorise(
 
     chosen: Any = _layout(layout)
     if not dry_run:
-        check_transactions_target(output, chosen, force=force)
+        check_transactions_target(output, data, chosen, force=force)
     if plot is not None:
         check_picture(plot, force=force)
     options: dict[str, Any] = {

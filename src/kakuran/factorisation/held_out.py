@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.factorisation.bits import Words, pack_dense
-from kakuran.factorisation.matrices import check_rank
+from kakuran.factorisation.matrices import check_rank, some_rows
 
 SHARE = 0.1
 """How many entries are hidden."""
@@ -38,7 +38,7 @@ def hide_bits(X: Any, dice: np.random.Generator) -> tuple[Hidden, Words, Any]:
     """Hide a share of the entries: those hidden, the words of those that are seen, and X without the hidden ones."""
     from scipy.sparse import csr_array
 
-    X = X[: max(1, min(ROWS, CELLS // X.shape[1]))].toarray()
+    X = some_rows(X, max(1, min(ROWS, CELLS // X.shape[1])), dice).toarray()
     mask = dice.random(X.shape) < SHARE
     return Hidden(mask, X[mask]), pack_dense(~mask), csr_array(np.where(mask, 0, X))
 

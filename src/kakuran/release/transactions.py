@@ -134,13 +134,15 @@ def _summed(data: Any, rows: Any, columns: Any, shape: tuple[int, int]) -> Any:
     return matrix
 
 
-def check_transactions_target(path: Path, layout: Layout, *, force: bool) -> None:
-    """Refuse a target of the wrong kind, one that exists, or one that has nowhere to be."""
+def check_transactions_target(path: Path, source: Path, layout: Layout, *, force: bool) -> None:
+    """Refuse a target of the wrong kind, one that exists, the original itself, or one that has nowhere to be."""
     if layout != "baskets" and path.suffix not in CSV + PARQUET:
         raise ReleaseError(f"{path}: a {layout} table is a .parquet or a .csv file")
     for target in _targets(path):
         if target.exists() and not force:
             raise ReleaseError(f"{target}: exists already; use --force to replace it")
+    if path.exists() and source.exists() and path.samefile(source):
+        raise ReleaseError(f"{path}: is the original itself; write the release elsewhere")
     if not path.parent.is_dir():
         raise ReleaseError(f"{path}: there is no folder {path.parent}")
 
