@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks import foundations, peers, reconstruction, vertical
+from benchmarks import foundations, matrices, peers, reconstruction, vertical
 from benchmarks.claims import HEADER, Claim, table
 
 RESULTS = Path(__file__).parent / "results"
-PARTS = {"foundations": foundations, "reconstruction": reconstruction, "vertical": vertical}
+PARTS = {"foundations": foundations, "reconstruction": reconstruction, "matrices": matrices, "vertical": vertical}
 
 
 def main() -> None:
@@ -40,17 +40,16 @@ def main() -> None:
 def report(name: str, claims: list[Claim]) -> str:
     """The table with what it was measured on and how."""
     made = f"Made by `python -m benchmarks {name}`."
-    return f"# {name.capitalize()}\n\n{table(claims)}\n{_setting(PARTS[name].PACKAGES)}\n\n{made}\n"
+    return f"# {name.capitalize()}\n\n{table(claims)}\n{_setting(PARTS[name].PACKAGES, PARTS[name].NOTE)}\n\n{made}\n"
 
 
-def _setting(packages_of_peers: Sequence[str]) -> str:
+def _setting(packages_of_peers: Sequence[str], note: str) -> str:
     packages = ", ".join(f"{name} {version(name)}" for name in ("kakuran", "numpy", "pyarrow", "cryptography"))
     machine = f"{os.cpu_count()} cores, {platform.processor() or platform.machine()}, {platform.system()}"
     return (
         f"Measured on {machine}, Python {platform.python_version()}, {packages}; "
         f"peers: {peers.versions(packages_of_peers)}. "
-        "Times are the best of several runs taken in turns, two runs a turn, so with warm memory; per value where they "
-        "are in ns. Peers were timed on fewer values, as the rows say."
+        f"{note}"
     )
 
 

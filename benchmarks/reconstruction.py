@@ -17,6 +17,7 @@ from kakuran.mechanism import RetentionReplacement
 from kakuran.reconstruction import Operator, reconstruct
 from kakuran.reconstruction.likelihood import duality_gap, em_step, maximum_likelihood, uniform
 
+NOTE = "Times are the best of several runs taken in turns."
 PACKAGES = ("multi-freq-ldpy",)
 RECORDS = 100_000
 GAP = 1e-9

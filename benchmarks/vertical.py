@@ -25,6 +25,7 @@ from kakuran.vertical.protocols.alternating import Settled, accelerate, alternat
 from kakuran.vertical.together import side_by_side
 from kakuran.vertical.transport import Link
 
+NOTE = "Times are wall clock from start to end of both processes, the best of several runs."
 PACKAGES = ("openmined-psi", "tenseal")
 EACH = 20
 _MEGABYTE = 1e6

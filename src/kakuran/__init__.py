@@ -28,7 +28,15 @@ if TYPE_CHECKING:
         SchemaError,
         UnclearCellsWarning,
     )
-    from kakuran.estimators import ReconstructedNaiveBayes, ReconstructedTree
+    from kakuran.estimators import (
+        BooleanFactorisation,
+        MaskedNMF,
+        MatrixRelease,
+        Microaggregation,
+        ReconstructedNaiveBayes,
+        ReconstructedTree,
+    )
+    from kakuran.measure import Anonymity, Graph, check_anonymity, information_loss, l1_accuracy
     from kakuran.mechanism import PRAM, BoundedGaussian, BoundedLaplace, Laplace, RetentionReplacement
     from kakuran.mine import Estimate
     from kakuran.reconstruction import Reconstruction, reconstruct
@@ -41,9 +49,17 @@ _HOMES = {
     "kakuran.mechanism": ("PRAM", "BoundedGaussian", "BoundedLaplace", "Laplace", "RetentionReplacement"),
     "kakuran.calibration": ("Plan", "TableError", "calibrate", "preview"),
     "kakuran.reconstruction": ("Reconstruction", "reconstruct"),
+    "kakuran.measure": ("Anonymity", "Graph", "check_anonymity", "information_loss", "l1_accuracy"),
     "kakuran.mine": ("Estimate",),
     "kakuran.release": ("Audit", "Release", "audit", "perturb", "perturb_file", "read_release"),
-    "kakuran.estimators": ("ReconstructedNaiveBayes", "ReconstructedTree"),
+    "kakuran.estimators": (
+        "BooleanFactorisation",
+        "MaskedNMF",
+        "MatrixRelease",
+        "Microaggregation",
+        "ReconstructedNaiveBayes",
+        "ReconstructedTree",
+    ),
     "kakuran.vertical": ("VerticalFit", "VerticalPlan", "fit_vertically"),
     "kakuran.errors": (
         "CalibrationError",
@@ -66,7 +82,9 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __version__ = version("kakuran")
 __all__ = [
     "PRAM",
+    "Anonymity",
     "Audit",
+    "BooleanFactorisation",
     "BoundedGaussian",
     "BoundedLaplace",
     "CalibrationError",
@@ -74,11 +92,15 @@ __all__ = [
     "DataError",
     "Dropped",
     "Estimate",
+    "Graph",
     "GuardError",
     "InferredDomainWarning",
     "KakuranError",
     "Laplace",
     "LeakageWarning",
+    "MaskedNMF",
+    "MatrixRelease",
+    "Microaggregation",
     "MissingExtraError",
     "NotForPublicationWarning",
     "Numeric",
@@ -100,7 +122,10 @@ __all__ = [
     "VerticalPlan",
     "audit",
     "calibrate",
+    "check_anonymity",
     "fit_vertically",
+    "information_loss",
+    "l1_accuracy",
     "perturb",
     "perturb_file",
     "preview",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 
@@ -9,6 +11,7 @@ from kakuran.randomness import Randomness
 from kakuran.schema import Categorical, Numeric, Schema
 
 _JOBS = ("office", "sales", "care", "craft", "teaching", "farming", "student", "retired")
+_ROWS_AT_A_TIME = 20_000
 _REGIONS = ("north", "east", "centre", "west", "south")
 
 
@@ -88,3 +91,32 @@ def companies(n: int = 1_000, seed: int = 0) -> tuple[pa.Table, pa.Table]:
             {"customer": customer, "visits": visits, "basket": basket, "coupons": coupons, "spending": spending}
         ).take(shop),
     )
+
+
+def planted_matrix(
+    rank: int, *, rows: int = 1000, columns: int = 1000, ones: float = 0.01, flips: float = 0.01, seed: int = 0
+) -> Any:
+    """A sparse binary matrix of a Boolean rank, with a share of ones, then a share of all entries flipped (S1 §4.1).
+
+    S1 does not say how its matrix of rank r is drawn; here every person and every item has each of r patterns with the
+    same probability.
+
+    Examples
+    --------
+    >>> from kakuran.samples import planted_matrix
+    >>> planted_matrix(3, rows=200, columns=50).shape
+    (200, 50)
+    """
+    from scipy.sparse import csr_array, vstack
+
+    dice = Randomness.seeded(seed).generator()
+    share = np.sqrt(1 - (1 - ones) ** (1 / rank))
+    V = (dice.random((columns, rank)) < share).astype(np.float32)
+    parts = []
+    for start in range(0, rows, _ROWS_AT_A_TIME):
+        U = (dice.random((min(_ROWS_AT_A_TIME, rows - start), rank)) < share).astype(np.float32)
+        has = U @ V.T > 0
+        flipped = dice.integers(0, has.size, dice.binomial(has.size, flips))
+        has.reshape(-1)[flipped] ^= True
+        parts.append(csr_array(has.astype(np.int8)))
+    return vstack(parts, format="csr")

@@ -6,7 +6,21 @@ from typing import Annotated
 
 import typer
 
-from kakuran.cli import audit, calibrate, crosstab, demo, perturb, reproduce, schema, tree, vertical
+from kakuran.cli import (
+    audit,
+    calibrate,
+    check,
+    crosstab,
+    demo,
+    factorise,
+    loss,
+    microaggregate,
+    perturb,
+    reproduce,
+    schema,
+    tree,
+    vertical,
+)
 from kakuran.cli.console import run
 
 app = typer.Typer(
@@ -24,6 +38,10 @@ app.command()(crosstab.count)
 app.command()(tree.tree)
 app.command()(reproduce.reproduce)
 app.add_typer(vertical.app, name="vertical")
+app.command()(microaggregate.microaggregate)
+app.command()(factorise.factorise)
+app.command()(loss.loss)
+app.command()(check.check)
 
 
 @app.callback(invoke_without_command=True)

@@ -3,7 +3,7 @@
 Answers go to stdout, everything else to stderr. Exit codes:
 
     0  done                                  5  the release cannot be written, read or trusted
-    1  the audit failed                      6  an optional part of kakuran is not installed
+    1  the audit or the check failed         6  an optional part of kakuran is not installed
     2  the command was called wrongly      130  interrupted
     3  the schema or the data is wrong       7  the parties cannot go on together
     4  the promise cannot be kept            8  the guard refuses to reveal so much
@@ -105,6 +105,19 @@ def progress(title: str, total: int | None) -> Iterator[Callable[[int], object]]
         task = bar.add_task(title, total=total)
         try:
             yield lambda records: bar.advance(task, records)
+        except KeyboardInterrupt:
+            say("interrupted; nothing was written")
+            raise typer.Exit(130) from None
+
+
+@contextmanager
+def working(title: str) -> Iterator[Callable[[str], object]]:
+    """A spinner on stderr for work in stages, which it is told the names of."""
+    from rich.console import Console
+
+    with Console(stderr=True).status(title) as status:
+        try:
+            yield lambda stage: status.update(f"{title}: {stage}")
         except KeyboardInterrupt:
             say("interrupted; nothing was written")
             raise typer.Exit(130) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
@@ -42,6 +42,17 @@ Plot: TypeAlias = Annotated[Path | None, typer.Option("--plot", help="Picture to
 Force: TypeAlias = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
 
+Importance: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--weight", help="How much a column counts, as age=2; 1 by default. Repeatable."),
+]
+Distances: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--distance", help="How far values of a column lie apart, as job=discrete: euclidean, discrete. Repeatable."
+    ),
+]
+
 
 def make_plan(
     schema: Schema,
@@ -57,7 +68,7 @@ def make_plan(
     from kakuran.calibration import calibrate
     from kakuran.engine.local import count_crowd
 
-    shares = _numbers(weights) if weights else None
+    shares = numbers("--weight", weights) if weights else None
     chosen = {name: _mechanism(value) for name, value in pairs("--mechanism", mechanisms).items()}
     if not data_dependent:
         n = smallest_group(schema, data) if n is None else n
@@ -97,11 +108,25 @@ def pairs(option: str, texts: Sequence[str] | None) -> dict[str, str]:
     return pairs
 
 
-def _numbers(texts: Sequence[str]) -> dict[str, float]:
+def numbers(option: str, texts: Sequence[str] | None) -> dict[str, float]:
+    """What a repeatable option says column by column, in numbers."""
     try:
-        return {name: float(value) for name, value in pairs("--weight", texts).items()}
+        return {name: float(value) for name, value in pairs(option, texts).items()}
     except ValueError as error:
-        raise typer.BadParameter(f"--weight is given as COLUMN=NUMBER: {error}") from error
+        raise typer.BadParameter(f"{option} is given as COLUMN=NUMBER: {error}") from error
+
+
+def table_distances(table: Any, schema: Path | None, distances: Sequence[str] | None) -> dict[str, Any]:
+    """A distance for every column: as asked for, by the tree in the schema, or by what the column holds."""
+    from kakuran.microaggregation.embedding import default_distance
+    from kakuran.schema import Categorical, Schema
+
+    asked = pairs("--distance", distances)
+    declared = Schema.load(schema).attributes if schema is not None else ()
+    trees = {one.name: one.tree for one in declared if isinstance(one, Categorical) and one.tree is not None}
+    return {
+        name: asked.get(name) or trees.get(name) or default_distance(table.column(name)) for name in table.column_names
+    }
 
 
 def _mechanism(value: str) -> str | Mechanism:

@@ -7,6 +7,17 @@ try:
 except ImportError as error:
     raise MissingExtraError("an estimator", "sklearn") from error
 
+from kakuran.estimators.boolean_factorisation import BooleanFactorisation
 from kakuran.estimators.classifiers import ReconstructedNaiveBayes, ReconstructedTree
+from kakuran.estimators.masked_nmf import MaskedNMF
+from kakuran.estimators.matrix_release import MatrixRelease
+from kakuran.estimators.microaggregation import Microaggregation
 
-__all__ = ["ReconstructedNaiveBayes", "ReconstructedTree"]
+__all__ = [
+    "BooleanFactorisation",
+    "MaskedNMF",
+    "MatrixRelease",
+    "Microaggregation",
+    "ReconstructedNaiveBayes",
+    "ReconstructedTree",
+]

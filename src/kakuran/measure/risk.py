@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
+from kakuran.measure.diversity import EquivalenceClasses
 from kakuran.mechanism.base import Codes
 
 
@@ -33,6 +32,6 @@ class Risk:
 
 def risk_of(codes: Mapping[str, Codes]) -> Risk:
     """The risk of a table given by the codes of its columns."""
-    records = np.column_stack(list(codes.values()))
-    _, classes = np.unique(records, axis=0, return_counts=True)
-    return Risk(float((classes == 1).sum() / len(records)), int(classes.min()), len(classes) / len(records))
+    classes = EquivalenceClasses.sharing(list(codes.values()))
+    records = len(classes.of)
+    return Risk(classes.uniques / records, classes.k, classes.count / records)

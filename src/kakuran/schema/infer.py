@@ -11,13 +11,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
-import pyarrow.parquet as pq
 
 from kakuran.errors import DataError, InferredDomainWarning, SchemaError
 from kakuran.schema.attribute import LARGEST_GRID, Attribute, Categorical, Dropped, Numeric
-from kakuran.schema.files import column_names, csv_options, is_parquet, reading
-from kakuran.schema.frames import check_columns_are_unique, to_arrow
+from kakuran.schema.files import read_whole
+from kakuran.schema.frames import to_arrow
 
 MOST_CATEGORIES = 1000
 """A text column with more values than this is taken for an identifier and dropped."""
@@ -25,21 +23,13 @@ MOST_CATEGORIES = 1000
 
 def infer_attributes(source: Any) -> list[Attribute]:
     """Propose an attribute for every column of a frame, or of a CSV or Parquet file."""
-    table = _read(Path(source)) if isinstance(source, str | Path) else to_arrow(source)
+    table = read_whole(Path(source)) if isinstance(source, str | Path) else to_arrow(source)
     if not table.num_rows:
-        raise SchemaError("cannot infer a schema from an empty table")
+        where = f"{source}: " if isinstance(source, str | Path) else ""
+        raise SchemaError(f"{where}cannot infer a schema from an empty table")
     attributes = [_infer_column(name, table.column(name)) for name in table.column_names]
     warnings.warn(_warning(attributes, table), InferredDomainWarning, stacklevel=3)
     return attributes
-
-
-def _read(path: Path) -> pa.Table:
-    check_columns_are_unique(column_names(path))
-    with reading(path):
-        table = pq.read_table(path) if is_parquet(path) else pa.csv.read_csv(path, **csv_options(path))
-    if not table.num_rows:
-        raise SchemaError(f"{path}: cannot infer a schema from an empty table")
-    return table
 
 
 def _infer_column(name: str, column: pa.ChunkedArray) -> Attribute:

@@ -1,0 +1,116 @@
+"""kakuran factorise: release a wide table of people × items."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kakuran.cli.console import answer_json, answer_table, check_picture, say, working
+from kakuran.cli.options import Force, Json, Plot
+
+if TYPE_CHECKING:
+    from kakuran.factorisation import ReleasedMatrix
+
+
+def factorise(
+    data: Annotated[Path, typer.Argument(help="People × items: CSV, Parquet, or text with a basket a line.")],
+    k: Annotated[int, typer.Option("--k", help="Nobody can be linked to a row with probability above 1/k.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Release to write, in the layout of the data.")],
+    layout: Annotated[
+        str,
+        typer.Option("--layout", help="baskets: a line a basket; long: person, item, count; wide: a column an item."),
+    ] = "wide",
+    column: Annotated[
+        list[str] | None,
+        typer.Option("--column", "-c", help="Long: the columns of person, item and perhaps count, in this order."),
+    ] = None,
+    identifier: Annotated[
+        str | None, typer.Option("--id", help="Wide: the column that names people, to leave out.")
+    ] = None,
+    kind: Annotated[str, typer.Option("--kind", help="binary: bought or not; counts: how many.")] = "binary",
+    protect: Annotated[
+        str, typer.Option("--protect", help="perturb, aggregate, or auto for whichever loses less.")
+    ] = "auto",
+    rank: Annotated[
+        str, typer.Option("--rank", help="How many factors, or auto: as many as guess hidden entries best.")
+    ] = "auto",
+    data_dependent: Annotated[
+        bool, typer.Option("--data-dependent", help="Perturb with just the noise this very table needs.")
+    ] = False,
+    keep_order: Annotated[
+        bool, typer.Option("--keep-order", help="Insecure: leave rows in their order, by which they can be linked.")
+    ] = False,
+    seed: Annotated[
+        int | None, typer.Option("--seed", help="Insecure: a reproducible draw, marked as not for publication.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the losses; write nothing.")] = False,
+    plot: Plot = None,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Release a table of people × items so that nobody's row can be found."""
+    from kakuran.cli.bars import draw_bars
+    from kakuran.factorisation import release_matrix
+    from kakuran.factorisation.matrices import counts_matrix
+    from kakuran.release.transactions import check_transactions_target, read_transactions, write_transactions
+
+    chosen: Any = _layout(layout)
+    if not dry_run:
+        check_transactions_target(output, data, chosen, force=force)
+    if plot is not None:
+        check_picture(plot, force=force)
+    options: dict[str, Any] = {
+        "kind": kind,
+        "protect": protect,
+        "rank": _rank(rank),
+        "calibration": "data-dependent" if data_dependent else "worst-case",
+        "seed": seed,
+        "shuffle": not keep_order,
+    }
+    with working("factorising") as tell:
+        tell("reading")
+        source = read_transactions(data, chosen, column or (), identifier)
+        counts = counts_matrix(source.matrix)
+        matrix = counts.astype(bool) if kind == "binary" else counts
+        released = release_matrix(matrix, k, progress=tell, **options)
+    if json:
+        answer_json(released.manifest | {"losses": released.losses})
+    else:
+        _show(released)
+    if plot is not None:
+        title = f"Loss at k = {k}"
+        draw_bars(title, released.losses, "mean |x − x′|", released.manifest["protect"]).savefig(plot, dpi=144)
+    if not dry_run:
+        written = " and ".join(map(str, write_transactions(output, released, source, chosen)))
+        say(f"wrote {written}: {matrix.shape[0]:,} rows, {matrix.shape[1]:,} items, k = {k}")
+    if keep_order:
+        say("[bold yellow]warning:[/] rows keep their order: not for publication")
+
+
+def _show(released: ReleasedMatrix) -> None:
+    words = {
+        "empty": "an empty table",
+        "microaggregation": "plain microaggregation",
+        "aggregate": "aggregated rows",
+        "perturb": "perturbed factors",
+    }
+    chosen = released.manifest["protect"]
+    rows = [
+        [words[name] + (" (released)" if name == chosen else ""), f"{loss:.5f}"]
+        for name, loss in released.losses.items()
+    ]
+    answer_table("Mean absolute loss of a cell", ["", "loss"], rows)
+
+
+def _layout(text: str) -> str:
+    if text not in ("baskets", "long", "wide"):
+        raise typer.BadParameter(f"--layout is baskets, long or wide, got {text!r}")
+    return text
+
+
+def _rank(text: str) -> Any:
+    if text != "auto" and not text.isdigit():
+        raise typer.BadParameter(f"--rank is a whole number or auto, got {text!r}")
+    return text if text == "auto" else int(text)

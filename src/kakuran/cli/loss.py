@@ -1,0 +1,48 @@
+"""kakuran loss: how much information a masked table has lost, and in which columns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kakuran.cli.console import answer_json, answer_table, check_picture, working
+from kakuran.cli.options import Distances, Force, Importance, Json, Plot, numbers, table_distances
+
+
+def loss(
+    original: Annotated[Path, typer.Argument(help="The table before (CSV or Parquet).")],
+    masked: Annotated[Path, typer.Argument(help="The table after.")],
+    schema: Annotated[
+        Path | None, typer.Option("--schema", "-s", help="Schema file whose trees say how far categories lie apart.")
+    ] = None,
+    distance: Distances = None,
+    weight: Importance = None,
+    p: Annotated[float, typer.Option("--p", help="The power of the distance.")] = 2,
+    plot: Plot = None,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Say how much information a masked table has lost: 0 if all distances are kept, 1 if all records are alike."""
+    from kakuran.cli.bars import draw_bars
+    from kakuran.measure import losses_by_column
+    from kakuran.measure.loss import ColumnLoss
+    from kakuran.schema.files import read_whole
+
+    if plot is not None:
+        check_picture(plot, force=force)
+    with working("comparing"):
+        before, after = read_whole(original), read_whole(masked)
+        distances = table_distances(before, schema, distance)
+        columns = losses_by_column(before, after, distances, p, weights=numbers("--weight", weight))
+    whole = ColumnLoss("all", sum(one.before for one in columns), sum(one.after for one in columns))
+    if json:
+        described = {one.name: {"before": one.before, "after": one.after, "lost": one.lost} for one in columns}
+        answer_json({"information_loss": whole.lost, "columns": described})
+    else:
+        rows = [[one.name, f"{one.before:.6g}", f"{one.after:.6g}", f"{one.lost:.2%}"] for one in [*columns, whole]]
+        answer_table(f"Information lost: {whole.lost:.4g}", ["column", "before", "after", "lost"], rows)
+    if plot is not None:
+        title = f"Information lost: {whole.lost:.4g}"
+        draw_bars(title, {one.name: one.lost for one in columns}, "share lost").savefig(plot, dpi=144)

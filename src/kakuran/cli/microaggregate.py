@@ -1,0 +1,100 @@
+"""kakuran microaggregate: groups of at least k alike records, each replaced by what stands for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from kakuran.cli.console import answer_json, say, working
+from kakuran.cli.options import Distances, Force, Importance, Json, numbers, pairs, table_distances
+from kakuran.errors import DataError, ReleaseError
+
+
+def microaggregate(
+    data: Annotated[Path, typer.Argument(help="CSV or Parquet file.")],
+    k: Annotated[int, typer.Option("--k", help="At least k records will share their values.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Table to write (.parquet or .csv).")],
+    column: Annotated[
+        list[str] | None, typer.Option("--column", "-c", help="A column to aggregate; all by default. Repeatable.")
+    ] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option("--drop", help="A column to leave out: a name, an identifier. Repeatable.")
+    ] = None,
+    method: Annotated[
+        str, typer.Option("--method", help="mdav, local-search, blocked, v-mdav, or optimal for one number.")
+    ] = "local-search",
+    schema: Annotated[
+        Path | None, typer.Option("--schema", "-s", help="Schema file whose trees generalise categories.")
+    ] = None,
+    distance: Distances = None,
+    centre: Annotated[
+        list[str] | None,
+        typer.Option("--centre", help="What stands for a group, as age=median: mean, median, mode. Repeatable."),
+    ] = None,
+    weight: Importance = None,
+    keep_order: Annotated[
+        bool,
+        typer.Option("--keep-order", help="Insecure: leave records in their order, by which they can be linked."),
+    ] = False,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Make a table k-anonymous by aggregating alike records; what is not aggregated stays as it is."""
+    from kakuran import microaggregation
+    from kakuran.measure import losses_by_column
+    from kakuran.randomness import Randomness
+    from kakuran.release.files import check_target
+    from kakuran.schema.files import read_whole
+
+    check_target(output, force=force)
+    if output.exists() and output.samefile(data):
+        raise ReleaseError(f"{output}: is the original itself; write the table elsewhere")
+    with working("aggregating"):
+        table = read_whole(data)
+        _check_columns(table, [*(drop or ()), *(column or ())])
+        table = table.drop_columns(drop or [])
+        names = list(column or table.column_names)
+        distances = table_distances(table.select(names), schema, distance)
+        made: Any = microaggregation.microaggregate(
+            table,
+            k,
+            columns=names,
+            method=method,  # type: ignore[arg-type]
+            distance=distances,
+            centre=pairs("--centre", centre),  # type: ignore[arg-type]
+            weights=numbers("--weight", weight),
+        )
+        losses = losses_by_column(table.select(names), made.table.select(names), distances)
+        released = made.table if keep_order else made.table.take(Randomness.secure().permutation(table.num_rows))
+    _write(output, released)
+    say(f"wrote {output}: {table.num_rows:,} records, at least {made.k} share their {', '.join(names)}")
+    kept = [name for name in table.column_names if name not in names]
+    if kept:
+        say(f"[bold yellow]note:[/] as they were: {', '.join(kept)}; name columns to leave out with --drop")
+    if keep_order:
+        say("[bold yellow]warning:[/] records keep their order: not for publication")
+    if json:
+        lost = {one.name: one.lost for one in losses}
+        answer_json({"records": table.num_rows, "k": made.k, "groups": int(made.groups.max()) + 1, "lost": lost})
+
+
+def _check_columns(table: Any, names: list[str]) -> None:
+    for name in names:
+        if name not in table.column_names:
+            raise DataError(name, "is not in the table", f"There are {', '.join(table.column_names)}.")
+
+
+def _write(path: Path, table: Any) -> None:
+    import pyarrow.csv
+    import pyarrow.parquet as pq
+
+    from kakuran.release.files import whole_or_nothing
+    from kakuran.schema.files import PARQUET
+
+    with whole_or_nothing(path) as folder:
+        if path.suffix in PARQUET:
+            pq.write_table(table, folder / path.name)
+        else:
+            pyarrow.csv.write_csv(table, folder / path.name)

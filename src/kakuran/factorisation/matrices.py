@@ -1,0 +1,58 @@
+"""Matrices as they are given: checked, and sparse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kakuran.errors import CalibrationError, DataError
+
+
+def counts_matrix(X: Any) -> Any:
+    """X as a CSR matrix of finite numbers of at least 0, without stored zeros."""
+    from scipy.sparse import csr_array, issparse
+
+    if not issparse(X):
+        X = np.asarray(X, dtype=np.float64)
+    if X.ndim != 2 or 0 in X.shape:
+        raise DataError("matrix", f"has shape {X.shape}", "Give a matrix of at least one row and one column.")
+    X = csr_array(X)
+    if X.dtype.kind == "f" and not np.isfinite(X.data).all():
+        raise DataError("matrix", "holds missing or infinite entries", "Fill them in; zero stands for nothing.")
+    if X.dtype.kind in "if" and X.nnz and X.data.min() < 0:
+        lowest = X.data.min().item()
+        raise DataError("matrix", "holds negative entries", "Drop returns, or net them.", example=lowest)
+    if X.has_canonical_format is False:
+        X = X.copy()
+        X.sum_duplicates()
+    if not X.data.all():
+        X = X.copy()
+        X.eliminate_zeros()
+    return X
+
+
+def binary_matrix(X: Any) -> Any:
+    """X as a CSR matrix of 0 and 1; anything else is refused."""
+    X = counts_matrix(X)
+    if X.nnz and not (X.data == 1).all():
+        odd = X.data[X.data != 1][0].item()
+        raise DataError("matrix", "is not binary", "Use kind='counts', or give X > 0.", example=odd)
+    return X.astype(np.int8)
+
+
+def check_rank(rank: int, shape: tuple[int, int]) -> int:
+    """A rank below both sides of the matrix, or an error."""
+    if rank != int(rank) or not 1 <= rank < min(shape):
+        raise CalibrationError(
+            f"the rank must be a whole number from 1 to {min(shape) - 1}, below both sides of a "
+            f"{shape[0]:,} × {shape[1]:,} matrix, got {rank}"
+        )
+    return int(rank)
+
+
+def some_rows(X: Any, most: int, dice: np.random.Generator) -> Any:
+    """All rows, or as many as wanted at random."""
+    if X.shape[0] <= most:
+        return X
+    return X[np.sort(dice.choice(X.shape[0], most, replace=False))]

@@ -1,0 +1,116 @@
+"""Distances between the values of a column, and the sum of all of them: S3's information capacity.
+
+I(A) = Σ_i Σ_j d(x_i, x_j)^p over all pairs of records (S3 §2.1). Numbers need no pairs at p = 2 or 1; whatever else is
+summed over pairs of *distinct* values, hᵀDᵖh, so the cost does not depend on the number of records.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kakuran.errors import DataError, SchemaError
+from kakuran.measure.graph import Graph
+from kakuran.schema import Tree
+from kakuran.schema.columns import distinct_of, joint_codes, numbers_of
+
+Array: TypeAlias = NDArray[np.float64]
+Distance: TypeAlias = str | Tree | Graph | Callable[[Any, Any], float]
+_Blocks: TypeAlias = Iterator[tuple[slice, Array]]
+
+_BLOCK_CELLS = 1 << 22
+
+
+def capacity(name: str, column: Any, distance: Distance, p: float) -> float:
+    """I(A) of one column."""
+    if not 1 <= p < math.inf:
+        raise SchemaError(f"p must be at least 1 and finite, got {p}")
+    if isinstance(distance, str):
+        if distance == "euclidean":
+            return _capacity_of_numbers(numbers_of(name, column), p)
+        if distance == "discrete":
+            _, codes = distinct_of(name, column)
+            return float(len(codes) ** 2 - (np.bincount(codes).astype(float) ** 2).sum())
+        raise SchemaError(f"unknown distance {distance!r}; there are euclidean, discrete, a tree, a graph, a function")
+    values, codes = distinct_of(name, column)
+    return _sum_over_pairs(np.bincount(codes, minlength=len(values)), _blocks(name, values, distance), p)
+
+
+def capacity_of_records(columns: Mapping[str, Any], distance: Callable[[Any, Any], float], p: float) -> float:
+    """I(A) for a distance between whole records, given as tuples."""
+    parts = [distinct_of(name, column) for name, column in columns.items()]
+    codes, count = joint_codes([places for _, places in parts])
+    first = np.unique(codes, return_index=True)[1]
+    records = list(zip(*([values[place] for place in places[first]] for values, places in parts), strict=True))
+    return _sum_over_pairs(np.bincount(codes, minlength=count), _blocks("records", records, distance), p)
+
+
+def distances(name: str, values: Sequence[Any], distance: Distance) -> Array:
+    """The distance of every pair of values."""
+    if distance == "discrete":
+        return 1.0 - np.eye(len(values))
+    return np.concatenate([block for _, block in _blocks(name, values, distance)])
+
+
+def ancestors(name: str, values: Sequence[Any], tree: Tree) -> NDArray[np.intp]:
+    """The path to every value from the root down, as numbers of nodes; −1 below it."""
+    known = {*tree.children, *tree.parents}
+    lacking = [value for value in values if value not in known]
+    if lacking:
+        raise DataError(name, "the tree lacks a value", "Place it under a parent.", example=lacking[0])
+    numbers = {node: number for number, node in enumerate(known)}
+    paths = [[numbers[node] for node in reversed(tree.path(value))] for value in values]
+    table = np.full((len(values), max(map(len, paths), default=0)), -1, np.intp)
+    for row, path in zip(table, paths, strict=True):
+        row[: len(path)] = path
+    return table
+
+
+def _capacity_of_numbers(numbers: Array, p: float) -> float:
+    n = len(numbers)
+    if not n:
+        return 0.0
+    centred = numbers - numbers.mean()
+    if p == 2:
+        return float(2 * n * (centred @ centred))
+    if p == 1:
+        return float(2 * np.sort(centred) @ (2 * np.arange(n) - n + 1.0))
+    values, counts = np.unique(centred, return_counts=True)
+    parts = ((rows, np.abs(values[rows, None] - values)) for rows in _row_blocks(len(values)))
+    return _sum_over_pairs(counts, parts, p)
+
+
+def _blocks(name: str, values: Sequence[Any], distance: Distance) -> _Blocks:
+    """Rows of the matrix of distances between distinct values."""
+    if isinstance(distance, Tree):
+        yield from _tree_blocks(ancestors(name, values, distance))
+    elif isinstance(distance, Graph):
+        yield slice(0, len(values)), distance.distances(values)
+    elif callable(distance):
+        yield slice(0, len(values)), np.array([[float(distance(a, b)) for b in values] for a in values])
+    else:
+        raise SchemaError(f"{distance!r} is no distance between categories")
+
+
+def _tree_blocks(paths: NDArray[np.intp]) -> _Blocks:
+    """Edges between two nodes: up from both to where their paths meet."""
+    depths = (paths >= 0).sum(axis=1)
+    for rows in _row_blocks(len(paths)):
+        shared = np.zeros((rows.stop - rows.start, len(paths)))
+        for level in paths.T:
+            shared += (level[rows, None] == level) & (level >= 0)
+        yield rows, depths[rows, None] + depths - 2 * shared
+
+
+def _row_blocks(count: int) -> Iterator[slice]:
+    height = max(1, _BLOCK_CELLS // max(count, 1))
+    for start in range(0, count, height):
+        yield slice(start, min(start + height, count))
+
+
+def _sum_over_pairs(counts: NDArray[np.integer], blocks: _Blocks, p: float) -> float:
+    return float(sum(counts[rows] @ (block**p @ counts) for rows, block in blocks))

@@ -1,0 +1,197 @@
+"""Tables of people × items on disk: baskets (a line each), long (person, item, count) or wide (a column an item)."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from kakuran.errors import DataError, ReleaseError, SchemaError
+from kakuran.factorisation import ReleasedMatrix
+from kakuran.release.files import manifest_path, whole_or_nothing
+from kakuran.schema.columns import distinct_of, numbers_of
+from kakuran.schema.files import CSV, PARQUET, read_whole, reading
+
+Layout: TypeAlias = Literal["baskets", "long", "wide"]
+
+METADATA_KEY = b"kakuran-matrix"
+
+
+@dataclass(frozen=True)
+class Transactions:
+    """A matrix of people × items with the names of its columns.
+
+    Attributes
+    ----------
+    matrix : sparse
+    items : the name of every column
+    columns : in the long layout, the names of its columns
+    """
+
+    matrix: Any
+    items: Sequence[Any]
+    columns: tuple[str, ...] = ()
+
+
+def read_transactions(
+    path: Path, layout: Layout, columns: Sequence[str] = (), identifier: str | None = None
+) -> Transactions:
+    """Read people × items.
+
+    Parameters
+    ----------
+    path : a .csv or .parquet file; for baskets a text file of any name
+    layout : ``"baskets"``: a line a basket, items separated by commas. ``"long"``: a row a person and item, perhaps
+        with a count. ``"wide"``: a row a person, a column an item.
+    columns : in the long layout, the columns of person, item and perhaps count; by default the first two or three
+    identifier : in the wide layout, a column that names people and is left out
+    """
+    if layout == "baskets":
+        return _read_baskets(path)
+    return _read_long(path, columns) if layout == "long" else _read_wide(path, identifier)
+
+
+def _read_baskets(path: Path) -> Transactions:
+    if not path.is_file():
+        raise SchemaError(f"{path}: no such file")
+    with reading(path), path.open(newline="", encoding="utf-8-sig") as lines:
+        baskets = [[name for name in map(str.strip, line) if name] for line in csv.reader(lines, skipinitialspace=True)]
+    names = sorted({name for basket in baskets for name in basket})
+    if not names:
+        raise SchemaError(f"{path}: holds no basket; it has a line a basket, with items separated by commas")
+    places = {name: place for place, name in enumerate(names)}
+    rows = np.repeat(np.arange(len(baskets)), [len(basket) for basket in baskets])
+    columns = np.array([places[name] for basket in baskets for name in basket])
+    matrix = _summed(np.ones(len(rows)), rows, columns, (len(baskets), len(names)))
+    matrix.data[:] = 1
+    return Transactions(matrix, names)
+
+
+def _read_long(path: Path, columns: Sequence[str]) -> Transactions:
+    table = read_whole(path)
+    chosen = tuple(columns or table.column_names[:3])
+    for name in chosen:
+        if name not in table.column_names:
+            raise DataError(name, "is not in the table", f"There are {', '.join(table.column_names)}.")
+    if len(chosen) not in (2, 3):
+        raise SchemaError(f"{path}: the long layout has a person, an item and perhaps a count, got {', '.join(chosen)}")
+    if not table.num_rows:
+        raise SchemaError(f"{path}: holds no row")
+    people, rows = distinct_of(chosen[0], table.column(chosen[0]))
+    items, places = distinct_of(chosen[1], table.column(chosen[1]))
+    counts = numbers_of(chosen[2], table.column(chosen[2])) if len(chosen) == 3 else np.ones(len(rows))
+    if (counts < 0).any():
+        remedy = "Drop returns and corrections, or net them against what was bought."
+        problem = f"{int((counts < 0).sum()):,} negative"
+        raise DataError(chosen[2], problem, remedy, example=float(counts[counts < 0][0]))
+    matrix = _summed(counts, rows, places, (len(people), len(items)))
+    if len(chosen) == 2:
+        matrix.data[:] = 1
+    return Transactions(matrix, items, chosen)
+
+
+def _read_wide(path: Path, identifier: str | None) -> Transactions:
+    from scipy.sparse import csc_array
+
+    table = read_whole(path)
+    if identifier is not None:
+        if identifier not in table.column_names:
+            raise DataError(identifier, "is not in the table", f"There are {', '.join(table.column_names)}.")
+        table = table.drop_columns([identifier])
+    columns = [_cells(name, table.column(name)) for name in table.column_names]
+    filled = [np.flatnonzero(column) for column in columns]
+    data = np.concatenate([column[rows] for column, rows in zip(columns, filled, strict=True)] or [np.empty(0)])
+    starts = np.cumsum([0, *map(len, filled)])
+    indices = np.concatenate(filled or [np.empty(0, np.intp)])
+    return Transactions(
+        csc_array((data, indices, starts), shape=(table.num_rows, len(columns))).tocsr(), table.column_names
+    )
+
+
+def _cells(name: str, column: pa.ChunkedArray) -> Any:
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.int8())
+    try:
+        return numbers_of(name, column)
+    except DataError as error:
+        remedy = "Leave a column that names people out with --id; every other column is an item with numbers."
+        raise DataError(name, error.problem, remedy, example=error.example) from None
+
+
+def _summed(data: Any, rows: Any, columns: Any, shape: tuple[int, int]) -> Any:
+    from scipy.sparse import csr_array
+
+    matrix = csr_array((data, (rows, columns)), shape=shape)
+    matrix.sum_duplicates()
+    return matrix
+
+
+def check_transactions_target(path: Path, source: Path, layout: Layout, *, force: bool) -> None:
+    """Refuse a target of the wrong kind, one that exists, the original itself, or one that has nowhere to be."""
+    if layout != "baskets" and path.suffix not in CSV + PARQUET:
+        raise ReleaseError(f"{path}: a {layout} table is a .parquet or a .csv file")
+    for target in _targets(path):
+        if target.exists() and not force:
+            raise ReleaseError(f"{target}: exists already; use --force to replace it")
+    if path.exists() and source.exists() and path.samefile(source):
+        raise ReleaseError(f"{path}: is the original itself; write the release elsewhere")
+    if not path.parent.is_dir():
+        raise ReleaseError(f"{path}: there is no folder {path.parent}")
+
+
+def write_transactions(path: Path, released: ReleasedMatrix, source: Transactions, layout: Layout) -> list[Path]:
+    """Write a released matrix in the layout its original had, with its manifest; the files that were written."""
+    text = json.dumps(released.manifest, ensure_ascii=False, indent=1, allow_nan=False)
+    with whole_or_nothing(*_targets(path)) as folder:
+        if layout == "baskets":
+            _write_baskets(folder / path.name, released.matrix, source.items)
+        else:
+            table = _long_table(released, source) if layout == "long" else _wide_table(released.matrix, source.items)
+            _write_table(folder / path.name, table, text)
+        if len(_targets(path)) > 1:
+            manifest_path(folder / path.name).write_text(text, encoding="utf-8")
+    return _targets(path)
+
+
+def _targets(path: Path) -> list[Path]:
+    return [path] if path.suffix in PARQUET else [path, manifest_path(path)]
+
+
+def _write_baskets(path: Path, matrix: Any, items: Sequence[Any]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as lines:
+        writer = csv.writer(lines, lineterminator="\n")
+        for start, stop in zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True):
+            writer.writerow([items[place] for place in sorted(matrix.indices[start:stop])])
+
+
+def _long_table(released: ReleasedMatrix, source: Transactions) -> pa.Table:
+    """People are numbered anew from 1. Who has nothing is not listed; the manifest says how many there are."""
+    cells = released.matrix.tocoo()
+    items = pa.array(source.items).take(pa.array(cells.col))
+    columns = [pa.array(cells.row + 1), items, *([pa.array(cells.data)] if len(source.columns) == 3 else [])]
+    return pa.table(columns, names=list(source.columns))
+
+
+def _wide_table(matrix: Any, items: Sequence[Any]) -> pa.Table:
+    by_column = matrix.tocsc()
+    columns = []
+    for start, stop in zip(by_column.indptr[:-1], by_column.indptr[1:], strict=True):
+        cells = np.zeros(matrix.shape[0], matrix.dtype)
+        cells[by_column.indices[start:stop]] = by_column.data[start:stop]
+        columns.append(pa.array(cells))
+    return pa.table(columns, names=[str(item) for item in items])
+
+
+def _write_table(path: Path, table: pa.Table, manifest: str) -> None:
+    if path.suffix in PARQUET:
+        pq.write_table(table.replace_schema_metadata({METADATA_KEY: manifest.encode()}), path)
+    else:
+        pa.csv.write_csv(table, path)
