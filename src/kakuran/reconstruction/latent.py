@@ -30,7 +30,8 @@ HELD_OUT = 5
 PRIOR = 10.0
 """Records with average values that every class is given, so that rare ones stay sensible."""
 
-_MOST_STEPS = 250
+_FURTHER = 0.8
+_MOST_STEPS = 300
 _JUDGED_EVERY = 5
 _PATIENCE = 40
 
@@ -148,9 +149,11 @@ def _memberships(records: Records, perturbed: Sequence[Array], shares: Array, he
 
 
 def _stepped(profile: Array, seen: Array, counts: Array, transition: Transition | None, average: Array) -> Array:
+    """One step for one axis, taken a little further than EM would: it gets there sooner."""
     ratio = np.divide(counts, seen, out=np.zeros_like(counts), where=seen > 0)
     back = ratio if transition is None else transition.adjoint(ratio, 0)
-    return _normalised(profile * back + PRIOR * average[:, None])
+    updated = _normalised(profile * back + PRIOR * average[:, None])
+    return _normalised(updated * (updated / profile) ** _FURTHER)
 
 
 def _positive(counts: Array) -> Array:
