@@ -1,6 +1,7 @@
 """How much is lost, how much is at risk."""
 
+from kakuran.measure.accuracy import l1_accuracy
 from kakuran.measure.linkage import Attacker, LinkageAttack, exact_posteriors
 from kakuran.measure.risk import Risk, risk_of
 
-__all__ = ["Attacker", "LinkageAttack", "Risk", "exact_posteriors", "risk_of"]
+__all__ = ["Attacker", "LinkageAttack", "Risk", "exact_posteriors", "l1_accuracy", "risk_of"]

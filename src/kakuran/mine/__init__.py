@@ -1,5 +1,6 @@
 """Answers from a release."""
 
 from kakuran.mine.crosstab import Estimate, crosstab
+from kakuran.mine.density import Density, density
 
-__all__ = ["Estimate", "crosstab"]
+__all__ = ["Density", "Estimate", "crosstab", "density"]

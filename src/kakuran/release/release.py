@@ -12,10 +12,11 @@ import pyarrow as pa
 from kakuran.calibration import Plan
 from kakuran.engine.local import Progress, perturb_batches
 from kakuran.errors import NotForPublicationWarning, ReleaseError
-from kakuran.mine import Estimate, crosstab
+from kakuran.mine import Density, Estimate, crosstab, density
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
 from kakuran.reconstruction import Method
+from kakuran.reconstruction.density import DensityMethod
 from kakuran.release.files import check_target, read_table, write_release
 from kakuran.release.manifest import Manifest, Order
 from kakuran.schema.codes import Codes, encode
@@ -81,6 +82,17 @@ class Release:
         method : the estimator, see `kakuran.reconstruct`
         """
         return crosstab(self.codes(), self.plan, columns, bins or {}, method)
+
+    def density(self, column: str, *, bins: int | None = None, method: DensityMethod = "auto") -> Density:
+        """The estimated distribution of a number, beside the uncorrected one.
+
+        Parameters
+        ----------
+        column : name of a released number
+        bins : into how many bins to cut it (100 by default, or every grid point where there are fewer)
+        method : ``mixture`` of Gaussians, bin by bin (``ibt``), or ``auto``: both, weighed by held-out likelihood
+        """
+        return density(self.codes(), self.plan, column, bins=bins, method=method)
 
 
 def perturb(frame: Any, plan: Plan, *, seed: int | None = None, shuffle: bool = True) -> Release:

@@ -1,0 +1,1 @@
+"""Mixtures of Gaussians seen through noise (S0)."""
