@@ -1,35 +1,50 @@
-"""How near an estimated distribution is to the true one."""
+"""How near a result comes to the truth: S0's L1 accuracy of distributions, S1's mean absolute loss of matrices."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from numpy.typing import ArrayLike
 
 from kakuran.errors import DataError
 
 
-def l1_accuracy(p: ArrayLike, q: ArrayLike) -> float:
-    """100·(1 − ½Σ|p − q|) over the cells of two distributions (S0 §5).
+def l1_accuracy(p: Any, q: Any) -> float:
+    """100·(1 − ½ Σ|p − q|): the percentage of people two distributions put into the same cell (S0 §4).
 
-    100 when they are equal, 0 when they never overlap. Counts are turned into shares first.
+    Counts are scaled to distributions first.
 
     Examples
     --------
     >>> import kakuran as kk
-    >>> kk.l1_accuracy([50, 50, 0], [0.25, 0.5, 0.25])
+    >>> kk.l1_accuracy([2, 1, 1], [1, 2, 1])
     75.0
     """
-    shares = [np.asarray(table, dtype=float) for table in (p, q)]
+    shares = [_distribution(name, np.asarray(cells, float)) for name, cells in (("p", p), ("q", q))]
     if shares[0].shape != shares[1].shape:
-        raise DataError(
-            "l1_accuracy",
-            f"cannot compare cells of shapes {shares[0].shape} and {shares[1].shape}",
-            "Use the same cells.",
-        )
-    for table in shares:
-        if not (np.isfinite(table).all() and (table >= 0).all() and table.sum() > 0):
-            raise DataError(
-                "l1_accuracy", "counts or shares must be finite, not negative, not all zero", "Count again."
-            )
-    first, second = (table / table.sum() for table in shares)
-    return float(100 * (1 - 0.5 * np.abs(first - second).sum()))
+        raise DataError("q", f"has cells {shares[1].shape}, p {shares[0].shape}", "Count both over the same cells.")
+    return float(100 * (1 - np.abs(shares[0] - shares[1]).sum() / 2))
+
+
+def _distribution(name: str, cells: Any) -> Any:
+    if not (cells >= 0).all() or not 0 < cells.sum() < np.inf:
+        raise DataError(name, "is not a distribution", "Give counts or shares of at least 0, not all 0.")
+    return cells / cells.sum()
+
+
+def mean_absolute_loss(original: Any, released: Any) -> float:
+    """Mean |x − x'| over all cells of two matrices, dense or sparse (S1 eq. 12).
+
+    Examples
+    --------
+    >>> from kakuran.measure import mean_absolute_loss
+    >>> mean_absolute_loss([[0, 2], [1, 1]], [[0, 1], [1, 1]])
+    0.25
+    """
+    from scipy.sparse import issparse
+
+    matrices: list[Any] = [m if issparse(m) else np.asarray(m, float) for m in (original, released)]
+    x, y = matrices
+    if x.shape != y.shape:
+        raise DataError("matrix", f"{x.shape} before and {y.shape} after", "Compare matrices of one shape.")
+    return float(abs(x - y).sum() / max(x.shape[0] * x.shape[1], 1))

@@ -1,6 +1,6 @@
 """Answers from a release."""
 
 from kakuran.mine.crosstab import Estimate, crosstab
-from kakuran.mine.density import Density, density
+from kakuran.mine.density import Density
 
-__all__ = ["Density", "Estimate", "crosstab", "density"]
+__all__ = ["Density", "Estimate", "crosstab"]

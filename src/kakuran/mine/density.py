@@ -28,7 +28,7 @@ SMOOTHING = 0.5
 """Weight of the penalty on components too narrow for the noise to show."""
 
 _MOST_CELLS = 512
-_CELLS_A_UNIT = 32
+_CELLS_A_UNIT = 64
 
 
 @dataclass(frozen=True, eq=False)

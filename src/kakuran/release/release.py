@@ -12,7 +12,8 @@ import pyarrow as pa
 from kakuran.calibration import Plan
 from kakuran.engine.local import Progress, perturb_batches
 from kakuran.errors import NotForPublicationWarning, ReleaseError
-from kakuran.mine import Density, Estimate, crosstab, density
+from kakuran.mine import Density, Estimate, crosstab
+from kakuran.mine.density import density
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
 from kakuran.reconstruction import Method

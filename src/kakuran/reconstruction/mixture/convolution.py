@@ -2,10 +2,10 @@
 
 With s = σ/φ and z = (y−μ)/σ the density of y is the sum of two halves, one for a true value below y and one above:
 
-    below = N(y)·c·erfcx((s−z)/√2)      above = N(y)·c·erfcx((s+z)/√2)      c = σ√(2π)/4φ
+    below = exp(s²/2 − sz)·Φ(z − s)/2φ      above = exp(s²/2 + sz)·Φ(−z − s)/2φ
 
-Written with the scaled complementary error function nothing overflows, and the ratios that the posterior moments need
-lose no digits. S0 misprints erfc without 2/√π and the Gaussian without its ½.
+In logs, and with the scaled complementary error function where the exponent is large, nothing overflows. S0 misprints
+erfc without 2/√π and the Gaussian without its ½.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ def at_points(points: Array, means: Array, sigmas: Array, scale: float) -> Momen
     E[(x−μ)²] = σ²(1 + s²(1 − N(y)/f)).
     """
     s, z = sigmas / scale, (points[:, None] - means) / sigmas
-    below, above = _log_erfcx((s - z) / _ROOT_2), _log_erfcx((s + z) / _ROOT_2)
+    below, above = _log_half(z, s), _log_half(-z, s)
     both = np.logaddexp(below, above)
-    log_density = both - 0.5 * z * z - math.log(4 * scale)
-    log_gaussian_share = math.log(4) - _LOG_ROOT_2PI - np.log(s) - both
+    log_gaussian_share = -0.5 * z * z - _LOG_ROOT_2PI + _LOG_2 - np.log(s) - both
     first = sigmas * s * np.tanh(0.5 * (below - above))
-    return Moments(log_density, first, sigmas**2 * (1 - s**2 * np.expm1(log_gaussian_share)))
+    second = sigmas**2 * (1 - s**2 * np.expm1(log_gaussian_share))
+    return Moments(both - math.log(2 * scale), first, second)
 
 
 def in_bins(low: Array, high: Array, means: Array, sigmas: Array, scale: float) -> Moments:
@@ -98,16 +98,14 @@ def distribution(points: Array, means: Array, sigmas: Array, scale: float) -> Ar
 
 def _tail_logs(z: Array, s: Array, scale: float) -> tuple[Array, Array, Array]:
     """Logs of the Gaussian tail beyond z and of the two halves of the density at z."""
-    common = -0.5 * z * z - math.log(4 * scale)
-    below, above = _log_erfcx((s - z) / _ROOT_2), _log_erfcx((s + z) / _ROOT_2)
-    return log_ndtr(-z), common + below, common + above
+    return log_ndtr(-z), _log_half(z, s) - math.log(2 * scale), _log_half(-z, s) - math.log(2 * scale)
 
 
-def _log_erfcx(values: Array) -> Array:
-    """log(exp(x²)·erfc(x)) without overflow."""
-    below_zero = np.minimum(values, 0.0)
+def _log_half(z: Array, s: Array) -> Array:
+    """log of 2φ times the half below: exp(s²/2 − sz)·Φ(z − s), in whichever form does not cancel."""
+    beyond = s - z
     return np.where(
-        values < 0,
-        below_zero**2 + _LOG_2 + log_ndtr(-_ROOT_2 * below_zero),
-        np.log(erfcx(np.maximum(values, 0.0))),
+        beyond < 0,
+        s * (0.5 * s - z) + log_ndtr(-np.minimum(beyond, 0.0)),
+        np.log(erfcx(np.maximum(beyond, 0.0) / _ROOT_2)) - 0.5 * z * z - _LOG_2,
     )

@@ -29,11 +29,11 @@ class Ellipses:
         return Ellipses(self.weights[order], self.means[order], self.covariances[order])
 
 
-def floored(covariances: Array, scale: Array) -> Array:
-    """No direction narrower than a thousandth of the noise."""
+def floored(covariances: Array, scale: Array, *, least: float = _NARROWEST) -> Array:
+    """No direction narrower than so much of the noise."""
     units = np.outer(scale, scale)
     values, vectors = np.linalg.eigh(covariances / units)
-    values = np.maximum(values, _NARROWEST**2)
+    values = np.maximum(values, least**2)
     return np.einsum("kij,kj,klj->kil", vectors, values, vectors) * units
 
 

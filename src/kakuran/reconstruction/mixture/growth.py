@@ -28,24 +28,23 @@ _MIDDLE = (0.005, 0.995)
 _IDLE = 1e-9
 
 
-def grow(observed: Observations, most: int, *, starts: int = 3, tolerance: float = 1e-10) -> Iterator[Fit]:
+def grow(
+    observed: Observations, most: int, *, starts: int = 3, tolerance: float = 1e-10, most_steps: int = 1000
+) -> Iterator[Fit]:
     """The best fit found of 1, 2, … `most` components."""
-    fit = polish(single(observed), observed, tolerance=tolerance)
+    fit = polish(single(observed), observed, tolerance=tolerance, most_steps=most_steps)
     yield fit
     for _ in range(most - 1):
-        higher = best_of(larger(fit.components, observed), observed, starts=starts, tolerance=tolerance)
+        begun = [polish(start, observed, most_steps=FIRST_STEPS) for start in larger(fit.components, observed)]
+        begun.sort(key=lambda one: -one.objective)
+        climbs = [
+            polish(one.components, observed, tolerance=tolerance, most_steps=most_steps) for one in begun[:starts]
+        ]
+        higher = max(climbs, key=lambda one: one.objective)
         if higher.objective < fit.objective:
             higher = replace(fit, components=_with_idle_component(fit.components))
         fit = higher
         yield fit
-
-
-def best_of(candidates: list[Components], observed: Observations, *, starts: int, tolerance: float) -> Fit:
-    """The highest of the climbs from the candidates; after some steps only the most promising go on."""
-    begun = [polish(candidate, observed, tolerance=tolerance, most_steps=FIRST_STEPS) for candidate in candidates]
-    begun.sort(key=lambda fit: -fit.objective)
-    climbs = [polish(fit.components, observed, tolerance=tolerance) for fit in begun[:starts]]
-    return max(climbs, key=lambda fit: fit.objective)
 
 
 def single(observed: Observations) -> Components:
@@ -58,6 +57,21 @@ def single(observed: Observations) -> Components:
         means.append(np.clip(mean, limits.low, limits.high))
         sigmas.append(np.clip(deviation / 2, limits.least_sigma, limits.most_sigma))
     return Components(np.ones(1), np.array([means]), np.array([sigmas]))
+
+
+def spread_out(observed: Observations, count: int) -> Components:
+    """Equal components at even quantiles of every column: where S0's own solver starts."""
+    one = single(observed)
+    shares = tuple((np.arange(count) + 0.5) / count)
+    means = [
+        np.clip(
+            _quantiles(observed.gather(channel.centres, column), observed.counts, shares),
+            channel.limits.low,
+            channel.limits.high,
+        )
+        for column, channel in enumerate(observed.channels)
+    ]
+    return Components(np.full(count, 1 / count), np.column_stack(means), np.repeat(one.sigmas, count, axis=0))
 
 
 def larger(components: Components, observed: Observations) -> list[Components]:

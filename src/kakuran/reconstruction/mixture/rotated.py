@@ -24,16 +24,24 @@ def fit_rotated(
     ellipses = Ellipses(start.weights, start.means / scale, start.covariances / np.outer(scale, scale))
     axes = [np.linalg.eigh(covariance)[1] for covariance in ellipses.covariances]
     path: list[float] = []
-    settled = False
+    constant, settled = len(records) * float(np.log(scale).sum()), False
     while len(path) < most_steps and not settled:
         joint = log_joint(records, ellipses, axes)
         highest = joint.max(axis=1)
-        path.append(float((highest + np.log(np.exp(joint - highest[:, None]).sum(axis=1))).sum()))
+        path.append(float((highest + np.log(np.exp(joint - highest[:, None]).sum(axis=1))).sum() - constant))
         settled = len(path) > 1 and abs(path[-1] - path[-2]) < tolerance * len(records)
         axes = _principal_axes(records, joint.argmax(axis=1), axes)
         ellipses = _updated(records, ellipses, axes, shares_of(joint))
     back = Ellipses(ellipses.weights, ellipses.means * scale, ellipses.covariances * np.outer(scale, scale))
     return back, path, settled
+
+
+def log_joint_of(records: Array, ellipses: Ellipses, scale: Array) -> Array:
+    """log p(component, y) of fitted components, whose axes are those of their covariances."""
+    units = np.outer(scale, scale)
+    in_units = Ellipses(ellipses.weights, ellipses.means / scale, ellipses.covariances / units)
+    axes = [np.linalg.eigh(covariance)[1] for covariance in in_units.covariances]
+    return log_joint(records / scale, in_units, axes) - np.log(scale).sum()
 
 
 def log_joint(records: Array, ellipses: Ellipses, axes: list[Array]) -> Array:

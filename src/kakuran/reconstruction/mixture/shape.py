@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from kakuran.mechanism.base import Array
-from kakuran.reconstruction.mixture.ellipses import Ellipses
 from kakuran.reconstruction.mixture.model import Components
 
 Bounds = tuple[float, float]
@@ -69,12 +68,6 @@ def sample(
         drawn = means + sigmas * ndtri(bottom + (top - bottom) * dice.random(count))
         records[:, column] = np.clip(drawn, low, high)
     return records, labels
-
-
-def as_ellipses(components: Components) -> Ellipses:
-    """The same Gaussians, with covariances."""
-    squares = components.sigmas**2
-    return Ellipses(components.weights, components.means, squares[:, :, None] * np.eye(squares.shape[1]))
 
 
 def _inside(means: Array, sigmas: Array, low: float, high: float) -> Array:
