@@ -17,6 +17,7 @@ from kakuran.errors import DataError, SchemaError
 from kakuran.mechanism import Mechanism
 from kakuran.mechanism.base import Array, Codes
 from kakuran.reconstruction.density import BinShares, DensityMethod, estimate_shares
+from kakuran.reconstruction.mixture import Options
 from kakuran.reconstruction.mixture.observe import observations, of_codes
 from kakuran.schema import Numeric
 
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DEFAULT_BINS = 100
-SMOOTHING = 0.5
-"""Weight of the penalty on components too narrow for the noise to show."""
-
 _MOST_CELLS = 512
 _CELLS_A_UNIT = 64
 
@@ -151,7 +149,9 @@ def _estimate(
     unit = np.sqrt(mechanism.variance().mean() / 2) / attribute.step
     cells = finer_cells(edges, max(unit / _CELLS_A_UNIT, 1.0))
     column = of_codes(codes, mechanism, attribute.low, attribute.step, cells)
-    return estimate_shares(observations([column], smoothing=SMOOTHING), np.searchsorted(cells, edges[:-1]), method)
+    return estimate_shares(
+        observations([column], smoothing=Options.smoothing), np.searchsorted(cells, edges[:-1]), method
+    )
 
 
 def finer_cells(edges: NDArray[np.int64], width: float) -> NDArray[np.int64]:

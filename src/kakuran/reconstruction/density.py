@@ -20,7 +20,7 @@ from kakuran.mechanism.base import Array
 from kakuran.reconstruction.binwise import STOPS, paths
 from kakuran.reconstruction.mixture.channel import Cells
 from kakuran.reconstruction.mixture.model import Components, Observations
-from kakuran.reconstruction.mixture.selection import PARTS, REPEATS, Split, splits, trial
+from kakuran.reconstruction.mixture.selection import PARTS, REPEATS, Split, splits, try_out
 
 DensityMethod: TypeAlias = Literal["auto", "mixture", "ibt"]
 
@@ -89,11 +89,10 @@ def _jackknife(by_split: Array) -> Array:
 def _mixtures(observed: Observations, starts: Places, divided: list[Split]) -> Family:
     (cells,) = observed.channels
     assert isinstance(cells, Cells)  # noqa: S101
-    trials = [trial(observed, split, MOST_COMPONENTS) for split in divided]
-    estimates = [[_shares(cells, fit.components, starts) for fit in attempt.fits] for attempt in trials]
-    scores = np.sum([attempt.scores for attempt in trials], axis=0) / REPEATS
-    names = tuple(f"mixture of {count}" for count in range(1, MOST_COMPONENTS + 1))
-    return Family(names, scores, np.array(estimates))
+    trials = try_out(observed, divided, MOST_COMPONENTS)
+    estimates = [[_shares(cells, components, starts) for components in grown] for grown in trials.components]
+    names = tuple(f"mixture of {count}" for count in range(1, len(trials.scores) + 1))
+    return Family(names, trials.scores / REPEATS, np.array(estimates))
 
 
 def _bin_by_bin(observed: Observations, starts: Places, divided: list[Split]) -> Family:

@@ -6,7 +6,6 @@ is judged by the likelihood of that fifth. Raw likelihood, S0's rule, always ask
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -24,6 +23,9 @@ Split: TypeAlias = tuple[Array, Array]
 
 PARTS = 5
 REPEATS = 2
+PATIENCE = 2
+"""Numbers of components without a better prediction after which no more are tried."""
+
 _ROUGH = 1e-8
 """Tolerance of fits that are only judged or averaged."""
 
@@ -42,18 +44,35 @@ def splits(counts: Array, *, repeats: int = REPEATS) -> list[Split]:
 
 
 @dataclass(frozen=True, eq=False)
-class Trial:
-    """Mixtures of 1, 2, … components grown from a part of the records, and the likelihood each gives to the rest."""
+class Trials:
+    """Mixtures of 1, 2, … components grown from parts of the records, and the likelihood they give to the rest.
 
-    fits: Sequence[Fit]
+    Attributes
+    ----------
+    components : one list a split, by number of components
+    scores : log-likelihood of what was held out, summed over splits, by number of components
+    """
+
+    components: Sequence[Sequence[Components]]
     scores: Array
 
 
-def trial(observed: Observations, split: Split, most: int) -> Trial:
-    """Grow on what was kept, judge by what was held out."""
-    kept, held = (observed.with_counts(counts) for counts in split)
-    fits = list(grow(kept, most, starts=1, tolerance=_ROUGH))
-    return Trial(fits, np.array([log_likelihood(fit.components, held) for fit in fits]))
+def try_out(observed: Observations, divided: Sequence[Split], most: int) -> Trials:
+    """Grow on what was kept, judge by what was held out, until more components predict no better."""
+    growing = [grow(observed.with_counts(kept), most, starts=1, tolerance=_ROUGH) for kept, _ in divided]
+    rounds: list[list[Components]] = []
+    scores: list[float] = []
+    for fits in zip(*growing, strict=True):
+        rounds.append([fit.components for fit in fits])
+        scores.append(
+            sum(
+                log_likelihood(fit.components, observed.with_counts(held))
+                for fit, (_, held) in zip(fits, divided, strict=True)
+            )
+        )
+        if len(scores) - int(np.argmax(scores)) > PATIENCE:
+            break
+    return Trials(list(zip(*rounds, strict=True)), np.array(scores))
 
 
 def parameters(components: Components) -> int:
@@ -74,11 +93,11 @@ def aic(fit: Fit, n: float) -> float:
 def choose(observed: Observations, most: int, criterion: Criterion, *, starts: int, tolerance: float) -> Fit:
     """The best fit of the best number of components."""
     if criterion == "held-out":
-        scores = sum(trial(observed, split, most).scores for split in splits(observed.counts, repeats=1))
+        scores = try_out(observed, splits(observed.counts, repeats=1), most).scores
         wanted = int(np.argmax(scores)) + 1
         return _last(grow(observed, wanted, starts=starts, tolerance=tolerance))
     score = {"bic": bic, "aic": aic}[criterion]
-    fits = itertools.islice(grow(observed, most, starts=starts, tolerance=tolerance), most)
+    fits = grow(observed, most, starts=starts, tolerance=tolerance)
     return min(fits, key=lambda fit: score(fit, observed.n))
 
 

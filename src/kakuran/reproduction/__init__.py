@@ -1,0 +1,1 @@
+"""The papers' experiments, run again: their numbers beside ours."""
