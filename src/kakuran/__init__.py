@@ -24,18 +24,22 @@ if TYPE_CHECKING:
         ReleaseError,
         SchemaError,
     )
+    from kakuran.estimators import NoisyMixture
+    from kakuran.measure import l1_accuracy
     from kakuran.mechanism import PRAM, BoundedGaussian, BoundedLaplace, Laplace, RetentionReplacement
-    from kakuran.mine import Estimate
+    from kakuran.mine import Density, Estimate, MixtureEstimate
     from kakuran.reconstruction import Reconstruction, reconstruct
     from kakuran.release import Audit, Release, audit, perturb, perturb_file, read_release
     from kakuran.schema import Categorical, Dropped, Numeric, Schema, Tree
 
 _HOMES = {
+    "kakuran.estimators": ("NoisyMixture",),
     "kakuran.schema": ("Categorical", "Dropped", "Numeric", "Schema", "Tree"),
     "kakuran.mechanism": ("PRAM", "BoundedGaussian", "BoundedLaplace", "Laplace", "RetentionReplacement"),
     "kakuran.calibration": ("Plan", "TableError", "calibrate", "preview"),
     "kakuran.reconstruction": ("Reconstruction", "reconstruct"),
-    "kakuran.mine": ("Estimate",),
+    "kakuran.measure": ("l1_accuracy",),
+    "kakuran.mine": ("Density", "Estimate", "MixtureEstimate"),
     "kakuran.release": ("Audit", "Release", "audit", "perturb", "perturb_file", "read_release"),
     "kakuran.errors": (
         "CalibrationError",
@@ -60,12 +64,15 @@ __all__ = [
     "CalibrationError",
     "Categorical",
     "DataError",
+    "Density",
     "Dropped",
     "Estimate",
     "InferredDomainWarning",
     "KakuranError",
     "Laplace",
     "MissingExtraError",
+    "MixtureEstimate",
+    "NoisyMixture",
     "NotForPublicationWarning",
     "Numeric",
     "Plan",
@@ -80,6 +87,7 @@ __all__ = [
     "Tree",
     "audit",
     "calibrate",
+    "l1_accuracy",
     "perturb",
     "perturb_file",
     "preview",

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kakuran.cli import audit, calibrate, demo, perturb, schema
+from kakuran.cli import audit, calibrate, demo, mixture, perturb, schema
 from kakuran.cli.console import run
 
 app = typer.Typer(
@@ -19,6 +19,7 @@ app.add_typer(schema.app, name="schema")
 app.command()(calibrate.calibrate)
 app.command()(perturb.perturb)
 app.command()(audit.audit)
+app.command()(mixture.mixture)
 
 
 @app.callback(invoke_without_command=True)

@@ -17,6 +17,7 @@ from kakuran.errors import DataError
 from kakuran.mechanism.base import Array
 from kakuran.randomness import Randomness
 from kakuran.reconstruction.mixture import Covariance, Criterion, Mixture, Options, Solver, fit_mixture, noises_of
+from kakuran.reconstruction.mixture.bootstrap import bootstrap
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -143,9 +144,7 @@ class NoisyMixture(ClusterMixin, DensityMixin, BaseEstimator):
     def _publish(self, mixture: Mixture, n: int) -> None:
         self.n_components_ = len(mixture.weights)
         self.weights_, self.means_ = mixture.weights, mixture.means
-        self.covariances_ = mixture.covariances
-        if self.covariance == "diag":
-            self.covariances_ = np.diagonal(mixture.covariances, axis1=1, axis2=2).copy()
+        self.covariances_ = self._covariances_of(mixture)
         self.lower_bounds_ = [height / n for height in mixture.path]
         self.lower_bound_ = self.lower_bounds_[-1]
         self.converged_, self.n_iter_ = mixture.converged, len(mixture.path)
@@ -211,6 +210,36 @@ class NoisyMixture(ClusterMixin, DensityMixin, BaseEstimator):
         if n_samples < 1:
             raise DataError("n_samples", "must be at least 1", "Ask for a record or more.", example=n_samples)
         return self.mixture_.sample(n_samples, Randomness.seeded(self.random_state).spawn(1).generator())
+
+    def intervals(
+        self, X: Any, *, points: ArrayLike | None = None, level: float = 0.95, n_draws: int = 200
+    ) -> dict[str, tuple[Array, Array]]:
+        """Bounds (low, high) of weights, means and covariances, by bootstrap, and of the density at points.
+
+        Parameters
+        ----------
+        X : the perturbed records the mixture was fitted to
+        points : where to bound the density of true records
+        level : the share of refits between the bounds
+        n_draws : refits to records drawn from X with replacement
+        """
+        records = self._perturbed(X)
+        dice = Randomness.seeded(self.random_state).spawn(2).generator()
+        spread = bootstrap(self.mixture_, records, self._options(), n_draws, dice)
+        bounds = {
+            "weights": spread.interval(lambda refit: refit.weights, level),
+            "means": spread.interval(lambda refit: refit.means, level),
+            "covariances": spread.interval(self._covariances_of, level),
+        }
+        if points is not None:
+            at = np.asarray(points, dtype=float).reshape(-1, self.n_features_in_)
+            bounds["density"] = spread.interval(lambda refit: refit.density(at), level)
+        return bounds
+
+    def _covariances_of(self, mixture: Mixture) -> Array:
+        if self.covariance != "diag":
+            return mixture.covariances
+        return np.diagonal(mixture.covariances, axis1=1, axis2=2).copy()
 
     def plot(self, column: int = 0) -> Figure:
         """The density of one column, and its components."""

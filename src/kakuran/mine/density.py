@@ -38,10 +38,24 @@ class Density:
     name : the column
     edges : of the bins; one more than there are bins
     shares : estimated share of the true records in each bin
-    low, high : bounds of its 95 % interval, from the spread over splits of the records
+    low, high : bounds of its 95 % interval: how much chance in sampling and noise moves the estimate. A bin narrower
+        than the noise can show is estimated from its neighbours, and a spike in it may lie outside
     naive : share of the perturbed records in each bin, uncorrected
     method : the estimator asked for
     reason : what it did, in words
+
+    Examples
+    --------
+    >>> import warnings, kakuran as kk
+    >>> from kakuran.samples import census
+    >>> ages = census(5000).select(["age"])
+    >>> plan = kk.calibrate(kk.Schema([kk.Numeric("age", 15, 94, step=1)]), n=5000, k=2)
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     release = kk.perturb(ages, plan, seed=0)
+    >>> density = release.density("age", bins=8, method="ibt")
+    >>> bool((abs(density.shares - density.naive) > 0.01).any()), round(float(density.shares.sum()), 6)
+    (True, 1.0)
     """
 
     name: str
@@ -99,7 +113,7 @@ class Density:
         axes.set_ylabel("density")
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
-        axes.legend(frameon=False)
+        figure.legend(loc="outside upper left", ncols=2, frameon=False)
         return figure
 
 

@@ -5,19 +5,21 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
 from kakuran.calibration import Plan
 from kakuran.engine.local import Progress, perturb_batches
 from kakuran.errors import NotForPublicationWarning, ReleaseError
-from kakuran.mine import Density, Estimate, crosstab
+from kakuran.mine import Density, Estimate, MixtureEstimate, crosstab
 from kakuran.mine.density import density
+from kakuran.mine.mixture import mixture
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
 from kakuran.reconstruction import Method
 from kakuran.reconstruction.density import DensityMethod
+from kakuran.reconstruction.mixture import Covariance, Options
 from kakuran.release.files import check_target, read_table, write_release
 from kakuran.release.manifest import Manifest, Order
 from kakuran.schema.codes import Codes, encode
@@ -94,6 +96,25 @@ class Release:
         method : ``mixture`` of Gaussians, bin by bin (``ibt``), or ``auto``: both, weighed by held-out likelihood
         """
         return density(self.codes(), self.plan, column, bins=bins, method=method)
+
+    def mixture(
+        self,
+        *columns: str,
+        n_components: int | Literal["auto"] = "auto",
+        covariance: Covariance = "diag",
+        draws: int = 50,
+    ) -> MixtureEstimate:
+        """Clusters of the true records over one or more numbers, with intervals.
+
+        Parameters
+        ----------
+        columns : names of released numbers
+        n_components : how many clusters; ``auto`` chooses by held-out likelihood
+        covariance : ``diag``, ``rotated`` or ``full``, see `kakuran.NoisyMixture`
+        draws : refits to resampled records behind the intervals
+        """
+        options = Options(components=n_components, covariance=covariance)
+        return mixture(self.codes(), self.plan, columns, options, draws=draws)
 
 
 def perturb(frame: Any, plan: Plan, *, seed: int | None = None, shuffle: bool = True) -> Release:

@@ -18,7 +18,7 @@ from kakuran.reconstruction.mixture.model import Observations
 from kakuran.reconstruction.mixture.observe import observations, of_codes, of_numbers
 
 DEFAULT_STEPS = 512
-"""Grid steps of a domain whose step is not given: quadrature points for the noise."""
+"""Grid steps of a domain whose step is not given, and the most cells of any: quadrature points for the noise."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,8 @@ class ColumnNoise:
                 "Correct the bounds, the noise or the data.",
                 example=float(values[outside][0]),
             )
-        return of_codes(codes.astype(np.int32), mechanism, low, step, np.arange(size + 1))
+        edges = np.rint(np.linspace(0, size, min(size, DEFAULT_STEPS) + 1)).astype(np.int64)
+        return of_codes(codes.astype(np.int32), mechanism, low, step, edges)
 
 
 def observe(records: Array, noises: Sequence[ColumnNoise], *, smoothing: float) -> Observations:
