@@ -39,7 +39,8 @@ def splits(counts: Array, *, repeats: int = REPEATS) -> list[Split]:
         for parts in range(PARTS, 0, -1):
             held = dice.binomial(left, 1 / parts)
             left = left - held
-            found.append((counts - held, held.astype(float)))
+            # Of a handful of records, one part may hold all: nothing could be fitted to the rest.
+            found.append((counts - held if held.sum() < counts.sum() else counts, held.astype(float)))
     return found
 
 
@@ -50,29 +51,37 @@ class Trials:
     Attributes
     ----------
     components : one list a split, by number of components
-    scores : log-likelihood of what was held out, summed over splits, by number of components
+    by_split : log-likelihood of what was held out, splits × numbers of components
     """
 
     components: Sequence[Sequence[Components]]
-    scores: Array
+    by_split: Array
+
+    @property
+    def scores(self) -> Array:
+        """Log-likelihood of all that was held out, by number of components."""
+        return self.by_split.sum(axis=0)
+
+    @property
+    def fewest(self) -> int:
+        """The fewest components that predict within one standard error of the best (Breiman et al. 1984, §3.4.3)."""
+        behind = self.by_split[:, [int(self.scores.argmax())]] - self.by_split
+        error = np.sqrt(len(behind)) * behind.std(axis=0, ddof=1)
+        return int(np.flatnonzero(behind.sum(axis=0) <= error)[0]) + 1
 
 
 def try_out(observed: Observations, divided: Sequence[Split], most: int) -> Trials:
     """Grow on what was kept, judge by what was held out, until more components predict no better."""
     growing = [grow(observed.with_counts(kept), most, starts=1, tolerance=_ROUGH) for kept, _ in divided]
     rounds: list[list[Components]] = []
-    scores: list[float] = []
+    scores: list[list[float]] = []
     for fits in zip(*growing, strict=True):
         rounds.append([fit.components for fit in fits])
-        scores.append(
-            sum(
-                log_likelihood(fit.components, observed.with_counts(held))
-                for fit, (_, held) in zip(fits, divided, strict=True)
-            )
-        )
-        if len(scores) - int(np.argmax(scores)) > PATIENCE:
+        pairs = zip(fits, divided, strict=True)
+        scores.append([log_likelihood(fit.components, observed.with_counts(held)) for fit, (_, held) in pairs])
+        if len(scores) - int(np.sum(scores, axis=1).argmax()) > PATIENCE:
             break
-    return Trials(list(zip(*rounds, strict=True)), np.array(scores))
+    return Trials(list(zip(*rounds, strict=True)), np.array(scores).T)
 
 
 def parameters(components: Components) -> int:
@@ -93,8 +102,7 @@ def aic(fit: Fit, n: float) -> float:
 def choose(observed: Observations, most: int, criterion: Criterion, *, starts: int, tolerance: float) -> Fit:
     """The best fit of the best number of components."""
     if criterion == "held-out":
-        scores = try_out(observed, splits(observed.counts, repeats=1), most).scores
-        wanted = int(np.argmax(scores)) + 1
+        wanted = try_out(observed, splits(observed.counts, repeats=1), most).fewest
         return _last(grow(observed, wanted, starts=starts, tolerance=tolerance))
     score = {"bic": bic, "aic": aic}[criterion]
     fits = grow(observed, most, starts=starts, tolerance=tolerance)
