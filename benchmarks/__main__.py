@@ -1,46 +1,55 @@
-"""Run the benchmarks, print the table, and keep it: `python -m benchmarks [--quick]`."""
+"""Run the benchmarks, print their tables, and keep them: `python -m benchmarks [--quick] [part …]`."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import platform
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks import foundations, peers
+from benchmarks import foundations, mixtures, peers
 from benchmarks.claims import HEADER, Claim, table
 
-RESULTS = Path(__file__).parent / "results" / "foundations.md"
+RESULTS = Path(__file__).parent / "results"
+PARTS = {"foundations": foundations, "mixtures": mixtures}
 
 
 def main() -> None:
     """Print each row as it is measured; only full runs are kept."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small sizes; prints the table but does not keep it")
-    quick = parser.parse_args().quick
-    print(HEADER, end="", flush=True)
-    claims: list[Claim] = []
-    for claim in foundations.measure(quick=quick):
-        print(claim, flush=True)
-        claims.append(claim)
-    if not quick:
-        RESULTS.parent.mkdir(exist_ok=True)
-        RESULTS.write_text(report(claims), encoding="utf-8")
+    parser.add_argument("parts", nargs="*", help=f"which to run, of {', '.join(PARTS)}; all by default")
+    arguments = parser.parse_args()
+    unknown = sorted(set(arguments.parts) - set(PARTS))
+    if unknown:
+        parser.error(f"no part {unknown[0]!r}; there are {', '.join(PARTS)}")
+    for name in arguments.parts or PARTS:
+        print(f"{name}\n\n{HEADER}", end="", flush=True)
+        claims: list[Claim] = []
+        for claim in PARTS[name].measure(quick=arguments.quick):
+            print(claim, flush=True)
+            claims.append(claim)
+        print()
+        if not arguments.quick:
+            RESULTS.mkdir(exist_ok=True)
+            (RESULTS / f"{name}.md").write_text(report(name, claims), encoding="utf-8")
 
 
-def report(claims: list[Claim]) -> str:
+def report(name: str, claims: list[Claim]) -> str:
     """The table with what it was measured on and how."""
-    return f"# Foundations\n\n{table(claims)}\n{_setting()}\n\nMade by `python -m benchmarks`.\n"
+    made = f"Made by `python -m benchmarks {name}`."
+    return f"# {name.capitalize()}\n\n{table(claims)}\n{_setting(PARTS[name].PACKAGES, PARTS[name].NOTE)}\n\n{made}\n"
 
 
-def _setting() -> str:
+def _setting(packages_of_peers: Sequence[str], note: str) -> str:
     packages = ", ".join(f"{name} {version(name)}" for name in ("kakuran", "numpy", "pyarrow", "cryptography"))
     machine = f"{os.cpu_count()} cores, {platform.processor() or platform.machine()}, {platform.system()}"
     return (
-        f"Measured on {machine}, Python {platform.python_version()}, {packages}; peers: {peers.versions()}. "
-        "Times are the best of several runs taken in turns, two runs a turn, so with warm memory; per value where they "
-        "are in ns. Peers were timed on fewer values, as the rows say."
+        f"Measured on {machine}, Python {platform.python_version()}, {packages}; "
+        f"peers: {peers.versions(packages_of_peers)}. "
+        f"{note}"
     )
 
 

@@ -8,6 +8,11 @@ from benchmarks import calibration, files, memory, sampling
 from benchmarks.claims import Claim
 
 MILLION = 1_000_000
+NOTE = (
+    "Times are the best of several runs taken in turns, two runs a turn, so with warm memory; per value where they "
+    "are in ns. Peers were timed on fewer values, as the rows say."
+)
+PACKAGES = ("diffprivlib", "multi-freq-ldpy", "opendp", "pure-ldp")
 
 
 def measure(*, quick: bool) -> Iterator[Claim]:

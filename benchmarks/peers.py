@@ -20,8 +20,6 @@ from kakuran.mechanism import BoundedLaplace, RetentionReplacement
 Codes: TypeAlias = NDArray[np.int32]
 Entry: TypeAlias = Callable[[], Contestant]
 
-PACKAGES = ("diffprivlib", "multi-freq-ldpy", "opendp", "pure-ldp")
-
 
 def admit(entries: Iterable[Entry]) -> tuple[list[Contestant], dict[str, str]]:
     """The peers that run, and why each of the others does not."""
@@ -38,9 +36,9 @@ def admit(entries: Iterable[Entry]) -> tuple[list[Contestant], dict[str, str]]:
     return admitted, refused
 
 
-def versions() -> str:
+def versions(packages: Iterable[str]) -> str:
     """What is installed of the peers."""
-    return ", ".join(f"{package} {_version(package)}" for package in PACKAGES)
+    return ", ".join(f"{package} {_version(package)}" for package in packages)
 
 
 def _version(package: str) -> str:

@@ -16,7 +16,7 @@ def test_a_quick_run_writes_both_figures_and_says_what_is_missing(tmp_path):
 
 
 def test_the_same_seed_draws_the_same_records():
-    first, second = s0.draw_codes(500, 7), s0.draw_codes(500, 7)
+    first, second = s0.draw_codes(1000, 7), s0.draw_codes(1000, 7)
     assert (first[1] == second[1]).all()
     assert (first[0] != first[1]).mean() > 0.9
 

@@ -64,7 +64,8 @@ class NoisyMixture(ClusterMixin, DensityMixin, BaseEstimator):
     Examples
     --------
     >>> import numpy as np, kakuran as kk
-    >>> dice = np.random.default_rng(0)
+    >>> from kakuran.randomness import Randomness
+    >>> dice = Randomness.seeded(0).generator()
     >>> ages = np.concatenate([dice.normal(30, 4, 20_000), dice.normal(60, 6, 20_000)])
     >>> perturbed = ages + dice.laplace(0, 10, ages.size)
     >>> mixture = kk.NoisyMixture(n_components=2, scale=10).fit(perturbed.reshape(-1, 1))

@@ -42,8 +42,8 @@ def test_more_components_never_lie_lower():
 
 @pytest.mark.parametrize("criterion", ["held-out", "bic"])
 def test_four_components_are_found_where_there_are_four(criterion):
-    observed = observations([of_numbers(noisy(300_000, 1.9, seed=4), 1.9)], smoothing=0.5)
-    assert len(choose(observed, 6, criterion, starts=1, tolerance=1e-9).components) == 4
+    observed = observations([of_numbers(noisy(100_000, 1.2, seed=4), 1.2)], smoothing=0.5)
+    assert len(choose(observed, 5, criterion, starts=1, tolerance=1e-9).components) == 4
 
 
 def test_aic_asks_for_no_fewer_than_bic_and_both_are_what_they_say():
