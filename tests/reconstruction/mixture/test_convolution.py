@@ -9,7 +9,7 @@ from scipy.integrate import quad
 from scipy.special import erfc
 from scipy.stats import norm
 
-from kakuran.reconstruction.mixture.convolution import at_points, distribution, in_bins
+from kakuran.reconstruction.mixture.convolution import at_points, in_bins
 
 RATIOS = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1e3)
 DISTANCES = (0.0, 0.5, -3.0, 10.0, 40.0, -40.0)
@@ -100,15 +100,6 @@ def test_the_density_is_that_of_s0_with_its_misprints_mended():
     ) / (4 * scale)
     found = np.exp(at_points(y, np.array([mean]), np.array([sigma]), scale).log_density[:, 0])
     assert found == pytest.approx(wanted, rel=1e-12)
-
-
-def test_the_distribution_function_is_the_integral_of_the_density():
-    y = np.array([-4.0, -1.0, 0.7, 3.0, 8.0])
-    found = distribution(y, np.array([0.5]), np.array([1.3]), 0.9)[:, 0]
-    grid = np.linspace(-40, 8, 400_001)
-    density = np.exp(at_points(grid, np.array([0.5]), np.array([1.3]), 0.9).log_density[:, 0])
-    running = np.concatenate([[0], np.cumsum((density[1:] + density[:-1]) / 2 * np.diff(grid))])
-    assert found == pytest.approx(np.interp(y, grid, running), abs=1e-7)
 
 
 def test_little_noise_leaves_a_gaussian_and_much_noise_a_laplace():

@@ -113,6 +113,8 @@ def test_bootstrap_of_covariances_repeats_the_fit():
         ((1, "laplace", 1.0, (3, 3), None), "low below high"),
         ((1, "laplace", 1.0, (1, 2, 3), None), "bounds.*entries"),
         ((1, "laplace", 1.0, (0, 9), 0.0), "step.*above 0"),
+        ((1, "laplace", 1.0, (0, 9), 2.0), "4.5 steps apart"),
+        ((1, "laplace", 1.0, None, 2.0), "there are none"),
         ((3, "laplace", [1.0, 2.0], None, None), "2 entries for 3 columns"),
     ],
 )

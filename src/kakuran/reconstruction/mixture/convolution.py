@@ -88,14 +88,6 @@ def in_bins(low: Array, high: Array, means: Array, sigmas: Array, scale: float) 
     return Moments(unit + np.log(mass), np.where(is_upper, first, -first), np.maximum(second, first**2))
 
 
-def distribution(points: Array, means: Array, sigmas: Array, scale: float) -> Array:
-    """P(Y ≤ y) = Φ(z) − φ(below − above)."""
-    z = (points[:, None] - means) / sigmas
-    log_gauss, below, above = _tail_logs(np.abs(z), sigmas / scale, scale)
-    tail = np.exp(log_gauss) + scale * (np.exp(below) - np.exp(above))
-    return np.where(z > 0, 1 - tail, tail)
-
-
 def _tail_logs(z: Array, s: Array, scale: float) -> tuple[Array, Array, Array]:
     """Logs of the Gaussian tail beyond z and of the two halves of the density at z."""
     return log_ndtr(-z), _log_half(z, s) - math.log(2 * scale), _log_half(-z, s) - math.log(2 * scale)

@@ -12,7 +12,7 @@ from kakuran.errors import DataError
 from kakuran.mechanism.base import Array
 from kakuran.reconstruction.mixture import gibbs, rotated
 from kakuran.reconstruction.mixture.ellipses import Ellipses, floored, shares_of
-from kakuran.reconstruction.mixture.em import log_joint
+from kakuran.reconstruction.mixture.em import climb, log_joint
 from kakuran.reconstruction.mixture.fitted import Covariance, Mixture
 from kakuran.reconstruction.mixture.gradient import climb_by_gradient
 from kakuran.reconstruction.mixture.growth import grow, spread_out
@@ -22,7 +22,8 @@ from kakuran.reconstruction.mixture.selection import Criterion, choose
 
 Solver: TypeAlias = Literal["em", "gradient"]
 
-_WIDEST_START = 0.2
+_LAST_STEPS = 10
+_NARROWEST_START = 0.2
 """The least deviation, in units of the noise, from which a covariance starts."""
 
 
@@ -95,7 +96,7 @@ def fit_columns(observed: Observations, options: Options) -> Fit:
         most = min(options.most_components, len(observed.counts))
         found = choose(observed, most, options.criterion, starts=options.starts, tolerance=options.tolerance)
         if options.solver == "em":
-            return found
+            return _finished(found, observed, options)
         return fit_columns(observed, replace(options, components=len(found.components)))
     if options.components > len(observed.counts):
         raise DataError(
@@ -119,7 +120,13 @@ def fit_columns(observed: Observations, options: Options) -> Fit:
         tolerance=options.tolerance,
         most_steps=options.most_steps,
     )
-    return last
+    return _finished(last, observed, options)
+
+
+def _finished(fit: Fit, observed: Observations, options: Options) -> Fit:
+    """EM has the last word: its steps cannot fall, and end where nothing moves."""
+    end = climb(fit.components, observed, tolerance=options.tolerance, most_steps=_LAST_STEPS)
+    return replace(end, path=fit.path + end.path, converged=fit.converged or end.converged)
 
 
 def _start(observed: Observations, noises: Sequence[ColumnNoise], components: Components) -> Ellipses:
@@ -134,7 +141,7 @@ def _start(observed: Observations, noises: Sequence[ColumnNoise], components: Co
         away = centres - mean
         covariances.append((away * share[:, None]).T @ away / max(share.sum(), 1e-300))
     less_noise = np.array(covariances) - 2 * np.diag(scale**2)
-    return Ellipses(components.weights, components.means, floored(less_noise, scale, least=_WIDEST_START))
+    return Ellipses(components.weights, components.means, floored(less_noise, scale, least=_NARROWEST_START))
 
 
 def _has_settled(path: Array) -> bool:

@@ -50,8 +50,17 @@ class ColumnNoise:
                 raise DataError("bounds", f"are needed for {self.kind} noise", "Give bounds=(low, high).")
         elif not -math.inf < self.bounds[0] < self.bounds[1] < math.inf:
             raise DataError("bounds", "must be (low, high) with low below high", "Swap them?", example=self.bounds)
-        if self.step is not None and not 0 < self.step < math.inf:
-            raise DataError("step", "must be above 0", "Give the step of the grid.", example=self.step)
+        if self.step is not None:
+            self._check_step(self.step)
+
+    def _check_step(self, step: float) -> None:
+        if not 0 < step < math.inf:
+            raise DataError("step", "must be above 0", "Give the step of the grid.", example=step)
+        if self.bounds is None:
+            raise DataError("step", "is the grid between bounds, and there are none", "Give bounds=(low, high).")
+        steps = (self.bounds[1] - self.bounds[0]) / step
+        if abs(steps - round(steps)) > 1e-6:
+            raise DataError("bounds", f"are {steps:g} steps apart", "Choose bounds a whole number of steps apart.")
 
     @property
     def support(self) -> tuple[float, float]:
