@@ -6,12 +6,12 @@ import kakuran as kk
 from kakuran.mine.density import finer_cells
 from kakuran.samples import census
 
-METHODS = {"laplace": "auto", "bounded-laplace": "mixture", "bounded-gaussian": "ibt", "retention": "ibt"}
+METHODS = {"laplace": "auto", "bounded-laplace": "auto", "bounded-gaussian": "ibt", "retention": "ibt"}
 
 
 @pytest.fixture(scope="module")
 def ages():
-    return census(10_000).select(["age"])
+    return census(20_000).select(["age"])
 
 
 def released(table, mechanism="laplace", **numbers):
@@ -24,7 +24,7 @@ def released(table, mechanism="laplace", **numbers):
 @pytest.fixture(scope="module")
 def densities(ages):
     return {
-        mechanism: released(ages, mechanism, age=(15, 94)).density("age", bins=16, method=method)
+        mechanism: released(ages, mechanism, age=(15, 94)).density("age", bins=20, method=method)
         for mechanism, method in METHODS.items()
     }
 

@@ -42,7 +42,7 @@ def grow(
         ]
         higher = max(climbs, key=lambda one: one.objective)
         if higher.objective < fit.objective:
-            higher = replace(fit, components=_with_idle_component(fit.components))
+            higher = replace(fit, components=_with_idle_component(fit.components, observed))
         fit = higher
         yield fit
 
@@ -115,13 +115,13 @@ def _with_halves(components: Components, observed: Observations) -> Iterator[Com
         )
 
 
-def _with_idle_component(components: Components) -> Components:
-    """The same mixture with a copy of its largest component that carries next to no weight."""
-    largest = int(components.weights.argmax())
+def _with_idle_component(components: Components, observed: Observations) -> Components:
+    """The same mixture, and a component with next to no weight, as wide as may be so that no penalty falls on it."""
+    widest = [channel.limits.most_sigma for channel in observed.channels]
     return Components(
         np.append((1 - _IDLE) * components.weights, _IDLE),
-        np.vstack([components.means, components.means[largest]]),
-        np.vstack([components.sigmas, components.sigmas[largest]]),
+        np.vstack([components.means, components.means[int(components.weights.argmax())]]),
+        np.vstack([components.sigmas, widest]),
     )
 
 
