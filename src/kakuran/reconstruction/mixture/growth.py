@@ -35,7 +35,8 @@ def grow(
     fit = polish(single(observed), observed, tolerance=tolerance, most_steps=most_steps)
     yield fit
     for _ in range(most - 1):
-        begun = [polish(start, observed, most_steps=FIRST_STEPS) for start in larger(fit.components, observed)]
+        first = min(FIRST_STEPS, most_steps)
+        begun = [polish(start, observed, most_steps=first) for start in larger(fit.components, observed)]
         begun.sort(key=lambda one: -one.objective)
         climbs = [
             polish(one.components, observed, tolerance=tolerance, most_steps=most_steps) for one in begun[:starts]
