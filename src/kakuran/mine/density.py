@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from kakuran.calibration import Plan
-from kakuran.counts import cells_of, count
+from kakuran.counts import cells_of
 from kakuran.errors import DataError, SchemaError
 from kakuran.mechanism import Mechanism
 from kakuran.mechanism.base import Array, Codes
@@ -123,7 +123,7 @@ def density(codes: Mapping[str, Codes], plan: Plan, column: str, *, bins: int | 
         raise DataError("method", f"must be one of {', '.join(get_args(DensityMethod))}", "Choose one.", example=method)
     attribute = _number(plan, column)
     axis = cells_of(plan.schema, column, min(DEFAULT_BINS, attribute.points) if bins is None else bins)
-    naive = count(codes, [axis])
+    naive = np.bincount(axis.place(codes[column]), minlength=len(axis.labels)).astype(float)
     edges = attribute.low + attribute.step * (axis.edges.astype(float) - 0.5)
     found = _estimate(codes[column], plan.mechanisms.get(column), attribute, axis.edges, method, naive)
     reach = float(ndtri(0.975)) * found.errors
