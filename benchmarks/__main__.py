@@ -46,11 +46,8 @@ def report(name: str, claims: list[Claim]) -> str:
 def _setting(packages_of_peers: Sequence[str], note: str) -> str:
     packages = ", ".join(f"{name} {version(name)}" for name in ("kakuran", "numpy", "pyarrow", "cryptography"))
     machine = f"{os.cpu_count()} cores, {platform.processor() or platform.machine()}, {platform.system()}"
-    return (
-        f"Measured on {machine}, Python {platform.python_version()}, {packages}; "
-        f"peers: {peers.versions(packages_of_peers)}. "
-        f"{note}"
-    )
+    told = f"; peers: {peers.versions(packages_of_peers)}" if packages_of_peers else ""
+    return f"Measured on {machine}, Python {platform.python_version()}, {packages}{told}. {note}"
 
 
 if __name__ == "__main__":
