@@ -9,11 +9,17 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks import foundations, matrices, peers, reconstruction, vertical
+from benchmarks import foundations, matrices, mixtures, peers, reconstruction, vertical
 from benchmarks.claims import HEADER, Claim, table
 
 RESULTS = Path(__file__).parent / "results"
-PARTS = {"foundations": foundations, "reconstruction": reconstruction, "matrices": matrices, "vertical": vertical}
+PARTS = {
+    "foundations": foundations,
+    "reconstruction": reconstruction,
+    "mixtures": mixtures,
+    "matrices": matrices,
+    "vertical": vertical,
+}
 
 
 def main() -> None:
@@ -46,11 +52,8 @@ def report(name: str, claims: list[Claim]) -> str:
 def _setting(packages_of_peers: Sequence[str], note: str) -> str:
     packages = ", ".join(f"{name} {version(name)}" for name in ("kakuran", "numpy", "pyarrow", "cryptography"))
     machine = f"{os.cpu_count()} cores, {platform.processor() or platform.machine()}, {platform.system()}"
-    return (
-        f"Measured on {machine}, Python {platform.python_version()}, {packages}; "
-        f"peers: {peers.versions(packages_of_peers)}. "
-        f"{note}"
-    )
+    told = f"; peers: {peers.versions(packages_of_peers)}" if packages_of_peers else ""
+    return f"Measured on {machine}, Python {platform.python_version()}, {packages}{told}. {note}"
 
 
 if __name__ == "__main__":

@@ -241,3 +241,9 @@ class TestOrders:
         monkeypatch.setattr(stream, "words", lambda count: script.pop(0))
         assert stream.permutation(3).tolist() == [1, 2, 0]
         assert script == []
+
+
+def test_a_stream_derived_from_content_is_a_function_of_it():
+    first, same, other = (Randomness.derived(content).words(4).tolist() for content in (b"a", b"a", b"b"))
+    assert first == same != other
+    assert Randomness.derived(b"a").is_seeded

@@ -33,12 +33,13 @@ if TYPE_CHECKING:
         MaskedNMF,
         MatrixRelease,
         Microaggregation,
+        NoisyMixture,
         ReconstructedNaiveBayes,
         ReconstructedTree,
     )
     from kakuran.measure import Anonymity, Graph, check_anonymity, information_loss, l1_accuracy
     from kakuran.mechanism import PRAM, BoundedGaussian, BoundedLaplace, Laplace, RetentionReplacement
-    from kakuran.mine import Estimate
+    from kakuran.mine import Density, Estimate, MixtureEstimate
     from kakuran.reconstruction import Reconstruction, reconstruct
     from kakuran.release import Audit, Release, audit, perturb, perturb_file, read_release
     from kakuran.schema import Categorical, Dropped, Numeric, Schema, Tree
@@ -50,13 +51,14 @@ _HOMES = {
     "kakuran.calibration": ("Plan", "TableError", "calibrate", "preview"),
     "kakuran.reconstruction": ("Reconstruction", "reconstruct"),
     "kakuran.measure": ("Anonymity", "Graph", "check_anonymity", "information_loss", "l1_accuracy"),
-    "kakuran.mine": ("Estimate",),
+    "kakuran.mine": ("Density", "Estimate", "MixtureEstimate"),
     "kakuran.release": ("Audit", "Release", "audit", "perturb", "perturb_file", "read_release"),
     "kakuran.estimators": (
         "BooleanFactorisation",
         "MaskedNMF",
         "MatrixRelease",
         "Microaggregation",
+        "NoisyMixture",
         "ReconstructedNaiveBayes",
         "ReconstructedTree",
     ),
@@ -90,6 +92,7 @@ __all__ = [
     "CalibrationError",
     "Categorical",
     "DataError",
+    "Density",
     "Dropped",
     "Estimate",
     "Graph",
@@ -102,6 +105,8 @@ __all__ = [
     "MatrixRelease",
     "Microaggregation",
     "MissingExtraError",
+    "MixtureEstimate",
+    "NoisyMixture",
     "NotForPublicationWarning",
     "Numeric",
     "Plan",

@@ -54,6 +54,11 @@ class Randomness:
         """`secure()` without a seed, `seeded(seed)` with one."""
         return cls.secure() if seed is None else cls.seeded(seed)
 
+    @classmethod
+    def derived(cls, content: bytes) -> Randomness:
+        """A stream that is a function of some data: for estimates that give the same answer to the same question."""
+        return cls(hmac.digest(b"kakuran content", content, "sha256"), is_seeded=True)
+
     def spawn(self, index: int) -> Randomness:
         """A stream for worker or batch `index`: fresh when secret, a function of (seed, index) when seeded."""
         if not self.is_seeded:

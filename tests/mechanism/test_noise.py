@@ -238,3 +238,16 @@ class TestRefusals:
     def test_laplace_of_infinite_scale_is_refused(self):
         with pytest.raises(CalibrationError, match="bounded-laplace"):
             Laplace(5, 1, math.inf)
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_released_codes_may_have_cells_of_their_own(kind):
+    noise = kind(9, 1, 2.0)
+    edges, released = np.array([0, 2, 3, 9]), np.array([-noise.reach, 1, 4, 5, 9 + noise.reach])
+    found = noise.transition(edges, released).matrix
+    codes = np.arange(-noise.reach, 9 + noise.reach, dtype=np.int32)
+    points = np.exp(noise.log_likelihood(codes[:, None], np.arange(9, dtype=np.int32)))
+    wanted = np.add.reduceat(points, released[:-1] + noise.reach, axis=0)
+    wanted = np.add.reduceat(wanted, edges[:-1], axis=1) / np.diff(edges)
+    assert found == pytest.approx(wanted)
+    assert found.sum(axis=0) == pytest.approx(np.ones(3))

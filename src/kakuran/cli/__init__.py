@@ -15,6 +15,7 @@ from kakuran.cli import (
     factorise,
     loss,
     microaggregate,
+    mixture,
     perturb,
     reproduce,
     schema,
@@ -36,12 +37,13 @@ app.command()(audit.audit)
 app.command()(crosstab.crosstab)
 app.command()(crosstab.count)
 app.command()(tree.tree)
-app.command()(reproduce.reproduce)
-app.add_typer(vertical.app, name="vertical")
+app.command()(mixture.mixture)
 app.command()(microaggregate.microaggregate)
 app.command()(factorise.factorise)
 app.command()(loss.loss)
 app.command()(check.check)
+app.add_typer(vertical.app, name="vertical")
+app.command()(reproduce.reproduce)
 
 
 @app.callback(invoke_without_command=True)

@@ -12,12 +12,14 @@ from kakuran.estimators.classifiers import ReconstructedNaiveBayes, Reconstructe
 from kakuran.estimators.masked_nmf import MaskedNMF
 from kakuran.estimators.matrix_release import MatrixRelease
 from kakuran.estimators.microaggregation import Microaggregation
+from kakuran.estimators.mixture import NoisyMixture
 
 __all__ = [
     "BooleanFactorisation",
     "MaskedNMF",
     "MatrixRelease",
     "Microaggregation",
+    "NoisyMixture",
     "ReconstructedNaiveBayes",
     "ReconstructedTree",
 ]

@@ -170,12 +170,16 @@ class Noise(Mechanism):
         log_weights, log_normaliser = self._logs
         return log_weights[released - original + (self.size - 1 + self.reach)] - log_normaliser[original]
 
-    def transition(self, edges: Edges | None = None) -> Transition:
-        """Exact sums over the grid points of both cells; the outer cells take in what lies beyond the bounds."""
+    def transition(self, edges: Edges | None = None, released: Edges | None = None) -> Transition:
+        """Exact sums over the grid points of both cells; the outer cells take in what lies beyond the bounds.
+
+        With edges of their own, the cells of `released` codes may be finer, coarser or lie beyond the bounds.
+        """
         edges = np.arange(self.size + 1) if edges is None else np.asarray(edges)
-        upper = edges.copy()
-        upper[0], upper[-1] = -self.reach, self.size + self.reach
-        cells = [self._cell_distribution(upper, np.arange(start, stop)) for start, stop in itertools.pairwise(edges)]
+        if released is None:
+            released = edges.copy()
+            released[0], released[-1] = -self.reach, self.size + self.reach
+        cells = [self._cell_distribution(released, np.arange(start, stop)) for start, stop in itertools.pairwise(edges)]
         return DenseTransition(np.column_stack(cells))
 
     def _cell_distribution(self, edges: Edges, codes: Any) -> Array:

@@ -1,7 +1,9 @@
 """Answers from a release."""
 
 from kakuran.mine.crosstab import answer
+from kakuran.mine.density import Density
 from kakuran.mine.estimate import Estimate
+from kakuran.mine.mixture import MixtureEstimate
 from kakuran.mine.question import Question, ask
 
-__all__ = ["Estimate", "Question", "answer", "ask"]
+__all__ = ["Density", "Estimate", "MixtureEstimate", "Question", "answer", "ask"]

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -14,10 +14,14 @@ from kakuran.calibration import Plan
 from kakuran.counts import Cells, Tally
 from kakuran.engine.local import Progress, perturb_batches
 from kakuran.errors import NotForPublicationWarning, ReleaseError
-from kakuran.mine import Estimate, answer, ask
+from kakuran.mine import Density, Estimate, MixtureEstimate, answer, ask
+from kakuran.mine.density import density
+from kakuran.mine.mixture import mixture
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
 from kakuran.reconstruction import About, Method
+from kakuran.reconstruction.density import DensityMethod
+from kakuran.reconstruction.mixture import Covariance, Options
 from kakuran.release.files import check_target, read_table, write_release
 from kakuran.release.manifest import Manifest, Order
 from kakuran.schema.codes import Codes, encode
@@ -105,6 +109,36 @@ class Release:
         """The estimated number of records that fulfil a condition; parameters as for `crosstab`."""
         question = ask(self.plan, (), {}, where)
         return answer(question, self.tally(question.axes), self.plan, method=method, level=level, about=about)
+
+    def density(self, column: str, *, bins: int | None = None, method: DensityMethod = "auto") -> Density:
+        """The estimated distribution of a number, beside the uncorrected one.
+
+        Parameters
+        ----------
+        column : name of a released number
+        bins : into how many bins to cut it (100 by default, or every grid point where there are fewer)
+        method : ``mixture`` of Gaussians, bin by bin (``ibt``), or ``auto``: both, weighed by held-out likelihood
+        """
+        return density(self.codes(), self.plan, column, bins=bins, method=method)
+
+    def mixture(
+        self,
+        *columns: str,
+        n_components: int | Literal["auto"] = "auto",
+        covariance: Covariance = "diag",
+        draws: int = 50,
+    ) -> MixtureEstimate:
+        """Clusters of the true records over one or more numbers, with intervals.
+
+        Parameters
+        ----------
+        columns : names of released numbers
+        n_components : how many clusters; ``auto`` chooses by held-out likelihood
+        covariance : ``diag``, ``rotated`` or ``full``, see `kakuran.NoisyMixture`
+        draws : refits to resampled records behind the intervals
+        """
+        options = Options(components=n_components, covariance=covariance)
+        return mixture(self.codes(), self.plan, columns, options, draws=draws)
 
 
 def perturb(frame: Any, plan: Plan, *, seed: int | None = None, shuffle: bool = True) -> Release:

@@ -1,0 +1,178 @@
+"""The distribution of a number: estimated true shares over bins beside the uncorrected ones."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
+
+from kakuran.calibration import Plan
+from kakuran.counts import cells_of
+from kakuran.errors import DataError, SchemaError
+from kakuran.mechanism import Mechanism
+from kakuran.mechanism.base import Array, Codes
+from kakuran.reconstruction.density import BinShares, DensityMethod, estimate_shares
+from kakuran.reconstruction.mixture import Options
+from kakuran.reconstruction.mixture.observe import observations, of_codes
+from kakuran.schema import Numeric
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+DEFAULT_BINS = 100
+_MOST_CELLS = 512
+_CELLS_A_UNIT = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Density:
+    """Shares of a number's bins; `Release.density` makes one.
+
+    Attributes
+    ----------
+    name : the column
+    edges : of the bins; one more than there are bins
+    shares : estimated share of the true records in each bin
+    low, high : bounds of its 95 % interval: how much chance in sampling and noise moves the estimate. A bin narrower
+        than the noise can show is estimated from its neighbours, and a spike in it may lie outside
+    naive : share of the perturbed records in each bin, uncorrected
+    method : the estimator asked for
+    reason : what it did, in words
+
+    Examples
+    --------
+    >>> import warnings, kakuran as kk
+    >>> from kakuran.samples import census
+    >>> ages = census(5000).select(["age"])
+    >>> plan = kk.calibrate(kk.Schema([kk.Numeric("age", 15, 94, step=1)]), n=5000, k=2)
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     release = kk.perturb(ages, plan, seed=0)
+    >>> density = release.density("age", bins=8, method="ibt")
+    >>> bool((abs(density.shares - density.naive) > 0.01).any()), round(float(density.shares.sum()), 6)
+    (True, 1.0)
+    """
+
+    name: str
+    edges: Array
+    shares: Array
+    low: Array
+    high: Array
+    naive: Array
+    method: DensityMethod
+    reason: str
+
+    @property
+    def densities(self) -> Array:
+        """Shares by the width of their bins."""
+        return self.shares / np.diff(self.edges)
+
+    def cdf(self, numbers: ArrayLike) -> Array:
+        """The share of true records up to each number, even within bins."""
+        return np.interp(np.asarray(numbers, dtype=float), self.edges, self._below)
+
+    def quantile(self, shares: ArrayLike) -> Array:
+        """The number below which each share of the true records lies."""
+        wanted = np.asarray(shares, dtype=float)
+        if not ((wanted >= 0) & (wanted <= 1)).all():
+            raise DataError("shares", "must lie between 0 and 1", "Ask for shares, not percents.", example=shares)
+        rising = np.concatenate([[True], np.diff(self._below) > 0])
+        return np.interp(wanted, self._below[rising], self.edges[rising])
+
+    @property
+    def _below(self) -> Array:
+        return np.concatenate([[0.0], np.cumsum(self.shares)]) / self.shares.sum()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for programs."""
+        return {
+            "column": self.name,
+            "method": self.method,
+            "reason": self.reason,
+            **{name: getattr(self, name).tolist() for name in ("edges", "shares", "low", "high", "naive")},
+        }
+
+    def plot(self) -> Figure:
+        """The estimated density with its intervals, over the uncorrected one."""
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(8, 3.6), layout="constrained")
+        axes = figure.subplots()
+        widths = np.diff(self.edges)
+        axes.stairs(self.naive / widths, self.edges, fill=True, color="#c9c4ba", label="naive: counted in the release")
+        axes.stairs(self.high / widths, self.edges, baseline=self.low / widths, fill=True, color="#d1603d", alpha=0.25)
+        axes.stairs(
+            self.densities, self.edges, color="#d1603d", linewidth=1.6, label="reconstructed, with 95 % interval"
+        )
+        axes.set_xlabel(self.name)
+        axes.set_ylabel("density")
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+        figure.legend(loc="outside upper left", ncols=2, frameon=False)
+        return figure
+
+
+def density(codes: Mapping[str, Codes], plan: Plan, column: str, *, bins: int | None, method: DensityMethod) -> Density:
+    """Observe one perturbed column and estimate the shares of its bins."""
+    if method not in get_args(DensityMethod):
+        raise DataError("method", f"must be one of {', '.join(get_args(DensityMethod))}", "Choose one.", example=method)
+    attribute = _number(plan, column)
+    axis = cells_of(plan.schema, column, min(DEFAULT_BINS, attribute.points) if bins is None else bins)
+    naive = np.bincount(axis.place(codes[column]), minlength=len(axis.labels)).astype(float)
+    edges = attribute.low + attribute.step * (axis.edges.astype(float) - 0.5)
+    found = _estimate(codes[column], plan.mechanisms.get(column), attribute, axis.edges, method, naive)
+    reach = float(ndtri(0.975)) * found.errors
+    return Density(
+        column,
+        edges,
+        found.shares,
+        np.maximum(found.shares - reach, 0.0),
+        np.minimum(found.shares + reach, 1.0),
+        naive / max(naive.sum(), 1.0),
+        method,
+        found.reason,
+    )
+
+
+def _number(plan: Plan, column: str) -> Numeric:
+    attribute = plan.schema[column]
+    if not isinstance(attribute, Numeric):
+        raise SchemaError(f"column {column!r} is not a number; ask for its crosstab")
+    if attribute.missing == "category":
+        raise SchemaError(f"column {column!r} may be missing, which has no place in a density; ask for its crosstab")
+    return attribute
+
+
+def _estimate(
+    codes: Codes,
+    mechanism: Mechanism | None,
+    attribute: Numeric,
+    edges: NDArray[np.int64],
+    method: DensityMethod,
+    naive: Array,
+) -> BinShares:
+    if not len(codes):
+        raise DataError(attribute.name, "the release holds no records", "There is nothing to estimate from.")
+    if mechanism is None:
+        return BinShares(naive / naive.sum(), np.zeros_like(naive), "nothing was perturbed")
+    unit = np.sqrt(mechanism.variance().mean() / 2) / attribute.step
+    cells = finer_cells(edges, max(unit / _CELLS_A_UNIT, 1.0))
+    column = of_codes(codes, mechanism, attribute.low, attribute.step, cells)
+    return estimate_shares(
+        observations([column], smoothing=Options.smoothing), np.searchsorted(cells, edges[:-1]), method
+    )
+
+
+def finer_cells(edges: NDArray[np.int64], width: float) -> NDArray[np.int64]:
+    """Bins cut into equal cells of about this many codes, so that an atom has a place of its own in them."""
+    most = max(_MOST_CELLS // (len(edges) - 1), 1)
+    parts = [
+        np.rint(np.linspace(low, high, int(np.clip(np.ceil((high - low) / width), 1, min(most, high - low))) + 1))
+        for low, high in itertools.pairwise(edges)
+    ]
+    return np.unique(np.concatenate(parts)).astype(np.int64)

@@ -1,0 +1,117 @@
+"""The distribution of one number over bins, from mixtures and bin by bin, weighed by held-out likelihood.
+
+Records are split several times; every candidate is fitted to the larger part and judged by the likelihood of the rest.
+Where the data cannot tell candidates apart no luck decides: they are averaged, each family with the same say to begin
+with. The estimate is also averaged over the splits, which smooths what hinges on a few records, and the spread over
+the splits gives its error (the delete-a-group jackknife).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp, softmax
+
+from kakuran.mechanism.base import Array
+from kakuran.reconstruction.binwise import STOPS, paths
+from kakuran.reconstruction.mixture.channel import Cells
+from kakuran.reconstruction.mixture.model import Components, Observations
+from kakuran.reconstruction.mixture.selection import PARTS, REPEATS, Split, splits, try_out
+
+DensityMethod: TypeAlias = Literal["auto", "mixture", "ibt"]
+
+Places: TypeAlias = NDArray[np.intp]
+
+MOST_COMPONENTS = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """Candidates of one kind.
+
+    Attributes
+    ----------
+    names : one a candidate
+    scores : log-likelihood of the held-out records
+    estimates : shares of the bins, splits × candidates × bins
+    """
+
+    names: tuple[str, ...]
+    scores: Array
+    estimates: Array
+
+    @property
+    def evidence(self) -> float:
+        """The likelihood of the held-out records, the candidates taken as equally likely beforehand."""
+        return float(logsumexp(self.scores) - np.log(len(self.scores)))
+
+    @property
+    def average(self) -> Array:
+        """Shares of the bins for each split, candidates weighed by what they predicted."""
+        return np.einsum("c,scb->sb", softmax(self.scores), self.estimates)
+
+    @property
+    def best(self) -> str:
+        """The candidate that predicted most."""
+        return self.names[int(self.scores.argmax())]
+
+
+@dataclass(frozen=True, eq=False)
+class BinShares:
+    """Shares of the bins with their standard errors, and how they came about."""
+
+    shares: Array
+    errors: Array
+    reason: str
+
+
+def estimate_shares(observed: Observations, starts: Places, method: DensityMethod) -> BinShares:
+    """Estimate the shares of bins; bin r holds the cells starts[r] … starts[r+1]−1 of the observed column."""
+    divided = splits(observed.counts)
+    families = [_FAMILIES[name](observed, starts, divided) for name in _FAMILIES if method in ("auto", name)]
+    weights = softmax([family.evidence for family in families])
+    by_split = np.einsum("f,fsb->sb", weights, np.stack([family.average for family in families]))
+    told = ", ".join(f"{weight:.0%} {family.best}" for weight, family in zip(weights, families, strict=True))
+    return BinShares(by_split.mean(axis=0), _jackknife(by_split), f"by held-out likelihood: {told}")
+
+
+def _jackknife(by_split: Array) -> Array:
+    """Delete-a-group standard errors, over the parts of each repeat."""
+    grouped = by_split.reshape(REPEATS, PARTS, -1)
+    variances = (PARTS - 1) / PARTS * ((grouped - grouped.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
+    return np.sqrt(variances.mean(axis=0))
+
+
+def _mixtures(observed: Observations, starts: Places, divided: list[Split]) -> Family:
+    (cells,) = observed.channels
+    assert isinstance(cells, Cells)  # noqa: S101
+    trials = try_out(observed, divided, MOST_COMPONENTS)
+    estimates = [[_shares(cells, components, starts) for components in grown] for grown in trials.components]
+    names = tuple(f"mixture of {count}" for count in range(1, len(trials.scores) + 1))
+    return Family(names, trials.scores / REPEATS, np.array(estimates))
+
+
+def _bin_by_bin(observed: Observations, starts: Places, divided: list[Split]) -> Family:
+    (cells,) = observed.channels
+    assert isinstance(cells, Cells)  # noqa: S101
+    widths = np.diff(cells.edges)
+    matrix = np.add.reduceat(cells.matrix * widths, starts, axis=1) / np.add.reduceat(widths, starts)
+    kept, held = (np.stack([split[part] for split in divided]) for part in (0, 1))
+    estimates, scores = paths(matrix, kept, held)
+    names = tuple(f"bin by bin, {stop} steps" for stop in STOPS[: len(scores)])
+    return Family(names, scores / REPEATS, estimates)
+
+
+def _shares(cells: Cells, components: Components, starts: Places) -> Array:
+    shares = cells.shares(components.weights, components.means[:, 0], components.sigmas[:, 0])
+    return np.add.reduceat(shares, starts)
+
+
+_FAMILIES: Mapping[str, Callable[[Observations, Places, list[Split]], Family]] = {
+    "mixture": _mixtures,
+    "ibt": _bin_by_bin,
+}
