@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 demo: $(READY)  ## release a made-up census and reconstruct a cross-tab from it
 	$(BIN)/kakuran demo --folder demo --plot demo/crosstab.png --force
 
-test: lint types  ## everything CI runs
+test: lint types docs  ## everything CI runs
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto  # one core a worker
 
 lint: $(READY)

@@ -1,4 +1,8 @@
-"""What the tutorials tell to type does work, in the order they tell it."""
+"""What the tutorials tell to type does work, in the order they tell it.
+
+Lines that start with `$ ` are typed in; those at the prompt of one of several companies are tested with the vertical
+command, as processes of their own.
+"""
 
 import re
 import shlex
@@ -34,4 +38,5 @@ def test_every_step_of_a_tutorial_works(tutorial, tmp_path, monkeypatch):
             exec(compile(text, str(tutorial), "exec"), names)
         else:
             for line in text.splitlines():
-                type_in(line.removeprefix("$ "), monkeypatch)
+                if line.startswith("$ "):
+                    type_in(line.removeprefix("$ "), monkeypatch)

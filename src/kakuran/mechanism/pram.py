@@ -19,7 +19,7 @@ from kakuran.randomness import Randomness
 
 @dataclass(frozen=True, eq=False)
 class PRAM(Mechanism):
-    """Post-randomisation: value i becomes value j with probability matrix[i][j].
+    """Post-randomisation: value i becomes value j with probability `matrix[i][j]`.
 
     The probabilities are rounded to multiples of 2⁻⁶³, and everything here speaks of the rounded ones.
 
