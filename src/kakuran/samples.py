@@ -94,12 +94,19 @@ def companies(n: int = 1_000, seed: int = 0) -> tuple[pa.Table, pa.Table]:
 
 
 def planted_matrix(
-    rank: int, *, rows: int = 1000, columns: int = 1000, ones: float = 0.01, flips: float = 0.01, seed: int = 0
+    rank: int,
+    *,
+    rows: int = 1000,
+    columns: int = 1000,
+    ones: float = 0.01,
+    flips: float = 0.01,
+    patterns: float = 1.0,
+    seed: int = 0,
 ) -> Any:
     """A sparse binary matrix of a Boolean rank, with a share of ones, then a share of all entries flipped (S1 §4.1).
 
-    S1 does not say how its matrix of rank r is drawn; here every person and every item has each of r patterns with the
-    same probability.
+    S1 does not say how its matrix of rank r is drawn. Here every person has each of r patterns, and every item is in
+    each, with the same probability; with `patterns` below 1 people have that much fewer, and patterns more items.
 
     Examples
     --------
@@ -111,10 +118,10 @@ def planted_matrix(
 
     dice = Randomness.seeded(seed).generator()
     share = np.sqrt(1 - (1 - ones) ** (1 / rank))
-    V = (dice.random((columns, rank)) < share).astype(np.float32)
+    V = (dice.random((columns, rank)) < share / patterns).astype(np.float32)
     parts = []
     for start in range(0, rows, _ROWS_AT_A_TIME):
-        U = (dice.random((min(_ROWS_AT_A_TIME, rows - start), rank)) < share).astype(np.float32)
+        U = (dice.random((min(_ROWS_AT_A_TIME, rows - start), rank)) < share * patterns).astype(np.float32)
         has = U @ V.T > 0
         flipped = dice.integers(0, has.size, dice.binomial(has.size, flips))
         has.reshape(-1)[flipped] ^= True
