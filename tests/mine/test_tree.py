@@ -231,6 +231,12 @@ class TestRelease:
         with pytest.raises(kk.SchemaError, match=words):
             kk.ReconstructedTree().fit(release, target=target, **options)
 
+    def test_a_target_of_which_nothing_was_kept_is_refused(self):
+        table = pa.table({"ill": ["no", "yes"] * 50, "age": [0, 10] * 50, "smokes": ["no", "yes"] * 50})
+        release = kk.perturb(table, kk.calibrate(SCHEMA, n=100, k=100, mechanisms={"age": "retention"}))
+        with pytest.raises(kk.SchemaError, match="'ill' was replaced entirely"):
+            kk.ReconstructedTree().fit(release, target="ill")
+
     @pytest.mark.parametrize(
         ("tree", "words"),
         [

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from kakuran.calibration import Plan
 from kakuran.counts import Cells, Tally, cells_of
 from kakuran.errors import SchemaError
+from kakuran.mine.question import transition_of
 from kakuran.reconstruction.latent import Records
 from kakuran.schema import Categorical, Numeric
 from kakuran.schema.codes import Codes
@@ -29,19 +30,13 @@ class Columns:
     def records(self, tally: Tally, plan: Plan) -> Records:
         """The distinct perturbed records of a tally over these axes."""
         places, weights = tally.occupied()
-        transitions = tuple(
-            axis.transition(plan[axis.name]) if axis.name in plan.mechanisms else None for axis in self.axes
-        )
-        return Records(places, weights, transitions, tally.shape)
+        return Records(places, weights, tuple(transition_of(plan, axis) for axis in self.axes), tally.shape)
 
     def placed(self, codes: Mapping[str, Codes], plan: Plan | None) -> Records:
         """Records to predict the target of; clean ones, unless a plan says how they were perturbed."""
         places = [axis.place(codes[axis.name]).astype(np.intp) for axis in self.axes[1:]]
         unknown: NDArray[np.intp] = np.zeros(len(places[0]), np.intp)
-        transitions = [
-            axis.transition(plan[axis.name]) if plan is not None and axis.name in plan.mechanisms else None
-            for axis in self.axes[1:]
-        ]
+        transitions = [None if plan is None else transition_of(plan, axis) for axis in self.axes[1:]]
         sizes = tuple(axis.size for axis in self.axes)
         return Records((unknown, *places), np.ones(len(unknown)), (None, *transitions), sizes)
 

@@ -39,10 +39,11 @@ class Question:
 
     def operator(self, plan: Plan) -> Operator:
         """How the cells to count were perturbed."""
-        return Operator([_transition(plan, axis) for axis in self.axes])
+        return Operator([transition_of(plan, axis) for axis in self.axes])
 
 
-def _transition(plan: Plan, axis: Cells) -> Transition | None:
+def transition_of(plan: Plan, axis: Cells) -> Transition | None:
+    """How the cells of a column were perturbed; None where they were not, refused where nothing was left of them."""
     mechanism = plan.mechanisms.get(axis.name)
     if mechanism is None:
         return None
