@@ -3,13 +3,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint types bench docs clean
+.PHONY: demo test system lint types bench docs clean
 
 demo: $(READY)  ## release a made-up census and reconstruct a cross-tab from it
 	$(BIN)/kakuran demo --folder demo --plot demo/crosstab.png --force
 
-test: lint types docs  ## everything CI runs
+test: system lint types docs  ## everything CI runs
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto  # one core a worker
+
+system:  ## what the tests drive besides Python: a browser, a database, a Java for Spark
+	tests/system-packages
 
 lint: $(READY)
 	$(BIN)/ruff check .
