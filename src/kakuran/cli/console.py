@@ -45,7 +45,7 @@ def run(app: typer.Typer) -> NoReturn:
     try:
         app()
     except errors.KakuranError as error:
-        say(f"[bold red]error:[/] {_escaped(str(error))}")
+        complain(error)
         sys.exit(next((code for kind, code in _EXIT_CODES if isinstance(error, kind)), 3))
     sys.exit(0)
 
@@ -55,6 +55,11 @@ def say(message: str) -> None:
     from rich.console import Console
 
     Console(stderr=True, soft_wrap=True, highlight=False).print(message)
+
+
+def complain(error: errors.KakuranError) -> None:
+    """Tell what went wrong, in one sentence."""
+    say(f"[bold red]error:[/] {_escaped(str(error))}")
 
 
 def answer_json(value: Any) -> None:
