@@ -49,8 +49,9 @@ def prompt(tmp_path):
 def test_bash_offers_commands_options_and_the_columns_of_a_release(prompt, typed, offered):
     script = prompt("kakuran", "--show-completion", "bash")
     words = " ".join(f"'{word}'" for word in ["kakuran", *typed])
-    ask = f"COMP_WORDS=({words}); COMP_CWORD={len(typed)}; _kakuran_completion kakuran; printf '%s\\n' \"${{COMPREPLY[@]}}\""
-    assert set(prompt("bash", "-c", f"{script}\n{ask}").split()) == offered
+    press_tab = f"COMP_WORDS=({words}); COMP_CWORD={len(typed)}; _kakuran_completion kakuran"
+    offers = prompt("bash", "-c", f"{script}\n{press_tab}\nprintf '%s\\n' \"${{COMPREPLY[@]}}\"")
+    assert set(offers.split()) == offered
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
