@@ -88,6 +88,11 @@ def check_picture(path: Path, *, force: bool) -> None:
         raise errors.ReleaseError(f"{path}: exists already; use --force to replace it")
     if not path.parent.is_dir():
         raise errors.ReleaseError(f"{path}: there is no folder {path.parent}")
+    require_plots()
+
+
+def require_plots() -> None:
+    """Refuse to start what ends in a picture where none can be drawn."""
     if find_spec("matplotlib") is None:
         raise errors.MissingExtraError("a plot", "plot")
 

@@ -14,6 +14,7 @@ from scipy.stats import norm
 from kakuran.calibration import calibrate
 from kakuran.errors import NotForPublicationWarning, UnclearCellsWarning
 from kakuran.randomness import Randomness
+from kakuran.reconstruction.density import DensityMethod
 from kakuran.release import perturb
 from kakuran.reproduction.findings import Finding, Reproduced
 from kakuran.reproduction.s0_experiment import (
@@ -34,7 +35,7 @@ from kakuran.reproduction.s0_experiment import (
 )
 from kakuran.schema import Numeric, Schema
 
-OURS = ("mixtures", "IBT, stops by held-out likelihood")
+OURS: Mapping[str, DensityMethod] = {"mixtures": "mixture", "IBT, stops by held-out likelihood": "ibt"}
 
 
 def reproduce(folder: Path, *, quick: bool, data: Path | None = None) -> Reproduced:
@@ -73,9 +74,9 @@ def _curves(sizes: Sequence[int], draws: int) -> dict[str, list[float]]:
     }
     ours = {
         name: [float(np.mean([synthetic_accuracy(n, method, seed) for seed in seeds])) for n in sizes]
-        for name, method in zip(OURS, ("mixture", "ibt"), strict=True)
+        for name, method in OURS.items()
     }
-    return own | ours  # type: ignore[arg-type]
+    return own | ours
 
 
 def _table_2(data: Path, draws: int) -> dict[str, list[float]]:
@@ -151,10 +152,8 @@ def _told(sizes: Sequence[int], curves: Mapping[str, list[float]]) -> str:
 
 
 def _report_scales(sizes: Sequence[int], draws: int, data: Path | None) -> list[str]:
-    rows = [
-        (f"N = {n:,}", SCALES[n], np.mean([scale_for_observed_range(draw_numbers(n, seed)) for seed in range(draws)]))
-        for n in sizes
-    ]
+    drawn = {n: [scale_for_observed_range(draw_numbers(n, seed)) for seed in range(draws)] for n in sizes}
+    rows = [(f"N = {n:,}", SCALES[n], float(np.mean(scales))) for n, scales in drawn.items()]
     if data is not None:
         rows += [(name, ADULT_SCALES[name], scale_for_observed_range(adult_column(data, name))) for name in PRINTED]
     return [

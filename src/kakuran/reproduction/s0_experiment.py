@@ -79,7 +79,7 @@ def own_accuracy(n: int, components: int, seed: int) -> float:
     return l1_accuracy(np.histogram(truth, edges)[0], shares)
 
 
-def _own_shares(numbers: Array, scale: float, components: int, edges: Array, rate: float = 1e-3) -> tuple[Array, float]:
+def _own_shares(numbers: Any, scale: float, components: int, edges: Any, rate: float = 1e-3) -> tuple[Array, float]:
     """Shares of bins by S0's Algorithm 1, and the log-likelihood it reached."""
     options = Options(components, solver="gradient", learning_rate=rate, precision=1e-3, most_steps=20_000)
     noise = [ColumnNoise("laplace", scale)]

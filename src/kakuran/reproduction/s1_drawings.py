@@ -35,7 +35,8 @@ def draw() -> Any:
         ("Figures 2b, 3, 4: bought or not, Algorithm 1", _steps_of_bits(counts > 0)),
         ("Figures 1, 2a, 5: how many, Algorithm 2", _steps_of_counts(counts)),
     ]
-    for part, (title, panels) in zip(figure.subfigures(2, 1), rows, strict=True):
+    parts: Any = figure.subfigures(2, 1)
+    for part, (title, panels) in zip(parts, rows, strict=True):
         part.suptitle(title, x=0.01, ha="left", fontsize=11)
         axes = part.subplots(1, len(panels), width_ratios=[_width(cells) for _, cells in panels])
         for one, (name, cells) in zip(axes, panels, strict=True):
