@@ -130,14 +130,15 @@ def _findings(ours: dict[str, list[float]]) -> tuple[Finding, ...]:
     printed, auto = PRINTED["S1, proposed"], ours["auto"]
     told = (
         f"S1's Algorithm 1 loses {_told(printed)}; run again {_told(worst)} (worst case) or {_told(adapted)} "
-        "(data-dependent): how S1 drew its matrices and calibrated is not said. "
-        f"Our `auto` loses {_told(auto)}. Plain Pk on every cell: S1 .56, ours {ours['plain Pk on every cell'][0]:.3f} "
+        "(data-dependent). Far better than noise on every cell, as S1 says; not better than microaggregation, as it "
+        "also says: how it drew its matrices and calibrated is not told. "
+        f"Our `auto` loses {_told(auto)}. Noise on every cell: S1 .56, ours {ours['plain Pk on every cell'][0]:.3f} "
         "(a fair coin loses .5)"
     )
     near = all(min(pair) < 1.2 * loss for *pair, loss in zip(worst, adapted, printed, strict=True))
     return (
         *(Finding(f"Figure {number}", shows, "drawing", "on 24 people × 12 items") for number, shows in DRAWINGS),
-        Finding("Table 1", "mean absolute loss by rank, k = 10", "yes" if near else "no", told),
+        Finding("Table 1", "mean absolute loss by rank, k = 10", "yes" if near else "in part", told),
     )
 
 
