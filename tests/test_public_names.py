@@ -5,6 +5,7 @@ import importlib
 import pkgutil
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,8 @@ def test_functions_stay_functions_whatever_is_imported_first():
 
 
 def test_importing_kakuran_loads_nothing_heavy():
-    code = "import sys, kakuran; print([m for m in ('numpy', 'pyarrow', 'scipy', 'typer') if m in sys.modules])"
+    heavy = ("numpy", "pyarrow", "scipy", "typer", "importlib.metadata")
+    code = f"import sys, kakuran; print([m for m in {heavy} if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "[]\n"
 
 
@@ -45,10 +47,14 @@ def test_help_loads_nothing_heavy():
     code = (
         "import sys\nfrom kakuran.cli import app\n"
         "try:\n    app(['--help'])\nexcept SystemExit:\n    pass\n"
-        "print([m for m in ('numpy', 'pyarrow', 'scipy', 'matplotlib') if m in sys.modules])"
+        "print([m for m in ('numpy', 'pyarrow', 'scipy', 'matplotlib', 'rich', 'narwhals') if m in sys.modules])"
     )
     output = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     assert output.endswith("[]\n")
+
+
+def test_the_version_is_that_of_the_installed_distribution():
+    assert kakuran.__version__ == version("kakuran")
 
 
 def test_an_unknown_name_is_an_attribute_error():

@@ -1,9 +1,11 @@
-"""What the tutorials tell to type does work, in the order they tell it.
+"""What the tutorials tell to type does work, in the order they tell it, and guides print what they say they print.
 
 Lines that start with `$ ` are typed in; those at the prompt of one of several companies are tested with the vertical
 command, as processes of their own.
 """
 
+import contextlib
+import io
 import re
 import shlex
 import sys
@@ -13,8 +15,11 @@ import pytest
 
 from kakuran.cli import main
 
-TUTORIALS = sorted((Path(__file__).parents[1] / "docs/tutorials").glob("*.md"))
+DOCS = Path(__file__).parents[1] / "docs"
+TUTORIALS = [*sorted((DOCS / "tutorials").glob("*.md")), DOCS / "ja/steward.md"]
+GUIDES = [DOCS / f"guides/{name}.md" for name in ("choosing-k", "public-domains", "repeated-releases", "trees")]
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+PRINTED = re.compile(r"^```python\n(.*?)^```$(?:\n\n^```text\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
 
 
 def type_in(line, monkeypatch):
@@ -24,7 +29,7 @@ def type_in(line, monkeypatch):
     assert ended.value.code == 0, line
 
 
-@pytest.mark.parametrize("tutorial", TUTORIALS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("tutorial", TUTORIALS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 @pytest.mark.filterwarnings("ignore::kakuran.InferredDomainWarning")
 def test_every_step_of_a_tutorial_works(tutorial, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -40,3 +45,15 @@ def test_every_step_of_a_tutorial_works(tutorial, tmp_path, monkeypatch):
             for line in text.splitlines():
                 if line.startswith("$ "):
                     type_in(line.removeprefix("$ "), monkeypatch)
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
+def test_every_example_of_a_guide_runs_and_prints_what_stands_below_it(guide):
+    names: dict[str, object] = {}
+    examples = PRINTED.findall(guide.read_text(encoding="utf-8"))
+    assert examples
+    for code, expected in examples:
+        told = io.StringIO()
+        with contextlib.redirect_stdout(told):
+            exec(compile(code, str(guide), "exec"), names)
+        assert not expected or told.getvalue() == expected

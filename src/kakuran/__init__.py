@@ -8,7 +8,6 @@ Names are loaded when they are first used, so that importing kakuran costs next 
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -44,6 +43,8 @@ if TYPE_CHECKING:
     from kakuran.release import Audit, Release, audit, perturb, perturb_file, read_release
     from kakuran.schema import Categorical, Dropped, Numeric, Schema, Tree
     from kakuran.vertical import VerticalFit, VerticalPlan, fit_vertically
+
+    __version__: str
 
 _HOMES = {
     "kakuran.schema": ("Categorical", "Dropped", "Numeric", "Schema", "Tree"),
@@ -81,7 +82,6 @@ _HOMES = {
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
-__version__ = version("kakuran")
 __all__ = [
     "PRAM",
     "Anonymity",
@@ -140,9 +140,14 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
+    if name == "__version__":
+        from importlib.metadata import version  # slower to import than all of kakuran
+
+        value: Any = version("kakuran")
+    elif name in _HOME_OF:
+        value = getattr(import_module(_HOME_OF[name]), name)
+    else:
         raise AttributeError(f"module 'kakuran' has no attribute {name!r}")
-    value = getattr(import_module(_HOME_OF[name]), name)
     globals()[name] = value
     return value
 

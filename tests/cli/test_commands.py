@@ -200,3 +200,16 @@ def test_version_and_help_answer(kakuran):
     assert kakuran("--version").stdout == f"kakuran {kk.__version__}\n"
     for command in ("demo", "schema", "calibrate", "perturb", "audit"):
         assert "Usage" in kakuran(command, "--help").stdout
+
+
+def test_check_names_every_column_that_does_not_fit(kakuran, folder):
+    schema = (folder / "schema.toml").read_text()
+    narrowed = schema.replace('values = ["female", "male"]', 'values = ["female"]').replace("high = 94", "high = 60")
+    (folder / "narrow.toml").write_text(narrowed)
+    for data in ("people.csv", "people.parquet"):
+        told = kakuran("schema", "check", data, "-s", "narrow.toml")
+        assert told.returncode == 3
+        assert told.stderr.count("error:") == 2
+        assert "column 'sex'" in told.stderr
+        assert "column 'age'" in told.stderr
+    assert kakuran("schema", "check", "people.csv", "-s", "schema.toml").returncode == 0

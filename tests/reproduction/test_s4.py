@@ -2,12 +2,13 @@ import numpy as np
 import pytest
 
 from kakuran.reconstruction.likelihood import class_by_class, maximum_likelihood
+from kakuran.reproduction import s4_queries
 from kakuran.reproduction.s4 import CLAIMS, reproduce
 from kakuran.reproduction.s4_experiment import CURVES, FIGURES, Setting, errors_of
 
 
 def test_every_figure_is_drawn_told_and_put_in_numbers(tmp_path):
-    text = reproduce(tmp_path, quick=True)
+    text = reproduce(tmp_path, quick=True).text
     assert {path.name for path in tmp_path.iterdir()} == {"s4-retention.png", "s4-classes.png"}
     for figure in FIGURES:
         assert f"## {figure.title}\n" in text
@@ -15,6 +16,13 @@ def test_every_figure_is_drawn_told_and_put_in_numbers(tmp_path):
     for curve in CURVES:
         assert text.count(f"\n| {curve} |") == len(FIGURES)
     assert "Against EIBT converged" in text
+    assert "| 101 | COUNT(P₀^2 ∧ P₁) | 1,600 |" in text
+
+
+def test_classes_together_and_apart_agree_where_both_are_well_determined():
+    rows = [line.split(" | ") for line in s4_queries.report() if line.startswith("| 0")]
+    assert len(rows) == 4
+    assert all(row[4] == row[5].rstrip(" |") for row in rows)
 
 
 def test_figures_2_to_15_have_the_settings_of_the_paper():

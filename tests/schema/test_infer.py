@@ -225,3 +225,11 @@ class TestRefusals:
         (tmp_path / "people.csv").write_text("age,age\n1,2\n")
         with pytest.raises(kk.DataError, match="column 'age': the table has more than one column of this name"):
             kk.Schema.infer(tmp_path / "people.csv")
+
+
+def test_codes_with_leading_zeros_in_a_csv_file_are_text(tmp_path):
+    (tmp_path / "codes.csv").write_text("code,size,part\n01,10,0.5\n10,0,00.25\n,7,-0.1\n")
+    code, size, part = inferred(tmp_path / "codes.csv")
+    assert code == kk.Categorical("code", ["01", "10"])
+    assert size == kk.Numeric("size", 0, 10, step=1)
+    assert part == kk.Categorical("part", ["-0.1", "0.5", "00.25"])

@@ -136,6 +136,12 @@ class TestValidation:
         with pytest.raises(kk.DataError, match="column 'age': declared in the schema but not in the table"):
             SCHEMA.validate(kind(without))
 
+    def test_all_columns_the_table_lacks_or_nobody_declared_are_named(self, kind):
+        with pytest.raises(kk.DataError, match=r"column 'job': declared.* not in the table, and so is 'age'"):
+            SCHEMA.validate(kind({"region": ["east"]}))
+        with pytest.raises(kk.DataError, match=r"column 'a': in the table.*, and so are 'b', 'c'"):
+            SCHEMA.validate(kind(GOOD | {name: [1, 2] for name in "abc"}))
+
     def test_a_column_nobody_declared_is_named_with_the_way_to_drop_it(self, kind):
         with pytest.raises(kk.DataError, match=r"column 'salary': in the table but not in the schema.*drop"):
             SCHEMA.validate(kind(GOOD | {"salary": [1, 2]}))

@@ -27,6 +27,8 @@ from kakuran.cli.console import run
 app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # rich takes longer to import than help takes to print
+    context_settings={"max_content_width": 110},
     help="Perturb every record so that nobody can be linked above 1/k, and reconstruct the true statistics.",
 )
 app.command()(demo.demo)

@@ -45,7 +45,7 @@ def run(app: typer.Typer) -> NoReturn:
     try:
         app()
     except errors.KakuranError as error:
-        say(f"[bold red]error:[/] {_escaped(str(error))}")
+        complain(error)
         sys.exit(next((code for kind, code in _EXIT_CODES if isinstance(error, kind)), 3))
     sys.exit(0)
 
@@ -55,6 +55,11 @@ def say(message: str) -> None:
     from rich.console import Console
 
     Console(stderr=True, soft_wrap=True, highlight=False).print(message)
+
+
+def complain(error: errors.KakuranError) -> None:
+    """Tell what went wrong, in one sentence."""
+    say(f"[bold red]error:[/] {_escaped(str(error))}")
 
 
 def answer_json(value: Any) -> None:
@@ -83,6 +88,11 @@ def check_picture(path: Path, *, force: bool) -> None:
         raise errors.ReleaseError(f"{path}: exists already; use --force to replace it")
     if not path.parent.is_dir():
         raise errors.ReleaseError(f"{path}: there is no folder {path.parent}")
+    require_plots()
+
+
+def require_plots() -> None:
+    """Refuse to start what ends in a picture where none can be drawn."""
     if find_spec("matplotlib") is None:
         raise errors.MissingExtraError("a plot", "plot")
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
+from kakuran.cli.completion import columns_of_release
 from kakuran.cli.console import answer_json, answer_table, check_picture, progress, say
 from kakuran.cli.options import Force, Json, Plot, ReleaseFile, pairs
 from kakuran.errors import DataError, ReleaseError
@@ -31,7 +32,7 @@ Population: TypeAlias = Annotated[
 
 def crosstab(
     release: ReleaseFile,
-    columns: Annotated[list[str], typer.Argument(help="Columns to tabulate.")],
+    columns: Annotated[list[str], typer.Argument(help="Columns to tabulate.", autocompletion=columns_of_release)],
     bins: Annotated[
         list[str] | None, typer.Option("--bins", help="Into how many cells to cut a number, as age=12. Repeatable.")
     ] = None,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kakuran.cli.completion import columns_of_release
 from kakuran.cli.console import answer_json, answer_table, check_picture, say
 from kakuran.cli.options import Force, Json
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 def mixture(
     release: Annotated[Path, typer.Argument(help="The release (.parquet or .csv).")],
-    columns: Annotated[list[str], typer.Argument(help="One or more numbers of it.")],
+    columns: Annotated[list[str], typer.Argument(help="One or more numbers of it.", autocompletion=columns_of_release)],
     components: Annotated[str, typer.Option("--components", help="How many clusters, or auto.")] = "auto",
     covariance: Annotated[
         str, typer.Option("--covariance", help="Shape of clusters of several columns: diag, rotated or full.")

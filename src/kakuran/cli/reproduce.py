@@ -8,14 +8,14 @@ from typing import Annotated
 
 import typer
 
-from kakuran.cli.console import say
+from kakuran.cli.console import require_plots, say
 
 PAPERS = ("s0", "s1", "s2", "s3", "s4")
 _WITH_DATA = ("s0", "s1")
 
 
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="s0, s1, s2, s3, s4 or all.")],
+    paper: Annotated[str, typer.Argument(help="s0, s1, s2, s3, s4 or all.", autocompletion=lambda: [*PAPERS, "all"])],
     folder: Annotated[Path, typer.Option("--folder", "-o", help="Where to put tables and figures.")] = Path(
         "reproduced"
     ),
@@ -26,15 +26,28 @@ def reproduce(
         Path | None, typer.Option("--data", help="Folder with the real data some tables need (adult.data, …).")
     ] = None,
 ) -> None:
-    """Print the tables of a paper beside ours and draw its figures."""
+    """Run the papers' experiments again: their tables and figures beside ours, and what does not reproduce."""
+    from kakuran.reproduction.findings import overview
+
     chosen = PAPERS if paper == "all" else (paper,)
     if not set(chosen) <= set(PAPERS):
         raise typer.BadParameter(f"choose one of {', '.join(PAPERS)} or all, got {paper!r}")
+    require_plots()
     folder.mkdir(parents=True, exist_ok=True)
+    found = {}
     for name in chosen:
         say(f"reproducing {name} …")
         options = {"data": data} if name in _WITH_DATA else {}
-        text = import_module(f"kakuran.reproduction.{name}").reproduce(folder, quick=quick, **options)
-        (folder / f"{name}.md").write_text(text, encoding="utf-8")
-        typer.echo(text)
-        say(f"wrote {folder / name}.md")
+        found[name] = import_module(f"kakuran.reproduction.{name}").reproduce(folder, quick=quick, **options)
+        _keep(folder / f"{name}.md", found[name].text, f"kakuran reproduce {name}", quick=quick)
+        typer.echo(found[name].text)
+    typer.echo(overview(found))
+    if paper == "all":
+        _keep(folder / "index.md", overview(found), "kakuran reproduce all", quick=quick)
+
+
+def _keep(path: Path, text: str, command: str, *, quick: bool) -> None:
+    """Write a page, with the command that made it at its foot."""
+    made_by = f"Made by `{command}{' --quick' if quick else ''}`."
+    path.write_text(f"{text}\n{made_by}\n", encoding="utf-8")
+    say(f"wrote {path}")

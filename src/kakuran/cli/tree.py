@@ -6,15 +6,19 @@ from typing import Annotated, Any
 
 import typer
 
+from kakuran.cli.completion import columns_of_release
 from kakuran.cli.console import answer_json, check_picture, progress, say
 from kakuran.cli.options import Force, Json, Plot, ReleaseFile
 
 
 def tree(
     release: ReleaseFile,
-    target: Annotated[str, typer.Argument(help="The column to predict.")],
+    target: Annotated[str, typer.Argument(help="The column to predict.", autocompletion=columns_of_release)],
     features: Annotated[
-        list[str] | None, typer.Argument(help="The columns to predict it from; all others by default.")
+        list[str] | None,
+        typer.Argument(
+            help="The columns to predict it from; all others by default.", autocompletion=columns_of_release
+        ),
     ] = None,
     criterion: Annotated[str, typer.Option("--criterion", help="entropy, gini or chi2.")] = "entropy",
     max_depth: Annotated[int, typer.Option("--max-depth", min=1, help="The most splits on a path.")] = 5,

@@ -1,4 +1,4 @@
-"""S4's figures 2–15 again, and whether what S4 says of each is so.
+"""S4's tables and figures 2–15 again, and whether what S4 says of each figure is so.
 
 S4 iterates "until successive x differ little" without saying how little. What it reports is seen when both methods are
 run until they converge, so that is what is drawn; thin lines show both stopped early, and `auto` is added.
@@ -13,6 +13,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from kakuran.reproduction import s4_queries
+from kakuran.reproduction.findings import Finding, Reproduced
+from kakuran.reproduction.findings import Verdict as Agreement
 from kakuran.reproduction.s4_experiment import CLASSES, CURVES, REPETITIONS, RETENTIONS, Panel, measure
 
 Panels: TypeAlias = Mapping[int, Panel]
@@ -28,12 +31,13 @@ ALIKE = 0.02
 """Errors this close look the same in a figure."""
 
 
-def reproduce(folder: Path, *, quick: bool) -> str:
+def reproduce(folder: Path, *, quick: bool) -> Reproduced:
     """Draw the figures into a folder and return what was found as Markdown; quick runs are small and mean little."""
     panels = measure((0.1, 0.5), (2, 5), 2) if quick else measure(RETENTIONS, CLASSES, REPETITIONS)
     for along, name in (("retention", "s4-retention.png"), ("classes", "s4-classes.png")):
         _draw([panel for panel in panels.values() if panel.figure.along == along], folder / name)
-    return "\n".join([*_findings(panels), *_bars(panels), *_numbers(panels.values())])
+    text = [*_claims(panels), *_pictures(), *_bars(panels), *s4_queries.report(), *_numbers(panels.values())]
+    return Reproduced("\n".join(text), (*s4_queries.FINDINGS, *_findings(panels)))
 
 
 def _is_lower_at_low_retention(panels: Panels, number: int, stop: str) -> Verdict:
@@ -135,7 +139,7 @@ CLAIMS: Mapping[int, tuple[tuple[str, Check], ...]] = {
 """What S4 says of each figure."""
 
 
-def _findings(panels: Panels) -> Iterator[str]:
+def _claims(panels: Panels) -> Iterator[str]:
     repetitions = panels[2].errors["auto"].shape[1]
     yield "# S4: counts reconstructed class by class and all classes at once\n"
     yield (
@@ -153,6 +157,21 @@ def _findings(panels: Panels) -> Iterator[str]:
             yield f"| {number} | {text} | {' | '.join(cells)} |"
     total = sum(map(len, CLAIMS.values()))
     yield "\n" + "; ".join(f"{words}, {agreed[stop]} of {total} are so" for stop, words in STOPS.items()) + ".\n"
+
+
+def _pictures() -> Iterator[str]:
+    yield "![Figures by retention](s4-retention.png)\n"
+    yield "![Figures by number of classes](s4-classes.png)\n"
+
+
+def _findings(panels: Panels) -> Iterator[Finding]:
+    """A figure reproduces if all that S4 says of it is so when both methods converge."""
+    for number, claims in CLAIMS.items():
+        verdicts = {text: check(panels, number, "") for text, check in claims}
+        holds = [is_so for is_so, _ in verdicts.values()]
+        told = "; ".join(f"{'' if is_so else 'not '}{text} ({words})" for text, (is_so, words) in verdicts.items())
+        verdict: Agreement = "yes" if all(holds) else "in part" if any(holds) else "no"
+        yield Finding(f"Figure {number}", panels[number].figure.title.partition(": ")[2], verdict, told)
 
 
 def _bars(panels: Panels) -> Iterator[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kakuran.mechanism import UniformMixture
 from kakuran.mechanism.base import Array
@@ -51,12 +52,16 @@ class Setting:
         name = f"{self.classes}{self.explanatory}{self.records}{round(100 * self.retention)}"
         dice, shares = Randomness.seeded(int(name)).generator(), self.shares
         truth = dice.multinomial(self.records, shares.ravel(), repetitions).reshape(repetitions, *shares.shape)
-        perturbed = truth
-        for axis, transition in enumerate(self.operator.transitions, start=1):
-            assert transition is not None  # noqa: S101
-            moved = dice.multinomial(np.moveaxis(perturbed, axis, -1), transition.matrix.T).sum(axis=-2)
-            perturbed = np.moveaxis(moved, -1, axis)
-        return truth.astype(float), perturbed.astype(float)
+        return truth.astype(float), perturbed_once(truth, self.operator, dice).astype(float)
+
+
+def perturbed_once(tables: NDArray[np.int64], operator: Operator, dice: np.random.Generator) -> NDArray[np.int64]:
+    """Tables of whole counts after every record was perturbed, axis by axis."""
+    for axis, transition in enumerate(operator.transitions, start=1):
+        assert transition is not None  # noqa: S101
+        moved = dice.multinomial(np.moveaxis(tables, axis, -1), transition.matrix.T).sum(axis=-2)
+        tables = np.moveaxis(moved, -1, axis)
+    return tables
 
 
 Along: TypeAlias = Literal["retention", "classes"]

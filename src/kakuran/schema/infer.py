@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.csv
 
 from kakuran.errors import DataError, InferredDomainWarning, SchemaError
 from kakuran.schema.attribute import LARGEST_GRID, Attribute, Categorical, Dropped, Numeric
-from kakuran.schema.files import read_whole
+from kakuran.schema.files import csv_options, is_parquet, read_whole
 from kakuran.schema.frames import to_arrow
 
 MOST_CATEGORIES = 1000
@@ -23,13 +24,26 @@ MOST_CATEGORIES = 1000
 
 def infer_attributes(source: Any) -> list[Attribute]:
     """Propose an attribute for every column of a frame, or of a CSV or Parquet file."""
-    table = read_whole(Path(source)) if isinstance(source, str | Path) else to_arrow(source)
+    table = _read(Path(source)) if isinstance(source, str | Path) else to_arrow(source)
     if not table.num_rows:
         where = f"{source}: " if isinstance(source, str | Path) else ""
         raise SchemaError(f"{where}cannot infer a schema from an empty table")
     attributes = [_infer_column(name, table.column(name)) for name in table.column_names]
     warnings.warn(_warning(attributes, table), InferredDomainWarning, stacklevel=3)
     return attributes
+
+
+def _read(path: Path) -> pa.Table:
+    """A whole file; columns of a CSV file with codes like 01 are text, which as numbers they would not come back as."""
+    table = read_whole(path)
+    numbers = [name for name in table.column_names if _is_number(table.schema.field(name).type)]
+    if is_parquet(path) or not numbers:
+        return table
+    texts = pa.csv.read_csv(path, **csv_options(path, dict.fromkeys(numbers, pa.string())))
+    for name in numbers:
+        if pc.any(pc.match_substring_regex(texts[name], r"^\s*[+-]?0\d")).as_py():
+            table = table.set_column(table.column_names.index(name), name, texts[name])
+    return table
 
 
 def _infer_column(name: str, column: pa.ChunkedArray) -> Attribute:

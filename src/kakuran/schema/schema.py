@@ -97,20 +97,20 @@ class Schema:
                 "declared in the schema, but none of its columns is in the table",
                 "Does the file start with the names of its columns?",
             )
-        for attribute in self.released:
-            if attribute.name not in names:
-                raise DataError(
-                    attribute.name,
-                    "declared in the schema but not in the table",
-                    f"The table has {', '.join(map(repr, names))}.",
-                )
-        for name in names:
-            if name not in self.names:
-                raise DataError(
-                    name,
-                    "in the table but not in the schema",
-                    'Declare it, with role = "drop" if it is not to be released.',
-                )
+        absent = [attribute.name for attribute in self.released if attribute.name not in names]
+        if absent:
+            raise DataError(
+                absent[0],
+                f"declared in the schema but not in the table{_and_so_are(absent[1:])}",
+                f"The table has {', '.join(map(repr, names))}.",
+            )
+        strange = [name for name in names if name not in self.names]
+        if strange:
+            raise DataError(
+                strange[0],
+                f"in the table but not in the schema{_and_so_are(strange[1:])}",
+                'Declare it, with role = "drop" if it is not to be released.',
+            )
 
     @classmethod
     def infer(cls, source: Any) -> Schema:
@@ -138,3 +138,7 @@ class Schema:
     def from_dict(cls, columns: Mapping[str, Mapping[str, Any]]) -> Schema:
         """The inverse of `to_dict`."""
         return cls([attribute_of(name, fields) for name, fields in columns.items()])
+
+
+def _and_so_are(names: Sequence[str]) -> str:
+    return f", and so {'is' if len(names) == 1 else 'are'} {', '.join(map(repr, names))}" if names else ""

@@ -1,0 +1,20 @@
+"""What the shell offers when tab is pressed: the columns of the release that was named before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+
+def columns_of_release(context: typer.Context, incomplete: str) -> list[str]:
+    """The columns of the release on the command line that start with what was typed."""
+    from kakuran.errors import KakuranError
+    from kakuran.schema.files import column_names
+
+    release = context.params.get("release")
+    try:
+        names = column_names(Path(release)) if release else []
+    except KakuranError:
+        names = []  # nothing to offer; the command itself will say what is wrong
+    return [name for name in names if name.startswith(incomplete)]

@@ -1,0 +1,67 @@
+"""Completion at the prompt, through the scripts that the shells are given."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+import kakuran as kk
+from kakuran.samples import census, census_schema
+
+COMMAND = f"#!{sys.executable}\nfrom kakuran.cli import main\nmain()\n"
+
+
+@pytest.fixture
+def prompt(tmp_path):
+    """A folder with a release, and a kakuran on the path as an installation would put it there."""
+    kk.perturb(census(50), kk.calibrate(census_schema(), n=50, k=5)).save(tmp_path / "out.parquet")
+    command = tmp_path / "bin/kakuran"
+    command.parent.mkdir()
+    command.write_text(COMMAND)
+    command.chmod(0o755)
+    path = f"{command.parent}{os.pathsep}{os.environ['PATH']}"
+    environment = os.environ | {"PATH": path, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+
+    def run(*command: str, **variables: str) -> str:
+        told = subprocess.run(
+            command, cwd=tmp_path, env=environment | variables, capture_output=True, text=True, timeout=60, check=True
+        )
+        return told.stdout
+
+    return run
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        (["cr"], {"crosstab"}),
+        (["schema", ""], {"infer", "check"}),
+        (["crosstab", "out.parquet", ""], {"sex", "age", "job", "region"}),
+        (["crosstab", "out.parquet", "job", "r"], {"region"}),
+        (["tree", "out.parquet", "j"], {"job"}),
+        (["crosstab", "nowhere.parquet", ""], set()),
+        (["perturb", "--data"], {"--data-dependent"}),
+    ],
+)
+def test_bash_offers_commands_options_and_the_columns_of_a_release(prompt, typed, offered):
+    script = prompt("kakuran", "--show-completion", "bash")
+    words = " ".join(f"'{word}'" for word in ["kakuran", *typed])
+    press_tab = f"COMP_WORDS=({words}); COMP_CWORD={len(typed)}; _kakuran_completion kakuran"
+    offers = prompt("bash", "-c", f"{script}\n{press_tab}\nprintf '%s\\n' \"${{COMPREPLY[@]}}\"")
+    assert set(offers.split()) == offered
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_other_shells_are_offered_the_same(prompt, shell):
+    assert "_KAKURAN_COMPLETE=complete_" + shell in prompt("kakuran", "--show-completion", shell)
+    told = prompt(
+        "kakuran",
+        _KAKURAN_COMPLETE=f"complete_{shell}",
+        _TYPER_COMPLETE_ARGS="kakuran crosstab out.parquet re",
+        _TYPER_COMPLETE_FISH_ACTION="get-args",
+    )
+    assert "region" in told
+    assert "job" not in told

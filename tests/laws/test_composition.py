@@ -1,0 +1,84 @@
+"""What is left of Pk-anonymity after two releases of the same people, over all assignments, tables and outcomes.
+
+The guide on repeated releases states it; here it is computed without any of the library's formulas.
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import kakuran as kk
+from kakuran.randomness import Randomness
+
+N, VALUES = 4, 2
+PLANS = [kk.calibrate(kk.Schema([kk.Categorical("job", ["a", "b"])]), n=N, k=k) for k in (1.5, 2.5)]
+FIRST, SECOND = (plan["job"].transition().matrix for plan in PLANS)
+TABLES = np.array(list(itertools.product(range(VALUES), repeat=N)))
+ORDERS = np.array(list(itertools.permutations(range(N))))
+
+
+def likelihood(matrix, table, release):
+    """The probability of a release, record by record, for every assignment of records to people."""
+    return matrix[np.asarray(release)[ORDERS], np.asarray(table)].prod(axis=1)
+
+
+def links(weights):
+    """The probability of each record, by row, belonging to each person, given weights of the assignments."""
+    found = np.zeros((N, N))
+    for weight, order in zip(weights, ORDERS, strict=True):
+        found[order, np.arange(N)] += weight
+    return found / weights.sum()
+
+
+def joined_k(n, first, second):
+    return 1 + (first - 1) * (second - 1) / (n - 1)
+
+
+def test_columns_of_the_transition_add_up_to_one():
+    assert FIRST.sum(axis=0) == pytest.approx(np.ones(VALUES))
+
+
+def test_one_release_is_linked_with_probability_one_over_k_at_most_and_at_worst():
+    worst = max(links(likelihood(FIRST, table, release)).max() for table in TABLES for release in TABLES)
+    assert worst == pytest.approx(1 / 1.5, rel=1e-5)
+
+
+def test_two_releases_that_can_be_joined_leave_the_product_formula_and_no_more():
+    worst = max(
+        links(likelihood(FIRST, table, one) * likelihood(SECOND, table, other)).max()
+        for table in TABLES
+        for one in TABLES
+        for other in TABLES
+    )
+    assert worst == pytest.approx(1 / joined_k(N, 1.5, 2.5), rel=1e-5)
+    assert worst > 1 / 1.5
+
+
+@pytest.mark.parametrize("belief", ["even", "certain", "skewed", "wild"])
+def test_two_releases_shuffled_apart_leave_each_its_own_k_whatever_the_attacker_believes(belief):
+    dice = Randomness.seeded(7).generator()
+    prior = {
+        "even": np.ones(len(TABLES)),
+        "certain": np.eye(len(TABLES))[3],
+        "skewed": np.exp(3 * TABLES[:, 0] - TABLES[:, 1:].sum(axis=1)),
+        "wild": dice.dirichlet(np.full(len(TABLES), 0.2)),
+    }[belief]
+    worst = 0.0
+    for one, other in itertools.product(TABLES, TABLES):
+        first = np.array([likelihood(FIRST, table, one) for table in TABLES])
+        second = np.array([likelihood(SECOND, table, other).sum() for table in TABLES])
+        weights = (prior * second) @ first
+        worst = max(worst, links(weights).max())
+    assert worst <= 1 / 1.5 * (1 + 1e-9)
+
+
+def test_the_formula_for_several_releases_gives_back_the_k_asked_for():
+    n, k, releases = 50_000, 10, 3
+    each = 1 + (k - 1) ** (1 / releases) * (n - 1) ** (1 - 1 / releases)
+    left = each
+    for _ in range(releases - 1):
+        left = joined_k(n, left, each)
+    assert left == pytest.approx(k)
+    epsilons = [kk.calibrate(PLANS[0].schema, n=n, k=promise).epsilon for promise in (k, each)]
+    assert releases * epsilons[1] == pytest.approx(epsilons[0], rel=1e-5)
