@@ -52,7 +52,9 @@ def _percent(table: TableError) -> str:
 def show_audit(audit: Audit) -> None:
     """The outcome of an audit."""
     from kakuran.report.rows import risk_after, risk_before
+    from kakuran.report.words import words_in
 
-    answer_table("Before: the table as it is", ["risk", "value"], risk_before(audit))
-    title = f"After: {audit.attacked:,} of {audit.n:,} records attacked"
-    answer_table(title, ["risk", "probability"], risk_after(audit))
+    say = words_in("en")
+    answer_table(say("audit_before"), [say("risk"), say("value")], risk_before(audit, say))
+    title = say("audit_after", attacked=audit.attacked, n=audit.n)
+    answer_table(title, [say("risk"), say("probability")], risk_after(audit, say))

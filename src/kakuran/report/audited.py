@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kakuran.release import Audit
-from kakuran.report.page import Html, paragraph, picture, section, table
+from kakuran.report.page import Html, beside, paragraph, picture, section, table
 from kakuran.report.rows import risk_after, risk_before
 from kakuran.report.words import Words
 
@@ -15,12 +15,17 @@ def audit_section(audit: Audit, say: Words) -> Html:
         if audit.passed
         else [paragraph(say("audit_failed", why=problem), kind="warning") for problem in audit.problems]
     )
-    header = [say("risk"), say("value")]
     return section(
         say("audit"),
         *verdict,
         paragraph(say("audit_why")),
         picture(audit.plot(), say("audit_picture", worst=audit.worst_posterior, bound=audit.bound)),
-        table(say("audit_before"), header, risk_before(audit)),
-        table(say("audit_after", attacked=audit.attacked, n=audit.n), header, risk_after(audit)),
+        beside(
+            table(say("audit_before"), [say("risk"), say("value")], risk_before(audit, say)),
+            table(
+                say("audit_after", attacked=audit.attacked, n=audit.n),
+                [say("risk"), say("probability")],
+                risk_after(audit, say),
+            ),
+        ),
     )

@@ -73,7 +73,9 @@ def look_at(release: Release | Path, original: Any = None, progress: Progress = 
     told = [one.name for one in plan.schema.released if one.name not in plan.mechanisms or plan[one.name].epsilon > 0]
     singles = [ask(plan, [name], {}, None) for name in told]
     paired = _pairable(plan, singles)
-    pairs = [ask(plan, names, {}, None) for names in combinations(paired, 2)]
+    sizes = {question.cells[0].name: question.cells[0].size for question in singles}
+    sides = [sorted(names, key=lambda name: -sizes[name]) for names in combinations(paired, 2)]
+    pairs = [ask(plan, names, {}, None) for names in sides]
     questions = [*singles, *pairs]
     tallies = _count(release, plan, [question.axes for question in questions], progress)
     truths = None if original is None else _true_counts(original, manifest, questions, progress)

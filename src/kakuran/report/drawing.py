@@ -38,7 +38,7 @@ def as_svg(figure: Figure) -> str:
     content = io.StringIO()
     style: Any = {"svg.fonttype": "none", "svg.hashsalt": "kakuran", "font.family": "sans-serif"}
     with rc_context(style), _any_script():
-        figure.savefig(content, format="svg", metadata={"Date": None, "Creator": None})
+        figure.savefig(content, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     drawn = content.getvalue()
     return drawn[drawn.index("<svg") :]
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from kakuran.calibration import Plan
 from kakuran.release import Audit
+from kakuran.report.words import Words
 
 
 def plan_rows(plan: Plan) -> list[list[str]]:
@@ -25,26 +26,26 @@ def _parameter(mechanism: Any) -> tuple[str, str]:
     return "matrix", f"{mechanism.size} × {mechanism.size}"
 
 
-def risk_before(audit: Audit) -> list[tuple[str, str]]:
+def risk_before(audit: Audit, say: Words) -> list[tuple[str, str]]:
     """What somebody could do with the originals as they are."""
     return [
-        ("people nobody else shares a record with", f"{audit.before.uniques:.1%}"),
-        ("smallest class", f"{audit.before.smallest_class:,}"),
-        ("right guesses, on average", f"{audit.before.prosecutor:.3g}"),
+        (say("risk_uniques"), f"{audit.before.uniques:.1%}"),
+        (say("risk_class"), f"{audit.before.smallest_class:,}"),
+        (say("risk_average"), f"{audit.before.prosecutor:.3g}"),
     ]
 
 
-def risk_after(audit: Audit) -> list[tuple[str, str]]:
+def risk_after(audit: Audit, say: Words) -> list[tuple[str, str]]:
     """What the attacker could do with the release."""
     after = [
-        ("promised, 1/k", audit.bound),
-        ("proved for this table", audit.certified),
-        ("surest link" + (" (exact)" if audit.is_exact else ""), audit.worst_posterior),
-        ("links the attacker expects to be right", audit.expected_matches),
-        ("links that were right, one by one", audit.linked),
-        ("links that were right, one to one", audit.linked_one_to_one),
+        ("risk_promised", audit.bound),
+        ("risk_proved", audit.certified),
+        ("risk_surest_exact" if audit.is_exact else "risk_surest", audit.worst_posterior),
+        ("risk_expected", audit.expected_matches),
+        ("risk_one_by_one", audit.linked),
+        ("risk_one_to_one", audit.linked_one_to_one),
     ]
-    return [(what, "not played" if value is None else _probability(value)) for what, value in after]
+    return [(say(what), say("not_played") if value is None else _probability(value)) for what, value in after]
 
 
 def _probability(value: float) -> str:

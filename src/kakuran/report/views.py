@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from kakuran.report.words import Words
 
 MOST_CELLS = 40
 """Cells of one column that are shown."""
+MOST_ON_PAPER = 8
+"""Columns of a table that fit on a sheet."""
 
 
 def one_way_section(contents: Contents, say: Words) -> Html:
@@ -68,40 +70,47 @@ def _one_way(view: View, say: Words) -> Html:
     ]
     if len(shown) < axis.size:
         parts.append(paragraph(say("more", shown=len(shown), cells=axis.size), kind="note"))
-    return section(axis.name, *parts, paragraph(estimate.reason, kind="note"), level=3)
+    return section(axis.name, *parts, paragraph(say("estimator", reason=estimate.reason), kind="note"), level=3)
 
 
 def _two_way(view: View, say: Words) -> Html:
-    estimate = view.estimate
-    down, across = estimate.axes
+    down, across = view.estimate.axes
     tables = series_of(view)
-    names: Mapping[str, str] = {kind: say(kind) for kind in tables}
+    names = {kind: say(kind) for kind in tables}
     pair = {"one": down.name, "other": across.name}
     figure = draw_heatmaps(
-        (down.name, down.labels), (across.name, across.labels), tables, names, unclear=estimate.unclear
+        (down.name, down.labels), (across.name, across.labels), tables, names, unclear=view.estimate.unclear
     )
-    also = "" if view.original is None else say("pair_original")
-    rows = [
-        [down.labels[row], *(_cell(view, row, column, say) for column in range(across.size))]
-        for row in range(down.size)
-    ]
     return section(
         say("pair", **pair),
         picture(figure, say("heatmap_of", series=", ".join(names.values()), **pair)),
-        table(
-            say("pair_caption", level=LEVEL, also=also, **pair), [f"{down.name} ╲ {across.name}", *across.labels], rows
-        ),
+        *_pair_tables(view, say),
         level=3,
     )
+
+
+def _pair_tables(view: View, say: Words) -> list[Html]:
+    """The numbers of a heatmap, cut into tables that fit on paper."""
+    down, across = view.estimate.axes
+    also = "" if view.original is None else say("pair_original")
+    caption = say("pair_caption", one=down.name, other=across.name, level=LEVEL, also=also)
+    parts = [range(start, min(start + MOST_ON_PAPER, across.size)) for start in range(0, across.size, MOST_ON_PAPER)]
+    return [
+        table(
+            caption,
+            [f"{down.name} ╲ {across.name}", *(across.labels[column] for column in columns)],
+            [[down.labels[row], *(_cell(view, row, column, say) for column in columns)] for row in range(down.size)],
+        )
+        for columns in parts
+    ]
 
 
 def _cell(view: View, row: int, column: int, say: Words) -> Html:
     estimate, place = view.estimate, (row, column)
     lines = [
-        f"<strong>{estimate.counts[place]:,.0f}</strong>",
+        f"<strong>{estimate.counts[place]:,.0f}{' ?' if estimate.unclear[place] else ''}</strong>",
         f"{estimate.low[place]:,.0f}–{estimate.high[place]:,.0f}",
         *([] if view.original is None else [f"{say('original')} {view.original[place]:,.0f}"]),
-        *([say("unclear")] if estimate.unclear[place] else []),
     ]
     return Html("<br>".join(lines))
 
