@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from kakuran.mine import Density, Estimate, MixtureEstimate
     from kakuran.reconstruction import Reconstruction, reconstruct
     from kakuran.release import Audit, Release, audit, perturb, perturb_file, read_release
+    from kakuran.report import release_report
     from kakuran.schema import Categorical, Dropped, Numeric, Schema, Tree
     from kakuran.vertical import VerticalFit, VerticalPlan, fit_vertically
 
@@ -54,6 +55,7 @@ _HOMES = {
     "kakuran.measure": ("Anonymity", "Graph", "check_anonymity", "information_loss", "l1_accuracy"),
     "kakuran.mine": ("Density", "Estimate", "MixtureEstimate"),
     "kakuran.release": ("Audit", "Release", "audit", "perturb", "perturb_file", "read_release"),
+    "kakuran.report": ("release_report",),
     "kakuran.estimators": (
         "BooleanFactorisation",
         "MaskedNMF",
@@ -136,6 +138,7 @@ __all__ = [
     "preview",
     "read_release",
     "reconstruct",
+    "release_report",
 ]
 
 
