@@ -5,14 +5,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
 
 from kakuran.calibration import Plan
-from kakuran.counts import Cells, Tally
-from kakuran.engine.local import Progress, perturb_batches
+from kakuran.counts import Cells, Countable, Progress, Tally
+from kakuran.engine.frames import FrameRecords
+from kakuran.engine.local import perturb_batches
 from kakuran.errors import NotForPublicationWarning, ReleaseError
 from kakuran.mine import Density, Estimate, MixtureEstimate, answer, ask
 from kakuran.mine.density import density
@@ -24,7 +26,7 @@ from kakuran.reconstruction.density import DensityMethod
 from kakuran.reconstruction.mixture import Covariance, Options
 from kakuran.release.files import check_target, read_table, write_release
 from kakuran.release.manifest import Manifest, Order
-from kakuran.schema.codes import Codes, encode
+from kakuran.schema.codes import Codes
 from kakuran.schema.frames import like, to_arrow
 
 
@@ -34,12 +36,22 @@ class Release:
 
     Attributes
     ----------
-    table : the perturbed records, as the kind of frame that was given
+    source : the perturbed records: a frame, or whatever else can count them (`kakuran.counts.Countable`)
     manifest : what is published about them
     """
 
-    table: Any
+    source: Any
     manifest: Manifest
+
+    @cached_property
+    def records(self) -> Countable:
+        """The perturbed records, to be counted."""
+        return self.source if isinstance(self.source, Countable) else FrameRecords(self.source, self.plan)
+
+    @property
+    def table(self) -> Any:
+        """The perturbed records, as the kind of frame that was given; those of a large file are read now."""
+        return self.records.table
 
     @property
     def plan(self) -> Plan:
@@ -71,16 +83,12 @@ class Release:
 
     def codes(self, columns: Sequence[str] | None = None) -> dict[str, Codes]:
         """The codes of all released columns or of some; noise without bounds reaches beyond the domain's."""
-        table = to_arrow(self.table)
-        return {
-            attribute.name: encode(attribute, table.column(attribute.name), self.plan.reach(attribute.name))
-            for attribute in self.plan.schema.released
-            if columns is None or attribute.name in columns
-        }
+        released = [attribute.name for attribute in self.plan.schema.released]
+        return self.records.codes(released if columns is None else columns)
 
-    def tally(self, axes: Sequence[Cells]) -> Tally:
+    def tally(self, axes: Sequence[Cells], progress: Progress = int) -> Tally:
         """Count the perturbed records in the cells that some axes span."""
-        return Tally.of(self.codes([axis.name for axis in axes]), axes)
+        return self.records.tallies([axes], progress)[0]
 
     def crosstab(
         self,
@@ -119,7 +127,7 @@ class Release:
         bins : into how many bins to cut it (100 by default, or every grid point where there are fewer)
         method : ``mixture`` of Gaussians, bin by bin (``ibt``), or ``auto``: both, weighed by held-out likelihood
         """
-        return density(self.codes(), self.plan, column, bins=bins, method=method)
+        return density(self.records, self.plan, column, bins=bins, method=method)
 
     def mixture(
         self,
@@ -138,7 +146,7 @@ class Release:
         draws : refits to resampled records behind the intervals
         """
         options = Options(components=n_components, covariance=covariance)
-        return mixture(self.codes(), self.plan, columns, options, draws=draws)
+        return mixture(self.records, self.plan, columns, options, draws=draws)
 
 
 def perturb(frame: Any, plan: Plan, *, seed: int | None = None, shuffle: bool = True) -> Release:
