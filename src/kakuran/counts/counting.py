@@ -38,13 +38,20 @@ class Counting:
         """No records yet."""
         return [Tally.zero(axes) for axes in self.tables]
 
-    def __call__(self, batch: pa.RecordBatch) -> list[Tally]:
-        """The tallies of a batch that has at least the counted columns."""
+    def update(self, tallies: Sequence[Tally], batch: pa.RecordBatch) -> None:
+        """Count a batch that has at least the counted columns."""
         codes = {
             attribute.name: encode(attribute, batch.column(attribute.name), self.plan.reach(attribute.name))
             for attribute in self.attributes
         }
-        return [Tally.of(codes, axes) for axes in self.tables]
+        for tally in tallies:
+            tally.update(codes)
+
+    def __call__(self, batch: pa.RecordBatch) -> list[Tally]:
+        """The tallies of a batch."""
+        tallies = self.zero()
+        self.update(tallies, batch)
+        return tallies
 
     @staticmethod
     def merged(one: Sequence[Tally], other: Sequence[Tally]) -> list[Tally]:

@@ -24,10 +24,12 @@ from kakuran.randomness import Randomness
 from kakuran.reconstruction import About, Method
 from kakuran.reconstruction.density import DensityMethod
 from kakuran.reconstruction.mixture import Covariance, Options
-from kakuran.release.files import check_target, read_table, write_release
+from kakuran.release.files import check_target, read_manifest, write_release
 from kakuran.release.manifest import Manifest, Order
+from kakuran.release.streamed import ROWS_IN_MEMORY, StreamedRecords
 from kakuran.schema.codes import Codes
 from kakuran.schema.frames import like, to_arrow
+from kakuran.schema.sources import Source, open_source
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +156,7 @@ def perturb(frame: Any, plan: Plan, *, seed: int | None = None, shuffle: bool = 
 
     Parameters
     ----------
-    frame : a pandas, polars or arrow table; the release holds the same kind
+    frame : a pandas, polars (also lazy) or arrow table; the release holds the same kind
     plan : from `kakuran.calibrate`
     seed : for tests and teaching only; the release is then marked as not for publication
     shuffle : put the records in random order. Whoever knows the order of the originals could otherwise link every
@@ -188,7 +190,7 @@ def perturb(frame: Any, plan: Plan, *, seed: int | None = None, shuffle: bool = 
 
 
 def perturb_file(
-    source: str | Path,
+    source: Any,
     target: str | Path,
     plan: Plan,
     *,
@@ -197,20 +199,27 @@ def perturb_file(
     force: bool = False,
     progress: Progress = int,
 ) -> Manifest:
-    """Perturb a CSV or Parquet file into another, with constant memory; like `perturb` otherwise.
+    """Perturb a source of any size into a CSV or Parquet file, with constant memory; like `perturb` otherwise.
 
-    The target appears whole or not at all. `progress` is called with the number of records done.
+    Parameters
+    ----------
+    source : a Parquet, CSV or Arrow file, a folder or pattern of such, a DuckDB or PostgreSQL database, a polars
+        LazyFrame: whatever `kakuran.open_source` takes, or what it gave
+    target : the file to write; it appears whole or not at all
+    plan, seed, shuffle : as for `perturb`
+    force : replace an existing file
+    progress : called with the number of records done
     """
     _warn_if_seeded(seed)
     check_target(Path(target), force=force)
-    if Path(target).exists() and Path(source).exists() and Path(target).samefile(source):
-        raise ReleaseError(f"{target}: is the original itself; write the release elsewhere")
+    source = open_source(source)
+    _check_apart(Path(target), source)
     order: Order = "shuffled" if shuffle else "kept"
     return write_release(
         Path(target),
         Kernel(plan).schema,
         lambda scratch: perturb_batches(
-            Path(source),
+            source,
             plan,
             randomness=Randomness.from_seed(seed),
             shuffle=shuffle,
@@ -219,6 +228,12 @@ def perturb_file(
         ),
         lambda records: Manifest(plan, records, order, seeded=seed is not None),
     )
+
+
+def _check_apart(target: Path, source: Source) -> None:
+    """Refuse to write over the originals."""
+    if target.exists() and any(target.samefile(path) for path in source.paths):
+        raise ReleaseError(f"{target}: is the original itself; write the release elsewhere")
 
 
 def _warn_if_seeded(seed: int | None) -> None:
@@ -243,6 +258,11 @@ def _with_types_of(original: pa.Table, released: pa.Table) -> pa.Table:
 
 
 def read_release(path: str | Path) -> Release:
-    """Open a release; refuses a file whose manifest is missing, newer, or does not match its columns."""
-    table, manifest = read_table(Path(path))
-    return Release(table, manifest)
+    """Open a release: a file, or a folder of Parquet files.
+
+    Refuses one whose manifest is missing, newer, or does not match its columns. A large one stays on disk: it is
+    counted anew for every question, and checked as it is read.
+    """
+    manifest = read_manifest(Path(path))
+    records = StreamedRecords.open(Path(path), manifest)
+    return Release(records.table if manifest.records <= ROWS_IN_MEMORY else records, manifest)
