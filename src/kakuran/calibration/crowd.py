@@ -78,7 +78,10 @@ class DenseCrowd(Crowd):
             self.counts += n
             return
         cell = np.ravel_multi_index([codes[attribute.name] for attribute in self.attributes], self.counts.shape)
-        self.counts += np.bincount(cell, minlength=self.counts.size).reshape(self.counts.shape)
+        if len(cell) < self.counts.size:
+            np.add.at(self.counts.reshape(-1), cell, 1.0)
+        else:
+            self.counts += np.bincount(cell, minlength=self.counts.size).reshape(self.counts.shape)
 
     def smallest(self, mechanisms: Mechanisms, cap: float = math.inf, enough: float = 0.0) -> float:
         """One pass per perturbed axis, then the least over the cells that hold somebody."""

@@ -8,12 +8,13 @@ from typing import Annotated
 import typer
 
 from kakuran.cli.console import answer_json, check_picture, check_report, progress, say
-from kakuran.cli.options import Force, Json, Plot, Public, Report
+from kakuran.cli.options import Force, Json, Plot, Public, Report, Sql
 
 
 def audit(
-    original: Annotated[Path, typer.Argument(help="The true table (CSV or Parquet).")],
+    original: Annotated[str, typer.Argument(help="The true table, as given to perturb.")],
     release: Annotated[Path, typer.Argument(help="The release made from it.")],
+    sql: Sql = None,
     plot: Plot = None,
     report: Report = None,
     public: Public = False,
@@ -21,19 +22,19 @@ def audit(
     json: Json = False,
 ) -> None:
     """Play the strongest attacker we can compute; exit with 1 if the promise is broken."""
-    import pyarrow as pa
-
     from kakuran.cli.reporting import report_release
     from kakuran.cli.show import show_audit
-    from kakuran.engine.local import read_batches
     from kakuran.release import audit as run_audit
     from kakuran.release import read_release
+    from kakuran.schema import open_source
+    from kakuran.schema.reading import read_table
 
     if plot is not None:
         check_picture(plot, force=force)
     check_report(report, public=public, force=force)
     released = read_release(release)
-    truth = pa.Table.from_batches(list(read_batches(original, released.plan.schema)))
+    source = open_source(original, sql)
+    truth = read_table(source, released.plan.schema)
     with progress("attacking", 2 * released.n) as advance:
         outcome = run_audit(truth, released, progress=advance)
     if json:
@@ -43,7 +44,7 @@ def audit(
     if plot is not None:
         outcome.plot().savefig(plot, dpi=144)
     if report is not None:
-        report_release(report, release, original=original, audit=outcome, public=public)
+        report_release(report, release, original=source, audit=outcome, public=public)
     for problem in outcome.problems:
         say(f"[bold red]failed:[/] {problem}")
     if outcome.passed:

@@ -33,6 +33,7 @@ def demo(
     from kakuran.release import perturb_file, read_release
     from kakuran.release.files import check_target
     from kakuran.samples import census, census_schema
+    from kakuran.schema import open_source
 
     folder.mkdir(parents=True, exist_ok=True)
     source, target, report = (folder / name for name in ("census.parquet", "release.parquet", "report.html"))
@@ -65,7 +66,8 @@ def demo(
     if plot is not None:
         _draw(jobs, sexes, tables).savefig(plot, dpi=144)
         say(f"drew {plot}")
-    report_release(report, target, original=source, audit=quick_audit(source, target), public=False)
+    original = open_source(source)
+    report_release(report, target, original=original, audit=quick_audit(original, target), public=False)
 
 
 def _draw(jobs: Sequence[str], sexes: Sequence[str], tables: Sequence[Array]) -> Figure:

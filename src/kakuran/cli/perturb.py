@@ -9,6 +9,7 @@ import typer
 
 from kakuran.cli.console import answer_json, check_report, progress, say
 from kakuran.cli.options import (
+    Data,
     DataDependent,
     Force,
     Json,
@@ -17,16 +18,18 @@ from kakuran.cli.options import (
     Public,
     Report,
     SchemaFile,
+    Sql,
     Weights,
     make_plan,
 )
 
 
 def perturb(
-    data: Annotated[Path, typer.Argument(help="CSV or Parquet file.")],
+    data: Data,
     schema: SchemaFile,
     k: K,
     output: Annotated[Path, typer.Option("--output", "-o", help="Release to write (.parquet or .csv).")],
+    sql: Sql = None,
     data_dependent: DataDependent = False,
     weight: Weights = None,
     mechanism: Mechanisms = None,
@@ -49,27 +52,27 @@ def perturb(
     from kakuran.cli.show import describe_plan, show_plan
     from kakuran.release import perturb_file
     from kakuran.release.files import check_target, targets
-    from kakuran.schema import Schema
-    from kakuran.schema.files import row_count
+    from kakuran.schema import Schema, open_source
 
     if not dry_run:
         check_target(output, force=force)
         check_report(report, public=public, force=force)
+    source = open_source(data, sql)
     plan = make_plan(
-        Schema.load(schema), data, k=k, n=None, data_dependent=data_dependent, weights=weight, mechanisms=mechanism
+        Schema.load(schema), source, k=k, n=None, data_dependent=data_dependent, weights=weight, mechanisms=mechanism
     )
     if not dry_run:
-        with progress("perturbing", row_count(data)) as advance:
+        with progress("perturbing", source.rows) as advance:
             manifest = perturb_file(
-                data, output, plan, seed=seed, shuffle=not keep_order, force=force, progress=advance
+                source, output, plan, seed=seed, shuffle=not keep_order, force=force, progress=advance
             )
         written = " and ".join(str(path) for path in targets(output))
         say(f"wrote {written}: {manifest.records:,} records, k = {plan.k:g}, ε = {plan.epsilon:.4g}")
         if keep_order:
             say("[bold yellow]warning:[/] records keep their order: not for publication")
         if report is not None:
-            attacked = None if public else quick_audit(data, output)
-            report_release(report, output, original=data, audit=attacked, public=public)
+            attacked = None if public else quick_audit(source, output)
+            report_release(report, output, original=source, audit=attacked, public=public)
     if json:
         answer_json(describe_plan(plan, preview(plan)))
     elif dry_run:

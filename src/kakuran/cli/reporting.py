@@ -11,6 +11,7 @@ from kakuran.cli.console import progress, say
 
 if TYPE_CHECKING:
     from kakuran.release import Audit
+    from kakuran.schema.sources import Source
 
 MOST_AUDITED = 1_000_000
 """Records up to which a report plays the attacker, who needs the whole table in memory."""
@@ -20,7 +21,7 @@ MOST_PAIRS = 1e8
 
 
 def report_release(
-    report: Path, release: Path, *, original: Path | None = None, audit: Audit | None = None, public: bool = True
+    report: Path, release: Path, *, original: Source | None = None, audit: Audit | None = None, public: bool = True
 ) -> None:
     """Write the report of a release: for everybody, or for its steward, with what was typed."""
     from kakuran.release.files import read_manifest
@@ -53,19 +54,17 @@ def leave(report: Path, page: str, *, public: bool) -> None:
     say(f"wrote {report}{'' if public else ': internal, not for publication'}")
 
 
-def quick_audit(original: Path, release: Path) -> Audit | None:
+def quick_audit(original: Source, release: Path) -> Audit | None:
     """The audit of random records, or nothing where the table is too large for it."""
-    import pyarrow as pa
-
-    from kakuran.engine.local import read_batches
     from kakuran.release import audit, read_release
     from kakuran.release.files import read_manifest
+    from kakuran.schema.reading import read_table
 
     if read_manifest(release).records > MOST_AUDITED:
         say("the report has no audit: the table is large; play it with kakuran audit")
         return None
     released = read_release(release)
-    truth = pa.Table.from_batches(list(read_batches(original, released.plan.schema)))
+    truth = read_table(original, released.plan.schema)
     with progress("attacking", None) as advance:
         return audit(truth, released, most_pairs=MOST_PAIRS, progress=advance)
 

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from pathlib import Path
-from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.special import ndtri
 
 from kakuran.calibration import Plan
-from kakuran.counts import Tally
+from kakuran.counts import Progress, Tally
 from kakuran.engine.local import count_tables
 from kakuran.errors import ReleaseError, UnclearCellsWarning
 from kakuran.mechanism.base import Array
 from kakuran.mine import Estimate, answer, ask
 from kakuran.mine.question import Question
 from kakuran.release import Manifest, Release
-from kakuran.release.files import read_manifest
-
-Progress: TypeAlias = Callable[[int], object]
+from kakuran.schema.sources import Source
 
 LEVEL = 0.9
 MOST_PAIRS = 6
@@ -54,22 +50,16 @@ class Contents:
     untold: tuple[str, ...]
 
 
-def manifest_of(release: Release | Path) -> Manifest:
-    """What is published about a release, in memory or in a file."""
-    return release.manifest if isinstance(release, Release) else read_manifest(release)
-
-
-def look_at(release: Release | Path, original: Any = None, progress: Progress = int) -> Contents:
+def look_at(release: Release, original: Source | None = None, progress: Progress = int) -> Contents:
     """Count a release in one pass, and estimate what is worth seeing.
 
     Parameters
     ----------
-    release : in memory, or the path of one of any size
-    original : the true table, as a frame or the path of a file
+    release : of any size
+    original : the true table
     progress : told how many records were read
     """
-    manifest = manifest_of(release)
-    plan = manifest.plan
+    manifest, plan = release.manifest, release.plan
     told = [one.name for one in plan.schema.released if one.name not in plan.mechanisms or plan[one.name].epsilon > 0]
     singles = [ask(plan, [name], {}, None) for name in told]
     paired = _pairable(plan, singles)
@@ -77,7 +67,7 @@ def look_at(release: Release | Path, original: Any = None, progress: Progress = 
     sides = [sorted(names, key=lambda name: -sizes[name]) for names in combinations(paired, 2)]
     pairs = [ask(plan, names, {}, None) for names in sides]
     questions = [*singles, *pairs]
-    tallies = _count(release, plan, [question.axes for question in questions], progress)
+    tallies = release.records.tallies([question.axes for question in questions], progress) if questions else []
     truths = None if original is None else _true_counts(original, manifest, questions, progress)
     counts = [question.reading.of(tally.counts) for question, tally in zip(questions, tallies, strict=True)]
     telling = most_telling((counts if truths is None else truths)[len(singles) :])
@@ -90,23 +80,18 @@ def look_at(release: Release | Path, original: Any = None, progress: Progress = 
     return Contents(manifest, views[: len(singles)], views[len(singles) :], paired, untold)
 
 
-def _true_counts(original: Any, manifest: Manifest, questions: Sequence[Question], progress: Progress) -> list[Array]:
-    counted = _count(original, manifest.plan, [question.cells for question in questions], progress)
-    if counted and counted[0].n != manifest.records:
+def _true_counts(
+    original: Source, manifest: Manifest, questions: Sequence[Question], progress: Progress
+) -> list[Array]:
+    if not questions:
+        return []
+    counted = count_tables(original, manifest.plan, [question.cells for question in questions], progress)
+    if counted[0].n != manifest.records:
         raise ReleaseError(
             f"the original has {counted[0].n:,} records but the release has {manifest.records:,}: "
             "they do not belong together"
         )
     return [tally.counts for tally in counted]
-
-
-def _count(source: Any, plan: Plan, tables: Sequence[Any], progress: Progress) -> list[Tally]:
-    if not tables:
-        return []
-    if isinstance(source, Path):
-        return count_tables(source, plan, tables, progress)
-    codes = source.codes() if isinstance(source, Release) else plan.schema.encode(source)
-    return [Tally.of(codes, axes) for axes in tables]
 
 
 def _pairable(plan: Plan, singles: Sequence[Question]) -> tuple[str, ...]:

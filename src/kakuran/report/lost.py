@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from kakuran.calibration import Plan
-from kakuran.engine.local import read_batches
+from kakuran.counts import Tally, every_code
+from kakuran.engine.local import count_tables
 from kakuran.measure import ColumnLoss, l1_accuracy
 from kakuran.measure.distance import Distance, capacity_of_counts
 from kakuran.mechanism.base import Array
@@ -18,14 +18,12 @@ from kakuran.report.page import Html, beside, paragraph, picture, section, table
 from kakuran.report.pictures import draw_bars
 from kakuran.report.words import Words
 from kakuran.schema import Categorical, Numeric
-from kakuran.schema.codes import encode
-from kakuran.schema.frames import to_arrow
+from kakuran.schema.sources import Source
 
 
-def loss_section(contents: Contents, release: Release | Path, original: Any, say: Words) -> Html:
+def loss_section(contents: Contents, release: Release, original: Source, say: Words) -> Html:
     """ILD of every column, and how many people are counted in the wrong cell, naively and reconstructed."""
-    plan = contents.manifest.plan
-    lost = column_losses(plan, original, release.table if isinstance(release, Release) else release)
+    lost = column_losses(release, original)
     names = [view.estimate.axes[0].name for view in contents.columns]
     wrong = {
         "naive": np.array([wrong_cells(view.original, view.estimate.naive) for view in contents.columns]),
@@ -53,33 +51,21 @@ def wrong_cells(truth: Array | None, counts: Array) -> float:
     return 1 - l1_accuracy(truth, np.maximum(counts, 0)) / 100
 
 
-def column_losses(plan: Plan, original: Any, released: Any) -> list[ColumnLoss]:
-    """S3's ILD of every released column, from how often each value occurs: files are read as streams."""
-    before, after = (_histograms(plan, table) for table in (original, released))
+def column_losses(release: Release, original: Source) -> list[ColumnLoss]:
+    """S3's ILD of every released column, from how often each value occurs."""
+    plan, attributes = release.plan, release.plan.schema.released
+    tables = [[every_code(plan, attribute.name)] for attribute in attributes]
+    counted = zip(attributes, count_tables(original, plan, tables), release.records.tallies(tables), strict=True)
     return [
-        ColumnLoss(attribute.name, *(_capacity(plan, attribute, counts[attribute.name]) for counts in (before, after)))
-        for attribute in plan.schema.released
+        ColumnLoss(attribute.name, *(_capacity(plan, attribute, tally) for tally in tallies))
+        for attribute, *tallies in counted
     ]
 
 
-def _histograms(plan: Plan, source: Any) -> dict[str, Array]:
-    """How often each code of every column occurs, from the lowest that noise can reach to the highest."""
-    attributes = plan.schema.released
-    counts = {one.name: np.zeros(one.size + 2 * plan.reach(one.name)) for one in attributes}
-    batches = read_batches(source, plan.schema) if isinstance(source, Path) else [to_arrow(source)]
-    for batch in batches:
-        for one in attributes:
-            reach = plan.reach(one.name)
-            codes = encode(one, batch.column(one.name), reach)
-            counts[one.name] += np.bincount(codes + reach, minlength=len(counts[one.name]))
-    return counts
-
-
-def _capacity(plan: Plan, attribute: Categorical | Numeric, counts: Array) -> float:
-    reach = plan.reach(attribute.name)
-    present = np.flatnonzero(counts)
-    values, distance = _values(attribute, present - reach)
-    return capacity_of_counts(attribute.name, values, counts[present], distance, 2)
+def _capacity(plan: Plan, attribute: Categorical | Numeric, tally: Tally) -> float:
+    (cells,), counts = tally.occupied()
+    values, distance = _values(attribute, cells - plan.reach(attribute.name))
+    return capacity_of_counts(attribute.name, values, counts, distance, 2)
 
 
 def _values(attribute: Categorical | Numeric, codes: Any) -> tuple[list[Any], Distance]:

@@ -9,16 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from kakuran.calibration import Plan
+from kakuran.counts import Progress
 from kakuran.errors import ReleaseError
-from kakuran.release import Audit, Manifest, Release
+from kakuran.release import Audit, Manifest, Release, read_release
 from kakuran.report.audited import audit_section
-from kakuran.report.contents import LEVEL, Progress, look_at, manifest_of
+from kakuran.report.contents import LEVEL, look_at
 from kakuran.report.lost import loss_section
 from kakuran.report.page import Html, code, facts, page, paragraph, points, section, table
 from kakuran.report.rows import plan_rows
 from kakuran.report.views import one_way_section, two_way_section
 from kakuran.report.words import Words, words_in
-from kakuran.schema import Categorical, Dropped, Numeric
+from kakuran.schema import Categorical, Dropped, Numeric, open_source
 
 
 def release_report(
@@ -39,7 +40,7 @@ def release_report(
     Parameters
     ----------
     release : in memory, or the path of one of any size, which is read as a stream
-    original : the true table, as a frame or the path of a file, to compare with
+    original : the true table, to compare with: a frame, a path or any other source
     audit : the outcome of `kakuran.audit`, to show
     command : what was typed to make it, to show
     answer : sections, made with `kakuran.report.page`, that go first: what was asked of the release
@@ -58,13 +59,13 @@ def release_report(
     >>> "INTERNAL" in kk.release_report(release, original=table)
     True
     """
-    source = release if isinstance(release, Release) else Path(release)
-    original = Path(original) if isinstance(original, str) else original
-    manifest, say = manifest_of(source), words_in(lang)
+    release = release if isinstance(release, Release) else read_release(release)
+    originals = None if original is None else open_source(original)
+    manifest, say = release.manifest, words_in(lang)
     if not manifest.records:
         raise ReleaseError("an empty release has nothing to report")
-    contents = look_at(source, original, progress)
-    is_internal = original is not None or audit is not None or command is not None
+    contents = look_at(release, originals, progress)
+    is_internal = originals is not None or audit is not None or command is not None
     parts = [
         *([paragraph(say("internal"), kind="internal")] if is_internal else []),
         *_warnings(manifest, say),
@@ -74,7 +75,7 @@ def release_report(
         section(say("how"), *_mechanisms(manifest.plan, say)),
         one_way_section(contents, say),
         two_way_section(contents, say),
-        *([] if original is None else [loss_section(contents, source, original, say)]),
+        *([] if originals is None else [loss_section(contents, release, originals, say)]),
         *([] if audit is None else [audit_section(audit, say)]),
         section(say("limits"), points(_limits(manifest.plan, say))),
         *([] if command is None else [section(say("command"), code(command))]),
