@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kakuran.calibration import Plan, TableError, calibrate, preview
     from kakuran.errors import (
         CalibrationError,
+        CollectError,
         DataError,
         GuardError,
         InferredDomainWarning,
@@ -65,6 +66,7 @@ _HOMES = {
     "kakuran.vertical": ("VerticalFit", "VerticalPlan", "fit_vertically"),
     "kakuran.errors": (
         "CalibrationError",
+        "CollectError",
         "DataError",
         "GuardError",
         "InferredDomainWarning",
@@ -91,6 +93,7 @@ __all__ = [
     "BoundedLaplace",
     "CalibrationError",
     "Categorical",
+    "CollectError",
     "DataError",
     "Density",
     "Dropped",

@@ -1,0 +1,63 @@
+"""PostgreSQL: one database, any number of servers.
+
+Servers tell each other nothing; each reads what the others have added. Transactions become visible in another order
+than they began, so a number that counts up would let a reader pass a record by. Instead every record carries the number
+of its transaction, and a reader asks for just those that its last snapshot of the database did not show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, create_engine, text
+from sqlalchemy.dialects.postgresql import insert
+
+from kakuran.collect.store.store import Mark, Store
+from kakuran.collect.store.tables import records
+from kakuran.collect.survey import Survey
+
+_PATIENCE = 10
+_LOCK = 0x6B616B75
+"""Servers that start at the same time make the tables one after the other."""
+
+_PREPARE = (
+    "ALTER TABLE records ADD COLUMN IF NOT EXISTS batch xid8 NOT NULL DEFAULT pg_current_xact_id()",
+    "CREATE INDEX IF NOT EXISTS records_batch ON records (batch)",
+    # A dump restored into another cluster brings numbers of transactions that are still to come there.
+    "UPDATE records SET batch = DEFAULT WHERE batch >= pg_snapshot_xmax(pg_current_snapshot())",
+)
+_ALL = "SELECT codes FROM records WHERE survey = :survey"
+_UNSEEN = f"""{_ALL} AND batch >= pg_snapshot_xmin(CAST(:seen AS pg_snapshot))
+    AND NOT pg_visible_in_snapshot(batch, CAST(:seen AS pg_snapshot))"""  # noqa: S608 - no value is put in by hand
+
+
+class PostgresStore(Store):
+    """A store on a database server."""
+
+    def __init__(self, url: str, survey: Survey) -> None:
+        engine = create_engine(
+            url,
+            pool_pre_ping=True,
+            connect_args={"connect_timeout": _PATIENCE, "options": "-c synchronous_commit=on"},
+        )
+        super().__init__(engine, survey)
+
+    def _make_tables(self, connection: Connection) -> None:
+        connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
+        super()._make_tables(connection)
+        for statement in _PREPARE:
+            connection.execute(text(statement))
+
+    def _insert_rows(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> bool:
+        added = connection.execute(insert(records).on_conflict_do_nothing().returning(records.c.id), list(rows))
+        return len(added.all()) == len(rows)
+
+    def read_new(self, mark: Mark) -> tuple[list[bytes], Mark]:
+        """The rows stored since a mark, which is a snapshot of the database."""
+        with self._reading() as connection:
+            connection.execution_options(isolation_level="REPEATABLE READ")
+            seen = connection.scalar(text("SELECT CAST(pg_current_snapshot() AS text)"))
+            wanted = text(_ALL if mark is None else _UNSEEN)
+            values = {"survey": self.number} | ({} if mark is None else {"seen": mark})
+            return [bytes(codes) for (codes,) in connection.execute(wanted, values)], seen

@@ -1,0 +1,69 @@
+"""SQLite: one file, one server. Write-ahead log, synced to disk before any answer."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, insert, select
+
+from kakuran.collect.messages import Submission
+from kakuran.collect.store.store import Mark, Outcome, Store
+from kakuran.collect.store.tables import records
+from kakuran.collect.survey import Survey
+
+_PATIENCE = 10.0
+_PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "foreign_keys=ON")
+
+
+class SQLiteStore(Store):
+    """A store in a file.
+
+    Only this process adds records while it runs, so what is new to a reader is what it has added itself.
+    """
+
+    def __init__(self, path: Path, survey: Survey) -> None:
+        self.path = path
+        self._turn = threading.Lock()
+        self._unread: list[bytes] = []
+        super().__init__(_engine(path), survey)
+
+    def add(self, submissions: Sequence[Submission]) -> list[Outcome]:
+        """Store submissions in one transaction."""
+        with self._turn:
+            self._inserted: list[bytes] = []
+            outcomes = super().add(submissions)
+            self._unread += self._inserted
+            return outcomes
+
+    def _begin(self, connection: Connection) -> None:
+        # Reading first and writing later could otherwise find that another process has written in between.
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    def _insert_rows(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> bool:
+        connection.execute(insert(records), list(rows))
+        self._inserted = [row["codes"] for row in rows]
+        return True
+
+    def read_new(self, mark: Mark) -> tuple[list[bytes], Mark]:
+        """The rows stored since a mark, which is true once everything has been read."""
+        with self._turn:
+            unread, self._unread = self._unread, []
+            if mark is not None:
+                return unread, mark
+            with self._reading() as connection:
+                rows = connection.scalars(select(records.c.codes).where(records.c.survey == self.number))
+                return [bytes(codes) for codes in rows], True
+
+
+def _engine(path: Path) -> Engine:
+    engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": _PATIENCE, "isolation_level": None})
+
+    @event.listens_for(engine, "connect")
+    def _configure(connection: Any, _: Any) -> None:
+        for pragma in _PRAGMAS:
+            connection.execute(f"PRAGMA {pragma}")
+
+    return engine
