@@ -47,7 +47,7 @@ class Source(Protocol):
 
 def summary(source: Source, *, minimum_n: int) -> dict[str, Any]:
     """All questions one by one, what is promised, and how intervals shrank as answers came in."""
-    promise = {"k": source.plan.k, "k_now": crowd(source), "promised_n": source.plan.n, "epsilon": source.plan.epsilon}
+    promise = {"k": _short(crowd(source)), "epsilon": source.plan.epsilon}
     if source.n < minimum_n:
         return _suppressed(source, minimum_n) | promise
     asked = [ask(source.plan, (attribute.name,), {}, None) for attribute in source.plan.schema.released]
