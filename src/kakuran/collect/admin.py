@@ -53,9 +53,7 @@ class Admin:
         from kakuran.collect import dashboard
 
         target = _parameter(request, "target")
-        return await self._statistics(
-            lambda source: dashboard.tree(source, target, minimum_n=self._survey.minimum_n)
-        )
+        return await self._statistics(lambda source: dashboard.tree(source, target, minimum_n=self._survey.minimum_n))
 
     async def _statistics(self, ask: Callable[[Snapshot], dict[str, Any]]) -> Response:
         return answer(await _in_thread(lambda: ask(self._live.snapshot())))
@@ -115,12 +113,6 @@ def _csv(release: Release, name: str) -> bytes:
     return archive.getvalue()
 
 
-def _html(release: Release, _: str) -> bytes:
-    from kakuran.report import release_report
-
-    return release_report(release).encode()
-
-
 def _saved(release: Release, name: str) -> list[tuple[str, bytes]]:
     with TemporaryDirectory() as folder:
         path = Path(folder) / name
@@ -131,5 +123,4 @@ def _saved(release: Release, name: str) -> list[tuple[str, bytes]]:
 _EXPORTS: dict[str, tuple[Callable[[Release, str], bytes], str, str]] = {
     "csv": (_csv, "csv.zip", "application/zip"),
     "parquet": (_parquet, "parquet", "application/vnd.apache.parquet"),
-    "html": (_html, "html", "text/html; charset=utf-8"),
 }

@@ -130,7 +130,9 @@ def _message(body: bytes, needed: set[str], optional: set[str]) -> dict[str, Any
         raise Problem("malformed", "the body is not a JSON object")
     names = message.keys()
     if not (needed <= names and names <= needed | optional):
-        _refuse(f"the members must be {', '.join(sorted(needed))}{' and perhaps ' if optional else ''}{', '.join(optional)}")
+        _refuse(
+            f"the members must be {', '.join(sorted(needed))}{' and perhaps ' if optional else ''}{', '.join(optional)}"
+        )
     return message
 
 

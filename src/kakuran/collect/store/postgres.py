@@ -29,7 +29,7 @@ _PREPARE = (
 )
 _ALL = "SELECT codes FROM records WHERE survey = :survey"
 _UNSEEN = f"""{_ALL} AND batch >= pg_snapshot_xmin(CAST(:seen AS pg_snapshot))
-    AND NOT pg_visible_in_snapshot(batch, CAST(:seen AS pg_snapshot))"""  # noqa: S608 - no value is put in by hand
+    AND NOT pg_visible_in_snapshot(batch, CAST(:seen AS pg_snapshot))"""
 
 
 class PostgresStore(Store):
@@ -42,6 +42,9 @@ class PostgresStore(Store):
             connect_args={"connect_timeout": _PATIENCE, "options": "-c synchronous_commit=on"},
         )
         super().__init__(engine, survey)
+
+    def _begin(self, connection: Connection) -> None:
+        """Nothing: it has begun."""
 
     def _make_tables(self, connection: Connection) -> None:
         connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))

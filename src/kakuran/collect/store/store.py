@@ -158,11 +158,9 @@ class Store(ABC):
 
     def counts(self) -> dict[str, int]:
         """Records of every version there is."""
-        counted = (
-            select(surveys.c.version, func.count(records.c.id)).outerjoin(records).group_by(surveys.c.version)
-        )
+        counted = select(surveys.c.version, func.count(records.c.id)).outerjoin(records).group_by(surveys.c.version)
         with self._reading() as connection:
-            return {version: number for version, number in connection.execute(counted)}
+            return {version: number for version, number in connection.execute(counted)}  # noqa: C416 - rows are no pairs to mypy
 
     @property
     def state(self) -> State:
@@ -205,6 +203,7 @@ class Store(ABC):
             self._begin(connection)
             yield connection
 
+    @abstractmethod
     def _begin(self, connection: Connection) -> None:
         """What a kind of database needs to hear at the start of a transaction that writes."""
 
