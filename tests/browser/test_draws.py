@@ -1,4 +1,4 @@
-"""perturb.js in a real browser: the same words give the same release as in Python, and its own words the claimed law."""
+"""perturb.js in a real browser: the same words give the same release as in Python, its own words the claimed law."""
 
 from __future__ import annotations
 
