@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kakuran.calibration import Plan, TableError, calibrate, preview
+    from kakuran.collect import Survey, SurveyClient
     from kakuran.errors import (
         CalibrationError,
         CollectError,
@@ -64,6 +65,7 @@ _HOMES = {
         "ReconstructedTree",
     ),
     "kakuran.vertical": ("VerticalFit", "VerticalPlan", "fit_vertically"),
+    "kakuran.collect": ("Survey", "SurveyClient"),
     "kakuran.errors": (
         "CalibrationError",
         "CollectError",
@@ -123,6 +125,8 @@ __all__ = [
     "RetentionReplacement",
     "Schema",
     "SchemaError",
+    "Survey",
+    "SurveyClient",
     "TableError",
     "Tree",
     "UnclearCellsWarning",

@@ -13,6 +13,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
+from kakuran.collect import dashboard
 from kakuran.collect.live import Live, Snapshot
 from kakuran.collect.problems import Problem
 from kakuran.collect.public import Public
@@ -35,14 +36,10 @@ class Admin:
 
     async def summary(self, _: Request) -> Response:
         """Estimated distributions."""
-        from kakuran.collect import dashboard
-
         return await self._statistics(lambda source: dashboard.summary(source, minimum_n=self._survey.minimum_n))
 
     async def crosstab(self, request: Request) -> Response:
         """Two questions against each other."""
-        from kakuran.collect import dashboard
-
         rows, columns = _parameter(request, "rows"), _parameter(request, "columns")
         return await self._statistics(
             lambda source: dashboard.crosstab(source, rows, columns, minimum_n=self._survey.minimum_n)
@@ -50,12 +47,8 @@ class Admin:
 
     async def tree(self, request: Request) -> Response:
         """A decision tree for one question."""
-        from kakuran.collect import dashboard
-
         target = _parameter(request, "target")
-        return await self._statistics(
-            lambda source: dashboard.tree(source, target, minimum_n=self._survey.minimum_n)
-        )
+        return await self._statistics(lambda source: dashboard.tree(source, target, minimum_n=self._survey.minimum_n))
 
     async def _statistics(self, ask: Callable[[Snapshot], dict[str, Any]]) -> Response:
         return answer(await _in_thread(lambda: ask(self._live.snapshot())))
@@ -115,12 +108,6 @@ def _csv(release: Release, name: str) -> bytes:
     return archive.getvalue()
 
 
-def _html(release: Release, _: str) -> bytes:
-    from kakuran.report import release_report
-
-    return release_report(release).encode()
-
-
 def _saved(release: Release, name: str) -> list[tuple[str, bytes]]:
     with TemporaryDirectory() as folder:
         path = Path(folder) / name
@@ -131,5 +118,4 @@ def _saved(release: Release, name: str) -> list[tuple[str, bytes]]:
 _EXPORTS: dict[str, tuple[Callable[[Release, str], bytes], str, str]] = {
     "csv": (_csv, "csv.zip", "application/zip"),
     "parquet": (_parquet, "parquet", "application/vnd.apache.parquet"),
-    "html": (_html, "html", "text/html; charset=utf-8"),
 }

@@ -8,8 +8,8 @@ from typing import Any
 
 from starlette.types import Receive, Scope, Send
 
-from kakuran.collect.site import POLICY
 from kakuran.collect.problems import Problem
+from kakuran.collect.site import POLICY
 
 _COMMON = [(name.encode(), value.encode()) for name, value in POLICY.items()]
 

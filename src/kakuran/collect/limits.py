@@ -1,4 +1,4 @@
-"""How much one address may send: a bucket of tokens for each, refilled at a steady rate. Kept in memory, never logged."""
+"""How much one address may send: a bucket of tokens, refilled at a steady rate. Kept in memory, never logged."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class Snapshot:
 
 
 class Live:
-    """Reads each record of a store once."""
+    """Reads each record of a store once; may be called from any thread."""
 
     def __init__(self, store: Store, form: Form) -> None:
         self._store = store
@@ -61,13 +61,22 @@ class Live:
         self._turn = threading.Lock()
         self._latest: Snapshot | None = None
 
+    def refresh(self) -> int:
+        """Read what is new; how many records there are."""
+        with self._turn:
+            return self._refresh()
+
+    def _refresh(self) -> int:
+        fresh, self._mark = self._store.read_new(self._mark)
+        if fresh:
+            self._rows = np.concatenate([self._rows, np.frombuffer(b"".join(fresh), self._rows.dtype)])
+            self._latest = None
+        return len(self._rows)
+
     def snapshot(self) -> Snapshot:
         """The records so far."""
         with self._turn:
-            fresh, self._mark = self._store.read_new(self._mark)
-            if fresh:
-                self._rows = np.concatenate([self._rows, np.frombuffer(b"".join(fresh), self._rows.dtype)])
-            if self._latest is None or fresh:
-                n = len(self._rows)
+            n = self._refresh()
+            if self._latest is None:
                 self._latest = Snapshot(self._survey.plan_for(max(n, 1)), n, self._kernel.unpack(self._rows))
             return self._latest

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,13 +10,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from kakuran.collect.ids import id_bytes, secret_hash
 from kakuran.collect.problems import Problem
 from kakuran.collect.survey import Survey
 from kakuran.perturbation import Kernel
 from kakuran.schema import Categorical, Numeric
 
 LARGEST_BATCH = 20_000
-_UUID4 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 _OFF_GRID = 1e-6
 """How far a number may lie off its grid point, in steps: what floats do, and no more."""
 
@@ -113,12 +111,7 @@ class Form:
             return None
         if type(invitation) is not str:
             raise Problem("bad-invitation", "this survey needs an invitation")
-        return invitation_hash(invitation)
-
-
-def invitation_hash(invitation: str) -> bytes:
-    """What is stored of an invitation until it is used."""
-    return hashlib.sha256(invitation.encode("utf-8", "replace")).digest()
+        return secret_hash(invitation)
 
 
 def _message(body: bytes, needed: set[str], optional: set[str]) -> dict[str, Any]:
@@ -130,7 +123,9 @@ def _message(body: bytes, needed: set[str], optional: set[str]) -> dict[str, Any
         raise Problem("malformed", "the body is not a JSON object")
     names = message.keys()
     if not (needed <= names and names <= needed | optional):
-        _refuse(f"the members must be {', '.join(sorted(needed))}{' and perhaps ' if optional else ''}{', '.join(optional)}")
+        _refuse(
+            f"the members must be {', '.join(sorted(needed))}{' and perhaps ' if optional else ''}{', '.join(optional)}"
+        )
     return message
 
 
@@ -143,9 +138,10 @@ def _refuse(detail: str) -> NoReturn:
 
 
 def _id(text: Any) -> bytes:
-    if type(text) is not str or not _UUID4.fullmatch(text):
+    key = id_bytes(text)
+    if key is None:
         _refuse("an id must be a random UUID (version 4) in small letters")
-    return bytes.fromhex(text.replace("-", ""))
+    return key
 
 
 def _reader(survey: Survey, name: str) -> Callable[[Any], int]:

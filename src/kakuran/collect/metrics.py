@@ -34,11 +34,16 @@ class Metrics:
         """In Prometheus' text format."""
         lines = [
             *_metric("records_accepted_total", "counter", "Records stored by this server.", self.accepted),
-            *_metric("records_replayed_total", "counter", "Records sent again that were stored already.", self.replayed),
+            *_metric(
+                "records_replayed_total", "counter", "Records sent again that were stored already.", self.replayed
+            ),
             *_metric("records_waiting", "gauge", "Records waiting to be stored.", self.waiting),
             *_metric("ready", "gauge", "Whether answers can be stored.", int(is_ready)),
             *_heading("requests_refused_total", "counter", "Requests refused, by problem."),
-            *(f'kakuran_collect_requests_refused_total{{problem="{name}"}} {count}' for name, count in self.refused.items()),
+            *(
+                f'kakuran_collect_requests_refused_total{{problem="{name}"}} {count}'
+                for name, count in self.refused.items()
+            ),
             *_heading("commit_seconds", "histogram", "How long transactions took."),
             *self._histogram(),
         ]

@@ -36,14 +36,16 @@ KINDS = {
         Kind("wrong-media-type", 415, "Not JSON", "Send Content-Type: application/json."),
         Kind("invalid", 422, "Not an answer to this survey", "Answer every question, with a value it can have."),
         Kind("busy", 429, "Too busy", "Try again after the time in Retry-After, with the same id."),
-        Kind("too-many-requests", 429, "Too many requests", "Try again after the time in Retry-After, with the same id."),
+        Kind(
+            "too-many-requests", 429, "Too many requests", "Try again after the time in Retry-After, with the same id."
+        ),
         Kind("internal", 500, "Something went wrong here", "Try again with the same id; tell the survey owner."),
         Kind("not-kept", 503, "Could not be stored", "Try again after the time in Retry-After, with the same id."),
     )
 }
 
 
-class Problem(Exception):
+class Problem(Exception):  # noqa: N818 - RFC 9457 calls it that
     """A request that cannot be fulfilled.
 
     Attributes

@@ -8,7 +8,9 @@ import time
 from starlette.requests import Request
 from starlette.responses import Response
 
+from kakuran.collect.live import Live
 from kakuran.collect.metrics import Metrics
+from kakuran.collect.openapi import document
 from kakuran.collect.problems import Problem
 from kakuran.collect.responses import HEADERS, answer
 from kakuran.collect.store import State, Store, StoreError
@@ -22,10 +24,12 @@ _FRESH = 1.0
 class Public:
     """Public routes."""
 
-    def __init__(self, survey: Survey, store: Store, writer: Writer, metrics: Metrics) -> None:
+    def __init__(self, survey: Survey, store: Store, live: Live, writer: Writer, metrics: Metrics) -> None:
         self._survey = survey
         self._definition = survey.definition()
+        self._document = document(survey)
         self._store = store
+        self._live = live
         self._writer = writer
         self._metrics = metrics
         self._known: tuple[State, int, float] | None = None
@@ -43,6 +47,10 @@ class Public:
         """Whether answers are taken, and how many there are once there are enough."""
         state, n = await self._state_and_count()
         return answer({"state": state, "n": n if n >= self._survey.minimum_n else None})
+
+    async def openapi(self, _: Request) -> Response:
+        """This API, described."""
+        return answer(self._document)
 
     async def health(self, _: Request) -> Response:
         """The server runs."""
@@ -75,7 +83,7 @@ class Public:
         now = time.monotonic()
         if self._known is None or now - self._known[2] > _FRESH:
             try:
-                state, n = await asyncio.to_thread(lambda: (self._store.state, self._store.count()))
+                state, n = await asyncio.to_thread(lambda: (self._store.state, self._live.refresh()))
             except StoreError:
                 raise Problem("not-kept", "the database cannot be used", retry_after=2) from None
             self._known = (state, n, now)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import hmac
 import logging
 import traceback
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -19,6 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from kakuran.collect.admin import Admin
 from kakuran.collect.bodies import read_body, send_json, send_problem
+from kakuran.collect.ids import id_text, secret_hash
 from kakuran.collect.limits import Limits, RateLimiter
 from kakuran.collect.live import Live
 from kakuran.collect.messages import Form, Submission
@@ -27,12 +27,13 @@ from kakuran.collect.problems import Problem
 from kakuran.collect.public import Public
 from kakuran.collect.responses import answer_problem
 from kakuran.collect.site import Site
-from kakuran.collect.store import Store
+from kakuran.collect.store import Store, StoreError
 from kakuran.collect.survey import Survey
 from kakuran.collect.writer import Writer
 
 log = logging.getLogger(__name__)
 
+_FOLLOWING = 5.0
 _SUBMIT, _BATCH = "/api/responses", "/api/responses/batch"
 
 
@@ -53,14 +54,16 @@ class Collector:
     """Takes answers directly; everything else is routed."""
 
     def __init__(self, survey: Survey, store: Store, token: str, limits: Limits) -> None:
+        store.claim()
         self._form = Form(survey)
         self._store = store
         self._limits = limits
         self._limiter = RateLimiter(limits.rate, limits.burst)
         self._metrics = Metrics()
         self._writer = Writer(store, self._metrics)
-        public = Public(survey, store, self._writer, self._metrics)
-        admin = Admin(survey, store, Live(store, self._form), public)
+        self._live = Live(store, self._form)
+        public = Public(survey, store, self._live, self._writer, self._metrics)
+        admin = Admin(survey, store, self._live, public)
         self.routes = _routes(Site(), public, admin, token)
         self._routed = Starlette(
             routes=self.routes,
@@ -97,7 +100,7 @@ class Collector:
         body = await read_body(scope, receive, self._limits.body_bytes, self._limits.seconds)
         submission = self._form.read_one(body)
         added = await self._store_or_refuse(submission)
-        await send_json(send, 201 if added else 200, {"id": _uuid(submission.ids[0])})
+        await send_json(send, 201 if added else 200, {"id": id_text(submission.ids[0])})
 
     async def _take_batch(self, scope: Scope, receive: Receive, send: Send) -> None:
         body = await read_body(scope, receive, self._limits.batch_bytes, self._limits.seconds)
@@ -117,12 +120,22 @@ class Collector:
 
     @asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
+        await asyncio.to_thread(self._live.refresh)
         self._writer.start()
+        following = asyncio.create_task(self._follow())
         try:
             yield
         finally:
+            following.cancel()
             await self._writer.stop()
             await asyncio.to_thread(self._store.close)
+
+    async def _follow(self) -> None:
+        """Keep the columns in memory near the store, whether or not somebody looks at them."""
+        while True:
+            await asyncio.sleep(_FOLLOWING)
+            with suppress(StoreError):
+                await asyncio.to_thread(self._live.refresh)
 
     async def _answer_problem(self, _: Request, problem: Exception) -> Response:
         assert isinstance(problem, Problem)  # noqa: S101
@@ -155,6 +168,7 @@ def _routes(site: Site, public: Public, admin: Admin, token: str) -> list[Route]
         Route("/dashboard", site.dashboard),
         Route("/static/{file}", site.static),
         Route("/problems/{name}", site.problem),
+        Route("/openapi.json", public.openapi),
         Route("/api/survey", public.survey),
         Route("/api/status", public.status),
         Route("/healthz", public.health),
@@ -171,13 +185,12 @@ def _routes(site: Site, public: Public, admin: Admin, token: str) -> list[Route]
 
 def _guard(token: str) -> Callable[..., Callable[..., object]]:
     """Let nobody through without the token; how long the comparison takes tells nothing of it."""
-    expected = hashlib.sha256(token.encode()).digest()
+    expected = secret_hash(token)
 
     def guarded(endpoint: Callable[..., object]) -> Callable[..., object]:
         async def checked(request: Request) -> object:
             kind, _, shown = request.headers.get("authorization", "").partition(" ")
-            given = hashlib.sha256(shown.strip().encode("utf-8", "replace")).digest()
-            if not hmac.compare_digest(given, expected) or kind.lower() != "bearer":
+            if not hmac.compare_digest(secret_hash(shown.strip()), expected) or kind.lower() != "bearer":
                 raise Problem("unauthorised", "this is for the survey owner")
             return await endpoint(request)  # type: ignore[misc]
 
@@ -189,8 +202,3 @@ def _guard(token: str) -> Callable[..., Callable[..., object]]:
 def _address(scope: Scope) -> str:
     client = scope.get("client")
     return client[0] if client else ""
-
-
-def _uuid(key: bytes) -> str:
-    text = key.hex()
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"

@@ -31,9 +31,7 @@ class Site:
 
     def __init__(self) -> None:
         folder = resources.files("kakuran.collect") / "static"
-        self._files = {
-            entry.name: entry.read_bytes() for entry in folder.iterdir() if entry.name.endswith(_SERVED)
-        }
+        self._files = {entry.name: entry.read_bytes() for entry in folder.iterdir() if entry.name.endswith(_SERVED)}
         self._page = cache(page)
 
     async def respondent(self, _: Request) -> Response:

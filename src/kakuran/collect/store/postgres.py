@@ -7,7 +7,8 @@ of its transaction, and a reader asks for just those that its last snapshot of t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from sqlalchemy import Connection, create_engine, text
@@ -29,7 +30,7 @@ _PREPARE = (
 )
 _ALL = "SELECT codes FROM records WHERE survey = :survey"
 _UNSEEN = f"""{_ALL} AND batch >= pg_snapshot_xmin(CAST(:seen AS pg_snapshot))
-    AND NOT pg_visible_in_snapshot(batch, CAST(:seen AS pg_snapshot))"""  # noqa: S608 - no value is put in by hand
+    AND NOT pg_visible_in_snapshot(batch, CAST(:seen AS pg_snapshot))"""
 
 
 class PostgresStore(Store):
@@ -43,6 +44,12 @@ class PostgresStore(Store):
         )
         super().__init__(engine, survey)
 
+    def claim(self) -> None:
+        """Granted: any number of servers may add."""
+
+    def _begin(self, connection: Connection) -> None:
+        """Nothing: it has begun."""
+
     def _make_tables(self, connection: Connection) -> None:
         connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
         super()._make_tables(connection)
@@ -53,10 +60,16 @@ class PostgresStore(Store):
         added = connection.execute(insert(records).on_conflict_do_nothing().returning(records.c.id), list(rows))
         return len(added.all()) == len(rows)
 
-    def read_new(self, mark: Mark) -> tuple[list[bytes], Mark]:
-        """The rows stored since a mark, which is a snapshot of the database."""
+    @contextmanager
+    def reading_at_once(self) -> Iterator[Connection]:
+        """A connection to which nothing changes any more."""
         with self._reading() as connection:
             connection.execution_options(isolation_level="REPEATABLE READ")
+            yield connection
+
+    def read_new(self, mark: Mark) -> tuple[list[bytes], Mark]:
+        """The rows stored since a mark, which is a snapshot of the database."""
+        with self.reading_at_once() as connection:
             seen = connection.scalar(text("SELECT CAST(pg_current_snapshot() AS text)"))
             wanted = text(_ALL if mark is None else _UNSEEN)
             values = {"survey": self.number} | ({} if mark is None else {"seen": mark})

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from kakuran.collect.messages import Submission
 from kakuran.collect.store.store import Mark, Outcome, Store
 from kakuran.collect.store.tables import records
 from kakuran.collect.survey import Survey
+from kakuran.errors import CollectError
 
 _PATIENCE = 10.0
 _PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "foreign_keys=ON")
@@ -28,7 +31,8 @@ class SQLiteStore(Store):
         self.path = path
         self._turn = threading.Lock()
         self._unread: list[bytes] = []
-        super().__init__(_engine(path), survey)
+        self._claim: sqlite3.Connection | None = None
+        super().__init__(sqlite_engine(path), survey)
 
     def add(self, submissions: Sequence[Submission]) -> list[Outcome]:
         """Store submissions in one transaction."""
@@ -47,6 +51,30 @@ class SQLiteStore(Store):
         self._inserted = [row["codes"] for row in rows]
         return True
 
+    def claim(self) -> None:
+        """Refused while another process adds records, for neither would see the other's."""
+        self._claim = sqlite3.connect(f"{self.path}-serving", timeout=0, isolation_level=None, check_same_thread=False)
+        try:
+            self._claim.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError:
+            raise CollectError(
+                f"{self.path} is in use by another server; for more than one server use PostgreSQL"
+            ) from None
+
+    def close(self) -> None:
+        """Let go of the file."""
+        super().close()
+        if self._claim is not None:
+            self._claim.close()
+
+    @contextmanager
+    def reading_at_once(self) -> Iterator[Connection]:
+        """A connection to which nothing changes any more."""
+        with self._reading() as connection:
+            connection.exec_driver_sql("BEGIN")
+            yield connection
+            connection.rollback()
+
     def read_new(self, mark: Mark) -> tuple[list[bytes], Mark]:
         """The rows stored since a mark, which is true once everything has been read."""
         with self._turn:
@@ -58,7 +86,8 @@ class SQLiteStore(Store):
                 return [bytes(codes) for codes in rows], True
 
 
-def _engine(path: Path) -> Engine:
+def sqlite_engine(path: Path) -> Engine:
+    """A file, with every promise of durability asked for."""
     engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": _PATIENCE, "isolation_level": None})
 
     @event.listens_for(engine, "connect")

@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from sqlalchemy import Connection, Engine, delete, func, insert, select, update
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from kakuran.collect.messages import Submission
+from kakuran.collect.store.errors import StoreError, store_errors
 from kakuran.collect.store.tables import invitations, metadata, records, surveys
 from kakuran.collect.survey import Survey
-from kakuran.errors import CollectError
 
 State: TypeAlias = Literal["open", "closed"]
 Verdict: TypeAlias = Literal["new", "replayed", "conflict", "closed", "bad-invitation"]
@@ -32,10 +31,6 @@ class Outcome(NamedTuple):
     added: int = 0
 
 
-class StoreError(CollectError):
-    """A database that cannot be reached or written to; what was sent may be sent again."""
-
-
 class Store(ABC):
     """Keeps the answers to one version of a survey, beside those to other versions; `open_store` makes one.
 
@@ -45,7 +40,7 @@ class Store(ABC):
     def __init__(self, engine: Engine, survey: Survey) -> None:
         self.engine = engine
         self.survey = survey
-        with self._writing() as connection:
+        with self.writing() as connection:
             self._make_tables(connection)
             self.number = self._register(connection)
 
@@ -67,7 +62,7 @@ class Store(ABC):
     def add(self, submissions: Sequence[Submission]) -> list[Outcome]:
         """Store submissions in one transaction, durable on return; each of them whole or, for its own fault, not."""
         for _ in range(_ATTEMPTS):
-            with self._writing() as connection:
+            with self.writing() as connection:
                 outcomes = self._add(connection, submissions)
                 if outcomes is not None:
                     return outcomes
@@ -158,11 +153,9 @@ class Store(ABC):
 
     def counts(self) -> dict[str, int]:
         """Records of every version there is."""
-        counted = (
-            select(surveys.c.version, func.count(records.c.id)).outerjoin(records).group_by(surveys.c.version)
-        )
+        counted = select(surveys.c.version, func.count(records.c.id)).outerjoin(records).group_by(surveys.c.version)
         with self._reading() as connection:
-            return {version: number for version, number in connection.execute(counted)}
+            return {version: number for version, number in connection.execute(counted)}  # noqa: C416 - rows are no pairs to mypy
 
     @property
     def state(self) -> State:
@@ -177,17 +170,17 @@ class Store(ABC):
 
     def set_state(self, state: State) -> None:
         """Open or close the survey; no answer is stored once this has returned."""
-        with self._writing() as connection:
+        with self.writing() as connection:
             connection.execute(update(surveys).where(surveys.c.number == self.number).values(state=state))
 
     def probe(self) -> None:
         """Raise a `StoreError` unless the database can be written to."""
-        with self._writing() as connection:
+        with self.writing() as connection:
             connection.execute(update(surveys).where(surveys.c.number == self.number).values(state=surveys.c.state))
 
     def invite(self, hashes: Sequence[bytes]) -> None:
         """Let the bearers of some more invitations answer."""
-        with self._writing() as connection:
+        with self.writing() as connection:
             connection.execute(insert(invitations), [{"hash": one} for one in sorted(hashes)])
 
     def unused_invitations(self) -> int:
@@ -195,35 +188,33 @@ class Store(ABC):
         with self._reading() as connection:
             return connection.scalar(select(func.count()).select_from(invitations)) or 0
 
+    @abstractmethod
+    def claim(self) -> None:
+        """Say that this process adds records; refused where another does that must not."""
+
     def close(self) -> None:
         """Let go of the database."""
         self.engine.dispose()
 
     @contextmanager
-    def _writing(self) -> Iterator[Connection]:
-        with _store_errors(self.engine), self.engine.begin() as connection:
+    def writing(self) -> Iterator[Connection]:
+        """A transaction that may write."""
+        with store_errors(self.engine), self.engine.begin() as connection:
             self._begin(connection)
             yield connection
 
+    @abstractmethod
     def _begin(self, connection: Connection) -> None:
         """What a kind of database needs to hear at the start of a transaction that writes."""
 
+    @abstractmethod
+    def reading_at_once(self) -> AbstractContextManager[Connection]:
+        """A connection to which nothing changes any more."""
+
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        with _store_errors(self.engine), self.engine.connect() as connection:
+        with store_errors(self.engine), self.engine.connect() as connection:
             yield connection
-
-
-@contextmanager
-def _store_errors(engine: Engine) -> Iterator[None]:
-    """Say what is wrong with the database, without the values of any statement; start afresh the next time."""
-    try:
-        yield
-    except SQLAlchemyError as error:
-        engine.dispose()
-        cause = error.orig if isinstance(error, DBAPIError) else error
-        reason = str(cause).splitlines()[0] if isinstance(error, DBAPIError) else type(error).__name__
-        raise StoreError(f"the database cannot be used: {reason}") from None
 
 
 def _pairs(submission: Submission) -> Iterator[tuple[bytes, bytes]]:
