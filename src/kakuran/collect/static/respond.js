@@ -428,6 +428,7 @@
   }
 
   async function open() {
+    if (typeof Perturb === "undefined") return tell(alertLine, say("fault.script"));
     takeInvitation();
     tell(statusLine, say("loading"));
     try {
