@@ -87,6 +87,16 @@ def test_two_questions_are_looked_at_with_the_arrow_keys(site, visit):
     assert page.locator(".heatmap td[tabindex='0']").count() == 1
 
 
+def test_a_refresh_leaves_the_focus_and_open_tables_where_they_are(site, visit):
+    site.fill(25)
+    page = open_dashboard(visit(), site)
+    page.get_by_role("region", name="How heavy is it?", exact=True).get_by_text("Show as a table").press("Enter")
+    site.fill(25)
+    page.locator("#n", has_text="50").wait_for()
+    assert page.evaluate("document.activeElement.closest('section').getAttribute('aria-label')") == "How heavy is it?"
+    assert page.get_by_role("table", name="How heavy is it?", exact=True).is_visible()
+
+
 def test_a_tree_shows_the_leaves_the_server_found(serve, visit):
     site = serve(k=1.5, expected_n=4000)
     site.fill(4000)

@@ -8,7 +8,7 @@ import re
 import pytest
 
 TRUE = {"kept": "kept-capybara", "seen": "seen-echidna", "weight": 7_000_173}
-TRACES = ["capybara", "echidna", "7000173", "7,000,173"]
+TRACES = ["kept-capybara", "One capybara", "seen-echidna", "7000173", "7,000,173"]
 """How the true answers could be told from anything that leaves the page."""
 
 STORED = """async () => JSON.stringify([
@@ -71,9 +71,9 @@ def test_the_capture_would_show_a_true_answer(site, visit):
     visitor = visit()
     visitor.page.goto(site.address)
     visitor.page.evaluate(
-        "fetch('api/survey?seen=echidna', {headers: {'X-Weight': '7000173'}}).then((one) => one.text())"
+        "fetch('api/survey?seen-echidna', {headers: {'X-Weight': '7000173'}}).then((one) => one.text())"
     )
-    assert [trace for trace in TRACES if trace in visitor.sent()] == ["echidna", "7000173"]
+    assert [trace for trace in TRACES if trace in visitor.sent()] == ["seen-echidna", "7000173"]
 
 
 def test_the_policy_stops_code_that_is_not_ours_and_the_record_shows_it(site, visit):
@@ -289,6 +289,21 @@ def test_a_browser_that_keeps_nothing_draws_nothing(site, visit):
     visitor.page.get_by_text("This browser does not let the page keep anything").wait_for()
     assert visitor.page.get_by_role("button", name="Send").count() == 0
     assert visitor.submissions() == []
+
+
+@pytest.mark.parametrize("question", ["kept", "weight"])
+def test_a_server_that_asks_for_less_noise_than_it_promises_gets_no_answer(site, visit, question):
+    definition = site.ask("/api/survey")
+    mechanism = next(one["mechanism"] for one in definition["questions"] if one["name"] == question)
+    if question == "kept":
+        mechanism["threshold"] = str(int(mechanism["threshold"]) * 11 // 10)
+    else:
+        mechanism["weights"][0] = str(int(mechanism["weights"][0]) * 11 // 10)
+    visitor = visit()
+    visitor.page.route("**/api/survey", lambda route: route.fulfill(json=definition))
+    visitor.page.goto(site.address)
+    visitor.page.get_by_text("This survey would change answers less than it promises").wait_for()
+    assert visitor.page.locator("form").count() == 0
 
 
 class TestInvitations:

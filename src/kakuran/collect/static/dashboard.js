@@ -14,6 +14,8 @@
   let summary = null;
   let pause = SOONEST;
   let timer;
+  let isLooking = false;
+  let isUnreachable = false;
   let redrawn = 0;
   const chosen = {}; // which questions the tables below are about: rows, columns, target
 
@@ -100,8 +102,17 @@
     document.getElementById("suppressed").replaceChildren(...(isKnown ? [] : [suppressedCard()]));
     document.getElementById("promise").replaceChildren(...promise());
     if (!isKnown) return;
+    const focused = focusedTable();
     document.getElementById("questions").replaceChildren(...summary.questions.map(questionCard));
     document.getElementById("history").replaceChildren(...historyParts());
+    if (focused) document.querySelector(focused)?.focus({ preventScroll: true });
+  }
+
+  /** Where the focus is among what a refresh replaces, so that it can be put back there. */
+  function focusedTable() {
+    const details = document.activeElement?.closest("details[data-key]");
+    const part = document.activeElement?.matches("summary") ? "summary" : ".scroll";
+    return details && `details[data-key="${CSS.escape(details.dataset.key)}"] > ${part}`;
   }
 
   function suppressedCard() {
@@ -146,6 +157,7 @@
   const opened = new Set();
   function asTable(key, caption, header, rows, note) {
     return element("details", {
+      "data-key": key,
       open: opened.has(key),
       ontoggle: (event) => (event.target.open ? opened.add(key) : opened.delete(key)),
     },
@@ -214,7 +226,7 @@
 
   function drawHeatmap(found) {
     const focused = document.activeElement?.closest("#heatmap td");
-    const at = focused ? [focused.dataset.row, focused.dataset.column] : null;
+    const at = focused && [Number(focused.dataset.row), Number(focused.dataset.column)];
     const most = Math.max(...found.estimate.flat(), 1);
     const share = (value) => percent(value / found.n, 1);
     const labels = [found.rows, found.columns].map(({ name, labels: each }) => each.map((label) => labelOf(name, label)));
@@ -223,9 +235,10 @@
       estimate: share(found.estimate[row][column]), low: share(found.low[row][column]),
       high: share(found.high[row][column]), naive: share(found.naive[row][column]),
     });
+    const isStop = (row, column) => (at ? at[0] === row && at[1] === column : !row && !column);
     const cell = (row, column) => {
       const made = element("td", {
-        tabindex: row || column ? -1 : 0,
+        tabindex: isStop(row, column) ? 0 : -1,
         "data-row": row, "data-column": column,
         class: found.unclear[row][column] ? "unclear" : null,
         title: said(row, column),
@@ -244,7 +257,7 @@
             element("tr", {}, element("th", { scope: "row" }, label), labels[1].map((_, column) => cell(row, column))))))),
       found.unclear.flat().some(Boolean) ? element("p", { class: "small" }, say("crosstab.unclear")) : "",
     );
-    if (at) document.querySelector(`#heatmap td[data-row="${at[0]}"][data-column="${at[1]}"]`)?.focus();
+    if (at) document.querySelector("#heatmap td[tabindex='0']")?.focus({ preventScroll: true });
   }
 
   /** Arrow keys walk through the cells; only one of them is a stop of the Tab key. */
@@ -376,17 +389,22 @@
   // Looking again and again, more seldom while nothing happens and not at all while nobody looks.
 
   async function look() {
+    if (isLooking) return;
+    isLooking = true;
     clearTimeout(timer);
     try {
       status = await askJson("status");
       const isNew = !summary || status.n === null || status.n !== summary.n;
       if (isNew) await refresh();
       else showStanding();
-      tell("");
+      if (isUnreachable) tell("");
+      isUnreachable = false;
     } catch (fault) {
       pause = Math.min(pause * 2, LATEST);
       complain(fault);
       if (fault.code === 401) return;
+    } finally {
+      isLooking = false;
     }
     if (!document.hidden) timer = setTimeout(look, pause);
   }
@@ -407,7 +425,10 @@
     if (fault.code === 401) {
       sessionStorage.removeItem(TOKEN);
       askForToken(say("token.wrong"));
-    } else tell(fault instanceof Refused ? fault.message : say("unreachable"));
+      return;
+    }
+    isUnreachable = !(fault instanceof Refused);
+    tell(isUnreachable ? say("unreachable") : fault.message);
   }
 
   function askForToken(words) {

@@ -7,8 +7,9 @@
  * page is open. They are never stored and never part of a request.
  */
 (() => {
-  const { element, say, spoken, plain, percent } = Page;
+  const { element, say, spoken, number, plain, percent } = Page;
   const MANY = 7; // more answers than this are put into a list to choose from
+  const ROUNDING = 1e-6; // what adding up may change of an ε
   const PATIENCE = 60; // the most seconds to wait before trying again
 
   let survey;
@@ -42,6 +43,11 @@
       answers[question.name] = answerOf(question, Perturb.sampler(question.mechanism)(codes[question.name]));
     }
     store({ version: survey.version, id: randomId(), answers, tried: false, sent: false });
+  }
+
+  /** The ε of what this page draws from, whatever the survey says it is. */
+  function drawnEpsilon() {
+    return survey.questions.reduce((sum, { mechanism }) => sum + Perturb.epsilon(mechanism), 0);
   }
 
   /** A random UUID (version 4); `crypto.randomUUID` is missing on plain-HTTP addresses. */
@@ -332,14 +338,14 @@
   function how() {
     const file = element("a", { href: "static/perturb.js" }, "perturb.js");
     const [before, after] = say("how.check", { file: "\u0000" }).split("\u0000");
-    const numbers = { k: plain(survey.k), n: plain(survey.expected_n), epsilon: survey.epsilon.toFixed(2) };
+    const numbers = { k: plain(survey.k), n: plain(survey.expected_n), epsilon: number(drawnEpsilon(), 2) };
     return element(
       "details",
       {},
       element("summary", {}, say("how.title")),
       element("p", {}, say("how.chance")),
       survey.k ? element("p", {}, say("how.k", numbers)) : null,
-      element("p", {}, say("how.epsilon", { ...numbers, factor: plain(Number(Math.exp(survey.epsilon).toPrecision(2))) })),
+      element("p", {}, say("how.epsilon", { ...numbers, factor: plain(Number(Math.exp(drawnEpsilon()).toPrecision(2))) })),
       element("p", {}, before, file, after),
       element("code", {}, document.querySelector('script[src$="perturb.js"]').integrity),
     );
@@ -440,6 +446,10 @@
       return tell(alertLine, say("fault.survey"));
     }
     Page.offerLanguages(survey.languages, render);
+    if (!(drawnEpsilon() <= survey.epsilon + ROUNDING)) {
+      tell(statusLine, "");
+      return tell(alertLine, say("fault.promise"));
+    }
     try {
       render();
     } catch (fault) {
