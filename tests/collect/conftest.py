@@ -28,8 +28,7 @@ def address(request, tmp_path):
     return request.getfixturevalue("postgres").new_database()
 
 
-@pytest.fixture
-def survey():
+def make_survey():
     """Two questions, of which one is a number."""
     return Survey.from_dict(
         {
@@ -45,6 +44,12 @@ def survey():
             },
         }
     )
+
+
+@pytest.fixture
+def survey():
+    """Two questions, of which one is a number."""
+    return make_survey()
 
 
 @pytest.fixture
@@ -71,6 +76,22 @@ def serve():
 def site(serve, survey, address):
     """A client of a running survey."""
     with serve(survey, address) as base, httpx.Client(base_url=base) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def _empty_site(tmp_path_factory):
+    """A running survey that nobody manages to answer."""
+    survey, limits = make_survey(), Limits(rate=float("inf"))
+    store = open_store(tmp_path_factory.mktemp("survey") / "answers.db", survey)
+    with running(create_app(survey, store, TOKEN, limits=limits), Serving(port=0, limits=limits)) as base:
+        yield base
+
+
+@pytest.fixture
+def form_site(_empty_site):
+    """A client of a survey that refuses everything it is sent."""
+    with httpx.Client(base_url=_empty_site) as client:
         yield client
 
 

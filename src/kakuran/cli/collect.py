@@ -65,10 +65,10 @@ def serve(
 
     opened, store = _open(survey, database)
     from kakuran.collect.limits import Limits
+    from kakuran.collect.owner import load_token
     from kakuran.collect.pages import fingerprints
     from kakuran.collect.server import create_app
     from kakuran.collect.serving import Serving
-    from kakuran.collect.owner import load_token
 
     if (certificate is None) != (key is None):
         raise typer.BadParameter("--certificate and --key go together")

@@ -23,6 +23,7 @@ class Limits:
     body_bytes, batch_bytes : the largest answer sheet and the largest batch
     seconds : for a request to arrive in, head and body each
     connections : at the same time
+    waiting : records that may wait for the disk; beyond that clients are told to come back
     """
 
     rate: float = 50.0
@@ -31,6 +32,7 @@ class Limits:
     batch_bytes: int = 8 * 1024 * 1024
     seconds: float = 10.0
     connections: int = 2_000
+    waiting: int = 50_000
 
 
 class RateLimiter:

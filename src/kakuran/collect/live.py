@@ -67,9 +67,10 @@ class Live:
             return self._refresh()
 
     def _refresh(self) -> int:
-        fresh, self._mark = self._store.read_new(self._mark)
-        if fresh:
-            self._rows = np.concatenate([self._rows, np.frombuffer(b"".join(fresh), self._rows.dtype)])
+        rows, self._mark, is_all = self._store.read_new(self._mark)
+        if rows or is_all:
+            fresh = np.frombuffer(b"".join(rows), self._rows.dtype)
+            self._rows = fresh if is_all else np.concatenate([self._rows, fresh])
             self._latest = None
         return len(self._rows)
 

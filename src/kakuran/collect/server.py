@@ -60,7 +60,7 @@ class Collector:
         self._limits = limits
         self._limiter = RateLimiter(limits.rate, limits.burst)
         self._metrics = Metrics()
-        self._writer = Writer(store, self._metrics)
+        self._writer = Writer(store, self._metrics, limits.waiting)
         self._live = Live(store, self._form)
         public = Public(survey, store, self._live, self._writer, self._metrics)
         admin = Admin(survey, store, self._live, public)

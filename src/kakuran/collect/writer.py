@@ -16,9 +16,6 @@ from kakuran.collect.store import Outcome, Store, StoreError
 
 log = logging.getLogger(__name__)
 
-MOST_WAITING = 50_000
-"""Records that may wait for the disk; beyond that clients are told to come back."""
-
 _MOST_AT_ONCE = 20_000
 _RETRY = 2
 
@@ -28,10 +25,11 @@ _Waiting: TypeAlias = tuple[Submission, "asyncio.Future[Outcome]"]
 class Writer:
     """Takes submissions from an event loop to a store; the only one who adds to it."""
 
-    def __init__(self, store: Store, metrics: Metrics) -> None:
+    def __init__(self, store: Store, metrics: Metrics, most_waiting: int) -> None:
         self.failure: str | None = None
         self._store = store
         self._metrics = metrics
+        self._most_waiting = most_waiting
         self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="kakuran-writer", daemon=True)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -49,7 +47,7 @@ class Writer:
     async def submit(self, submission: Submission) -> Outcome:
         """Store a submission, durably, and say what became of it."""
         assert self._loop is not None  # noqa: S101
-        if self._metrics.waiting + len(submission.ids) > MOST_WAITING:
+        if self._metrics.waiting + len(submission.ids) > self._most_waiting:
             raise Problem("busy", "more answers are waiting than can be stored", retry_after=_RETRY)
         stored = self._loop.create_future()
         self._metrics.waiting += len(submission.ids)

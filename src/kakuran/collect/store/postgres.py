@@ -7,15 +7,12 @@ of its transaction, and a reader asks for just those that its last snapshot of t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 from sqlalchemy import Connection, create_engine, text
-from sqlalchemy.dialects.postgresql import insert
 
-from kakuran.collect.store.store import Mark, Store
-from kakuran.collect.store.tables import records
+from kakuran.collect.store.store import Mark, News, Store
 from kakuran.collect.survey import Survey
 
 _PATIENCE = 10
@@ -28,6 +25,9 @@ _PREPARE = (
     # A dump restored into another cluster brings numbers of transactions that are still to come there.
     "UPDATE records SET batch = DEFAULT WHERE batch >= pg_snapshot_xmax(pg_current_snapshot())",
 )
+_KEPT = "SELECT id, survey, codes FROM records WHERE id = ANY(%s)"
+_INSERT = """INSERT INTO records (id, survey, codes)
+    SELECT one.id, %s, one.codes FROM unnest(%s::bytea[], %s::bytea[]) AS one (id, codes) ON CONFLICT DO NOTHING"""
 _ALL = "SELECT codes FROM records WHERE survey = :survey"
 _UNSEEN = f"""{_ALL} AND batch >= pg_snapshot_xmin(CAST(:seen AS pg_snapshot))
     AND NOT pg_visible_in_snapshot(batch, CAST(:seen AS pg_snapshot))"""
@@ -56,9 +56,13 @@ class PostgresStore(Store):
         for statement in _PREPARE:
             connection.execute(text(statement))
 
-    def _insert_rows(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> bool:
-        added = connection.execute(insert(records).on_conflict_do_nothing().returning(records.c.id), list(rows))
-        return len(added.all()) == len(rows)
+    def _kept(self, connection: Connection, keys: Sequence[bytes]) -> dict[bytes, tuple[int, bytes]]:
+        return {key: (survey, codes) for key, survey, codes in connection.exec_driver_sql(_KEPT, (list(keys),))}
+
+    def _insert(self, connection: Connection, keys: Sequence[bytes], rows: Sequence[bytes]) -> bool:
+        if not keys:
+            return True
+        return connection.exec_driver_sql(_INSERT, (self.number, list(keys), list(rows))).rowcount == len(keys)
 
     @contextmanager
     def reading_at_once(self) -> Iterator[Connection]:
@@ -67,10 +71,10 @@ class PostgresStore(Store):
             connection.execution_options(isolation_level="REPEATABLE READ")
             yield connection
 
-    def read_new(self, mark: Mark) -> tuple[list[bytes], Mark]:
+    def read_new(self, mark: Mark) -> News:
         """The rows stored since a mark, which is a snapshot of the database."""
         with self.reading_at_once() as connection:
             seen = connection.scalar(text("SELECT CAST(pg_current_snapshot() AS text)"))
             wanted = text(_ALL if mark is None else _UNSEEN)
             values = {"survey": self.number} | ({} if mark is None else {"seen": mark})
-            return [bytes(codes) for (codes,) in connection.execute(wanted, values)], seen
+            return News(connection.scalars(wanted, values).all(), seen, is_all=mark is None)

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, insert, select
+from sqlalchemy import Connection, Engine, create_engine, event, select
 
 from kakuran.collect.messages import Submission
-from kakuran.collect.store.store import Mark, Outcome, Store
+from kakuran.collect.store.errors import StoreError
+from kakuran.collect.store.store import Mark, News, Outcome, Store
 from kakuran.collect.store.tables import records
 from kakuran.collect.survey import Survey
 from kakuran.errors import CollectError
 
 _PATIENCE = 10.0
+_AT_A_TIME = 500
+# Said to the driver itself: going through SQLAlchemy's expressions costs several times as much as SQLite does.
+_KEPT = "SELECT id, survey, codes FROM records WHERE id IN"
+_INSERT = "INSERT INTO records (id, survey, codes) VALUES (?, ?, ?)"
 _PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "foreign_keys=ON")
 
 
@@ -31,14 +37,19 @@ class SQLiteStore(Store):
         self.path = path
         self._turn = threading.Lock()
         self._unread: list[bytes] = []
+        self._age = 0
         self._claim: sqlite3.Connection | None = None
         super().__init__(sqlite_engine(path), survey)
 
     def add(self, submissions: Sequence[Submission]) -> list[Outcome]:
         """Store submissions in one transaction."""
         with self._turn:
-            self._inserted: list[bytes] = []
-            outcomes = super().add(submissions)
+            self._inserted: Sequence[bytes] = ()
+            try:
+                outcomes = super().add(submissions)
+            except StoreError:
+                self._age += 1  # what failed may still have been stored: readers start over
+                raise
             self._unread += self._inserted
             return outcomes
 
@@ -46,9 +57,18 @@ class SQLiteStore(Store):
         # Reading first and writing later could otherwise find that another process has written in between.
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
-    def _insert_rows(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> bool:
-        connection.execute(insert(records), list(rows))
-        self._inserted = [row["codes"] for row in rows]
+    def _kept(self, connection: Connection, keys: Sequence[bytes]) -> dict[bytes, tuple[int, bytes]]:
+        found: dict[bytes, tuple[int, bytes]] = {}
+        for start in range(0, len(keys), _AT_A_TIME):
+            some = tuple(keys[start : start + _AT_A_TIME])
+            rows = connection.exec_driver_sql(f"{_KEPT} ({','.join('?' * len(some))})", some)
+            found |= {key: (survey, codes) for key, survey, codes in rows}
+        return found
+
+    def _insert(self, connection: Connection, keys: Sequence[bytes], rows: Sequence[bytes]) -> bool:
+        if keys:
+            connection.exec_driver_sql(_INSERT, list(zip(keys, repeat(self.number), rows, strict=False)))
+        self._inserted = rows
         return True
 
     def claim(self) -> None:
@@ -75,15 +95,17 @@ class SQLiteStore(Store):
             yield connection
             connection.rollback()
 
-    def read_new(self, mark: Mark) -> tuple[list[bytes], Mark]:
-        """The rows stored since a mark, which is true once everything has been read."""
+    def read_new(self, mark: Mark) -> News:
+        """The rows stored since a mark, which says since when nothing has gone wrong."""
         with self._turn:
-            unread, self._unread = self._unread, []
-            if mark is not None:
-                return unread, mark
+            if mark == self._age:
+                unread, self._unread = self._unread, []
+                return News(unread, mark, is_all=False)
             with self._reading() as connection:
                 rows = connection.scalars(select(records.c.codes).where(records.c.survey == self.number))
-                return [bytes(codes) for codes in rows], True
+                news = News([bytes(codes) for codes in rows], self._age, is_all=True)
+            self._unread = []
+            return news
 
 
 def sqlite_engine(path: Path) -> Engine:

@@ -20,7 +20,6 @@ Verdict: TypeAlias = Literal["new", "replayed", "conflict", "closed", "bad-invit
 Mark: TypeAlias = Any
 """How far records have been read; only the store that made it knows what it means."""
 
-_AT_A_TIME = 500
 _ATTEMPTS = 5
 
 
@@ -29,6 +28,21 @@ class Outcome(NamedTuple):
 
     verdict: Verdict
     added: int = 0
+
+
+class News(NamedTuple):
+    """Rows that a reader has not seen.
+
+    Attributes
+    ----------
+    rows : packed
+    mark : how far the reader has read by now
+    is_all : these are all there are, and what was read before is to be forgotten
+    """
+
+    rows: Sequence[bytes]
+    mark: Mark
+    is_all: bool
 
 
 class Store(ABC):
@@ -87,9 +101,10 @@ class Store(ABC):
             if fresh and submission.invitation is not None:
                 unused.remove(submission.invitation)
                 spent.append(submission.invitation)
-        if not (self._insert(connection, added) and self._spend(connection, spent)):
-            return None
-        return outcomes
+        # The order of random ids says nothing about the order they came in.
+        keys = sorted(added)
+        is_done = self._insert(connection, keys, [added[key] for key in keys]) and self._spend(connection, spent)
+        return outcomes if is_done else None
 
     def _judge(
         self,
@@ -111,13 +126,9 @@ class Store(ABC):
             return "bad-invitation"
         return "new"
 
+    @abstractmethod
     def _kept(self, connection: Connection, keys: Sequence[bytes]) -> dict[bytes, tuple[int, bytes]]:
-        found: dict[bytes, tuple[int, bytes]] = {}
-        for start in range(0, len(keys), _AT_A_TIME):
-            some = keys[start : start + _AT_A_TIME]
-            rows = connection.execute(select(records).where(records.c.id.in_(some)))
-            found |= {bytes(key): (survey, bytes(codes)) for key, survey, codes in rows}
-        return found
+        """The survey and the row of every id that is taken."""
 
     def _unused(self, connection: Connection, hashes: Sequence[bytes]) -> set[bytes]:
         if not hashes:
@@ -125,15 +136,8 @@ class Store(ABC):
         wanted = select(invitations.c.hash).where(invitations.c.hash.in_(hashes)).with_for_update()
         return {bytes(found) for (found,) in connection.execute(wanted)}
 
-    def _insert(self, connection: Connection, added: Mapping[bytes, bytes]) -> bool:
-        """Add rows in the order of their random ids, which says nothing about the order they came in."""
-        if not added:
-            return True
-        rows = [{"id": key, "survey": self.number, "codes": added[key]} for key in sorted(added)]
-        return self._insert_rows(connection, rows)
-
     @abstractmethod
-    def _insert_rows(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> bool:
+    def _insert(self, connection: Connection, keys: Sequence[bytes], rows: Sequence[bytes]) -> bool:
         """Insert records; whether all were new to the database."""
 
     def _spend(self, connection: Connection, spent: Sequence[bytes]) -> bool:
@@ -143,7 +147,7 @@ class Store(ABC):
         return gone.rowcount == len(spent)
 
     @abstractmethod
-    def read_new(self, mark: Mark) -> tuple[list[bytes], Mark]:
+    def read_new(self, mark: Mark) -> News:
         """The rows stored since a mark (None: since ever), each exactly once over successive marks."""
 
     def count(self) -> int:
