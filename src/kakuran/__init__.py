@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kakuran.calibration import Plan, TableError, calibrate, preview
+    from kakuran.collect import Survey, SurveyClient
     from kakuran.errors import (
         CalibrationError,
+        CollectError,
         DataError,
         GuardError,
         InferredDomainWarning,
@@ -66,8 +68,10 @@ _HOMES = {
         "ReconstructedTree",
     ),
     "kakuran.vertical": ("VerticalFit", "VerticalPlan", "fit_vertically"),
+    "kakuran.collect": ("Survey", "SurveyClient"),
     "kakuran.errors": (
         "CalibrationError",
+        "CollectError",
         "DataError",
         "GuardError",
         "InferredDomainWarning",
@@ -93,6 +97,7 @@ __all__ = [
     "BoundedLaplace",
     "CalibrationError",
     "Categorical",
+    "CollectError",
     "DataError",
     "Density",
     "Dropped",
@@ -122,6 +127,8 @@ __all__ = [
     "RetentionReplacement",
     "Schema",
     "SchemaError",
+    "Survey",
+    "SurveyClient",
     "TableError",
     "Tree",
     "UnclearCellsWarning",

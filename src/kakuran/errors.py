@@ -7,6 +7,7 @@
     ├── ReleaseError       a release that cannot be written, read or trusted
     ├── ProtocolError      parties that cannot go on together: peer, plan, key, frame, time
     ├── GuardError         a run stopped because it would reveal too much
+    ├── CollectError       a survey that cannot be collected: its database, its server, its state
     ├── RandomnessError    a stream of random numbers about to be used twice
     └── MissingExtraError  an optional part that is not installed (also an ImportError)
 
@@ -82,6 +83,10 @@ class ProtocolError(KakuranError):
 
 class GuardError(KakuranError):
     """A run stopped because it would reveal more than the plan allows."""
+
+
+class CollectError(KakuranError):
+    """A survey that cannot be collected: its database, its server or its state is in the way."""
 
 
 class RandomnessError(KakuranError, RuntimeError):

@@ -10,6 +10,7 @@ from kakuran.cli import (
     audit,
     calibrate,
     check,
+    collect,
     crosstab,
     demo,
     factorise,
@@ -44,6 +45,7 @@ app.command()(microaggregate.microaggregate)
 app.command()(factorise.factorise)
 app.command()(loss.loss)
 app.command()(check.check)
+app.add_typer(collect.app, name="collect")
 app.add_typer(vertical.app, name="vertical")
 app.command()(reproduce.reproduce)
 

@@ -7,6 +7,7 @@ Answers go to stdout, everything else to stderr. Exit codes:
     2  the command was called wrongly      130  interrupted
     3  the schema or the data is wrong       7  the parties cannot go on together
     4  the promise cannot be kept            8  the guard refuses to reveal so much
+                                             9  the survey's database or server is in the way
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ _EXIT_CODES: Sequence[tuple[type[errors.KakuranError], int]] = (
     (errors.MissingExtraError, 6),
     (errors.ProtocolError, 7),
     (errors.GuardError, 8),
+    (errors.CollectError, 9),
 )
 
 

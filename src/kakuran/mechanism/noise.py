@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kakuran.errors import CalibrationError
-from kakuran.mechanism.alias import TOTAL, AliasTable, truncated_weights
+from kakuran.mechanism.alias import TOTAL, AliasTable, Weights, truncated_weights
 from kakuran.mechanism.base import Array, Codes, Edges, Mechanism, chunks
 from kakuran.mechanism.transition import DenseTransition, Transition
 from kakuran.randomness import Randomness
@@ -79,10 +79,11 @@ class Noise(Mechanism):
     @cached_property
     def weights(self) -> Array:
         """Probability weight of every distance in steps, −(size−1+reach) … size−1+reach."""
-        return self._integer_weights.astype(float)
+        return self.exact_weights.astype(float)
 
     @cached_property
-    def _integer_weights(self) -> Any:
+    def exact_weights(self) -> Weights:
+        """The same as the integers that are drawn from, in units of 2⁻⁶³."""
         farthest = self.size - 1 + self.reach
         steps = np.abs(np.arange(-farthest, farthest + 1))
         if self.scale == 0:
@@ -94,7 +95,7 @@ class Noise(Mechanism):
     @cached_property
     def _table(self) -> AliasTable:
         # What rounding left over is one more distance, too far for any code, so it is drawn again.
-        weights = self._integer_weights
+        weights = self.exact_weights
         return AliasTable.build(np.append(weights, np.uint64(TOTAL - int(weights.sum()))))
 
     @cached_property

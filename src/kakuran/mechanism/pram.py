@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from kakuran.errors import CalibrationError
-from kakuran.mechanism.alias import TOTAL, AliasTable, integer_weights
+from kakuran.mechanism.alias import TOTAL, AliasTable, Weights, integer_weights
 from kakuran.mechanism.base import Array, Codes, Edges, Mechanism, chunks
 from kakuran.mechanism.transition import DenseTransition, Transition
 from kakuran.randomness import Randomness
@@ -72,16 +72,17 @@ class PRAM(Mechanism):
         return len(self._probabilities)
 
     @cached_property
-    def _weights(self) -> Any:
+    def exact_weights(self) -> Weights:
+        """The probabilities as they are drawn from, row by row, in units of 2⁻⁶³."""
         return np.stack([integer_weights(row, 1) for row in np.asarray(self.matrix)])
 
     @cached_property
     def _probabilities(self) -> Array:
-        return self._weights / TOTAL
+        return self.exact_weights / TOTAL
 
     @cached_property
     def _tables(self) -> AliasTable:
-        rows = [AliasTable.build(row) for row in self._weights]
+        rows = [AliasTable.build(row) for row in self.exact_weights]
         return AliasTable(
             rows[0].bits,
             np.concatenate([row.cut for row in rows]),

@@ -74,6 +74,11 @@ class RetentionReplacement(Mechanism):
         factor = math.exp(-self.largest_swap_cost)
         return (1 - factor) * counts + factor * counts.sum(axis=axis, keepdims=True)
 
+    @property
+    def threshold(self) -> int:
+        """A value is kept if 64 random bits make a number below this."""
+        return int(self.retention * 2.0**64)
+
     def sample(self, codes: Codes, randomness: Randomness) -> Codes:
         """Keep with probability ρ (to 2⁻⁶⁴), replace without bias; 32 random bits decide all but one coin in 2³²."""
         if self.retention == 1:
@@ -82,7 +87,7 @@ class RetentionReplacement(Mechanism):
         coins, replacements = np.empty((2, CHUNK), np.uint32)
         products, moved = np.empty(CHUNK, np.uint64), np.empty(CHUNK, np.int32)
         halves = products.view(np.uint32).reshape(-1, 2)
-        high, low = divmod(int(self.retention * 2.0**64), 1 << 32)
+        high, low = divmod(self.threshold, 1 << 32)
         unfair_below = (1 << 32) % self.size
         for part in chunks(len(codes)):
             span = part.stop - part.start

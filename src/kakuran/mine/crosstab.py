@@ -15,6 +15,19 @@ from kakuran.reconstruction import About, Method, interval, reconstruct
 
 
 def answer(question: Question, tally: Tally, plan: Plan, *, method: Method, level: float, about: About) -> Estimate:
+    """Like `estimate`, with a warning for cells that cannot be told from noise."""
+    found = estimate(question, tally, plan, method=method, level=level, about=about)
+    unclear = int(np.count_nonzero(found.unclear))
+    if unclear:
+        warnings.warn(
+            f"{unclear:,} of {found.counts.size:,} cells cannot be told from noise: their intervals reach zero",
+            UnclearCellsWarning,
+            stacklevel=3,
+        )
+    return found
+
+
+def estimate(question: Question, tally: Tally, plan: Plan, *, method: Method, level: float, about: About) -> Estimate:
     """Reconstruct the counts of a tally over the question's axes, and read the answer off them."""
     if not 0 < level < 1:
         raise SchemaError(f"level must lie between 0 and 1, as 0.9 for a 90 % interval; got {level!r}")
@@ -23,7 +36,7 @@ def answer(question: Question, tally: Tally, plan: Plan, *, method: Method, leve
     operator = question.operator(plan)
     found = reconstruct(tally.counts, operator, method)
     low, high = interval(tally.counts, operator, found.counts, question.reading, level=level, about=about)
-    estimate = Estimate(
+    return Estimate(
         axes=question.cells,
         counts=question.reading.of(found.counts),
         low=low,
@@ -35,11 +48,3 @@ def answer(question: Question, tally: Tally, plan: Plan, *, method: Method, leve
         reason=found.reason,
         gap=found.gap,
     )
-    unclear = int(np.count_nonzero(estimate.unclear))
-    if unclear:
-        warnings.warn(
-            f"{unclear:,} of {estimate.counts.size:,} cells cannot be told from noise: their intervals reach zero",
-            UnclearCellsWarning,
-            stacklevel=3,
-        )
-    return estimate

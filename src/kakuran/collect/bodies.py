@@ -1,0 +1,59 @@
+"""Reading a request's body and sending an answer, without more than that costs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+from starlette.types import Receive, Scope, Send
+
+from kakuran.collect.problems import Problem
+from kakuran.collect.site import POLICY
+
+_COMMON = [(name.encode(), value.encode()) for name, value in POLICY.items()]
+
+
+async def read_body(scope: Scope, receive: Receive, most: int, seconds: float) -> bytes:
+    """The JSON body of a request, or a `Problem` if it is too large or takes too long."""
+    headers = dict(scope["headers"])
+    if headers.get(b"content-type", b"").partition(b";")[0].strip().lower() != b"application/json":
+        raise Problem("wrong-media-type", "the body must be application/json")
+    declared = headers.get(b"content-length", b"0")
+    if not declared.isdigit() or int(declared) > most:
+        raise Problem("too-large", f"the body may have {most:,} bytes")
+    parts, size = [], 0
+    try:
+        async with asyncio.timeout(seconds):
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise Problem("too-slow", "the client went away")
+                part = message.get("body", b"")
+                parts.append(part)
+                size += len(part)
+                if size > most:
+                    raise Problem("too-large", f"the body may have {most:,} bytes")
+                if not message.get("more_body"):
+                    return b"".join(parts)
+    except TimeoutError:
+        raise Problem("too-slow", f"the body did not arrive within {seconds:g} s") from None
+
+
+async def send_json(send: Send, status: int, value: Any) -> None:
+    """Answer with JSON."""
+    await _send(send, status, json.dumps(value).encode(), [(b"content-type", b"application/json")])
+
+
+async def send_problem(send: Send, problem: Problem) -> None:
+    """Answer with problem details."""
+    headers = [(name.encode(), value.encode()) for name, value in problem.headers().items()]
+    if problem.kind.status in (408, 413):
+        headers.append((b"connection", b"close"))  # the rest of the body is not waited for
+    await _send(send, problem.kind.status, problem.body(), headers)
+
+
+async def _send(send: Send, status: int, body: bytes, headers: list[tuple[bytes, bytes]]) -> None:
+    length = (b"content-length", str(len(body)).encode())
+    await send({"type": "http.response.start", "status": status, "headers": [*headers, length, *_COMMON]})
+    await send({"type": "http.response.body", "body": body})

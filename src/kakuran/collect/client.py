@@ -1,0 +1,131 @@
+"""A client in Python: perturbs here, with the same mechanisms, and sends only what came out."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import time
+import urllib.parse
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from kakuran.collect.ids import new_ids
+from kakuran.collect.problems import MEDIA_TYPE
+from kakuran.collect.survey import Survey
+from kakuran.errors import CollectError
+from kakuran.perturbation import Kernel
+from kakuran.schema.frames import to_arrow
+
+_ATTEMPTS = 8
+_LONGEST_WAIT = 30.0
+_AT_A_TIME = 10_000
+_AGAIN = {429, 502, 503, 504}
+
+
+class SurveyClient:
+    """Sends answers to a survey.
+
+    Every record gets its id and is perturbed once, before the first attempt; further attempts send the very same
+    bytes, so nothing is lost, counted twice or drawn twice.
+
+    Parameters
+    ----------
+    address : of the server, as ``https://survey.example``
+    survey : what the respondents were shown; the server refuses answers to any other version
+    timeout : seconds to wait for an answer
+    """
+
+    def __init__(self, address: str, survey: Survey, *, timeout: float = 30.0) -> None:
+        self._url = urllib.parse.urlsplit(address)
+        if self._url.scheme not in ("http", "https") or not self._url.hostname:
+            raise CollectError(f"the address of a server starts with http:// or https://, got {address!r}")
+        self._survey = survey
+        self._timeout = timeout
+        self._kernel = Kernel(survey.plan)
+        self._connection: http.client.HTTPConnection | None = None
+
+    def submit(self, answers: Mapping[str, Any], *, invitation: str | None = None) -> str:
+        """Perturb one person's answers and send them; the id they are stored under."""
+        released = self._perturbed(pa.table({name: [value] for name, value in answers.items()}))
+        sheet = new_ids(1)[0]
+        sent = {name: column[0] for name, column in released.items()}
+        message: dict[str, Any] = {"id": sheet, "version": self._survey.version, "answers": sent}
+        if invitation is not None:
+            message["invitation"] = invitation
+        self._send("/api/responses", message)
+        return sheet
+
+    def submit_many(self, frame: Any) -> int:
+        """Perturb a table of many people's answers and send it; how many records the server stored."""
+        table = to_arrow(frame)
+        return sum(self._submit_batch(part) for part in _parts(table))
+
+    def _submit_batch(self, table: pa.Table) -> int:
+        ids = new_ids(table.num_rows)
+        message = {"ids": ids, "version": self._survey.version, "answers": self._perturbed(table)}
+        told = self._send("/api/responses/batch", message)
+        return int(told["accepted"]) + int(told["replayed"])
+
+    def _perturbed(self, table: pa.Table) -> dict[str, list[Any]]:
+        batches = [self._kernel(batch) for batch in table.combine_chunks().to_batches()]
+        released: dict[str, list[Any]] = pa.Table.from_batches(batches, self._kernel.schema).to_pydict()
+        return released
+
+    def _send(self, path: str, message: Mapping[str, Any]) -> dict[str, Any]:
+        """Send until there is an answer, waiting as long as the server asks."""
+        body = json.dumps(message).encode()
+        for attempt in range(_ATTEMPTS):
+            try:
+                status, headers, told = self._request(path, body)
+            except (OSError, http.client.HTTPException) as error:
+                self.close()
+                problem, wait = f"the server cannot be reached: {error}", 0.1 * 2**attempt
+            else:
+                if status in (200, 201):
+                    return json.loads(told)
+                problem = _explained(status, headers, told)
+                if status not in _AGAIN:
+                    raise CollectError(problem)
+                wait = _seconds(headers, 0.1 * 2**attempt)
+            if attempt < _ATTEMPTS - 1:
+                time.sleep(min(wait, _LONGEST_WAIT))
+        raise CollectError(f"gave up after {_ATTEMPTS} attempts: {problem}")
+
+    def _request(self, path: str, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
+        if self._connection is None:
+            kind = http.client.HTTPSConnection if self._url.scheme == "https" else http.client.HTTPConnection
+            self._connection = kind(str(self._url.hostname), self._url.port, timeout=self._timeout)
+        headers = {"content-type": "application/json"}
+        self._connection.request("POST", self._url.path.rstrip("/") + path, body, headers)
+        response = self._connection.getresponse()
+        return response.status, response.headers, response.read()  # type: ignore[return-value]
+
+    def close(self) -> None:
+        """Hang up."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def __enter__(self) -> SurveyClient:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _parts(table: pa.Table) -> Sequence[pa.Table]:
+    return [table.slice(start, _AT_A_TIME) for start in range(0, table.num_rows, _AT_A_TIME)]
+
+
+def _explained(status: int, headers: Mapping[str, str], told: bytes) -> str:
+    if headers.get("content-type") != MEDIA_TYPE:
+        return f"the server answered with status {status}"
+    problem = json.loads(told)
+    return f"{problem['title']}: {problem['detail']} (status {status})"
+
+
+def _seconds(headers: Mapping[str, str], otherwise: float) -> float:
+    asked = headers.get("retry-after", "")
+    return float(asked) if asked.isdigit() else otherwise

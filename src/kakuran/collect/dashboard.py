@@ -1,0 +1,181 @@
+"""The numbers of the dashboard, ready for JSON: functions of tallies, so a million records cost no more than a few.
+
+Every answer is about the people who took part, with intervals at the same level as everywhere in kakuran, and nothing
+is told before `minimum_n` of them did.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from kakuran.calibration import Plan
+from kakuran.counts import Cells, Tally
+from kakuran.errors import SchemaError
+from kakuran.mine import Estimate, Question, ask
+from kakuran.mine.columns import Columns, columns_for
+from kakuran.mine.crosstab import estimate
+from kakuran.mine.plot import MOST_CELLS
+from kakuran.mine.tree import Node, grow_tree
+from kakuran.mine.tree_view import importances, tree_text
+from kakuran.randomness import Randomness
+from kakuran.reconstruction import interval, reconstruct
+
+LEVEL = 0.9
+"""How often an interval holds the truth."""
+HISTORY = 8
+"""Sizes of the past that are shown."""
+
+
+class Source(Protocol):
+    """Perturbed records that can be counted: a release, or what the collector holds in memory."""
+
+    @property
+    def plan(self) -> Plan:
+        """The mechanisms and the promise."""
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+
+    def tally(self, axes: Sequence[Cells]) -> Tally:
+        """Count the perturbed records in the cells that some axes span."""
+
+
+def summary(source: Source, *, minimum_n: int) -> dict[str, Any]:
+    """All questions one by one, what is promised, and how intervals shrank as answers came in."""
+    promise = {"k": _short(crowd(source)), "epsilon": source.plan.epsilon}
+    if source.n < minimum_n:
+        return _suppressed(source, minimum_n) | promise
+    asked = [ask(source.plan, (attribute.name,), {}, None) for attribute in source.plan.schema.released]
+    tallies = [source.tally(question.axes) for question in asked]
+    return _known(source, minimum_n) | {
+        **promise,
+        "level": LEVEL,
+        "questions": [
+            {"name": question.cells[0].name, "labels": question.cells[0].labels, **_numbers(found)}
+            for question, found in (
+                (question, _estimated(question, tally, source.plan))
+                for question, tally in zip(asked, tallies, strict=True)
+            )
+        ],
+        "history": history(asked, tallies, source.plan, minimum_n),
+    }
+
+
+def crosstab(source: Source, rows: str, columns: str, *, minimum_n: int) -> dict[str, Any]:
+    """Two questions against each other."""
+    question = ask(source.plan, (rows, columns), {}, None)
+    down, across = question.cells
+    if down.size * across.size > MOST_CELLS:
+        raise SchemaError(f"{rows} × {columns} has {down.size * across.size:,} cells, too many to look at")
+    if source.n < minimum_n:
+        return _suppressed(source, minimum_n)
+    found = _estimated(question, source.tally(question.axes), source.plan)
+    return _known(source, minimum_n) | {
+        "rows": {"name": rows, "labels": down.labels},
+        "columns": {"name": columns, "labels": across.labels},
+        "level": LEVEL,
+        "unclear": found.unclear.tolist(),
+        **_numbers(found),
+    }
+
+
+def tree(source: Source, target: str, *, minimum_n: int) -> dict[str, Any]:
+    """What predicts a question: the tree that `kakuran tree` grows on the same records."""
+    columns = columns_for(source.plan, target)
+    if source.n < minimum_n:
+        return _suppressed(source, minimum_n)
+    grown = grow_tree(
+        columns.records(source.tally(columns.axes), source.plan),
+        columns.is_ordered,
+        criterion="entropy",
+        max_depth=5,
+        min_support=20,
+        method="auto",
+    )
+    names = [axis.name for axis in columns.axes[1:]]
+    shares = importances(grown.root, len(columns.axes))
+    return _known(source, minimum_n) | {
+        "target": target,
+        "classes": columns.axes[0].labels,
+        "root": _branch(grown.root, columns),
+        "importances": {name: _short(share) for name, share in zip(names, shares, strict=True)},
+        "text": tree_text(grown.root, columns.axes, columns.is_ordered).splitlines(),
+    }
+
+
+def crowd(source: Source) -> float:
+    """The k that holds with the answers so far: 1 + (n−1)·exp(−cost of the most different two records)."""
+    cost = sum(mechanism.largest_swap_cost for mechanism in source.plan.mechanisms.values())
+    return 1 + max(source.n - 1, 0) * math.exp(-cost)
+
+
+def history(asked: Sequence[Question], tallies: Sequence[Tally], plan: Plan, minimum_n: int) -> list[dict[str, Any]]:
+    """How wide the intervals of each question are on average, as shares, had fewer people answered.
+
+    Answers do not depend on one another, so a random part of them tells as well as the first ones to come in, and no
+    order of arrival has to be kept. The same answers give the same history.
+    """
+    widths = [list(_widths(question, tally, plan, minimum_n)) for question, tally in zip(asked, tallies, strict=True)]
+    sizes = _sizes(minimum_n, tallies[0].n)
+    return [{"n": size, "widths": list(each)} for size, each in zip(sizes, zip(*widths, strict=True), strict=True)]
+
+
+def _widths(question: Question, tally: Tally, plan: Plan, minimum_n: int) -> Iterator[float]:
+    operator = question.operator(plan)
+    counts = np.rint(tally.counts).astype(np.int64)
+    dice = Randomness.derived(counts.tobytes()).generator()
+    parts = []
+    for size in reversed(_sizes(minimum_n, tally.n)):
+        counts = dice.multivariate_hypergeometric(counts, size)
+        parts.append(counts.astype(float))
+    for part in reversed(parts):
+        middle = reconstruct(part, operator, "simplex").counts
+        low, high = interval(part, operator, middle, question.reading, level=LEVEL, about="table")
+        yield _short(float(np.mean(high - low)) / part.sum())
+
+
+def _sizes(fewest: int, n: int) -> list[int]:
+    """The last of 1, 2, 5, 10, 20 … from the fewest that are told up to n, and n itself."""
+    rounds = (lead * 10**power for power in range(len(str(n))) for lead in (1, 2, 5))
+    return [*[size for size in rounds if fewest <= size < n][1 - HISTORY :], n]
+
+
+def _estimated(question: Question, tally: Tally, plan: Plan) -> Estimate:
+    return estimate(question, tally, plan, method="auto", level=LEVEL, about="table")
+
+
+def _numbers(found: Estimate) -> dict[str, Any]:
+    values = {"estimate": found.counts, "low": found.low, "high": found.high, "naive": found.naive}
+    return {name: np.round(value, 1).tolist() for name, value in values.items()} | {"method": found.reason}
+
+
+def _branch(node: Node, columns: Columns) -> dict[str, Any]:
+    """A node and all below it; a split names the answers that go left and right, in order."""
+    branch: dict[str, Any] = {"counts": np.round(node.counts, 1).tolist()}
+    if node.split is None or node.children is None:
+        return branch
+    axis, within = columns.axes[node.split.axis], node.path[node.split.axis]
+    sides = (within & node.split.left, within & ~node.split.left)
+    return branch | {
+        "question": axis.name,
+        "ordered": columns.is_ordered[node.split.axis],
+        "sides": [[axis.labels[cell] for cell in np.flatnonzero(side)] for side in sides],
+        "children": [_branch(child, columns) for child in node.children],
+    }
+
+
+def _suppressed(source: Source, minimum_n: int) -> dict[str, Any]:
+    return {"n": source.n, "minimum_n": minimum_n, "suppressed": True}
+
+
+def _known(source: Source, minimum_n: int) -> dict[str, Any]:
+    return {"n": source.n, "minimum_n": minimum_n, "suppressed": False}
+
+
+def _short(share: float) -> float:
+    return round(float(share), 5)

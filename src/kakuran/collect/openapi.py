@@ -1,0 +1,213 @@
+"""The HTTP API, described for programs (OpenAPI 3.1); for a survey at hand down to the values of its questions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Any, TypeAlias
+
+from kakuran.collect.ids import UUID4
+from kakuran.collect.messages import LARGEST_BATCH
+from kakuran.collect.problems import KINDS, MEDIA_TYPE
+from kakuran.collect.survey import Survey
+from kakuran.schema import Categorical, Numeric
+
+Json: TypeAlias = dict[str, Any]
+
+_TEXT: Json = {"type": "string"}
+_COUNT: Json = {"type": "integer", "minimum": 0}
+_STATE: Json = {"type": "string", "enum": ["open", "closed"]}
+_ID: Json = {"type": "string", "pattern": f"^{UUID4}$", "description": "A random UUID (version 4), made by the client."}
+_OBJECT: Json = {"type": "object"}
+
+
+def document(survey: Survey | None = None) -> Json:
+    """The description of the API; of a survey's own, if one is given."""
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "kakuran collector",
+            "version": version("kakuran"),
+            "summary": "Answers that were perturbed before they were sent; statistics reconstructed from them.",
+            "description": "Errors are problem details (RFC 9457); their types are pages under /problems/.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "paths": _public() | _submitting(survey) | _admin(survey) | _pages(),
+        "components": {
+            "schemas": {"Problem": _problem()},
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _submitting(survey: Survey | None) -> Json:
+    return {
+        "/api/responses": {
+            "post": _operation(
+                "submit",
+                "Store one answer sheet, perturbed by the sender. Sent again with the same id it is stored once.",
+                {201: _json("Stored.", _members(id=_ID)), 200: _json("It was stored before.", _members(id=_ID))},
+                "malformed bad-invitation too-slow conflict wrong-version closed too-large wrong-media-type invalid "
+                "busy not-kept",
+                requestBody=_body(_sheet(survey)),
+            )
+        },
+        "/api/responses/batch": {
+            "post": _operation(
+                "submitBatch",
+                f"Store up to {LARGEST_BATCH:,} answer sheets, all or none; those stored before count as replayed.",
+                {200: _json("All are stored.", _members(accepted=_COUNT, replayed=_COUNT))},
+                "malformed bad-invitation too-slow conflict wrong-version closed too-large wrong-media-type invalid "
+                "busy not-kept",
+                requestBody=_body(_batch(survey)),
+            )
+        },
+    }
+
+
+def _public() -> Json:
+    status = _members(state=_STATE, n={"type": ["integer", "null"], "description": "null while there are too few"})
+    return {
+        "/api/survey": _get("survey", "What is asked, and how each answer is to be perturbed.", _OBJECT, "not-kept"),
+        "/api/status": _get("status", "Whether answers are taken, and how many there are.", status, "not-kept"),
+        "/healthz": _get("health", "The server runs.", _members(status=_TEXT)),
+        "/readyz": _get("ready", "Answers can be stored.", _members(status=_TEXT), "not-kept"),
+        "/metrics": {"get": _operation("metrics", "Prometheus metrics.", {200: _media("Metrics.", "text/plain")})},
+        "/openapi.json": _get("openapi", "This description.", _OBJECT),
+    }
+
+
+def _admin(survey: Survey | None) -> Json:
+    names = {"type": "string"} if survey is None else {"enum": [question.name for question in survey.questions]}
+    formats = _parameter("format", {"enum": ["csv", "parquet"]})
+    exported = {200: _media("A release, in random order.", "application/vnd.apache.parquet", "application/zip")}
+    state = {200: _json("Done.", _members(state=_STATE))}
+    return {
+        "/api/admin/summary": _statistic("summary", "Estimated distributions of all questions."),
+        "/api/admin/crosstab": _statistic(
+            "crosstab", "Two questions against each other.", _parameter("rows", names), _parameter("columns", names)
+        ),
+        "/api/admin/tree": _statistic("tree", "A decision tree for a question.", _parameter("target", names)),
+        "/api/admin/export": {"get": _guarded("export", "The records so far.", exported, "no-records", [formats])},
+        "/api/admin/close": {"post": _guarded("close", "Take no more answers.", state)},
+        "/api/admin/reopen": {"post": _guarded("reopen", "Take answers again.", state)},
+    }
+
+
+def _pages() -> Json:
+    html = {200: _media("A page.", "text/html")}
+    file = {"name": "file", "in": "path", "required": True, "schema": _TEXT}
+    name = {"name": "name", "in": "path", "required": True, "schema": {"enum": list(KINDS)}}
+    static = {200: _media("A file.", "text/javascript", "text/css")}
+    return {
+        "/": {"get": _operation("respondentPage", "The survey for people.", html)},
+        "/dashboard": {"get": _operation("dashboardPage", "The statistics for the survey owner.", html)},
+        "/static/{file}": {"get": _operation("staticFile", "What pages load.", static, "not-found", parameters=[file])},
+        "/problems/{name}": {"get": _operation("problem", "A problem.", html, "not-found", parameters=[name])},
+    }
+
+
+def _sheet(survey: Survey | None) -> Json:
+    members = {"id": _ID, "version": _version(survey), "answers": _answers(survey)}
+    if survey is None or survey.invitations:
+        members["invitation"] = _TEXT | {"description": "Good for one answer sheet."}
+    return _strict(members, required=["id", "version", "answers"])
+
+
+def _batch(survey: Survey | None) -> Json:
+    ids = {"type": "array", "items": _ID, "minItems": 1, "maxItems": LARGEST_BATCH, "uniqueItems": True}
+    columns = {"type": "object", "description": "For each question a list of answers, one an id."}
+    if survey is not None:
+        lists = {
+            question.name: {"type": "array", "items": _answer(survey, question.name)} for question in survey.questions
+        }
+        columns |= _strict(lists, required=list(lists))
+    return _strict(
+        {"ids": ids, "version": _version(survey), "answers": columns}, required=["ids", "version", "answers"]
+    )
+
+
+def _answers(survey: Survey | None) -> Json:
+    if survey is None:
+        return {"type": "object", "description": "For each question of the survey the perturbed answer."}
+    answers = {question.name: _answer(survey, question.name) for question in survey.questions}
+    return _strict(answers, required=list(answers))
+
+
+def _answer(survey: Survey, name: str) -> Json:
+    """What the question's mechanism can release."""
+    attribute = survey.schema[name]
+    if isinstance(attribute, Categorical):
+        return {"enum": list(attribute.values)}
+    assert isinstance(attribute, Numeric)  # noqa: S101
+    beyond = survey.plan.reach(name) * attribute.step
+    kind = "integer" if attribute.is_whole else "number"
+    return {"type": kind, "minimum": attribute.low - beyond, "maximum": attribute.high + beyond}
+
+
+def _version(survey: Survey | None) -> Json:
+    return _TEXT if survey is None else {"const": survey.version}
+
+
+def _problem() -> Json:
+    members = {"type": {"enum": [f"/problems/{name}" for name in KINDS]}, "title": _TEXT, "detail": _TEXT}
+    return _members(**members, status={"type": "integer"})
+
+
+def _statistic(name: str, summary: str, *parameters: Json) -> Json:
+    answer = {200: _json("Estimates, or that there are too few answers.", _OBJECT)}
+    return {"get": _guarded(name, summary, answer, "invalid", list(parameters))}
+
+
+def _guarded(
+    name: str, summary: str, answers: dict[int, Json], problems: str = "", parameters: Sequence[Json] = ()
+) -> Json:
+    every = f"unauthorised invalid not-kept {problems}"
+    return _operation(name, summary, answers, every, parameters=list(parameters), security=[{"token": []}])
+
+
+def _get(name: str, summary: str, schema: Json, problems: str = "") -> Json:
+    return {"get": _operation(name, summary, {200: _json("The answer.", schema)}, problems)}
+
+
+def _operation(name: str, summary: str, answers: dict[int, Json], problems: str = "", **more: Any) -> Json:
+    by_status: dict[int, list[str]] = {}
+    for problem in dict.fromkeys(problems.split()):
+        by_status.setdefault(KINDS[problem].status, []).append(problem)
+    refusals = {status: _refusal(status, names) for status, names in by_status.items()}
+    responses = {str(status): answer for status, answer in (answers | refusals).items()}
+    return {"operationId": name, "summary": summary, "responses": responses} | {
+        key: it for key, it in more.items() if it
+    }
+
+
+def _refusal(status: int, names: Sequence[str]) -> Json:
+    refusal = _media("; ".join(f"{KINDS[name].title} ({name})" for name in names), MEDIA_TYPE)
+    refusal["content"][MEDIA_TYPE] = {"schema": {"$ref": "#/components/schemas/Problem"}}
+    if status in (429, 503):
+        refusal["headers"] = {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds to wait."}}
+    return refusal
+
+
+def _json(description: str, schema: Json) -> Json:
+    return {"description": description, "content": {"application/json": {"schema": schema}}}
+
+
+def _media(description: str, *kinds: str) -> Json:
+    return {"description": description, "content": {kind: {} for kind in kinds}}
+
+
+def _body(schema: Json) -> Json:
+    return {"required": True, "content": {"application/json": {"schema": schema}}}
+
+
+def _parameter(name: str, schema: Json) -> Json:
+    return {"name": name, "in": "query", "required": True, "schema": schema}
+
+
+def _members(**members: Json) -> Json:
+    return {"type": "object", "properties": members, "required": list(members)}
+
+
+def _strict(members: Json, *, required: list[str]) -> Json:
+    return {"type": "object", "properties": members, "required": required, "additionalProperties": False}

@@ -1,0 +1,99 @@
+"use strict";
+/* What both pages share: elements, languages, numbers. */
+const Page = (() => {
+  const SVG = "http://www.w3.org/2000/svg";
+  const REMEMBERED = "kakuran:language";
+  let language = "en";
+
+  /** An element with attributes, listeners (`onclick: …`) and children; text is only ever text. */
+  function element(tag, attributes = {}, ...children) {
+    return filled(document.createElement(tag), attributes, children);
+  }
+
+  /** The same for a drawing. */
+  function drawn(tag, attributes = {}, ...children) {
+    return filled(document.createElementNS(SVG, tag), attributes, children);
+  }
+
+  function filled(made, attributes, children) {
+    for (const [name, value] of Object.entries(attributes)) {
+      if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+      else if (value !== false && value != null) made.setAttribute(name, value === true ? "" : value);
+    }
+    made.append(...children.flat(Infinity).filter((child) => child != null));
+    return made;
+  }
+
+  /** The page's own words for a key, with {places} filled in; English where a language has none. */
+  function say(key, values = {}) {
+    const words = Texts[language]?.[key] ?? Texts.en[key];
+    return words.replace(/\{(\w+)\}/g, (_, name) => values[name]);
+  }
+
+  /** The survey's words: in this language, else in English, else in any. */
+  function spoken(texts) {
+    return texts?.[language] ?? texts?.en ?? Object.values(texts ?? {})[0] ?? "";
+  }
+
+  const number = (value, digits = 0) =>
+    new Intl.NumberFormat(language, { maximumFractionDigits: digits, minimumFractionDigits: digits }).format(value);
+  const plain = (value) => new Intl.NumberFormat(language, { maximumFractionDigits: 20 }).format(value);
+  const percent = (share, digits = 0) =>
+    new Intl.NumberFormat(language, { style: "percent", maximumFractionDigits: digits, minimumFractionDigits: digits })
+      .format(share);
+
+  /** A list in words: “a, b or c”. */
+  const either = (words) => new Intl.ListFormat(language, { type: "disjunction" }).format(words);
+
+  /** Buttons for the languages of a survey; `changed` is called when another one is chosen. */
+  function offerLanguages(languages, changed) {
+    const wanted = [remembered(REMEMBERED), ...navigator.languages].filter(Boolean);
+    const fits = wanted.map((tag) => languages.find((one) => one === tag || tag.startsWith(`${one}-`)));
+    setLanguage(fits.find(Boolean) ?? languages[0]);
+    if (languages.length < 2) return;
+    const group = document.getElementById("languages");
+    group.setAttribute("role", "group");
+    group.replaceChildren(
+      ...languages.map((one) =>
+        element(
+          "button",
+          { type: "button", lang: one, "aria-pressed": String(one === language), onclick: (event) => choose(event, one) },
+          new Intl.DisplayNames([one], { type: "language" }).of(one),
+        ),
+      ),
+    );
+    group.setAttribute("aria-label", say("language"));
+
+    function choose(event, one) {
+      setLanguage(one);
+      remember(REMEMBERED, one);
+      group.setAttribute("aria-label", say("language"));
+      for (const button of group.children) button.setAttribute("aria-pressed", String(button === event.currentTarget));
+      changed();
+    }
+  }
+
+  function setLanguage(one) {
+    language = one;
+    document.documentElement.lang = one;
+  }
+
+  /** Which language was chosen may be forgotten where a browser keeps nothing; a draw may not (respond.js). */
+  function remembered(key) {
+    try {
+      return localStorage.getItem(key);
+    } catch {
+      return null;
+    }
+  }
+
+  function remember(key, value) {
+    try {
+      localStorage.setItem(key, value);
+    } catch {
+      // The page works without.
+    }
+  }
+
+  return Object.freeze({ element, drawn, say, spoken, number, plain, percent, either, offerLanguages });
+})();

@@ -1,0 +1,184 @@
+"use strict";
+/*
+ * kakuran: how an answer is perturbed on the respondent's own device, before anything leaves it.
+ *
+ * This file alone decides what is sent. It reads no page, stores nothing and talks to nobody: it turns the code of a
+ * true answer (0, 1, 2 … in the order of the question's answers, or steps above its lowest number) into the code of
+ * the answer to send. To audit it, start at `sampler`, which picks one of three mechanisms, each a few lines.
+ *
+ * - Chance comes from the browser's cryptographic generator (Web Crypto), 32 bits at a time.
+ * - All arithmetic is in whole numbers (BigInt). No probability is rounded: what the survey promises is what is drawn.
+ * - Where a random number does not divide evenly among the outcomes, it is thrown away and drawn again (rejection).
+ *
+ * Given the same random words, kakuran's Python mechanisms release the same code; tests/browser/test_draws.py holds
+ * both to it, and 20,000 draws of each mechanism in a browser to its claimed distribution.
+ */
+const Perturb = (() => {
+  const WORD = 1n << 32n; // how many values a random word has
+  const TOTAL = 1n << 63n; // what the weights of one distribution add up to: weight w has probability w / 2⁶³
+
+  /** A random whole number 0 … 2³²−1 from the browser's cryptographic generator. */
+  function secureWord() {
+    return BigInt(crypto.getRandomValues(new Uint32Array(1))[0]);
+  }
+
+  /** Two words as one number 0 … 2⁶⁴−1, the low half first. */
+  function doubleWord(nextWord) {
+    const low = nextWord();
+    return (nextWord() << 32n) | low;
+  }
+
+  /**
+   * A word as a whole number 0 … bound−1, or undefined where taking it would favour some of them.
+   * word · bound / 2³² falls into `bound` intervals; skipping the first 2³² mod bound of the remainders makes
+   * them equally long (Lemire's method).
+   */
+  function scaled(word, bound) {
+    const product = word * bound;
+    return product % WORD < WORD % bound ? undefined : product / WORD;
+  }
+
+  /** A whole number 0 … bound−1, all equally likely. */
+  function below(bound, nextWord) {
+    for (;;) {
+      const drawn = scaled(nextWord(), bound);
+      if (drawn !== undefined) return drawn;
+    }
+  }
+
+  /**
+   * Draws place i with probability weights[i] / 2⁶³ from one random number: Walker's alias method.
+   *
+   * Places become columns of equal capacity. A column with too little weight is topped up by one with too much, so
+   * that each is shared by at most two places: its own below the column's `cut`, `other` from there on. The high bits
+   * of the random number choose the column.
+   */
+  function aliasTable(weights) {
+    let bits = 1;
+    while (1 << bits < weights.length) bits += 1;
+    const capacity = TOTAL >> BigInt(bits);
+    const own = Array.from({ length: 1 << bits }, (_, place) => weights[place] ?? 0n);
+    const other = own.map((_, place) => place);
+    const small = other.filter((place) => own[place] < capacity);
+    const large = other.filter((place) => own[place] >= capacity);
+    const lacking = runningTotals(small.map((place) => capacity - own[place]));
+    const spare = runningTotals(large.map((place) => own[place] - capacity));
+
+    // Each small column is topped up by the first large one that those before it have not used up.
+    for (let at = 0, giver = 0; at < small.length; at += 1) {
+      const before = at ? lacking[at - 1] : 0n;
+      while (spare[giver] <= before) giver += 1;
+      other[small[at]] = large[giver];
+    }
+    // A large column may give away more than it can spare; the next large one makes up for it.
+    for (let at = 0, taker = 0; at < large.length; at += 1) {
+      let overdrawn = 0n;
+      if (small.length && spare[at] > 0n) {
+        while (lacking[taker] < spare[at]) taker += 1;
+        overdrawn = lacking[taker] - spare[at];
+      }
+      own[large[at]] = capacity - overdrawn;
+      if (overdrawn > 0n && at + 1 < large.length) other[large[at]] = large[at + 1];
+    }
+
+    const cut = own.map((share, column) => (BigInt(column) * capacity + share) << 1n);
+    return (number) => {
+      const column = Number(number >> BigInt(64 - bits));
+      return number < cut[column] ? column : other[column];
+    };
+  }
+
+  function runningTotals(values) {
+    let total = 0n;
+    return values.map((value) => (total += value));
+  }
+
+  /**
+   * Retention-replacement: the answer is kept with probability threshold / 2⁶⁴, else replaced by any of the possible
+   * answers, all equally likely (the true one among them).
+   */
+  function retention({ size, threshold }) {
+    const keepBelow = BigInt(threshold);
+    const [high, low] = [keepBelow / WORD, keepBelow % WORD];
+    const bound = BigInt(size);
+    return (code, nextWord) => {
+      const coin = nextWord();
+      const first = nextWord();
+      const isKept = coin === high ? nextWord() < low : coin < high; // 32 more bits where 32 cannot decide
+      const replacement = scaled(first, bound) ?? below(bound, nextWord);
+      return isKept ? code : Number(replacement);
+    };
+  }
+
+  /**
+   * Noise on a number: moved by a random number of steps. weights[d] is the weight of moving d steps up, and of
+   * moving d steps down. A move beyond the permitted codes −reach … size−1+reach is drawn again.
+   */
+  function noise({ size, reach, weights }) {
+    const upwards = weights.map(BigInt);
+    const farthest = upwards.length - 1;
+    const moves = [...upwards.slice(1).reverse(), ...upwards];
+    // What the weights leave of 2⁶³ is one more move, too far for any code, so it is drawn again.
+    const draw = aliasTable([...moves, moves.reduce((left, weight) => left - weight, TOTAL)]);
+    return (code, nextWord) => {
+      for (;;) {
+        const released = code + draw(doubleWord(nextWord)) - farthest;
+        if (released >= -reach && released < size + reach) return released;
+      }
+    };
+  }
+
+  /** A matrix of probabilities (PRAM): weights[a][b] is the weight of answer a becoming answer b. */
+  function pram({ weights }) {
+    const rows = weights.map((row) => aliasTable(row.map(BigInt)));
+    return (code, nextWord) => rows[code](doubleWord(nextWord));
+  }
+
+  /**
+   * How to draw what is released for a true code, by a mechanism as the survey describes it.
+   * Tests pass their own words; a page never does.
+   */
+  function sampler(mechanism) {
+    const draw = { retention, noise, pram }[mechanism.kind](mechanism);
+    return (code, nextWord = secureWord) => draw(code, nextWord);
+  }
+
+  /**
+   * ε of a mechanism: the logarithm of how many times likelier one true answer makes what is released than another can.
+   * Computed from the very numbers that are drawn from, so that a page need not believe what a server says of them.
+   */
+  function epsilon(mechanism) {
+    return { retention: retentionEpsilon, noise: noiseEpsilon, pram: pramEpsilon }[mechanism.kind](mechanism);
+  }
+
+  function retentionEpsilon({ size, threshold }) {
+    const kept = Number(BigInt(threshold)) / 2 ** 64;
+    return Math.log1p((size * kept) / (1 - kept));
+  }
+
+  function noiseEpsilon({ size, reach, weights }) {
+    const weight = weights.map(Number);
+    const upTo = [];
+    weight.reduce((sum, one) => (upTo.push(sum + one), sum + one), 0);
+    const mass = Array.from({ length: size }, (_, code) => upTo[code + reach] + upTo[size - 1 - code + reach] - weight[0]);
+    let most = 0;
+    for (let released = -reach; released < size + reach; released += 1) {
+      let [likeliest, least] = [0, Infinity];
+      for (let code = 0; code < size; code += 1) {
+        const chance = weight[Math.abs(released - code)] / mass[code];
+        if (chance > likeliest) likeliest = chance;
+        if (chance < least) least = chance;
+      }
+      if (likeliest > 0) most = Math.max(most, Math.log(likeliest / least));
+    }
+    return most;
+  }
+
+  function pramEpsilon({ weights }) {
+    const columns = weights.map((_, released) => weights.map((row) => Number(row[released])));
+    return Math.max(...columns.filter((column) => Math.max(...column) > 0)
+      .map((column) => Math.log(Math.max(...column) / Math.min(...column))));
+  }
+
+  return Object.freeze({ sampler, epsilon });
+})();

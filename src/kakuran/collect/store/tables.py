@@ -1,0 +1,36 @@
+"""The tables. Nothing in them says who answered, when, or in which order.
+
+A record lies under the random id its client made, an invitation under its hash until it is used and then nowhere.
+SQLite keeps both in the order of these keys (WITHOUT ROWID).
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Column, ForeignKey, Integer, LargeBinary, MetaData, Table, Text
+
+metadata = MetaData()
+
+surveys = Table(
+    "surveys",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("version", Text, unique=True, nullable=False),
+    Column("definition", Text, nullable=False),
+    Column("state", Text, nullable=False),
+)
+
+records = Table(
+    "records",
+    metadata,
+    Column("id", LargeBinary, primary_key=True),
+    Column("survey", Integer, ForeignKey("surveys.number"), nullable=False),
+    Column("codes", LargeBinary, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+invitations = Table(
+    "invitations",
+    metadata,
+    Column("hash", LargeBinary, primary_key=True),
+    sqlite_with_rowid=False,
+)

@@ -1,0 +1,175 @@
+"""perturb.js in a real browser: the same words give the same release as in Python, its own words the claimed law."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from kakuran.collect.draws import describe
+from kakuran.collect.pages import STATIC
+from kakuran.mechanism import PRAM, BoundedGaussian, BoundedLaplace, Laplace, RetentionReplacement
+from kakuran.randomness import Randomness
+
+MATRIX = [[0.6, 0.3, 0.1, 0.0], [0.2, 0.5, 0.2, 0.1], [0.25, 0.05, 0.6, 0.1], [0.1, 0.1, 0.1, 0.7]]
+MECHANISMS = {
+    "a coin": RetentionReplacement(2, 0.5),
+    "categories": RetentionReplacement(7, 0.31),
+    "nothing kept": RetentionReplacement(5, 0.0),
+    "everything kept": RetentionReplacement(5, 1.0),
+    "replaced numbers": RetentionReplacement(1001, 0.2, step=0.5),
+    "bounded laplace": BoundedLaplace(121, 1.0, 30.0),
+    "weak bounded laplace": BoundedLaplace(11, 1.0, 0.3),
+    "infinite bounded laplace": BoundedLaplace(13, 1.0, math.inf),
+    "no laplace": BoundedLaplace(13, 1.0, 0.0),
+    "two points": BoundedLaplace(2, 1.0, 1.0),
+    "laplace": Laplace(11, 1.0, 6.0),
+    "bounded gaussian": BoundedGaussian(41, 0.5, 7.0),
+    "pram": PRAM(MATRIX),
+    "invariant pram": PRAM.invariant(MATRIX, [4, 3, 2, 1]),
+}
+LARGEST = (1 << 32) - 1
+VECTORS = 200
+
+DRAWS = 20_000
+FALSE_ALARMS = 1e-6
+"""All draws of a run together raise a false alarm in at most one run in a million; each place of each mechanism gets an
+equal part of it, and half of that because χ² is an approximation in the far tail."""
+ALPHA = FALSE_ALARMS / (3 * len(MECHANISMS)) / 2
+LEAST_EXPECTED = 50
+
+RELEASE_BY_WORDS = """([mechanism, cases]) => {
+    const draw = Perturb.sampler(mechanism);
+    return cases.map(([code, words]) => {
+        let used = 0;
+        const released = draw(code, () => BigInt(words[used++]));
+        return [released, used];
+    });
+}"""
+RELEASE_BY_CHANCE = """([mechanism, code, draws]) => {
+    const draw = Perturb.sampler(mechanism);
+    const seen = {};
+    for (let one = 0; one < draws; one += 1) {
+        const released = draw(code);
+        seen[released] = (seen[released] ?? 0) + 1;
+    }
+    return seen;
+}"""
+
+
+class Scripted(Randomness):
+    """A stream that hands out given 32-bit words."""
+
+    def __init__(self, words):
+        super().__init__(bytes(32), is_seeded=True)
+        self._left = np.array(words, "<u4")
+        self.used = 0
+
+    def fill(self, out):
+        needed = out.nbytes // 4
+        assert self.used + needed <= len(self._left), "the script is too short"
+        out.view(np.uint32)[...] = self._left[self.used : self.used + needed].reshape(out.view(np.uint32).shape)
+        self.used += needed
+
+
+@pytest.fixture(scope="module")
+def page(browser):
+    """A page that holds perturb.js and nothing else."""
+    blank = browser.new_page()
+    blank.add_script_tag(path=STATIC / "perturb.js")
+    yield blank
+    blank.close()
+
+
+@pytest.fixture(params=MECHANISMS, ids=lambda name: name.replace(" ", "-"))
+def mechanism(request):
+    return MECHANISMS[request.param]
+
+
+def python_release(mechanism, code, words):
+    stream = Scripted(words)
+    released = int(mechanism.sample(np.array([code], np.int32), stream)[0])
+    return released, stream.used
+
+
+def scripts(mechanism):
+    """Words to draw from: any, and such that decide a draw by a hair, each with more to go on with."""
+    stream = Randomness.seeded(7)
+    yield from (stream.below(1 << 32, 40).tolist() for _ in range(VECTORS))
+    for start in edges(mechanism):
+        for word in start:
+            assert 0 <= word <= LARGEST
+        yield [*start, *stream.below(1 << 32, 38).tolist()]
+
+
+def edges(mechanism):
+    if isinstance(mechanism, RetentionReplacement):
+        high = min(mechanism.threshold >> 32, LARGEST)
+        yield from ([coin, word] for coin in {0, max(high - 1, 0), high, LARGEST} for word in (0, 1, LARGEST))
+        return
+    tables = mechanism._tables if isinstance(mechanism, PRAM) else mechanism._table
+    for cut in tables.cut.tolist():
+        yield from ([word % (1 << 32), word >> 32] for word in (cut - 1, cut, cut + 1) if 0 <= word < 1 << 64)
+
+
+def test_the_same_words_give_the_same_release_in_python_and_in_the_browser(page, mechanism):
+    cases = [(at % mechanism.size, words) for at, words in enumerate(scripts(mechanism))]
+    expected = [python_release(mechanism, code, words) for code, words in cases]
+    got = page.evaluate(RELEASE_BY_WORDS, [describe(mechanism), cases])
+    assert [released for released, _ in got] == [released for released, _ in expected]
+    if any(used for _, used in expected):
+        assert [used for _, used in got] == [used for _, used in expected]
+
+
+def test_words_that_decide_by_a_hair_release_both_ways(page):
+    """The vectors would show a cut that is off by one."""
+    mechanism = RetentionReplacement(7, 0.31)
+    high, low = divmod(mechanism.threshold, 1 << 32)
+    kept, lost = ([high, 0, word] for word in (low - 1, low))
+    got = page.evaluate(RELEASE_BY_WORDS, [describe(mechanism), [(3, [*kept, LARGEST]), (3, [*lost, LARGEST])]])
+    assert [released for released, _ in got] == [3, python_release(mechanism, 3, [*lost, LARGEST])[0]]
+    assert got[0][0] != got[1][0]
+
+
+@pytest.mark.parametrize("place", ["lower bound", "middle", "upper bound"])
+def test_draws_in_the_browser_follow_the_mechanism(page, mechanism, place):
+    code = {"lower bound": 0, "middle": mechanism.size // 2, "upper bound": mechanism.size - 1}[place]
+    seen = page.evaluate(RELEASE_BY_CHANCE, [describe(mechanism), code, DRAWS])
+    released = np.arange(-mechanism.reach, mechanism.size + mechanism.reach, dtype=np.int32)
+    observed = np.array([seen.pop(str(one), 0) for one in released])
+    assert not seen
+    assert p_value(observed, np.exp(mechanism.log_likelihood(released, np.int32(code)))) > ALPHA
+
+
+def test_the_browser_computes_the_epsilon_of_what_it_draws_from(page, mechanism):
+    released = np.arange(-mechanism.reach, mechanism.size + mechanism.reach, dtype=np.int32)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        chances = mechanism.log_likelihood(released[:, None], np.arange(mechanism.size, dtype=np.int32))
+        worst = np.nanmax(chances.max(axis=1) - chances.min(axis=1))
+    computed = page.evaluate("(mechanism) => Perturb.epsilon(mechanism)", describe(mechanism))
+    assert computed == pytest.approx(worst, abs=1e-9)
+    assert computed <= mechanism.epsilon + 1e-9
+
+
+def test_a_mechanism_that_is_off_is_found_out(page):
+    seen = page.evaluate(RELEASE_BY_CHANCE, [describe(RetentionReplacement(7, 0.28)), 0, DRAWS])
+    observed = np.array([seen[str(code)] for code in range(7)])
+    claimed = np.exp(RetentionReplacement(7, 0.31).log_likelihood(np.arange(7), np.int32(0)))
+    assert p_value(observed, claimed) < ALPHA
+
+
+def p_value(observed, probabilities):
+    """Of χ², with neighbours joined until each expects enough; 0 where something impossible was seen."""
+    if observed[probabilities == 0].any():
+        return 0.0
+    expected = probabilities / probabilities.sum() * observed.sum()
+    starts, running = [0], 0.0
+    for place, count in enumerate(expected):
+        if running >= LEAST_EXPECTED and expected[place:].sum() >= LEAST_EXPECTED:
+            starts.append(place)
+            running = 0.0
+        running += count
+    seen, wanted = np.add.reduceat(observed, starts), np.add.reduceat(expected, starts)
+    return float(stats.chi2.sf(((seen - wanted) ** 2 / wanted).sum(), len(seen) - 1)) if len(seen) > 1 else 1.0

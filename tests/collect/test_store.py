@@ -1,0 +1,217 @@
+"""Both kinds of database keep every record once, say nothing of order, and come back whole."""
+
+import sqlite3
+import threading
+
+import psycopg
+import pytest
+from sqlalchemy import text
+
+from kakuran.collect.ids import secret_hash
+from kakuran.collect.store import back_up, open_store, restore
+from kakuran.collect.survey import Survey
+from kakuran.errors import CollectError
+
+from .sheets import submission
+
+
+def verdicts(outcomes):
+    return [outcome.verdict for outcome in outcomes]
+
+
+def everything(store):
+    return sorted(store.read_new(None).rows)
+
+
+def test_a_record_is_stored_once_however_often_it_is_sent(store):
+    one = submission()
+    assert verdicts(store.add([one, one])) == ["new", "replayed"]
+    assert verdicts(store.add([one])) == ["replayed"]
+    assert store.count() == 1
+
+
+def test_another_row_under_the_same_id_is_a_conflict_and_hurts_nobody_else(store):
+    first, other = submission(), submission()
+    changed = submission(ids=first.ids, row=b"\x00\x29")
+    assert verdicts(store.add([first, changed, other])) == ["new", "conflict", "new"]
+    assert everything(store) == [b"\x01\x29"] * 2
+
+
+def test_a_batch_is_stored_whole_or_not_at_all(store):
+    taken = submission()
+    store.add([taken])
+    clashing = submission(ids=[*submission(3).ids, *taken.ids], row=b"\x00\x29")
+    assert store.add([clashing])[0] == ("conflict", 0)
+    repeating = submission(ids=[*submission(3).ids, *taken.ids])
+    assert store.add([repeating])[0] == ("new", 3)
+    assert store.count() == 4
+
+
+def test_a_closed_survey_takes_nothing_new_but_still_knows_what_it_took(store):
+    before = submission()
+    store.add([before])
+    store.set_state("closed")
+    assert verdicts(store.add([before, submission()])) == ["replayed", "closed"]
+    store.set_state("open")
+    assert verdicts(store.add([submission()])) == ["new"]
+
+
+def test_an_invitation_is_good_for_one_answer_sheet(address, survey):
+    survey = Survey(**{**vars_of(survey), "invitations": True})
+    store = open_store(address, survey)
+    good, bad = secret_hash("good"), secret_hash("bad")
+    store.invite([good, secret_hash("unused")])
+    first = submission(invitation=good)
+    answers = [first, submission(invitation=good), submission(invitation=bad), submission(), first]
+    assert verdicts(store.add(answers)) == ["new", "bad-invitation", "bad-invitation", "bad-invitation", "replayed"]
+    assert verdicts(store.add([submission(invitation=good), first])) == ["bad-invitation", "replayed"]
+    assert store.unused_invitations() == 1
+    store.close()
+
+
+def test_a_used_invitation_leaves_no_trace_beside_the_records(tmp_path, survey):
+    survey = Survey(**{**vars_of(survey), "invitations": True})
+    store = open_store(tmp_path / "answers.db", survey)
+    hashes = [secret_hash(f"invitation {number}") for number in range(20)]
+    store.invite(hashes)
+    for used in hashes:
+        store.add([submission(invitation=used)])
+    store.close()
+    with sqlite3.connect(tmp_path / "answers.db") as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        tables = dict(connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'"))
+        assert connection.execute("SELECT count(*) FROM invitations").fetchone() == (0,)
+        columns = [row[1] for row in connection.execute("PRAGMA table_info(records)")]
+    assert columns == ["id", "survey", "codes"]
+    assert all("WITHOUT ROWID" in tables[name] for name in ("records", "invitations"))
+    left = (tmp_path / "answers.db").read_bytes()
+    assert not any(used in left for used in hashes)
+
+
+def test_records_lie_in_the_order_of_their_random_ids(tmp_path, survey):
+    store = open_store(tmp_path / "answers.db", survey)
+    for _ in range(50):
+        store.add([submission()])
+    with store.engine.connect() as connection:
+        ids = [bytes(key) for (key,) in connection.execute(text("SELECT id FROM records"))]
+    assert ids == sorted(ids)
+    store.close()
+
+
+def test_readers_see_each_record_once(store):
+    sent, seen, mark = 0, [], None
+    for count in (3, 0, 5, 1):
+        if count:
+            store.add([submission(count, row=bytes([0, sent]))])
+        rows, mark, is_all = store.read_new(mark)
+        seen = list(rows) if is_all else [*seen, *rows]
+        sent += count
+        assert len(seen) == sent
+    assert sorted(seen) == everything(store)
+
+
+def test_versions_are_counted_apart(store, address, survey):
+    store.add([submission(2)])
+    other = open_store(address, Survey(**{**vars_of(survey), "title": {"en": "Jobs, again"}}))
+    other.add([submission(3)])
+    assert (store.count(), other.count()) == (2, 3)
+    assert set(store.counts().values()) == {2, 3}
+    assert len(everything(other)) == 3
+    other.close()
+
+
+@pytest.mark.parametrize("target_kind", ["sqlite", "postgres"])
+def test_a_backup_restores_into_either_kind_of_database(store, survey, target_kind, tmp_path, request):
+    store.add([submission(30), submission(5, row=b"\x02\x07")])
+    store.invite([secret_hash("unused")])
+    store.set_state("closed")
+    assert back_up(store, tmp_path / "backup") == 35
+    place = tmp_path / "new.db" if target_kind == "sqlite" else request.getfixturevalue("postgres").new_database()
+    restored = open_store(place, survey)
+    assert restore(restored, tmp_path / "backup") == 35
+    assert everything(restored) == everything(store)
+    assert (restored.state, restored.unused_invitations(), restored.count()) == ("closed", 1, 35)
+    with pytest.raises(CollectError, match="not empty"):
+        restore(restored, tmp_path / "backup")
+    restored.close()
+
+
+def test_a_backup_is_taken_while_answers_come_in_and_is_of_one_moment(store, tmp_path):
+    stop = threading.Event()
+
+    def keep_adding():
+        while not stop.is_set():
+            store.add([submission(7)])
+
+    adding = threading.Thread(target=keep_adding)
+    adding.start()
+    try:
+        counts = [back_up(store, tmp_path / f"backup{number}") for number in range(5)]
+    finally:
+        stop.set()
+        adding.join()
+    assert counts == sorted(counts)
+    assert all(count % 7 == 0 for count in counts)
+
+
+def test_a_second_server_on_one_file_is_refused(tmp_path, survey):
+    first, second = (open_store(tmp_path / "answers.db", survey) for _ in range(2))
+    first.claim()
+    with pytest.raises(CollectError, match="in use by another server"):
+        second.claim()
+    first.close()
+    second.claim()
+    second.close()
+
+
+def test_two_servers_on_postgres_see_each_others_records(postgres, survey):
+    address = postgres.new_database()
+    one, two = open_store(address, survey), open_store(address, survey)
+    one.claim(), two.claim()
+    shared = submission()
+    barrier = threading.Barrier(2)
+    told = {}
+
+    def send(name, store):
+        barrier.wait()
+        told[name] = [store.add([shared, submission()])[0].verdict for _ in range(20)]
+
+    threads = [threading.Thread(target=send, args=pair) for pair in (("one", one), ("two", two))]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert (told["one"] + told["two"]).count("new") == 1
+    assert one.count() == two.count() == len(everything(one)) == 41
+    one.close(), two.close()
+
+
+def test_a_record_that_commits_late_is_not_passed_by(postgres, survey):
+    address = postgres.new_database()
+    store = open_store(address, survey)
+    mark = store.read_new(None).mark
+    insert = "INSERT INTO records (id, survey, codes) VALUES (%s, %s, %s)"
+    with psycopg.connect(address) as slow:
+        slow.execute(insert, (b"early bird", store.number, b"\x00\x01"))
+        store.add([submission(row=b"\x00\x02")])
+        rows, mark, _ = store.read_new(mark)
+        assert list(rows) == [b"\x00\x02"]
+    rows, mark, _ = store.read_new(mark)
+    assert list(rows) == [b"\x00\x01"]
+    assert not store.read_new(mark).rows
+    store.close()
+
+
+def test_records_of_a_dump_from_a_busier_cluster_are_read_once(postgres, survey):
+    address = postgres.new_database()
+    store = open_store(address, survey)
+    store.add([submission(2)])
+    with psycopg.connect(address) as connection:
+        connection.execute("UPDATE records SET batch = '900000000000'::xid8")
+    store.close()
+    reopened = open_store(address, survey)
+    first = reopened.read_new(None)
+    assert (len(first.rows), len(reopened.read_new(first.mark).rows)) == (2, 0)
+    reopened.close()
+
+
+def vars_of(survey):
+    return {name: getattr(survey, name) for name in survey.__dataclass_fields__}
