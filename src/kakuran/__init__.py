@@ -12,6 +12,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from kakuran.advice import Advice, advise
     from kakuran.calibration import Plan, TableError, calibrate, preview
     from kakuran.errors import (
         CalibrationError,
@@ -54,6 +55,7 @@ _HOMES = {
     "kakuran.measure": ("Anonymity", "Graph", "check_anonymity", "information_loss", "l1_accuracy"),
     "kakuran.mine": ("Density", "Estimate", "MixtureEstimate"),
     "kakuran.release": ("Audit", "Release", "audit", "perturb", "perturb_file", "read_release"),
+    "kakuran.advice": ("Advice", "advise"),
     "kakuran.report": ("release_report",),
     "kakuran.estimators": (
         "BooleanFactorisation",
@@ -86,6 +88,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __version__ = version("kakuran")
 __all__ = [
     "PRAM",
+    "Advice",
     "Anonymity",
     "Audit",
     "BooleanFactorisation",
@@ -127,6 +130,7 @@ __all__ = [
     "UnclearCellsWarning",
     "VerticalFit",
     "VerticalPlan",
+    "advise",
     "audit",
     "calibrate",
     "check_anonymity",
