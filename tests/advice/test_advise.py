@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -71,6 +73,11 @@ def test_the_blind_error_is_that_of_the_preview(blind):
     plan = kk.calibrate(census_schema(), n=50_000, k=10)
     one = [table.relative for table in kk.preview(plan) if len(table.columns) == 1]
     assert by_method(blind)["perturb"].errors.one_way == pytest.approx(FLAT_GUESS * np.mean(one))
+
+
+def test_the_guide_quotes_what_the_command_prints(blind):
+    guide = (Path(__file__).parents[2] / "docs/guides/choosing-a-method.md").read_text(encoding="utf-8")
+    assert f"({by_method(blind)['perturb'].errors.both:.1%} here)" in guide
 
 
 def test_the_rehearsed_error_is_that_of_a_release_and_its_cross_tabs():

@@ -21,6 +21,7 @@ from kakuran.advice.methods import (
 from kakuran.advice.sentences import reasons
 from kakuran.advice.yardstick import Yardstick
 from kakuran.calibration import Crowd
+from kakuran.counts import Cells, cells_of
 from kakuran.errors import CalibrationError, SchemaError
 from kakuran.factorisation.matrices import binary_matrix
 from kakuran.mechanism.base import Codes
@@ -163,9 +164,15 @@ def _matrix(data: Any) -> tuple[Schema, dict[str, Codes]]:
 
 
 def _made_up(schema: Schema, records: int) -> dict[str, Codes]:
-    """Records of independent, evenly filled columns: what is assumed when nothing is known."""
+    """Records of independent columns, every distribution of a column over its cells being equally likely."""
     dice = Randomness.seeded(0).generator()
-    return {one.name: dice.integers(0, one.size, records).astype(np.int32) for one in schema.released}
+    return {one.name: _made_up_column(cells_of(schema, one.name, None), records, dice) for one in schema.released}
+
+
+def _made_up_column(cells: Cells, records: int, dice: np.random.Generator) -> Codes:
+    chosen = dice.choice(cells.size, records, p=dice.dirichlet(np.ones(cells.size)))
+    first, width = cells.edges[:-1][chosen], np.diff(cells.edges)[chosen]
+    return (first + dice.random(records) * width).astype(np.int32)
 
 
 def _error(outlook: Outlook) -> float:

@@ -125,7 +125,8 @@ def microaggregated(trial: Trial, k: float) -> Outlook:
     after = dict(tried.codes) | {name: _codes_again(made.column(name)) for name in made.column_names}
     yardstick = Yardstick.of(tried.schema, tried.codes)
     errors = yardstick.errors(lambda table: count_codes(tried.schema, after, table))
-    basis = "made-up records, columns independent and evenly filled" if trial.is_assumed else "records of the data"
+    made_up = "made-up records of independent columns, each distribution as likely as any"
+    basis = made_up if trial.is_assumed else "records of the data"
     return Outlook("microaggregate", k, "k-anonymity", errors, f"tried on {tried.records:,} {basis}")
 
 
