@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from kakuran.advice import Advice, advise
     from kakuran.calibration import Plan, TableError, calibrate, preview
     from kakuran.collect import Survey, SurveyClient
     from kakuran.errors import (
@@ -57,6 +58,7 @@ _HOMES = {
     "kakuran.measure": ("Anonymity", "Graph", "check_anonymity", "information_loss", "l1_accuracy"),
     "kakuran.mine": ("Density", "Estimate", "MixtureEstimate"),
     "kakuran.release": ("Audit", "Release", "audit", "perturb", "perturb_file", "read_release"),
+    "kakuran.advice": ("Advice", "advise"),
     "kakuran.report": ("release_report",),
     "kakuran.estimators": (
         "BooleanFactorisation",
@@ -90,6 +92,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "PRAM",
+    "Advice",
     "Anonymity",
     "Audit",
     "BooleanFactorisation",
@@ -134,6 +137,7 @@ __all__ = [
     "UnclearCellsWarning",
     "VerticalFit",
     "VerticalPlan",
+    "advise",
     "audit",
     "calibrate",
     "check_anonymity",

@@ -170,3 +170,19 @@ def test_the_demo_leaves_a_report(kakuran, folder):
     page = page_of(folder / "demo")
     assert "A release of 2,000 perturbed records" in page
     assert "The audit" in page
+
+
+def test_advise_compares_methods_with_the_data_and_without(kakuran, folder):
+    asked = ("advise", "-s", "schema.toml", "--k", 5, "--json", "--force", "--plot", "errors.png")
+    blind = json.loads(kakuran(*asked, "--n", 800, "--report", "blind.html").stdout)
+    assert blind["from_data"] is False
+    assert "INTERNAL" not in page_of(folder, "blind.html")
+    told = json.loads(kakuran(*asked, "people.csv", "--report", "report.html").stdout)
+    page = page_of(folder)
+    assert "INTERNAL" in page
+    assert told["advice"][0] in page.replace("&#x27;", "'")
+    for method in told["methods"]:
+        if method["error"] is not None:
+            assert f"<td>{method['error']:.1%}</td>" in page
+    assert (folder / "errors.png").read_bytes().startswith(b"\x89PNG")
+    assert "Use " in kakuran("advise", "people.csv", "-s", "schema.toml", "--k", 5).stdout

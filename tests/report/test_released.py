@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 import kakuran as kk
+import kakuran.engine.local
 from kakuran.release import Manifest, Release
 from kakuran.report.contents import departure, look_at, most_telling
 from kakuran.report.words import LANGUAGES, words_in
@@ -115,6 +116,20 @@ def test_a_file_of_originals_is_read_like_a_frame(release, people, tmp_path):
     release.save(tmp_path / "out.parquet")
     from_files = kk.release_report(tmp_path / "out.parquet", original=tmp_path / "people.parquet")
     assert from_files == kk.release_report(release, original=people)
+
+
+def test_neither_a_release_nor_its_originals_are_ever_held_whole(release, people, tmp_path, monkeypatch):
+    import pyarrow.parquet as pq
+
+    pq.write_table(people, tmp_path / "people.parquet")
+    release.save(tmp_path / "out.parquet")
+    monkeypatch.setattr("kakuran.engine.local.BATCH", 1_000)
+    largest = []
+    encode = kakuran.engine.local.encode
+    monkeypatch.setattr(pq, "read_table", None)
+    monkeypatch.setattr("kakuran.engine.local.encode", lambda *given: largest.append(len(given[1])) or encode(*given))
+    assert "INTERNAL" in kk.release_report(tmp_path / "out.parquet", original=tmp_path / "people.parquet")
+    assert max(largest) == 1_000
 
 
 def test_originals_of_other_people_are_refused(release, people):

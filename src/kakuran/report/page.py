@@ -49,11 +49,6 @@ def paragraph(*said: str, kind: str = "") -> Html:
     return _element("p", Html("".join(map(text, said))), kind)
 
 
-def strong(said: str) -> Html:
-    """Words that stand out."""
-    return Html(f"<strong>{text(said)}</strong>")
-
-
 def code(said: str) -> Html:
     """Something typed."""
     return Html(f"<pre><code>{text(said)}</code></pre>\n")
