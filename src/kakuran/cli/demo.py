@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kakuran.cli.console import answer_table, check_picture, progress, say
+from kakuran.cli.console import answer_table, check_picture, progress, require_plots, say
 from kakuran.cli.options import Force
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ def demo(
     from kakuran.release.files import check_target
     from kakuran.samples import census, census_schema
 
+    if plot is not None:
+        require_plots()
     folder.mkdir(parents=True, exist_ok=True)
     source, target = folder / "census.parquet", folder / "release.parquet"
     for path in (source, target):

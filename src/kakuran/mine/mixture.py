@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kakuran.calibration import Plan
-from kakuran.errors import DataError, SchemaError
+from kakuran.errors import DataError, SchemaError, needing
 from kakuran.mechanism import Noise
 from kakuran.mechanism.base import Array, Codes
 from kakuran.randomness import Randomness
@@ -128,8 +128,8 @@ def _noise(plan: Plan, name: str, covariance: str) -> ColumnNoise:
 
 
 def _ellipses(estimate: MixtureEstimate) -> Figure:
-    from matplotlib.figure import Figure
-
+    with needing("a plot", "plot"):
+        from matplotlib.figure import Figure
     figure = Figure(figsize=(5.5, 5), layout="constrained")
     axes = figure.subplots()
     shown = estimate.records[:: max(len(estimate.records) // _SHOWN, 1)]
