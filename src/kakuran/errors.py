@@ -21,6 +21,9 @@ Messages say what was wrong, the value received and the way out.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class KakuranError(Exception):
     """Base of every error kakuran raises on purpose."""
@@ -98,6 +101,15 @@ class MissingExtraError(KakuranError, ImportError):
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f"{what} needs an optional part: pip install 'kakuran[{extra}]'")
+
+
+@contextmanager
+def needing(what: str, extra: str) -> Iterator[None]:
+    """Say which extra to install if an import inside fails."""
+    try:
+        yield
+    except ImportError:
+        raise MissingExtraError(what, extra) from None
 
 
 class InferredDomainWarning(UserWarning):

@@ -112,8 +112,13 @@ def check_new(path: Path, *, force: bool) -> None:
 
 def require_plots() -> None:
     """Refuse to start what ends in a picture where none can be drawn."""
-    if find_spec("matplotlib") is None:
+    if not can_draw():
         raise errors.MissingExtraError("a plot", "plot")
+
+
+def can_draw() -> bool:
+    """Whether pictures can be drawn."""
+    return find_spec("matplotlib") is not None
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kakuran.cli.console import answer_table, check_picture, check_report, progress, say
+from kakuran.cli.console import answer_table, can_draw, check_picture, check_report, progress, require_plots, say
 from kakuran.cli.options import Force
 
 if TYPE_CHECKING:
@@ -35,11 +35,14 @@ def demo(
     from kakuran.samples import census, census_schema
     from kakuran.schema import open_source
 
+    if plot is not None:
+        require_plots()
     folder.mkdir(parents=True, exist_ok=True)
     source, target, report = (folder / name for name in ("census.parquet", "release.parquet", "report.html"))
     for path in (source, target):
         check_target(path, force=force)
-    check_report(report, force=force)
+    if can_draw():
+        check_report(report, force=force)
     if plot is not None:
         check_picture(plot, force=force)
     people, schema = census(n), census_schema()
@@ -66,8 +69,11 @@ def demo(
     if plot is not None:
         _draw(jobs, sexes, tables).savefig(plot, dpi=144)
         say(f"drew {plot}")
-    original = open_source(source)
-    report_release(report, target, original=original, audit=quick_audit(original, target), public=False)
+    if can_draw():
+        original = open_source(source)
+        report_release(report, target, original=original, audit=quick_audit(original, target), public=False)
+    else:
+        say("for a report with pictures: pip install 'kakuran[plot]'")
 
 
 def _draw(jobs: Sequence[str], sexes: Sequence[str], tables: Sequence[Array]) -> Figure:

@@ -39,15 +39,15 @@ def reproduce(
         say(f"reproducing {name} …")
         options = {"data": data} if name in _WITH_DATA else {}
         found[name] = import_module(f"kakuran.reproduction.{name}").reproduce(folder, quick=quick, **options)
-        _keep(folder / f"{name}.md", found[name].text, f"kakuran reproduce {name}", quick=quick)
+        _keep(folder / f"{name}.md", found[name].text, name, quick=quick, has_data=bool(options.get("data")))
         typer.echo(found[name].text)
     typer.echo(overview(found))
     if paper == "all":
-        _keep(folder / "index.md", overview(found), "kakuran reproduce all", quick=quick)
+        _keep(folder / "index.md", overview(found), "all", quick=quick, has_data=data is not None)
 
 
-def _keep(path: Path, text: str, command: str, *, quick: bool) -> None:
+def _keep(path: Path, text: str, paper: str, *, quick: bool, has_data: bool) -> None:
     """Write a page, with the command that made it at its foot."""
-    made_by = f"Made by `{command}{' --quick' if quick else ''}`."
-    path.write_text(f"{text}\n{made_by}\n", encoding="utf-8")
+    options = f"{' --quick' if quick else ''}{' --data FOLDER' if has_data else ''}"
+    path.write_text(f"{text}\nMade by `kakuran reproduce {paper}{options}`.\n", encoding="utf-8")
     say(f"wrote {path}")

@@ -60,7 +60,8 @@ def tree(
     else:
         typer.echo(text)
         ranked = sorted(shares.items(), key=lambda pair: -pair[1])
-        say("what matters: " + ", ".join(f"{name} {share:.0%}" for name, share in ranked if share > 0.005))
+        matters = ", ".join(f"{name} {share:.0%}" for name, share in ranked if share > 0.005)
+        say(f"what matters: {matters or 'nothing that this release shows reliably'}")
     if plot is not None:
         draw_tree(grown.root, columns.axes, columns.is_ordered).savefig(plot, dpi=144)
         say(f"drew {plot}")

@@ -6,11 +6,12 @@ import shutil
 import socket
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kakuran.cli.console import answer_table, say
-from kakuran.errors import ProtocolError, ReleaseError
+from kakuran.errors import MissingExtraError, ProtocolError, ReleaseError
 
 if TYPE_CHECKING:
     from kakuran.vertical import VerticalFit
@@ -23,6 +24,8 @@ def run_demo(folder: Path, n: int, protocol: str, *, force: bool) -> None:
     from kakuran.samples import companies
     from kakuran.vertical import VerticalFit
 
+    if protocol != "residual" and find_spec("tenseal") is None:
+        raise MissingExtraError(f"the {protocol} protocol", "vertical")
     if folder.exists() and not force:
         raise ReleaseError(f"{folder}: exists already; use --force to replace it")
     shutil.rmtree(folder, ignore_errors=True)

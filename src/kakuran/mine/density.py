@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from kakuran.calibration import Plan
 from kakuran.counts import Countable, cells_of, every_code
-from kakuran.errors import DataError, SchemaError
+from kakuran.errors import DataError, SchemaError, needing
 from kakuran.mechanism import Mechanism
 from kakuran.mechanism.base import Array, Codes
 from kakuran.reconstruction.density import BinShares, DensityMethod, estimate_shares
@@ -98,8 +98,8 @@ class Density:
 
     def plot(self) -> Figure:
         """The estimated density with its intervals, over the uncorrected one."""
-        from matplotlib.figure import Figure
-
+        with needing("a plot", "plot"):
+            from matplotlib.figure import Figure
         figure = Figure(figsize=(8, 3.6), layout="constrained")
         axes = figure.subplots()
         widths = np.diff(self.edges)

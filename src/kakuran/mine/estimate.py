@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kakuran.counts import Cells
+from kakuran.errors import needing
 from kakuran.mechanism.base import Array
 from kakuran.reconstruction import About, Method
 
@@ -79,13 +80,14 @@ class Estimate:
 
     def to_pandas(self) -> Any:
         """Like `to_arrow`, as a pandas data frame with one index level a column."""
-        frame = self.to_arrow().to_pandas()
+        with needing("a pandas data frame", "pandas"):
+            frame = self.to_arrow().to_pandas()
         return frame.set_index([axis.name for axis in self.axes]) if self.axes else frame
 
     def to_polars(self) -> Any:
         """Like `to_arrow`, as a polars data frame."""
-        import polars as pl
-
+        with needing("a polars data frame", "polars"):
+            import polars as pl
         return pl.from_arrow(self.to_arrow())
 
     def plot(self) -> Figure:

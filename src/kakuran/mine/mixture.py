@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from kakuran.calibration import Plan
 from kakuran.counts import Cells, Countable
-from kakuran.errors import DataError, SchemaError
+from kakuran.errors import DataError, SchemaError, needing
 from kakuran.mechanism import Noise
 from kakuran.mechanism.base import Array
 from kakuran.mine.density import counted_codes
@@ -174,8 +174,8 @@ def _noise(plan: Plan, name: str, covariance: str) -> ColumnNoise:
 
 
 def _ellipses(estimate: MixtureEstimate) -> Figure:
-    from matplotlib.figure import Figure
-
+    with needing("a plot", "plot"):
+        from matplotlib.figure import Figure
     figure = Figure(figsize=(5.5, 5), layout="constrained")
     axes = figure.subplots()
     shown = estimate.records[:: max(len(estimate.records) // _SHOWN, 1)]

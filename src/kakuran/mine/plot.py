@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kakuran.errors import MissingExtraError, SchemaError
+from kakuran.errors import SchemaError, needing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,10 +22,8 @@ MOST_CELLS = 1_000
 
 def draw(estimate: Estimate) -> Figure:
     """One column: bars with intervals. Two: a heatmap. More: one heatmap a value of the others."""
-    try:
+    with needing("a plot", "plot"):
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError("a plot", "plot") from error
     _check_size(estimate)
     if len(estimate.axes) <= 1:
         figure = Figure(figsize=(max(4.0, 1.5 + 0.45 * estimate.counts.size), 3.6), layout="constrained")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kakuran.counts import Cells
-from kakuran.errors import MissingExtraError
+from kakuran.errors import needing
 from kakuran.mechanism.base import Array
 from kakuran.mine.splits import Split
 from kakuran.mine.tree import Node
@@ -71,10 +71,8 @@ def _summary(node: Node, target: Cells) -> str:
 
 def draw_tree(root: Node, axes: Sequence[Cells], is_ordered: Sequence[bool]) -> Figure:
     """Boxes from left to right; the bar in each shows the shares of the classes."""
-    try:
+    with needing("a plot", "plot"):
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError("a plot", "plot") from error
     places = _places(root)
     deepest = max(depth for depth, _ in places.values())
     figure = Figure(figsize=(3.4 * (deepest + 1), 1.1 + 0.75 * len(list(root.leaves()))), layout="constrained")

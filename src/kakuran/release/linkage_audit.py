@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.calibration import Crowd, Plan
-from kakuran.errors import MissingExtraError, ReleaseError
+from kakuran.errors import ReleaseError, needing
 from kakuran.measure.linkage import ENUMERABLE, IMPOSSIBLE, Attacker, exact_posteriors
 from kakuran.measure.risk import Risk, risk_of
 from kakuran.mechanism.base import Array, Codes
@@ -90,10 +90,8 @@ class Audit:
 
     def plot(self) -> Figure:
         """How sure the attacker is of each link, against the promise and the risk before."""
-        try:
+        with needing("a plot", "plot"):
             from matplotlib.figure import Figure
-        except ImportError:
-            raise MissingExtraError("a plot", "plot") from None
         figure = Figure(figsize=(7.2, 4.2), layout="constrained")
         axes = figure.subplots()
         low = min(self.posteriors.min(), 1 / self.n) * 0.8

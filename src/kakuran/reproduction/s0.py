@@ -213,7 +213,8 @@ def _finding_of_table_2(table_2: Mapping[str, list[float]] | None) -> Finding:
         for name, (own, auto, _) in table_2.items()
     ]
     reached = all(own > PRINTED[name][1] - 2 for name, (own, *_) in table_2.items())
-    return Finding("Table 2", shows, "yes" if reached else "in part", "; ".join(told))
+    why = "" if reached else ". Where S0's climb ends depends on where it starts, which S0 does not tell"
+    return Finding("Table 2", shows, "yes" if reached else "in part", "; ".join(told) + why)
 
 
 def _figure_1() -> Any:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from kakuran.errors import LeakageWarning, MissingExtraError
+from kakuran.errors import LeakageWarning, needing
 from kakuran.randomness import Randomness
 from kakuran.reproduction.findings import Finding, Reproduced
 from kakuran.vertical import Limits, VerticalPlan, fit_vertically
@@ -145,10 +145,8 @@ def reproduce(folder: Path, *, quick: bool) -> Reproduced:
 
 
 def _figure(found: Mapping[str, Array], repeats: int) -> Figure:
-    try:
+    with needing("a plot", "plot"):
         from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("a plot", "plot") from None
     figure = Figure(figsize=(6.5, 4), layout="constrained")
     axes = figure.subplots()
     for (name, values), (colour, style) in zip(found.items(), _STYLES, strict=True):

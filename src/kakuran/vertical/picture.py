@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kakuran.errors import MissingExtraError
+from kakuran.errors import needing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -16,10 +16,8 @@ _LINE, _CHOSEN, _REFUSED = "#1f2a44", "#d1603d", "#c9c4ba"
 
 def draw_path(fit: VerticalFit) -> Figure:
     """The criterion step by step; each step is named by the column that went (−) or came (+)."""
-    try:
+    with needing("a plot", "plot"):
         from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("a plot", "plot") from None
     steps = fit.selection.steps
     labels = [{"start": "start", "drop": f"− {step.column}", "add": f"+ {step.column}"}[step.action] for step in steps]
     scores = [step.score for step in steps]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from kakuran.errors import DataError
+from kakuran.errors import DataError, needing
 from kakuran.mechanism.base import Array
 from kakuran.reconstruction.mixture import em, gibbs, rotated, shape
 from kakuran.reconstruction.mixture.ellipses import Ellipses
@@ -108,8 +108,8 @@ class Mixture:
 
     def plot(self, column: int = 0) -> Figure:
         """The density of one column, and its components."""
-        from matplotlib.figure import Figure
-
+        with needing("a plot", "plot"):
+            from matplotlib.figure import Figure
         low, high = self.quantile(np.array([0.001, 0.999]), column)
         points = np.linspace(low - 0.1 * (high - low), high + 0.1 * (high - low), 800)
         figure = Figure(figsize=(8, 3.6), layout="constrained")

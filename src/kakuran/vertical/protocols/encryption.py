@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kakuran.errors import MissingExtraError, ProtocolError
+from kakuran.errors import ProtocolError, needing
 from kakuran.randomness import Randomness
 
 SLOTS = 8192
@@ -62,10 +62,8 @@ class _Scheme:
 
 @cache
 def _scheme() -> _Scheme:
-    try:
+    with needing("the gram protocol", "vertical"):
         import tenseal.sealapi as seal
-    except ImportError:
-        raise MissingExtraError("the gram protocol", "vertical") from None
     settings = seal.EncryptionParameters(seal.SCHEME_TYPE.BFV)
     settings.set_poly_modulus_degree(SLOTS)
     settings.set_coeff_modulus(seal.CoeffModulus.Create(SLOTS, [*_SENT_PRIMES, _SPARE_PRIME]))
