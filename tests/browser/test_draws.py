@@ -143,6 +143,16 @@ def test_draws_in_the_browser_follow_the_mechanism(page, mechanism, place):
     assert p_value(observed, np.exp(mechanism.log_likelihood(released, np.int32(code)))) > ALPHA
 
 
+def test_the_browser_computes_the_epsilon_of_what_it_draws_from(page, mechanism):
+    released = np.arange(-mechanism.reach, mechanism.size + mechanism.reach, dtype=np.int32)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        chances = mechanism.log_likelihood(released[:, None], np.arange(mechanism.size, dtype=np.int32))
+        worst = np.nanmax(chances.max(axis=1) - chances.min(axis=1))
+    computed = page.evaluate("(mechanism) => Perturb.epsilon(mechanism)", describe(mechanism))
+    assert computed == pytest.approx(worst, abs=1e-9)
+    assert computed <= mechanism.epsilon + 1e-9
+
+
 def test_a_mechanism_that_is_off_is_found_out(page):
     seen = page.evaluate(RELEASE_BY_CHANCE, [describe(RetentionReplacement(7, 0.28)), 0, DRAWS])
     observed = np.array([seen[str(code)] for code in range(7)])

@@ -1,4 +1,4 @@
-"""The numbers of the dashboard, ready for JSON: functions of tallies, so that a million records cost no more than a few.
+"""The numbers of the dashboard, ready for JSON: functions of tallies, so a million records cost no more than a few.
 
 Every answer is about the people who took part, with intervals at the same level as everywhere in kakuran, and nothing
 is told before `minimum_n` of them did.
@@ -47,7 +47,7 @@ class Source(Protocol):
 
 def summary(source: Source, *, minimum_n: int) -> dict[str, Any]:
     """All questions one by one, what is promised, and how intervals shrank as answers came in."""
-    promise = {"k": source.plan.k, "k_now": crowd(source), "promised_n": source.plan.n, "epsilon": source.plan.epsilon}
+    promise = {"k": _short(crowd(source)), "epsilon": source.plan.epsilon}
     if source.n < minimum_n:
         return _suppressed(source, minimum_n) | promise
     asked = [ask(source.plan, (attribute.name,), {}, None) for attribute in source.plan.schema.released]
@@ -114,9 +114,7 @@ def crowd(source: Source) -> float:
     return 1 + max(source.n - 1, 0) * math.exp(-cost)
 
 
-def history(
-    asked: Sequence[Question], tallies: Sequence[Tally], plan: Plan, minimum_n: int
-) -> list[dict[str, Any]]:
+def history(asked: Sequence[Question], tallies: Sequence[Tally], plan: Plan, minimum_n: int) -> list[dict[str, Any]]:
     """How wide the intervals of each question are on average, as shares, had fewer people answered.
 
     Answers do not depend on one another, so a random part of them tells as well as the first ones to come in, and no
@@ -144,7 +142,7 @@ def _widths(question: Question, tally: Tally, plan: Plan, minimum_n: int) -> Ite
 def _sizes(fewest: int, n: int) -> list[int]:
     """The last of 1, 2, 5, 10, 20 … from the fewest that are told up to n, and n itself."""
     rounds = (lead * 10**power for power in range(len(str(n))) for lead in (1, 2, 5))
-    return [size for size in rounds if fewest <= size < n][1 - HISTORY :] + [n]
+    return [*[size for size in rounds if fewest <= size < n][1 - HISTORY :], n]
 
 
 def _estimated(question: Question, tally: Tally, plan: Plan) -> Estimate:

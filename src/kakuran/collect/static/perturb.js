@@ -4,7 +4,7 @@
  *
  * This file alone decides what is sent. It reads no page, stores nothing and talks to nobody: it turns the code of a
  * true answer (0, 1, 2 … in the order of the question's answers, or steps above its lowest number) into the code of
- * the answer to send. To audit it, read from the bottom: `sampler` picks one of three mechanisms, each a few lines.
+ * the answer to send. To audit it, start at `sampler`, which picks one of three mechanisms, each a few lines.
  *
  * - Chance comes from the browser's cryptographic generator (Web Crypto), 32 bits at a time.
  * - All arithmetic is in whole numbers (BigInt). No probability is rounded: what the survey promises is what is drawn.
@@ -143,5 +143,42 @@ const Perturb = (() => {
     return (code, nextWord = secureWord) => draw(code, nextWord);
   }
 
-  return Object.freeze({ sampler });
+  /**
+   * ε of a mechanism: the logarithm of how many times likelier one true answer makes what is released than another can.
+   * Computed from the very numbers that are drawn from, so that a page need not believe what a server says of them.
+   */
+  function epsilon(mechanism) {
+    return { retention: retentionEpsilon, noise: noiseEpsilon, pram: pramEpsilon }[mechanism.kind](mechanism);
+  }
+
+  function retentionEpsilon({ size, threshold }) {
+    const kept = Number(BigInt(threshold)) / 2 ** 64;
+    return Math.log1p((size * kept) / (1 - kept));
+  }
+
+  function noiseEpsilon({ size, reach, weights }) {
+    const weight = weights.map(Number);
+    const upTo = [];
+    weight.reduce((sum, one) => (upTo.push(sum + one), sum + one), 0);
+    const mass = Array.from({ length: size }, (_, code) => upTo[code + reach] + upTo[size - 1 - code + reach] - weight[0]);
+    let most = 0;
+    for (let released = -reach; released < size + reach; released += 1) {
+      let [likeliest, least] = [0, Infinity];
+      for (let code = 0; code < size; code += 1) {
+        const chance = weight[Math.abs(released - code)] / mass[code];
+        if (chance > likeliest) likeliest = chance;
+        if (chance < least) least = chance;
+      }
+      if (likeliest > 0) most = Math.max(most, Math.log(likeliest / least));
+    }
+    return most;
+  }
+
+  function pramEpsilon({ weights }) {
+    const columns = weights.map((_, released) => weights.map((row) => Number(row[released])));
+    return Math.max(...columns.filter((column) => Math.max(...column) > 0)
+      .map((column) => Math.log(Math.max(...column) / Math.min(...column))));
+  }
+
+  return Object.freeze({ sampler, epsilon });
 })();

@@ -1,0 +1,196 @@
+"""The dashboard in a real browser: it moves when answers come in, tells nothing too early, and needs no mouse."""
+
+from __future__ import annotations
+
+import zipfile
+from importlib.util import find_spec
+
+import pytest
+
+import kakuran as kk
+
+from .conftest import TOKEN
+
+
+def open_dashboard(visitor, site):
+    visitor.page.goto(site.dashboard)
+    visitor.page.locator("#n:not(:empty)").wait_for()
+    return visitor.page
+
+
+def answer_and_send(visitor, site):
+    page = visitor.page
+    page.goto(site.address)
+    page.get_by_label("Which one do you keep?").select_option(index=3)
+    page.get_by_label("seen-echidna").check()
+    page.get_by_label("How heavy is it?").fill("7000100")
+    page.get_by_role("button", name="Draw what will be sent").click()
+    page.get_by_role("button", name="Send").click()
+    page.get_by_role("heading", name="Thank you").wait_for()
+
+
+def test_an_answer_sent_from_a_page_moves_the_dashboard(site, visit, width):
+    site.fill(19)
+    dashboard = open_dashboard(visit(**width), site)
+    dashboard.get_by_text("Estimates are shown from 20 answers on; so far there are 19.").wait_for()
+    assert dashboard.locator("svg").count() == 0
+    answer_and_send(visit(**width), site)
+    dashboard.get_by_role("img", name="Which one do you keep?").wait_for()
+    assert dashboard.locator("#n").inner_text() == "20"
+    answer_and_send(visit(**width), site)
+    dashboard.locator("#n", has_text="21").wait_for()
+    assert dashboard.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_no_numbers_reach_the_dashboard_before_there_are_enough(site, visit):
+    site.fill(19)
+    visitor = visit()
+    told = []
+    visitor.page.on("response", lambda reply: told.append(reply) if "/api/admin/" in reply.url else None)
+    open_dashboard(visitor, site).get_by_text("so far there are 19").wait_for()
+    assert [reply.json().keys() for reply in told] == [{"n", "minimum_n", "suppressed", "k", "epsilon"}] * len(told)
+
+
+def test_the_pictures_have_the_numbers_of_the_server(site, visit):
+    site.fill(500)
+    page = open_dashboard(visit(), site)
+    card = page.get_by_role("region", name="Which one did you see last?", exact=True)
+    card.get_by_text("Show as a table").click()
+    shown = card.locator("tbody tr").all_inner_texts()
+    question = next(one for one in site.ask("/api/admin/summary")["questions"] if one["name"] == "seen")
+    for row, label, estimate, naive in zip(
+        shown, question["labels"], question["estimate"], question["naive"], strict=True
+    ):
+        assert row.split("\t")[0] == label
+        assert row.split("\t")[1] == f"{estimate / 5:.1f}%"
+        assert row.split("\t")[3] == f"{naive / 5:.1f}%"
+    bars = [float(bar.get_attribute("width")) for bar in card.locator("rect.estimate").all()]
+    ratio = [bar / max(bars) for bar in bars]
+    assert ratio == pytest.approx([one / max(question["estimate"]) for one in question["estimate"]], abs=0.02)
+
+
+def test_two_questions_are_looked_at_with_the_arrow_keys(site, visit):
+    site.fill(500)
+    page = open_dashboard(visit(), site)
+    page.get_by_label("Columns").select_option("How heavy is it?")
+    page.get_by_role("table", name="Which one do you keep? × How heavy is it?").wait_for()
+    page.get_by_label("Columns").focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowLeft")
+    found = site.ask("/api/admin/crosstab?rows=kept&columns=weight")
+    first = found["columns"]["labels"][0]
+    said = page.locator("#cell").inner_text()
+    assert said.startswith(f"One binturong at home and {first}: {found['estimate'][1][0] / 5:.1f}%, between")
+    assert f"(naive {found['naive'][1][0] / 5:.1f}%)" in said
+    assert page.locator(".heatmap td[tabindex='0']").count() == 1
+
+
+def test_a_refresh_leaves_the_focus_and_open_tables_where_they_are(site, visit):
+    site.fill(25)
+    page = open_dashboard(visit(), site)
+    page.get_by_role("region", name="How heavy is it?", exact=True).get_by_text("Show as a table").press("Enter")
+    site.fill(25)
+    page.locator("#n", has_text="50").wait_for()
+    assert page.evaluate("document.activeElement.closest('section').getAttribute('aria-label')") == "How heavy is it?"
+    assert page.get_by_role("table", name="How heavy is it?", exact=True).is_visible()
+
+
+def test_a_tree_shows_the_leaves_the_server_found(serve, visit):
+    site = serve(k=1.5, expected_n=4000)
+    site.fill(4000)
+    page = open_dashboard(visit(), site)
+    page.get_by_label("Target").select_option("Which one did you see last?")
+    page.locator("#grown[data-target=seen] .node").first.wait_for()
+    root = site.ask("/api/admin/tree?target=seen")["root"]
+    assert page.locator(".node").count() == count_nodes(root)
+    best = max(root["counts"]) / sum(root["counts"])
+    assert f"{best:.0%} of about {sum(root['counts']):,.0f}" in page.locator(".node").first.inner_text()
+
+
+def test_the_token_leaves_the_address_bar_and_no_address_holds_it(site, visit):
+    site.fill(25)
+    visitor = visit()
+    page = open_dashboard(visitor, site)
+    page.get_by_role("img", name="Which one do you keep?").wait_for()
+    assert page.url == f"{site.address}/dashboard"
+    assert page.evaluate("Object.values(localStorage)").count(TOKEN) == 0
+    assert [request.url for request in visitor.requests if TOKEN in request.url.split("#")[0]] == []
+    page.reload()
+    page.get_by_role("img", name="Which one do you keep?").wait_for()
+
+
+def test_without_the_token_it_is_asked_for(site, visit):
+    site.fill(25)
+    visitor = visit()
+    page = visitor.page
+    page.goto(f"{site.address}/dashboard#wrong")
+    page.get_by_text("This token does not open the dashboard.").wait_for()
+    assert page.locator("#n").count() == 0
+    page.get_by_label("Access token").fill(TOKEN)
+    page.keyboard.press("Enter")
+    page.get_by_role("img", name="Which one do you keep?").wait_for()
+    assert all("401" in complaint for complaint in visitor.complaints)
+    visitor.complaints.clear()
+
+
+def test_closing_asks_first_and_works_without_a_mouse(site, visit):
+    page = open_dashboard(visit(), site)
+    page.get_by_role("button", name="Close the survey").focus()
+    page.keyboard.press("Enter")
+    dialog = page.get_by_role("dialog", name="Close the survey?")
+    dialog.wait_for()
+    page.keyboard.press("Escape")
+    dialog.wait_for(state="hidden")
+    assert site.ask("/api/status")["state"] == "open"
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Open the survey again").wait_for()
+    assert site.ask("/api/status")["state"] == "closed"
+    page.get_by_role("button", name="Open the survey again").press("Enter")
+    page.get_by_role("button", name="Close the survey").wait_for()
+    assert site.ask("/api/status")["state"] == "open"
+
+
+def test_exports_are_releases(site, visit, tmp_path):
+    site.fill(60)
+    page = open_dashboard(visit(), site)
+    saved = {}
+    for name in ("CSV", "Parquet"):
+        with page.expect_download() as started:
+            page.get_by_role("button", name=name).press("Enter")
+        saved[name] = tmp_path / started.value.suggested_filename
+        started.value.save_as(saved[name])
+    assert kk.read_release(saved["Parquet"]).n == 60
+    with zipfile.ZipFile(saved["CSV"]) as archive:
+        archive.extractall(tmp_path)
+    assert kk.read_release(tmp_path / "animals.csv").n == 60
+
+
+@pytest.mark.skipif(find_spec("kakuran.report") is None, reason="the report is not here")
+def test_the_report_can_be_saved(site, visit, tmp_path):
+    site.fill(60)
+    page = open_dashboard(visit(), site)
+    with page.expect_download() as started:
+        page.get_by_role("button", name="HTML report").click()
+    started.value.save_as(tmp_path / "report.html")
+    assert "<html" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_an_unreachable_server_is_told_and_waited_for(site, visit):
+    site.fill(25)
+    visitor = visit()
+    page = open_dashboard(visitor, site)
+    page.get_by_role("img", name="Which one do you keep?").wait_for()
+    visitor.context.set_offline(True)
+    page.get_by_text("The server cannot be reached; trying again.").wait_for()
+    visitor.context.set_offline(False)
+    page.get_by_text("The server cannot be reached; trying again.").wait_for(state="hidden")
+    assert all("ERR_INTERNET_DISCONNECTED" in complaint for complaint in visitor.complaints)
+    visitor.complaints.clear()
+
+
+def count_nodes(node):
+    return 1 + sum(map(count_nodes, node.get("children", ())))

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+
+import pytest
+
+from kakuran.collect.pages import STATIC, fingerprints, page
+
+
+@pytest.mark.parametrize("name", ["index.html", "dashboard.html"])
+def test_every_script_and_style_of_a_page_carries_its_fingerprint(name):
+    loaded = re.findall(r'(?:src|href)="static/([^"]+)" integrity="sha384-([^"]+)"', page(name))
+    assert len(loaded) == len(re.findall(r"<script|rel=\"stylesheet\"", page(name)))
+    for file, digest in loaded:
+        assert base64.b64decode(digest) == hashlib.sha384((STATIC / file).read_bytes()).digest()
+
+
+@pytest.mark.parametrize("name", ["index.html", "dashboard.html"])
+def test_a_page_holds_no_code_and_nothing_from_elsewhere(name):
+    html = page(name)
+    assert not re.search(r"<script(?![^>]*src=)|<style|\son\w+=|\sstyle=|https?:|=.//", html)
+
+
+def test_scripts_speak_to_their_own_server_alone():
+    for path in STATIC.glob("*.js"):
+        found = re.findall(r"https?://[^\"'` ]+", path.read_text(encoding="utf-8"))
+        assert set(found) <= {"http://www.w3.org/2000/svg"}, path.name
+
+
+def test_both_languages_say_everything():
+    text = (STATIC / "texts.js").read_text(encoding="utf-8")
+    english, japanese = (set(re.findall(r'^    "?([\w.]+)"?:', part, re.M)) for part in text.split("  ja: {"))
+    assert english == japanese
+    assert len(english) > 80
+
+
+def test_every_word_the_scripts_say_is_there_and_every_word_that_is_there_is_said():
+    known = set(re.findall(r'^    "?([\w.]+)"?:', (STATIC / "texts.js").read_text(encoding="utf-8"), re.M))
+    scripts = "".join((STATIC / name).read_text(encoding="utf-8") for name in ("page.js", "respond.js", "dashboard.js"))
+    said = set(re.findall(r'"([a-z]+(?:\.[a-z]+)*)"', scripts))
+    built = {"state.open", "state.closed", "crosstab.rows", "crosstab.columns"} | {
+        f"export.{kind}" for kind in ("csv", "parquet", "html")
+    }
+    assert known - said - built == set()
+    assert set(re.findall(r'say\("([^"]+)"', scripts)) <= known
+
+
+def test_fingerprints_are_of_the_scripts():
+    assert "perturb.js" in fingerprints()
+    assert all(value.startswith("sha384-") for value in fingerprints().values())
