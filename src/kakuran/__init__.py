@@ -12,6 +12,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from kakuran.advice import Advice, advise
     from kakuran.calibration import Plan, TableError, calibrate, preview
     from kakuran.collect import Survey, SurveyClient
     from kakuran.errors import (
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from kakuran.mine import Density, Estimate, MixtureEstimate
     from kakuran.reconstruction import Reconstruction, reconstruct
     from kakuran.release import Audit, Release, audit, perturb, perturb_file, read_release
+    from kakuran.report import release_report
     from kakuran.schema import Categorical, Dropped, Numeric, Schema, Tree
     from kakuran.vertical import VerticalFit, VerticalPlan, fit_vertically
 
@@ -55,6 +57,8 @@ _HOMES = {
     "kakuran.measure": ("Anonymity", "Graph", "check_anonymity", "information_loss", "l1_accuracy"),
     "kakuran.mine": ("Density", "Estimate", "MixtureEstimate"),
     "kakuran.release": ("Audit", "Release", "audit", "perturb", "perturb_file", "read_release"),
+    "kakuran.advice": ("Advice", "advise"),
+    "kakuran.report": ("release_report",),
     "kakuran.estimators": (
         "BooleanFactorisation",
         "MaskedNMF",
@@ -88,6 +92,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __version__ = version("kakuran")
 __all__ = [
     "PRAM",
+    "Advice",
     "Anonymity",
     "Audit",
     "BooleanFactorisation",
@@ -132,6 +137,7 @@ __all__ = [
     "UnclearCellsWarning",
     "VerticalFit",
     "VerticalPlan",
+    "advise",
     "audit",
     "calibrate",
     "check_anonymity",
@@ -143,6 +149,7 @@ __all__ = [
     "preview",
     "read_release",
     "reconstruct",
+    "release_report",
 ]
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from kakuran.cli import (
+    advise,
     audit,
     calibrate,
     check,
@@ -33,6 +34,7 @@ app = typer.Typer(
 app.command()(demo.demo)
 app.add_typer(schema.app, name="schema")
 app.command()(calibrate.calibrate)
+app.command()(advise.advise)
 app.command()(perturb.perturb)
 app.command()(audit.audit)
 app.command()(crosstab.crosstab)

@@ -7,20 +7,23 @@ from typing import Annotated
 
 import typer
 
-from kakuran.cli.console import answer_json, check_picture, progress, say
-from kakuran.cli.options import Force, Json, Plot
+from kakuran.cli.console import answer_json, check_picture, check_report, progress, say
+from kakuran.cli.options import Force, Json, Plot, Public, Report
 
 
 def audit(
     original: Annotated[Path, typer.Argument(help="The true table (CSV or Parquet).")],
     release: Annotated[Path, typer.Argument(help="The release made from it.")],
     plot: Plot = None,
+    report: Report = None,
+    public: Public = False,
     force: Force = False,
     json: Json = False,
 ) -> None:
     """Play the strongest attacker we can compute; exit with 1 if the promise is broken."""
     import pyarrow as pa
 
+    from kakuran.cli.reporting import report_release
     from kakuran.cli.show import show_audit
     from kakuran.engine.local import read_batches
     from kakuran.release import audit as run_audit
@@ -28,6 +31,7 @@ def audit(
 
     if plot is not None:
         check_picture(plot, force=force)
+    check_report(report, public=public, force=force)
     released = read_release(release)
     truth = pa.Table.from_batches(list(read_batches(original, released.plan.schema)))
     with progress("attacking", 2 * released.n) as advance:
@@ -38,6 +42,8 @@ def audit(
         show_audit(outcome)
     if plot is not None:
         outcome.plot().savefig(plot, dpi=144)
+    if report is not None:
+        report_release(report, release, original=original, audit=outcome, public=public)
     for problem in outcome.problems:
         say(f"[bold red]failed:[/] {problem}")
     if outcome.passed:

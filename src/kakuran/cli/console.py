@@ -79,14 +79,31 @@ def answer_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]
 
 def check_picture(path: Path, *, force: bool) -> None:
     """Refuse a picture that could not be drawn, before the work it is to show."""
-    if path.suffix not in (".png", ".svg", ".pdf"):
-        raise errors.ReleaseError(f"{path}: a picture is a .png, .svg or .pdf file")
+    _check_drawable(path, "a picture is a .png, .svg or .pdf file", (".png", ".svg", ".pdf"), force=force)
+
+
+def check_report(path: Path | None, *, public: bool = False, force: bool) -> None:
+    """Refuse a report that could not be written, before the work it is to show."""
+    if path is not None:
+        _check_drawable(path, "a report is an .html file", (".html",), force=force)
+    elif public:
+        raise typer.BadParameter("--public says what a report leaves out; name one with --report")
+
+
+def _check_drawable(path: Path, kinds: str, suffixes: Sequence[str], *, force: bool) -> None:
+    if path.suffix not in suffixes:
+        raise errors.ReleaseError(f"{path}: {kinds}")
+    check_new(path, force=force)
+    if find_spec("matplotlib") is None:
+        raise errors.MissingExtraError("a plot", "plot")
+
+
+def check_new(path: Path, *, force: bool) -> None:
+    """Refuse a file that exists already, or has nowhere to be."""
     if path.exists() and not force:
         raise errors.ReleaseError(f"{path}: exists already; use --force to replace it")
     if not path.parent.is_dir():
         raise errors.ReleaseError(f"{path}: there is no folder {path.parent}")
-    if find_spec("matplotlib") is None:
-        raise errors.MissingExtraError("a plot", "plot")
 
 
 @contextmanager

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from kakuran.cli.console import answer_json, answer_table, check_picture, progress, say
-from kakuran.cli.options import Force, Json, Plot, ReleaseFile, pairs
+from kakuran.cli.console import answer_json, answer_table, check_picture, check_report, progress, say
+from kakuran.cli.options import Force, Json, Plot, ReleaseFile, Report, pairs
 from kakuran.errors import DataError, ReleaseError
 
 if TYPE_CHECKING:
@@ -40,16 +40,18 @@ def crosstab(
     level: Level = 0.9,
     population: Population = False,
     plot: Plot = None,
+    report: Report = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Table to write (.csv or .parquet).")] = None,
     force: Force = False,
     json: Json = False,
 ) -> None:
     """Estimate the true counts over one or more columns, with intervals, beside the uncorrected ones."""
-    _check_targets(release, plot, output, force=force)
+    _check_targets(release, plot, report, output, force=force)
     estimate = _ask(release, columns, _whole(bins), where, method, level, population)
     _draw(estimate, plot)
     if output is not None:
         _write(estimate, output)
+    _report(estimate, where, release, report)
     if json:
         answer_json(_described(estimate) | {"cells": estimate.to_arrow().to_pylist()})
         return
@@ -75,13 +77,15 @@ def count(
     level: Level = 0.9,
     population: Population = False,
     plot: Plot = None,
+    report: Report = None,
     force: Force = False,
     json: Json = False,
 ) -> None:
     """Estimate how many records truly fulfil a condition."""
-    _check_targets(release, plot, None, force=force)
+    _check_targets(release, plot, report, None, force=force)
     estimate = _ask(release, (), {}, where, method, level, population)
     _draw(estimate, plot)
+    _report(estimate, where, release, report)
     if json:
         answer_json(_described(estimate) | estimate.to_arrow().to_pylist()[0])
         return
@@ -126,11 +130,12 @@ def _described(estimate: Estimate) -> dict[str, Any]:
     }
 
 
-def _check_targets(release: Path, plot: Path | None, output: Path | None, *, force: bool) -> None:
+def _check_targets(release: Path, plot: Path | None, report: Path | None, output: Path | None, *, force: bool) -> None:
     from kakuran.release.files import check_target
 
     if plot is not None:
         check_picture(plot, force=force)
+    check_report(report, force=force)
     if output is not None:
         check_target(output, force=force)
         if output.exists() and release.exists() and output.samefile(release):
@@ -154,6 +159,14 @@ def _draw(estimate: Estimate, plot: Path | None) -> None:
     if plot is not None:
         estimate.plot().savefig(plot, dpi=144)
         say(f"drew {plot}")
+
+
+def _report(estimate: Estimate, where: str | None, release: Path, report: Path | None) -> None:
+    if report is not None:
+        from kakuran.cli.reporting import report_answer
+        from kakuran.report.answers import estimate_answer
+
+        report_answer(report, release, estimate_answer(estimate, where))
 
 
 def _whole(bins: Sequence[str] | None) -> dict[str, int]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kakuran.cli.console import answer_table, check_picture, progress, say
+from kakuran.cli.console import answer_table, check_picture, check_report, progress, say
 from kakuran.cli.options import Force
 
 if TYPE_CHECKING:
@@ -28,15 +28,17 @@ def demo(
     import pyarrow.parquet as pq
 
     from kakuran.calibration import calibrate
+    from kakuran.cli.reporting import quick_audit, report_release
     from kakuran.counts import Tally
     from kakuran.release import perturb_file, read_release
     from kakuran.release.files import check_target
     from kakuran.samples import census, census_schema
 
     folder.mkdir(parents=True, exist_ok=True)
-    source, target = folder / "census.parquet", folder / "release.parquet"
+    source, target, report = (folder / name for name in ("census.parquet", "release.parquet", "report.html"))
     for path in (source, target):
         check_target(path, force=force)
+    check_report(report, force=force)
     if plot is not None:
         check_picture(plot, force=force)
     people, schema = census(n), census_schema()
@@ -63,6 +65,7 @@ def demo(
     if plot is not None:
         _draw(jobs, sexes, tables).savefig(plot, dpi=144)
         say(f"drew {plot}")
+    report_release(report, target, original=source, audit=quick_audit(source, target), public=False)
 
 
 def _draw(jobs: Sequence[str], sexes: Sequence[str], tables: Sequence[Array]) -> Figure:

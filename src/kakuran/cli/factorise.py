@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kakuran.cli.console import answer_json, answer_table, check_picture, say, working
-from kakuran.cli.options import Force, Json, Plot
+from kakuran.cli.console import answer_json, answer_table, check_picture, check_report, say, working
+from kakuran.cli.options import Force, Json, Plot, Public, Report
 
 if TYPE_CHECKING:
     from kakuran.factorisation import ReleasedMatrix
@@ -47,6 +47,8 @@ def factorise(
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the losses; write nothing.")] = False,
     plot: Plot = None,
+    report: Report = None,
+    public: Public = False,
     force: Force = False,
     json: Json = False,
 ) -> None:
@@ -61,6 +63,7 @@ def factorise(
         check_transactions_target(output, data, chosen, force=force)
     if plot is not None:
         check_picture(plot, force=force)
+    check_report(report, public=public, force=force)
     options: dict[str, Any] = {
         "kind": kind,
         "protect": protect,
@@ -85,20 +88,23 @@ def factorise(
     if not dry_run:
         written = " and ".join(map(str, write_transactions(output, released, source, chosen)))
         say(f"wrote {written}: {matrix.shape[0]:,} rows, {matrix.shape[1]:,} items, k = {k}")
+        if report is not None:
+            from kakuran.cli.reporting import leave, typed
+            from kakuran.report import matrix_report
+
+            compared: Any = {} if public else {"original": matrix, "losses": released.losses, "command": typed()}
+            page = matrix_report(released.manifest, released.matrix, source.items, **compared)
+            leave(report, page, public=public)
     if keep_order:
         say("[bold yellow]warning:[/] rows keep their order: not for publication")
 
 
 def _show(released: ReleasedMatrix) -> None:
-    words = {
-        "empty": "an empty table",
-        "microaggregation": "plain microaggregation",
-        "aggregate": "aggregated rows",
-        "perturb": "perturbed factors",
-    }
+    from kakuran.report.matrix import WAYS
+
     chosen = released.manifest["protect"]
     rows = [
-        [words[name] + (" (released)" if name == chosen else ""), f"{loss:.5f}"]
+        [WAYS[name] + (" (released)" if name == chosen else ""), f"{loss:.5f}"]
         for name, loss in released.losses.items()
     ]
     answer_table("Mean absolute loss of a cell", ["", "loss"], rows)

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from kakuran.cli.console import answer_json, answer_table, check_picture, working
-from kakuran.cli.options import Distances, Force, Importance, Json, Plot, numbers, table_distances
+from kakuran.cli.console import answer_json, answer_table, check_picture, check_report, working
+from kakuran.cli.options import Distances, Force, Importance, Json, Plot, Report, numbers, table_distances
 
 
 def loss(
@@ -21,6 +21,7 @@ def loss(
     weight: Importance = None,
     p: Annotated[float, typer.Option("--p", help="The power of the distance.")] = 2,
     plot: Plot = None,
+    report: Report = None,
     force: Force = False,
     json: Json = False,
 ) -> None:
@@ -32,6 +33,7 @@ def loss(
 
     if plot is not None:
         check_picture(plot, force=force)
+    check_report(report, force=force)
     with working("comparing"):
         before, after = read_whole(original), read_whole(masked)
         distances = table_distances(before, schema, distance)
@@ -43,6 +45,13 @@ def loss(
     else:
         rows = [[one.name, f"{one.before:.6g}", f"{one.after:.6g}", f"{one.lost:.2%}"] for one in [*columns, whole]]
         answer_table(f"Information lost: {whole.lost:.4g}", ["column", "before", "after", "lost"], rows)
+    if plot is None and report is None:
+        return
+    figure = draw_bars(f"Information lost: {whole.lost:.4g}", {one.name: one.lost for one in columns}, "share lost")
     if plot is not None:
-        title = f"Information lost: {whole.lost:.4g}"
-        draw_bars(title, {one.name: one.lost for one in columns}, "share lost").savefig(plot, dpi=144)
+        figure.savefig(plot, dpi=144)
+    if report is not None:
+        from kakuran.cli.reporting import leave, typed
+        from kakuran.report.aggregated import loss_report
+
+        leave(report, loss_report(columns, figure, typed()), public=False)

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from kakuran.cli.console import answer_json, say, working
-from kakuran.cli.options import Distances, Force, Importance, Json, numbers, pairs, table_distances
+from kakuran.cli.console import answer_json, check_report, say, working
+from kakuran.cli.options import Distances, Force, Importance, Json, Public, Report, numbers, pairs, table_distances
 from kakuran.errors import DataError, ReleaseError
 
 
@@ -38,6 +38,8 @@ def microaggregate(
         bool,
         typer.Option("--keep-order", help="Insecure: leave records in their order, by which they can be linked."),
     ] = False,
+    report: Report = None,
+    public: Public = False,
     force: Force = False,
     json: Json = False,
 ) -> None:
@@ -49,6 +51,7 @@ def microaggregate(
     from kakuran.schema.files import read_whole
 
     check_target(output, force=force)
+    check_report(report, public=public, force=force)
     if output.exists() and output.samefile(data):
         raise ReleaseError(f"{output}: is the original itself; write the table elsewhere")
     with working("aggregating"):
@@ -69,6 +72,12 @@ def microaggregate(
         losses = losses_by_column(table.select(names), made.table.select(names), distances)
         released = made.table if keep_order else made.table.take(Randomness.secure().permutation(table.num_rows))
     _write(output, released)
+    if report is not None:
+        from kakuran.cli.reporting import leave, typed
+        from kakuran.report import aggregated_report
+
+        compared: Any = {} if public else {"original": table, "losses": losses, "command": typed()}
+        leave(report, aggregated_report(released, made.k, names, **compared), public=public)
     say(f"wrote {output}: {table.num_rows:,} records, at least {made.k} share their {', '.join(names)}")
     kept = [name for name in table.column_names if name not in names]
     if kept:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kakuran.cli.console import answer_json, answer_table, check_picture, say
-from kakuran.cli.options import Force, Json
+from kakuran.cli.console import answer_json, answer_table, check_picture, check_report, say
+from kakuran.cli.options import Force, Json, Plot, ReleaseFile, Report
 
 if TYPE_CHECKING:
     from kakuran.mine import Density, MixtureEstimate
 
 
 def mixture(
-    release: Annotated[Path, typer.Argument(help="The release (.parquet or .csv).")],
+    release: ReleaseFile,
     columns: Annotated[list[str], typer.Argument(help="One or more numbers of it.")],
     components: Annotated[str, typer.Option("--components", help="How many clusters, or auto.")] = "auto",
     covariance: Annotated[
@@ -23,7 +22,8 @@ def mixture(
     ] = "diag",
     bins: Annotated[int | None, typer.Option("--bins", help="Bins of the density of one column.")] = None,
     draws: Annotated[int, typer.Option("--draws", help="Refits behind the intervals.")] = 50,
-    plot: Annotated[Path | None, typer.Option("--plot", help="Picture to write (.png, .svg or .pdf).")] = None,
+    plot: Plot = None,
+    report: Report = None,
     force: Force = False,
     json: Json = False,
 ) -> None:
@@ -32,6 +32,7 @@ def mixture(
 
     if plot is not None:
         check_picture(plot, force=force)
+    check_report(report, force=force)
     opened = read_release(release)
     found = opened.mixture(
         *columns,
@@ -49,6 +50,11 @@ def mixture(
     if plot is not None:
         (found if density is None else density).plot().savefig(plot, dpi=144)
         say(f"drew {plot}")
+    if report is not None:
+        from kakuran.cli.reporting import report_answer
+        from kakuran.report.answers import mixture_answer
+
+        report_answer(report, release, mixture_answer(found, density))
 
 
 def _whole(text: str) -> int:
@@ -58,26 +64,9 @@ def _whole(text: str) -> int:
 
 
 def _show(found: MixtureEstimate, density: Density | None) -> None:
-    header = ["cluster", "share"]
-    for name in found.columns:
-        header += [f"{name}: mean", f"{name}: deviation"]
-    deviations = found.mixture.columns.sigmas
-    rows = []
-    for place, weight in enumerate(found.mixture.weights):
-        row = [str(place + 1), _share(weight, found.weights[0][place], found.weights[1][place])]
-        for column in range(len(found.columns)):
-            for values, (low, high) in ((found.mixture.means, found.means), (deviations, found.deviations)):
-                row.append(f"{values[place, column]:.4g} ({low[place, column]:.4g}–{high[place, column]:.4g})")
-        rows.append(row)
-    answer_table("Clusters of the true records, with 95 % intervals", header, rows)
+    from kakuran.report.answers import cluster_rows, quantile_row
+
+    answer_table("Clusters of the true records, with 95 % intervals", *cluster_rows(found))
     if density is not None:
-        tenths = density.quantile([0.1, 0.25, 0.5, 0.75, 0.9])
-        answer_table(
-            f"Quantiles of {density.name} ({density.reason})",
-            ["10 %", "25 %", "50 %", "75 %", "90 %"],
-            [[f"{value:.4g}" for value in tenths]],
-        )
-
-
-def _share(weight: float, low: float, high: float) -> str:
-    return f"{weight:.1%} ({low:.1%}–{high:.1%})"
+        header, row = quantile_row(density)
+        answer_table(f"Quantiles of {density.name} ({density.reason})", header, [row])

@@ -39,6 +39,12 @@ Mechanisms: TypeAlias = Annotated[
 ]
 ReleaseFile: TypeAlias = Annotated[Path, typer.Argument(help="A release (.parquet, or .csv with its manifest).")]
 Plot: TypeAlias = Annotated[Path | None, typer.Option("--plot", help="Picture to write (.png, .svg or .pdf).")]
+Report: TypeAlias = Annotated[
+    Path | None, typer.Option("--report", help="Report to write: one .html file for screen and paper.")
+]
+Public: TypeAlias = Annotated[
+    bool, typer.Option("--public", help="Leave out of the report all that needs the originals, and what was typed.")
+]
 Force: TypeAlias = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
 

@@ -7,8 +7,19 @@ from typing import Annotated
 
 import typer
 
-from kakuran.cli.console import answer_json, progress, say
-from kakuran.cli.options import DataDependent, Force, Json, K, Mechanisms, SchemaFile, Weights, make_plan
+from kakuran.cli.console import answer_json, check_report, progress, say
+from kakuran.cli.options import (
+    DataDependent,
+    Force,
+    Json,
+    K,
+    Mechanisms,
+    Public,
+    Report,
+    SchemaFile,
+    Weights,
+    make_plan,
+)
 
 
 def perturb(
@@ -27,11 +38,14 @@ def perturb(
         int | None, typer.Option("--seed", help="Insecure: a reproducible draw, marked as not for publication.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and its cost; write nothing.")] = False,
+    report: Report = None,
+    public: Public = False,
     force: Force = False,
     json: Json = False,
 ) -> None:
     """Perturb a table so that nobody can be linked to a record with probability above 1/k."""
     from kakuran.calibration import preview
+    from kakuran.cli.reporting import quick_audit, report_release
     from kakuran.cli.show import describe_plan, show_plan
     from kakuran.release import perturb_file
     from kakuran.release.files import check_target, targets
@@ -40,6 +54,7 @@ def perturb(
 
     if not dry_run:
         check_target(output, force=force)
+        check_report(report, public=public, force=force)
     plan = make_plan(
         Schema.load(schema), data, k=k, n=None, data_dependent=data_dependent, weights=weight, mechanisms=mechanism
     )
@@ -52,6 +67,9 @@ def perturb(
         say(f"wrote {written}: {manifest.records:,} records, k = {plan.k:g}, ε = {plan.epsilon:.4g}")
         if keep_order:
             say("[bold yellow]warning:[/] records keep their order: not for publication")
+        if report is not None:
+            attacked = None if public else quick_audit(data, output)
+            report_release(report, output, original=data, audit=attacked, public=public)
     if json:
         answer_json(describe_plan(plan, preview(plan)))
     elif dry_run:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -25,12 +24,10 @@ def describe_plan(plan: Plan, errors: Sequence[TableError]) -> dict[str, Any]:
 
 def show_plan(plan: Plan, errors: Sequence[TableError]) -> None:
     """A plan and what it will cost, for people."""
-    rows = [
-        [name, mechanism.kind, *_parameter(mechanism), f"{mechanism.epsilon:.3g}"]
-        for name, mechanism in plan.mechanisms.items()
-    ]
+    from kakuran.report.rows import plan_rows
+
     title = f"k = {plan.k:g}, n = {plan.n:,}, ε = {plan.epsilon:.4g} ({plan.calibration})"
-    answer_table(title, ["column", "mechanism", "parameter", "value", "ε"], rows)
+    answer_table(title, ["column", "mechanism", "parameter", "value", "ε"], plan_rows(plan))
     answer_table(
         "Expected error of a typical cell",
         ["table", "cells", "records in a cell", "± records", "±"],
@@ -47,14 +44,6 @@ def show_plan(plan: Plan, errors: Sequence[TableError]) -> None:
     )
 
 
-def _parameter(mechanism: Any) -> tuple[str, str]:
-    for symbol, field in (("ρ", "retention"), ("φ", "scale")):
-        value = getattr(mechanism, field, None)
-        if value is not None:
-            return ("σ" if "gaussian" in mechanism.kind else symbol), f"{value:.4g}"
-    return "matrix", f"{mechanism.size} × {mechanism.size}"
-
-
 def _percent(table: TableError) -> str:
     share = f"{table.relative:.0%}"
     return f"{share} (guessing)" if table.relative > 0.9 else share
@@ -62,23 +51,10 @@ def _percent(table: TableError) -> str:
 
 def show_audit(audit: Audit) -> None:
     """The outcome of an audit."""
-    after = [
-        ("promised, 1/k", audit.bound),
-        ("proved for this table", audit.certified),
-        ("surest link" + (" (exact)" if audit.is_exact else ""), audit.worst_posterior),
-        ("links the attacker expects to be right", audit.expected_matches),
-        ("links that were right, one by one", audit.linked),
-        ("links that were right, one to one", audit.linked_one_to_one),
-    ]
-    before = [
-        ("people nobody else shares a record with", f"{audit.before.uniques:.1%}"),
-        ("smallest class", f"{audit.before.smallest_class:,}"),
-        ("right guesses, on average", f"{audit.before.prosecutor:.3g}"),
-    ]
-    answer_table("Before: the table as it is", ["risk", "value"], before)
-    rows = [[what, "not played" if value is None else _probability(value)] for what, value in after]
-    answer_table(f"After: {audit.attacked:,} of {audit.n:,} records attacked", ["risk", "probability"], rows)
+    from kakuran.report.rows import risk_after, risk_before
+    from kakuran.report.words import words_in
 
-
-def _probability(value: float) -> str:
-    return f"{value:.3g}" + (f"  (1 in {1 / value:,.0f})" if 0 < value < 0.5 and math.isfinite(1 / value) else "")
+    say = words_in("en")
+    answer_table(say("audit_before"), [say("risk"), say("value")], risk_before(audit, say))
+    title = say("audit_after", attacked=audit.attacked, n=audit.n)
+    answer_table(title, [say("risk"), say("probability")], risk_after(audit, say))

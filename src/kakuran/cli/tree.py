@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from kakuran.cli.console import answer_json, check_picture, progress, say
-from kakuran.cli.options import Force, Json, Plot, ReleaseFile
+from kakuran.cli.console import answer_json, check_picture, check_report, progress, say
+from kakuran.cli.options import Force, Json, Plot, ReleaseFile, Report
 
 
 def tree(
@@ -21,6 +21,7 @@ def tree(
     min_support: Annotated[float, typer.Option("--min-support", help="Records every node must have.")] = 20,
     method: Annotated[str, typer.Option("--method", help="auto, or ibt, mle, inverse, simplex node by node.")] = "auto",
     plot: Plot = None,
+    report: Report = None,
     force: Force = False,
     json: Json = False,
 ) -> None:
@@ -37,6 +38,7 @@ def tree(
         raise SchemaError(f"--criterion must be one of {', '.join(CRITERIA)}, got {criterion!r}")
     if plot is not None:
         check_picture(plot, force=force)
+    check_report(report, force=force)
     manifest = read_manifest(release)
     plan = manifest.plan
     columns = columns_for(plan, target, features or None)
@@ -59,3 +61,9 @@ def tree(
     if plot is not None:
         draw_tree(grown.root, columns.axes, columns.is_ordered).savefig(plot, dpi=144)
         say(f"drew {plot}")
+    if report is not None:
+        from kakuran.cli.reporting import report_answer
+        from kakuran.report.answers import tree_answer
+
+        drawn = draw_tree(grown.root, columns.axes, columns.is_ordered)
+        report_answer(report, release, tree_answer(target, text, drawn, shares, grown.held_out))

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from kakuran.cli.console import answer_json, answer_table, check_picture, say
-from kakuran.errors import ReleaseError
+from kakuran.cli.console import answer_json, answer_table, check_new, check_picture, check_report, say
 
 if TYPE_CHECKING:
     from kakuran.vertical import Meeting, VerticalFit, VerticalPlan
@@ -30,12 +29,12 @@ def run_fit(
     json: bool,
 ) -> None:
     """Meet the others, fit, and write and show what came of it."""
-    from kakuran.release.files import whole_or_nothing
+    from kakuran.report import write_report
     from kakuran.vertical import Party, VerticalPlan, meet
 
     output = output or path.parent / f"{me}.fit.json"
-    for target in filter(None, (output, report)):
-        _check_new(target, force=force)
+    check_new(output, force=force)
+    check_report(report, force=force)
     if plot is not None:
         check_picture(plot, force=force)
     plan = VerticalPlan.load(path)
@@ -45,8 +44,7 @@ def run_fit(
         fit = party.fit(links)
     fit.save(output, force=force)
     if report is not None:
-        with whole_or_nothing(report) as folder:
-            (folder / report.name).write_text(fit.report(), encoding="utf-8")
+        write_report(report, fit.report())
     if plot is not None:
         fit.plot().savefig(plot, dpi=144)
     if json:
@@ -65,7 +63,7 @@ def run_prediction(
     from kakuran.release.files import whole_or_nothing
     from kakuran.vertical import VerticalPlan, meet, predict_together
 
-    _check_new(output, force=force)
+    check_new(output, force=force)
     plan = VerticalPlan.load(path)
     receiver, ids = receiver or plan.holder, plan.terms(fitted.party).id
     table = read_table(data, ids)
@@ -128,10 +126,3 @@ def address(text: str) -> tuple[str, int]:
     if not sign or not host or not port.isdigit():
         raise typer.BadParameter(f"an address is given as HOST:PORT, got {text!r}")
     return host.strip("[]"), int(port)
-
-
-def _check_new(path: Path, *, force: bool) -> None:
-    if path.exists() and not force:
-        raise ReleaseError(f"{path}: exists already; use --force to replace it")
-    if not path.parent.is_dir():
-        raise ReleaseError(f"{path}: there is no folder {path.parent}")

@@ -60,21 +60,26 @@ def count_crowd(
 
 def count_cells(source: Path, plan: Plan, axes: Sequence[Cells], progress: Progress = int) -> Tally:
     """The tally of a release in a file; only the columns that are counted are read."""
-    names = [axis.name for axis in axes]
+    return count_tables(source, plan, [axes], progress)[0]
+
+
+def count_tables(source: Path, plan: Plan, tables: Sequence[Sequence[Cells]], progress: Progress = int) -> list[Tally]:
+    """The tallies of several tables of a release, or of its originals, in one pass over the file."""
+    names = {axis.name for axes in tables for axis in axes}
     attributes = [attribute for attribute in plan.schema.released if attribute.name in names]
 
-    def counted(batch: pa.RecordBatch) -> Tally:
+    def counted(batch: pa.RecordBatch) -> list[Tally]:
         codes = {
             attribute.name: encode(attribute, batch.column(attribute.name), plan.reach(attribute.name))
             for attribute in attributes
         }
         progress(batch.num_rows)
-        return Tally.of(codes, axes)
+        return [Tally.of(codes, axes) for axes in tables]
 
-    tally = Tally.zero(axes)
-    for part in in_order(counted, read_batches(source, plan.schema, names)):
-        tally = tally.merge(part)
-    return tally
+    tallies = [Tally.zero(axes) for axes in tables]
+    for parts in in_order(counted, read_batches(source, plan.schema, list(names))):
+        tallies = [tally.merge(part) for tally, part in zip(tallies, parts, strict=True)]
+    return tallies
 
 
 def perturb_batches(

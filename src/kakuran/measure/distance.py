@@ -27,17 +27,29 @@ _BLOCK_CELLS = 1 << 22
 
 def capacity(name: str, column: Any, distance: Distance, p: float) -> float:
     """I(A) of one column."""
+    _check_power(p)
+    if distance == "euclidean":
+        return _capacity_of_numbers(numbers_of(name, column), p)
+    values, codes = distinct_of(name, column)
+    return capacity_of_counts(name, values, np.bincount(codes, minlength=len(values)), distance, p)
+
+
+def capacity_of_counts(name: str, values: Sequence[Any], counts: NDArray[Any], distance: Distance, p: float) -> float:
+    """I(A) of one column, given its distinct values and how often each occurs."""
+    _check_power(p)
+    counts = np.asarray(counts, float)
+    if distance == "discrete":
+        return float(counts.sum() ** 2 - (counts**2).sum())
+    if distance == "euclidean":
+        return _capacity_of_weighted(np.asarray(values, float), counts, p)
+    if isinstance(distance, str):
+        raise SchemaError(f"unknown distance {distance!r}; there are euclidean, discrete, a tree, a graph, a function")
+    return _sum_over_pairs(counts, _blocks(name, values, distance), p)
+
+
+def _check_power(p: float) -> None:
     if not 1 <= p < math.inf:
         raise SchemaError(f"p must be at least 1 and finite, got {p}")
-    if isinstance(distance, str):
-        if distance == "euclidean":
-            return _capacity_of_numbers(numbers_of(name, column), p)
-        if distance == "discrete":
-            _, codes = distinct_of(name, column)
-            return float(len(codes) ** 2 - (np.bincount(codes).astype(float) ** 2).sum())
-        raise SchemaError(f"unknown distance {distance!r}; there are euclidean, discrete, a tree, a graph, a function")
-    values, codes = distinct_of(name, column)
-    return _sum_over_pairs(np.bincount(codes, minlength=len(values)), _blocks(name, values, distance), p)
 
 
 def capacity_of_records(columns: Mapping[str, Any], distance: Callable[[Any, Any], float], p: float) -> float:
@@ -80,6 +92,13 @@ def _capacity_of_numbers(numbers: Array, p: float) -> float:
     if p == 1:
         return float(2 * np.sort(centred) @ (2 * np.arange(n) - n + 1.0))
     values, counts = np.unique(centred, return_counts=True)
+    return _capacity_of_weighted(values, counts.astype(float), p)
+
+
+def _capacity_of_weighted(values: Array, counts: Array, p: float) -> float:
+    if p == 2:
+        centred = values - (counts @ values) / counts.sum()
+        return float(2 * counts.sum() * (counts @ centred**2))
     parts = ((rows, np.abs(values[rows, None] - values)) for rows in _row_blocks(len(values)))
     return _sum_over_pairs(counts, parts, p)
 
@@ -112,5 +131,5 @@ def _row_blocks(count: int) -> Iterator[slice]:
         yield slice(start, min(start + height, count))
 
 
-def _sum_over_pairs(counts: NDArray[np.integer], blocks: _Blocks, p: float) -> float:
+def _sum_over_pairs(counts: NDArray[Any], blocks: _Blocks, p: float) -> float:
     return float(sum(counts[rows] @ (block**p @ counts) for rows, block in blocks))

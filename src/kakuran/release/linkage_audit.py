@@ -27,7 +27,9 @@ ALARM = 6.0
 
 FALSE_ALARM = 1e-9
 
-_PAIRS = 3e9
+MOST_PAIRS = 3e9
+"""Pairs of a record and a person to compare: all of them up to about 54,000 people."""
+
 _RANDOM_ORDERS = 64
 _FEWEST_TO_COMPARE = 30
 _CROWD_CAP = 10
@@ -116,13 +118,16 @@ class Audit:
         return figure
 
 
-def audit(original: Any, release: Release, *, progress: Callable[[int], object] = int) -> Audit:
+def audit(
+    original: Any, release: Release, *, most_pairs: float = MOST_PAIRS, progress: Callable[[int], object] = int
+) -> Audit:
     """Attack a release with everything: the whole true table and all its parameters.
 
     Parameters
     ----------
     original : the true table, as any frame
     release : what was or will be published
+    most_pairs : of a record and a person to compare; where there are more, random records are attacked
     progress : called with the number of records attacked; twice as many in all as the release holds
 
     Examples
@@ -144,7 +149,7 @@ def audit(original: Any, release: Release, *, progress: Callable[[int], object] 
             f"the original has {n:,} records but the release has {release.n:,}: they do not belong together"
         )
     dice = Randomness.secure()
-    count = min(n, max(1, int(_PAIRS / n)))
+    count = min(n, max(1, int(most_pairs / n)))
     is_aligned = release.manifest.order == "kept"
 
     attacker = Attacker(truth, plan.mechanisms)

@@ -2,53 +2,44 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterable, Mapping, Sequence
-from html import escape
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from kakuran.report.page import Html, facts, folded, page, picture, points, section, table
 from kakuran.vertical.picture import draw_path
 
 if TYPE_CHECKING:
     from kakuran.vertical.fit import VerticalFit
 
-_STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; color: #1f2a44; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
-table { border-collapse: collapse; margin: 1rem 0 } th, td { padding: .2rem .7rem; text-align: right }
-th:first-child, td:first-child { text-align: left } thead { border-bottom: 2px solid #1f2a44 }
-code { font-size: .8rem; word-break: break-all } svg { max-width: 100%; height: auto }
-"""
-
 
 def render(fit: VerticalFit) -> str:
     """The page, with its picture inside."""
     quality = fit.quality
-    facts = [
-        ("shared records", f"{quality.records:,}"),
+    about = [
         ("protocol", fit.protocol),
-        ("R²", f"{quality.r_squared:.4f} (adjusted {quality.adjusted_r_squared:.4f})"),
+        ("adjusted R²", f"{quality.adjusted_r_squared:.4f}"),
         ("AIC, AICc, BIC", f"{quality.aic:.2f}, {quality.aicc:.2f}, {quality.bic:.2f}"),
         ("intercept", "none" if fit.intercept is None else f"{fit.intercept:.6g}"),
         ("condition number", f"{quality.condition:.3g}; {quality.digits} digits of the coefficients can be relied on"),
         ("plan", fit.fingerprint),
     ]
-    sections = [
-        _table(["", ""], facts),
-        "<h2>All columns, standardised</h2>",
-        _table(["column", "party", "coefficient", "std. error", "t", "p", "95 % interval", "VIF"], all_columns(fit)),
-        "<h2>Our own columns, in their own units</h2>",
-        _table(["column", "coefficient", "std. error", "95 % interval"], _own_columns(fit)),
-        "<h2>How the columns were chosen</h2>",
-        _picture(fit),
-        "<h2>What the others could have learned of our columns</h2>",
-        "<ul>" + "".join(f"<li>{escape(said)}</li>" for said in fit.exposure.sentences()) + "</ul>",
-        _table(["our column", "share that can be rebuilt"], [(n, f"{s:.1%}") for n, s in fit.exposure.shares.items()]),
-        "<h2>Transcript</h2>",
-        *(_transcript(transcript) for transcript in fit.transcripts),
-    ]
-    title = escape(f"{fit.party}: regression on {len(fit.chosen)} columns")
-    head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style>'
-    return f"{head}<h1>{title}</h1>{''.join(sections)}</html>\n"
+    rebuilt = [(name, f"{share:.1%}") for name, share in fit.exposure.shares.items()]
+    every = ["column", "party", "coefficient", "std. error", "t", "p", "95 % interval", "VIF"]
+    own = ["column", "coefficient", "std. error", "95 % interval"]
+    return page(
+        f"{fit.party}: regression on {len(fit.chosen)} columns",
+        facts([("shared records", f"{quality.records:,}"), ("R²", f"{quality.r_squared:.4f}")]),
+        table("The fit", ["", ""], about, text_columns=2),
+        section("All columns, standardised", table("Coefficients of every party", every, all_columns(fit))),
+        section("Our own columns, in their own units", table("Coefficients of ours", own, _own_columns(fit))),
+        section("How the columns were chosen", picture(draw_path(fit), _path_in_words(fit))),
+        section(
+            "What the others could have learned of our columns",
+            points(fit.exposure.sentences()),
+            table("Rebuilt from all that was sent", ["our column", "share that can be rebuilt"], rebuilt),
+        ),
+        section("Transcript", *(_transcript(transcript) for transcript in fit.transcripts)),
+    )
 
 
 def all_columns(fit: VerticalFit) -> list[tuple[str, ...]]:
@@ -76,22 +67,18 @@ def _own_columns(fit: VerticalFit) -> list[tuple[str, ...]]:
     ]
 
 
-def _picture(fit: VerticalFit) -> str:
-    content = io.StringIO()
-    draw_path(fit).savefig(content, format="svg", metadata={"Date": None})
-    return content.getvalue()[content.getvalue().index("<svg") :]
+def _path_in_words(fit: VerticalFit) -> str:
+    steps = [
+        f"{step.action} {step.column or ''}".strip() + f" {step.score:.2f}" + ("" if step.accepted else " (not taken)")
+        for step in fit.selection.steps
+    ]
+    return "Selection path, with the criterion after every step: " + "; ".join(steps)
 
 
-def _transcript(transcript: Mapping[str, Any]) -> str:
+def _transcript(transcript: Mapping[str, Any]) -> Html:
     rows = [(kind, direction, f"{size:,}", digest) for direction, kind, size, digest in transcript["messages"]]
     total = (
         f"{transcript['bytes_sent']:,} bytes sent to {transcript['peer']}, {transcript['bytes_received']:,} received"
     )
-    table = _table(["message", "", "bytes", "SHA-256"], rows)
-    return f"<details><summary>{escape(total)}, {len(rows):,} messages</summary>{table}</details>"
-
-
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    head = "".join(f"<th>{escape(name)}</th>" for name in header)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    summary = f"{total}, {len(rows):,} messages"
+    return folded(summary, table("Every message", ["message", "", "bytes", "SHA-256"], rows, text_columns=2))

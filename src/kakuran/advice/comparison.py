@@ -1,0 +1,185 @@
+"""Which method for which table: all of them tried at the k that is wanted, and at others beside it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kakuran.advice.methods import (
+    FLAT_GUESS,
+    Outlook,
+    Trial,
+    factorised,
+    microaggregated,
+    perturbed,
+    perturbed_for_the_data,
+)
+from kakuran.advice.sentences import reasons
+from kakuran.advice.yardstick import Yardstick
+from kakuran.calibration import Crowd
+from kakuran.errors import CalibrationError, SchemaError
+from kakuran.factorisation.matrices import binary_matrix
+from kakuran.mechanism.base import Codes
+from kakuran.randomness import Randomness
+from kakuran.schema import Categorical, Schema
+from kakuran.schema.columns import columns_of, numbers_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+OTHER_KS = (2, 5, 10, 20, 50)
+MADE_UP = 2_000
+"""Records made up where there are no data, or more for twenty groups of k."""
+METHODS = (perturbed, perturbed_for_the_data, microaggregated, factorised)
+
+
+@dataclass(frozen=True, eq=False)
+class Advice:
+    """What every method would cost, and which to use; `kakuran.advise` makes one.
+
+    Attributes
+    ----------
+    n, k : people and promise
+    from_data : whether methods were tried on the data; the advice then depends on them and is internal
+    outlooks : every method at k, the least error first, those that could not be assessed last
+    curves : every method at other k as well
+    guess : the share of people somebody would put in the wrong cell who never saw a release
+    sentences : which to use, and why
+    """
+
+    n: int
+    k: float
+    from_data: bool
+    outlooks: tuple[Outlook, ...]
+    curves: tuple[Outlook, ...]
+    guess: float
+    sentences: tuple[str, ...]
+
+    @property
+    def best(self) -> Outlook:
+        """The method with the least expected error."""
+        return self.outlooks[0]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for programs."""
+        return {
+            "n": self.n,
+            "k": self.k,
+            "from_data": self.from_data,
+            "best": self.best.method,
+            "guess": self.guess,
+            "advice": list(self.sentences),
+            "methods": [_described(outlook) for outlook in self.outlooks],
+            "curves": [_described(outlook) for outlook in self.curves],
+        }
+
+    def plot(self) -> Figure:
+        """Expected error against k, a line a method."""
+        from kakuran.advice.picture import draw_errors
+
+        return draw_errors(self)
+
+    def __str__(self) -> str:
+        return " ".join(self.sentences)
+
+
+def advise(
+    schema: Schema | None, *, k: float, n: int | None = None, data: Any = None, progress: Callable[[str], object] = str
+) -> Advice:
+    """Compare perturbation, microaggregation and factorisation by the error to expect, and say which to use.
+
+    The yardstick is the share of people that the one- and two-way tables of a release count in the wrong cell, after
+    reconstruction where there is one. Promises differ too: see `Advice.sentences`.
+
+    Parameters
+    ----------
+    schema : what the columns may hold; None for a wide table of zeros and ones, given as `data`
+    k : the promise
+    n : people in the table, where the data must not be looked at; with kept columns, in the smallest group
+    data : the table itself; methods are then tried on it, and the advice depends on it
+    progress : told in a word what is being tried
+
+    Examples
+    --------
+    >>> import kakuran as kk
+    >>> schema = kk.Schema([kk.Categorical("job", ["clerk", "nurse", "smith"]), kk.Numeric("age", 0, 99, step=1)])
+    >>> advice = kk.advise(schema, n=10_000, k=5)
+    >>> advice.best.method
+    'perturb'
+    >>> [outlook.method for outlook in advice.outlooks if outlook.errors is None]
+    ['perturb-data-dependent', 'factorise']
+    """
+    trial = trial_of(schema, n, data, k)
+    k = float(k)
+    ks = sorted({k, *(float(other) for other in OTHER_KS if other <= trial.n // 2)})
+    curves: list[Outlook] = []
+    for method in METHODS:
+        progress(method.__name__.replace("_", " "))
+        at_k = method(trial, k)
+        curves += [at_k] if at_k.errors is None else [at_k if other == k else method(trial, other) for other in ks]
+    outlooks = sorted((one for one in curves if one.k == k), key=_error)
+    guess = FLAT_GUESS if trial.is_assumed else Yardstick.of(trial.schema, trial.codes).guess().both
+    said = tuple(reasons(outlooks, guess, from_data=not trial.is_assumed))
+    return Advice(trial.n, k, not trial.is_assumed, tuple(outlooks), tuple(curves), guess, said)
+
+
+def trial_of(schema: Schema | None, n: int | None, data: Any, k: float) -> Trial:
+    """The table to try methods on: the data, or records made up in their stead."""
+    if (n is None) == (data is None):
+        raise CalibrationError("give either n or the data, not both and not neither")
+    if schema is None:
+        schema, codes = _matrix(data)
+    elif data is not None:
+        codes = schema.encode(data)
+    else:
+        return Trial(schema, _made_up(schema, min(n or 0, max(MADE_UP, math.ceil(20 * k)))), n or 0, is_assumed=True)
+    if not schema.perturbed:
+        raise CalibrationError("the schema has no column to perturb")
+    crowd = Crowd.of(schema.kept)
+    records = len(codes[schema.perturbed[0].name])
+    crowd.update(codes, records)
+    return Trial(schema, codes, crowd.fewest_alike if records else 0, is_assumed=False)
+
+
+def _matrix(data: Any) -> tuple[Schema, dict[str, Codes]]:
+    """The schema and the codes of a wide table of zeros and ones."""
+    if data is None:
+        raise SchemaError("without a schema, give a wide table of zeros and ones as data")
+    if hasattr(data, "shape") and not hasattr(data, "columns"):
+        matrix = binary_matrix(data).toarray()
+        names = [str(place) for place in range(matrix.shape[1])]
+    else:
+        columns = columns_of(data)
+        matrix = binary_matrix(
+            np.column_stack([numbers_of(name, column) for name, column in columns.items()])
+        ).toarray()
+        names = list(columns)
+    schema = Schema([Categorical(name, [0, 1]) for name in names])
+    return schema, {name: column.astype(np.int32) for name, column in zip(names, matrix.T, strict=True)}
+
+
+def _made_up(schema: Schema, records: int) -> dict[str, Codes]:
+    """Records of independent, evenly filled columns: what is assumed when nothing is known."""
+    dice = Randomness.seeded(0).generator()
+    return {one.name: dice.integers(0, one.size, records).astype(np.int32) for one in schema.released}
+
+
+def _error(outlook: Outlook) -> float:
+    return math.inf if outlook.errors is None else outlook.errors.both
+
+
+def _described(outlook: Outlook) -> dict[str, Any]:
+    errors = outlook.errors
+    return {
+        "method": outlook.method,
+        "k": outlook.k,
+        "promise": outlook.promise,
+        "error": None if errors is None else errors.both,
+        "one_way": None if errors is None else errors.one_way,
+        "two_way": None if errors is None else errors.two_way,
+        "note": outlook.note,
+    }

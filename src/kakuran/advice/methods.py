@@ -1,0 +1,202 @@
+"""What each method would cost: tried on the data, or on what is assumed of them."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from kakuran.advice.yardstick import Errors, Yardstick, count_codes
+from kakuran.calibration import Crowd, Plan, calibrate, preview
+from kakuran.calibration.crowd import SparseCrowd
+from kakuran.counts import Tally
+from kakuran.errors import NotForPublicationWarning
+from kakuran.factorisation import release_matrix
+from kakuran.mechanism.base import Array, Codes
+from kakuran.microaggregation import microaggregate
+from kakuran.mine import ask
+from kakuran.perturbation import Kernel
+from kakuran.randomness import Randomness
+from kakuran.reconstruction import reconstruct
+from kakuran.schema import Numeric, Schema
+
+MethodName: TypeAlias = Literal["perturb", "perturb-data-dependent", "microaggregate", "factorise"]
+
+GROUPED = 3_000
+"""Records, chosen at random, on which grouping and factorising are tried."""
+MOST_DISTINCT = 20_000
+"""Records up to which noise is fitted to a table whose possible records cannot all be counted."""
+WIDE = 8
+"""Columns of two values from which a table counts as wide."""
+PREVIEWED = 12
+"""Columns whose tables are previewed where there are no data."""
+FLAT_GUESS = math.sqrt(2 / math.pi) / 2
+"""People in the wrong cell when errors are as large as cells: about 40 %."""
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What one method would do at one k.
+
+    Attributes
+    ----------
+    method : ``perturb``, ``perturb-data-dependent``, ``microaggregate`` or ``factorise``
+    k : what is promised
+    promise : ``Pk-anonymity`` or ``k-anonymity``
+    errors : expected share of people in the wrong cell; None where the method cannot be assessed
+    note : how that was found, or why it was not
+    """
+
+    method: MethodName
+    k: float
+    promise: str
+    errors: Errors | None
+    note: str
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A table to try methods on.
+
+    Attributes
+    ----------
+    schema : its columns
+    codes : its records
+    n : people everybody can hide among: all, or the smallest group that shares what is kept
+    is_assumed : whether the records are made up, for want of data
+    """
+
+    schema: Schema
+    codes: Mapping[str, Codes]
+    n: int
+    is_assumed: bool
+
+    @property
+    def records(self) -> int:
+        """How many there are to try on."""
+        return len(next(iter(self.codes.values())))
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether it is a matrix of people × items."""
+        perturbed = self.schema.perturbed
+        return len(perturbed) >= WIDE and all(attribute.size == 2 for attribute in perturbed)
+
+    def some(self, most: int) -> Trial:
+        """All records, or as many as wanted at random."""
+        if self.records <= most:
+            return self
+        rows = Randomness.seeded(0).permutation(self.records)[:most]
+        return Trial(self.schema, {name: codes[rows] for name, codes in self.codes.items()}, most, self.is_assumed)
+
+
+def perturbed(trial: Trial, k: float) -> Outlook:
+    """Perturbation that holds whatever the attacker believes."""
+    plan = calibrate(trial.schema, k=k, n=trial.n)
+    if trial.is_assumed:
+        note = "expected when every table is equally likely beforehand"
+        return Outlook("perturb", k, "Pk-anonymity", _previewed(plan, trial.n), note)
+    note = "rehearsed on the data and reconstructed"
+    return Outlook("perturb", k, "Pk-anonymity", _rehearsed(plan, trial), note)
+
+
+def perturbed_for_the_data(trial: Trial, k: float) -> Outlook:
+    """Perturbation with just the noise this table needs."""
+    if trial.is_assumed:
+        return _not_assessed("perturb-data-dependent", k, "its noise depends on the data: give them")
+    crowd = Crowd.of(trial.schema.released)
+    if isinstance(crowd, SparseCrowd) and trial.records > MOST_DISTINCT:
+        return _not_assessed("perturb-data-dependent", k, "fitting noise to so many distinct records takes long")
+    crowd.update(trial.codes, trial.records)
+    plan = calibrate(trial.schema, k=k, data=crowd)
+    note = "rehearsed on the data and reconstructed"
+    return Outlook("perturb-data-dependent", k, "Pk-anonymity", _rehearsed(plan, trial), note)
+
+
+def microaggregated(trial: Trial, k: float) -> Outlook:
+    """Groups of at least k alike records."""
+    tried = trial.some(max(GROUPED, 20 * math.ceil(k)))
+    made = microaggregate(_comparable(tried), math.ceil(k), method="local-search").table
+    after = dict(tried.codes) | {name: _codes_again(made.column(name)) for name in made.column_names}
+    yardstick = Yardstick.of(tried.schema, tried.codes)
+    errors = yardstick.errors(lambda table: count_codes(tried.schema, after, table))
+    basis = "made-up records, columns independent and evenly filled" if trial.is_assumed else "records of the data"
+    return Outlook("microaggregate", k, "k-anonymity", errors, f"tried on {tried.records:,} {basis}")
+
+
+def factorised(trial: Trial, k: float) -> Outlook:
+    """A wide table of zeros and ones, perturbed or aggregated by its factors."""
+    if not trial.is_wide:
+        return _not_assessed("factorise", k, f"for tables of {WIDE} and more columns of two values")
+    if trial.is_assumed:
+        return _not_assessed("factorise", k, "depends on the patterns in the data: give them")
+    tried = trial.some(max(GROUPED, 20 * math.ceil(k)))
+    names = [attribute.name for attribute in trial.schema.perturbed]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotForPublicationWarning)
+        made = release_matrix(
+            np.column_stack([tried.codes[name] for name in names]), math.ceil(k), seed=0, shuffle=False
+        )
+    columns = made.matrix.toarray().astype(np.int32).T
+    after = dict(tried.codes) | dict(zip(names, columns, strict=True))
+    errors = Yardstick.of(tried.schema, tried.codes).errors(lambda table: count_codes(tried.schema, after, table))
+    chosen = made.manifest["protect"]
+    promise = "Pk-anonymity" if chosen == "perturb" else "k-anonymity"
+    way = "perturbed factors" if chosen == "perturb" else "aggregated rows"
+    return Outlook("factorise", k, promise, errors, f"{way}, tried on {tried.records:,} records of the data")
+
+
+def _previewed(plan: Plan, n: int) -> Errors:
+    """From the expected error of a typical cell to people in the wrong cell.
+
+    Errors of a cell are about normal: their mean size is √(2/π) of their standard deviation, and every person counted
+    in the wrong cell is one too many there and one too few elsewhere.
+    """
+    tables = preview(_first_columns(plan), n)
+    one, two = ([min(table.relative, 1.0) for table in tables if len(table.columns) == ways] for ways in (1, 2))
+    return Errors(FLAT_GUESS * float(np.mean(one)), FLAT_GUESS * float(np.mean(two)) if two else None)
+
+
+def _first_columns(plan: Plan) -> Plan:
+    """The plan of a few columns, perturbed as they are among all: of hundreds of columns the pairs are too many."""
+    few = plan.schema.perturbed[:PREVIEWED]
+    return Plan(Schema(few), {one.name: plan[one.name] for one in few}, plan.n, plan.k, plan.calibration)
+
+
+def _rehearsed(plan: Plan, trial: Trial) -> Errors:
+    """Perturb once, ask for every table, and compare; what is drawn here is never released."""
+    drawn = Kernel(plan).sample(trial.codes, Randomness.seeded(0))
+
+    def estimated(table: tuple[str, ...]) -> Array:
+        question = ask(plan, table, {}, None)
+        counts = Tally.of(drawn, question.axes).counts
+        return question.reading.of(reconstruct(counts, question.operator(plan), "auto").counts)
+
+    return Yardstick.of(trial.schema, trial.codes).errors(estimated)
+
+
+def _comparable(trial: Trial) -> pa.Table:
+    """Numbers to group by their distance, everything else by being the same."""
+    return pa.table(
+        {
+            one.name: trial.codes[one.name].astype(float) if _is_number(one) else trial.codes[one.name].astype(str)
+            for one in trial.schema.perturbed
+        }
+    )
+
+
+def _codes_again(column: Any) -> Codes:
+    return np.rint(column.to_numpy().astype(float)).astype(np.int32)
+
+
+def _is_number(attribute: Any) -> bool:
+    return isinstance(attribute, Numeric) and attribute.missing == "error"
+
+
+def _not_assessed(method: MethodName, k: float, why: str) -> Outlook:
+    return Outlook(method, k, "Pk-anonymity", None, f"not assessed: {why}")

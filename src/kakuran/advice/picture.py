@@ -1,0 +1,49 @@
+"""Expected error against k."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kakuran.advice.sentences import NAMES
+from kakuran.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from kakuran.advice.comparison import Advice
+
+_STYLES = {
+    "perturb": ("#d1603d", "o"),
+    "perturb-data-dependent": ("#8c3a1f", "s"),
+    "microaggregate": ("#1f2a44", "^"),
+    "factorise": ("#3b6ea5", "D"),
+}
+
+
+def draw_errors(advice: Advice) -> Figure:
+    """A line a method, the k that is wanted, and what guessing would get wrong."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtraError("a plot", "plot") from None
+    figure = Figure(figsize=(7.6, 4.4), layout="constrained")
+    axes = figure.subplots()
+    for method, (colour, marker) in _STYLES.items():
+        points = sorted((one.k, one.errors.both) for one in advice.curves if one.method == method and one.errors)
+        if points:
+            axes.plot(*zip(*points, strict=True), marker=marker, color=colour, label=NAMES[method], markersize=5)
+    axes.axhline(advice.guess, color="#c9c4ba", linestyle="--", label="guessing without a release")
+    axes.axvline(advice.k, color="#00000030", linestyle=":", label=f"k = {advice.k:g}")
+    ks = sorted({one.k for one in advice.curves})
+    axes.set_xscale("log")
+    axes.set_xticks(ks, [f"{k:g}" for k in ks])
+    axes.minorticks_off()
+    axes.set_ylim(bottom=0)
+    axes.yaxis.set_major_formatter("{x:.0%}")
+    axes.set_xlabel("k")
+    axes.set_ylabel("people counted in the wrong cell")
+    axes.set_title(f"Expected error of one- and two-way tables, n = {advice.n:,}", loc="left", fontsize=11)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    axes.legend(frameon=False, fontsize=9)
+    return figure

@@ -1,0 +1,73 @@
+"""kakuran advise: which method for a table, and why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kakuran.cli.console import answer_json, answer_table, check_picture, check_report, say, working
+from kakuran.cli.options import Force, Json, K, Plot, Report
+
+if TYPE_CHECKING:
+    from kakuran.schema import Schema
+
+
+def advise(
+    k: K,
+    data: Annotated[
+        Path | None, typer.Argument(help="CSV or Parquet file to try methods on, if it may be looked at; or give --n.")
+    ] = None,
+    schema: Annotated[
+        Path | None, typer.Option("--schema", "-s", help="Schema file (TOML); without it, a wide table of 0 and 1.")
+    ] = None,
+    n: Annotated[
+        int | None,
+        typer.Option("--n", help="People in the table; with kept columns, in the smallest group sharing their values."),
+    ] = None,
+    plot: Plot = None,
+    report: Report = None,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Compare perturbation, microaggregation and factorisation by expected error, and say which to use."""
+    from kakuran.advice import advise as compare
+    from kakuran.report.advised import outlook_rows
+    from kakuran.schema import Schema
+
+    if plot is not None:
+        check_picture(plot, force=force)
+    check_report(report, force=force)
+    declared = None if schema is None else Schema.load(schema)
+    with working("comparing") as tell:
+        tell("reading")
+        table = None if data is None else _read(data, declared)
+        advice = compare(declared, k=k, n=n, data=table, progress=tell)
+    if json:
+        answer_json(advice.to_dict())
+    else:
+        title = f"People in the wrong cell at k = {advice.k:g}, n = {advice.n:,}"
+        answer_table(title, *outlook_rows(advice.outlooks), text_columns=2)
+        for sentence in advice.sentences:
+            typer.echo(sentence)
+    if plot is not None:
+        advice.plot().savefig(plot, dpi=144)
+        say(f"drew {plot}")
+    if report is not None:
+        from kakuran.cli.reporting import leave, typed
+        from kakuran.report import advice_report
+
+        leave(report, advice_report(advice, typed()), public=not advice.from_data)
+
+
+def _read(data: Path, schema: Schema | None) -> Any:
+    """The columns that would be released."""
+    import pyarrow as pa
+
+    from kakuran.engine.local import read_batches
+    from kakuran.schema.files import read_whole
+
+    if schema is None:
+        return read_whole(data)
+    return pa.Table.from_batches(list(read_batches(data, schema)))

@@ -1,0 +1,148 @@
+"""What a report shows of a release: every column, and the pairs of columns that belong together most."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy.special import ndtri
+
+from kakuran.calibration import Plan
+from kakuran.counts import Tally
+from kakuran.engine.local import count_tables
+from kakuran.errors import ReleaseError, UnclearCellsWarning
+from kakuran.mechanism.base import Array
+from kakuran.mine import Estimate, answer, ask
+from kakuran.mine.question import Question
+from kakuran.release import Manifest, Release
+from kakuran.release.files import read_manifest
+
+Progress: TypeAlias = Callable[[int], object]
+
+LEVEL = 0.9
+MOST_PAIRS = 6
+MOST_PAIRED = 16
+"""Columns among which pairs are looked for."""
+MOST_ACROSS = 24
+"""Cells a column may have to be one side of a heatmap."""
+FALSE_ALARM = 0.01
+"""How often a release of independent columns shows any pair."""
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A table of counts: estimated from the release, and the true one where the originals are at hand."""
+
+    estimate: Estimate
+    original: Array | None
+
+
+@dataclass(frozen=True, eq=False)
+class Contents:
+    """The tables of a release that a report shows."""
+
+    manifest: Manifest
+    columns: tuple[View, ...]
+    pairs: tuple[View, ...]
+    paired: tuple[str, ...]
+    untold: tuple[str, ...]
+
+
+def manifest_of(release: Release | Path) -> Manifest:
+    """What is published about a release, in memory or in a file."""
+    return release.manifest if isinstance(release, Release) else read_manifest(release)
+
+
+def look_at(release: Release | Path, original: Any = None, progress: Progress = int) -> Contents:
+    """Count a release in one pass, and estimate what is worth seeing.
+
+    Parameters
+    ----------
+    release : in memory, or the path of one of any size
+    original : the true table, as a frame or the path of a file
+    progress : told how many records were read
+    """
+    manifest = manifest_of(release)
+    plan = manifest.plan
+    told = [one.name for one in plan.schema.released if one.name not in plan.mechanisms or plan[one.name].epsilon > 0]
+    singles = [ask(plan, [name], {}, None) for name in told]
+    paired = _pairable(plan, singles)
+    sizes = {question.cells[0].name: question.cells[0].size for question in singles}
+    sides = [sorted(names, key=lambda name: -sizes[name]) for names in combinations(paired, 2)]
+    pairs = [ask(plan, names, {}, None) for names in sides]
+    questions = [*singles, *pairs]
+    tallies = _count(release, plan, [question.axes for question in questions], progress)
+    truths = None if original is None else _true_counts(original, manifest, questions, progress)
+    counts = [question.reading.of(tally.counts) for question, tally in zip(questions, tallies, strict=True)]
+    telling = most_telling((counts if truths is None else truths)[len(singles) :])
+    shown = [*range(len(singles)), *(len(singles) + place for place in telling)]
+    views = tuple(
+        View(_estimate(questions[place], tallies[place], plan), None if truths is None else truths[place])
+        for place in shown
+    )
+    untold = tuple(one.name for one in plan.schema.released if one.name not in told)
+    return Contents(manifest, views[: len(singles)], views[len(singles) :], paired, untold)
+
+
+def _true_counts(original: Any, manifest: Manifest, questions: Sequence[Question], progress: Progress) -> list[Array]:
+    counted = _count(original, manifest.plan, [question.cells for question in questions], progress)
+    if counted and counted[0].n != manifest.records:
+        raise ReleaseError(
+            f"the original has {counted[0].n:,} records but the release has {manifest.records:,}: "
+            "they do not belong together"
+        )
+    return [tally.counts for tally in counted]
+
+
+def _count(source: Any, plan: Plan, tables: Sequence[Any], progress: Progress) -> list[Tally]:
+    if not tables:
+        return []
+    if isinstance(source, Path):
+        return count_tables(source, plan, tables, progress)
+    codes = source.codes() if isinstance(source, Release) else plan.schema.encode(source)
+    return [Tally.of(codes, axes) for axes in tables]
+
+
+def _pairable(plan: Plan, singles: Sequence[Question]) -> tuple[str, ...]:
+    """The least noisy columns that fit on a side of a heatmap, in the order of the table."""
+    names = [question.cells[0].name for question in singles if 1 < question.cells[0].size <= MOST_ACROSS]
+    noise = {name: -plan[name].epsilon if name in plan.mechanisms else -math.inf for name in names}
+    least = sorted(names, key=lambda name: noise[name])[:MOST_PAIRED]
+    return tuple(name for name in names if name in least)
+
+
+def most_telling(tables: Sequence[Array]) -> list[int]:
+    """The places of the two-way tables that depart most from independence, the strongest first.
+
+    Independent columns stay independent when each is perturbed, so this can be asked of perturbed counts as they are.
+    """
+    scores = np.array([departure(counts) for counts in tables])
+    enough = ndtri(1 - FALSE_ALARM / max(len(tables), 1))
+    return [int(place) for place in np.argsort(-scores) if scores[place] > enough][:MOST_PAIRS]
+
+
+def departure(counts: Array) -> float:
+    """χ² of a two-way table as a standard normal score: what independent columns would seldom exceed.
+
+    By Wilson and Hilferty's cube root, which also ranks tables whose probability would underflow.
+    """
+    counts = counts[counts.sum(axis=1) > 0][:, counts.sum(axis=0) > 0]
+    freedom = (counts.shape[0] - 1) * (counts.shape[1] - 1)
+    if freedom < 1:
+        return 0.0
+    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / counts.sum()
+    statistic = float(((counts - expected) ** 2 / expected).sum())
+    spread = 2 / (9 * freedom)
+    return float((np.cbrt(statistic / freedom) - (1 - spread)) / math.sqrt(spread))
+
+
+def _estimate(question: Question, tally: Tally, plan: Plan) -> Estimate:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnclearCellsWarning)
+        return answer(question, tally, plan, method="auto", level=LEVEL, about="table")

@@ -1,0 +1,51 @@
+"""Figures as SVG text: the same figure is always the same text, and its words stay words."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from kakuran.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ORIGINAL, NAIVE, ESTIMATE = "#1f2a44", "#c9c4ba", "#d1603d"
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure, in inches."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtraError("a report with pictures", "plot") from None
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def without_frame(axes: Any) -> None:
+    """Only the two lines a reader needs."""
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+
+
+def as_svg(figure: Figure) -> str:
+    """The figure as SVG, without date or maker; letters are set by whatever shows it, in any script."""
+    from matplotlib import rc_context
+
+    content = io.StringIO()
+    style: Any = {"svg.fonttype": "none", "svg.hashsalt": "kakuran", "font.family": "sans-serif"}
+    with rc_context(style), _any_script():
+        figure.savefig(content, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    drawn = content.getvalue()
+    return drawn[drawn.index("<svg") :]
+
+
+@contextmanager
+def _any_script() -> Iterator[None]:
+    """Letters missing in the font that measures them are not missing where they are shown."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*missing from font", category=UserWarning)
+        yield

@@ -1,0 +1,114 @@
+"""One standalone HTML page: escaped text, tables, and pictures inside; no script, no network."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterable, Sequence
+from html import escape
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from kakuran.report.drawing import as_svg
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+
+
+class Html(str):
+    """Markup that is finished; every other text is escaped on its way into a page."""
+
+    __slots__ = ()
+
+
+def page(title: str, *parts: str, lang: str = "en", footer: str = "") -> str:
+    """A whole page under its title."""
+    style = files("kakuran.report").joinpath("style.css").read_text(encoding="utf-8")
+    return (
+        f'<!doctype html>\n<html lang="{escape(lang)}">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n"
+        f"<h1>{escape(title)}</h1>\n{_joined(parts)}</main>\n<footer>{text(footer)}</footer>\n</body>\n</html>\n"
+    )
+
+
+def text(said: str) -> Html:
+    """Text as markup."""
+    return said if isinstance(said, Html) else Html(escape(said))
+
+
+def section(heading: str, *parts: str, level: int = 2) -> Html:
+    """A heading and what belongs under it."""
+    return Html(f"<section>\n<h{level}>{text(heading)}</h{level}>\n{_joined(parts)}</section>\n")
+
+
+def paragraph(*said: str, kind: str = "") -> Html:
+    """A paragraph; its kind says how it looks: lead, note, internal, warning."""
+    return _element("p", Html("".join(map(text, said))), kind)
+
+
+def strong(said: str) -> Html:
+    """Words that stand out."""
+    return Html(f"<strong>{text(said)}</strong>")
+
+
+def code(said: str) -> Html:
+    """Something typed."""
+    return Html(f"<pre><code>{text(said)}</code></pre>\n")
+
+
+def points(items: Iterable[str]) -> Html:
+    """A list of sentences."""
+    return Html("<ul>\n" + "".join(f"<li>{text(item)}</li>\n" for item in items) + "</ul>\n")
+
+
+def facts(pairs: Iterable[tuple[str, str]]) -> Html:
+    """The few numbers to see first."""
+    cards = "".join(f"<div><dt>{text(name)}</dt><dd>{text(value)}</dd></div>\n" for name, value in pairs)
+    return Html(f'<dl class="facts">\n{cards}</dl>\n')
+
+
+def table(caption: str, header: Sequence[str], rows: Iterable[Sequence[str]], *, text_columns: int = 1) -> Html:
+    """A table; its first column names the row, and the first columns, which are text, are set to the left."""
+
+    def cell(place: int, said: str) -> str:
+        kind = ' class="text"' if place < text_columns else ""
+        return f'<th scope="row"{kind}>{text(said)}</th>' if place == 0 else f"<td{kind}>{text(said)}</td>"
+
+    head = "".join(
+        f'<th scope="col"{" class=" + chr(34) + "text" + chr(34) if place < text_columns else ""}>{text(name)}</th>'
+        for place, name in enumerate(header)
+    )
+    body = "".join("<tr>" + "".join(cell(place, said) for place, said in enumerate(row)) + "</tr>\n" for row in rows)
+    return Html(
+        f'<div class="table"><table>\n<caption>{text(caption)}</caption>\n'
+        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table></div>\n"
+    )
+
+
+def picture(figure: Figure, description: str) -> Html:
+    """A picture with the words for those who do not see it."""
+    content = b64encode(as_svg(figure).encode()).decode()
+    return Html(
+        f'<figure><img alt="{escape(description)}" src="data:image/svg+xml;base64,{content}"></figure>\n',
+    )
+
+
+def beside(*parts: str) -> Html:
+    """Parts side by side where there is room."""
+    return _element("div", Html("".join(parts)), "beside")
+
+
+def folded(summary: str, *parts: str) -> Html:
+    """Parts that unfold on a click."""
+    return Html(f"<details><summary>{text(summary)}</summary>\n{_joined(parts)}</details>\n")
+
+
+def _element(name: str, content: Html, kind: str) -> Html:
+    return Html(f'<{name} class="{escape(kind)}">{content}</{name}>\n' if kind else f"<{name}>{content}</{name}>\n")
+
+
+def _joined(parts: Iterable[str]) -> str:
+    return "".join(map(text, parts))

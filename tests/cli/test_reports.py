@@ -1,0 +1,188 @@
+"""Every command that makes or reads a release leaves a report when asked."""
+
+import base64
+import json
+import re
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from kakuran import Schema, calibrate, perturb
+from kakuran.cli import main
+
+PERTURB = ("perturb", "people.csv", "-s", "schema.toml", "--k", 10, "-o", "out.parquet")
+
+
+@dataclass
+class Done:
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def kakuran(folder, monkeypatch, capsys):
+    """Run the command in this process: starting one for each takes longer than all else."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    monkeypatch.setattr("warnings.showwarning", None)
+
+    def run(*arguments: object) -> Done:
+        monkeypatch.setattr(sys, "argv", ["kakuran", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return Done(ended.value.code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def released(folder):
+    """A release in the folder, as everybody may see it."""
+    people, schema = pq.read_table(folder / "people.parquet"), Schema.load(folder / "schema.toml")
+    perturb(people, calibrate(schema, n=people.num_rows, k=10)).save(folder / "out.parquet")
+
+
+def page_of(folder, name="report.html"):
+    page = (folder / name).read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>")
+    assert page.endswith("</html>\n")
+    assert "http:" not in page
+    assert "https:" not in page
+    return page
+
+
+def test_perturb_leaves_the_stewards_report_with_comparison_audit_and_what_was_typed(kakuran, folder):
+    done = kakuran(*PERTURB, "--report", "report.html")
+    assert done.returncode == 0, done.stderr
+    assert "internal, not for publication" in done.stderr
+    page = page_of(folder)
+    for words in ("INTERNAL", "original", "The audit", "ILD", "kakuran perturb people.csv -s schema.toml --k 10"):
+        assert words in page
+
+
+def test_a_public_report_is_that_of_the_release_whatever_was_typed(kakuran, folder):
+    assert kakuran(*PERTURB, "--report", "report.html", "--public").returncode == 0
+    page = page_of(folder)
+    for words in ("INTERNAL", "riginal", "audit", "people.csv"):
+        assert words not in page
+    (folder / "elsewhere").mkdir()
+    asked = kakuran("audit", "people.csv", "out.parquet", "--report", "elsewhere/report.html", "--public")
+    assert asked.returncode == 0
+    assert page_of(folder / "elsewhere") == page
+
+
+def test_audit_reports_what_the_attacker_achieved(kakuran, folder, released):
+    asked = kakuran("audit", "people.csv", "out.parquet", "--json", "--report", "report.html")
+    outcome = json.loads(asked.stdout)
+    page = page_of(folder)
+    assert f"{outcome['worst_posterior']:.3g}" in page
+    assert f"{outcome['certified']:.3g}" in page
+    assert "Passed" in page
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        (("crosstab", "out.parquet", "job", "sex", "--where", "age > 30"), "Of the records that fulfil: age &gt; 30"),
+        (("count", "out.parquet", "job == 'care'"), "How many records?"),
+        (("tree", "out.parquet", "sex", "job", "region"), "What predicts sex"),
+        (("mixture", "out.parquet", "age", "--components", 1, "--draws", 2), "Clusters of age"),
+    ],
+)
+def test_questions_leave_their_answer_before_the_releases_own_report(kakuran, folder, released, asked, words):
+    done = kakuran(*asked, "--report", "report.html")
+    assert done.returncode == 0, done.stderr
+    page = page_of(folder)
+    assert words in page
+    assert page.index(words) < page.index("What is promised")
+    assert "INTERNAL" not in page
+
+
+def test_the_numbers_of_an_answer_are_those_of_the_command(kakuran, folder, released):
+    answer = json.loads(kakuran("crosstab", "out.parquet", "job", "--json", "--report", "report.html").stdout)
+    page = page_of(folder)
+    for cell in answer["cells"]:
+        row = "".join(f"<td>{cell[name]:,.0f}</td>" for name in ("count", "low", "high", "naive"))
+        assert f'<th scope="row" class="text">{cell["job"]}</th>{row}' in page
+
+
+def test_microaggregate_reports_for_the_steward_and_for_everybody(kakuran, folder):
+    made = ("microaggregate", "people.csv", "--k", 5, "-c", "age", "-c", "job", "-o", "groups.csv", "--json", "--force")
+    lost = json.loads(kakuran(*made, "--report", "report.html").stdout)["lost"]
+    page = page_of(folder)
+    assert f"{lost['age']:.4f}" in page
+    assert "at least 5 records" in page
+    assert "Released as they were: sex, region" in page
+    assert kakuran(*made, "--report", "public.html", "--public").returncode == 0
+    public = page_of(folder, "public.html")
+    assert "ILD" not in public
+    assert "INTERNAL" not in public
+
+
+def test_factorise_reports_for_the_steward_and_for_everybody(kakuran, folder):
+    has = np.random.default_rng(0).random((60, 8)) < 0.3
+    pyarrow.csv.write_csv(
+        pa.table({f"item {place}": column.astype(int) for place, column in enumerate(has.T)}), folder / "wide.csv"
+    )
+    made = ("factorise", "wide.csv", "--k", 4, "-o", "released.csv", "--protect", "aggregate", "--json", "--force")
+    done = kakuran(*made, "--report", "report.html")
+    assert done.returncode == 0, done.stderr
+    losses = json.loads(done.stdout)["losses"]
+    page = page_of(folder)
+    assert f"{losses['aggregate']:.5f}" in page
+    assert "kakuran factorise wide.csv" in page
+    assert kakuran(*made, "--report", "public.html", "--public").returncode == 0
+    public = page_of(folder, "public.html")
+    assert f"{losses['aggregate']:.5f}" not in public
+    assert "riginal" not in "".join(
+        [public, *(base64.b64decode(found).decode() for found in re.findall(r"base64,([^\"]*)", public))]
+    )
+
+
+def test_loss_leaves_its_table_and_picture(kakuran, folder):
+    found = json.loads(kakuran("loss", "people.csv", "people.csv", "--json", "--report", "report.html").stdout)
+    assert found["information_loss"] == 0
+    assert "Information lost" in page_of(folder)
+
+
+def test_a_report_is_refused_before_the_work_where_it_could_not_be_written(kakuran, folder, listing):
+    before = listing()
+    assert "an .html file" in kakuran(*PERTURB, "--report", "report.pdf").stderr
+    assert "no folder" in kakuran(*PERTURB, "--report", "nowhere/report.html").stderr
+    assert kakuran(*PERTURB, "--public").returncode == 2
+    assert listing() == before
+    (folder / "report.html").write_text("precious")
+    refused = kakuran(*PERTURB, "--report", "report.html")
+    assert refused.returncode == 5
+    assert "--force" in refused.stderr
+    assert (folder / "report.html").read_text() == "precious"
+
+
+def test_the_demo_leaves_a_report(kakuran, folder):
+    done = kakuran("demo", "--n", 2000)
+    assert done.returncode == 0, done.stderr
+    page = page_of(folder / "demo")
+    assert "A release of 2,000 perturbed records" in page
+    assert "The audit" in page
+
+
+def test_advise_compares_methods_with_the_data_and_without(kakuran, folder):
+    asked = ("advise", "-s", "schema.toml", "--k", 5, "--json", "--force", "--plot", "errors.png")
+    blind = json.loads(kakuran(*asked, "--n", 800, "--report", "blind.html").stdout)
+    assert blind["from_data"] is False
+    assert "INTERNAL" not in page_of(folder, "blind.html")
+    told = json.loads(kakuran(*asked, "people.csv", "--report", "report.html").stdout)
+    page = page_of(folder)
+    assert "INTERNAL" in page
+    assert told["advice"][0] in page.replace("&#x27;", "'")
+    for method in told["methods"]:
+        if method["error"] is not None:
+            assert f"<td>{method['error']:.1%}</td>" in page
+    assert (folder / "errors.png").read_bytes().startswith(b"\x89PNG")
+    assert "Use " in kakuran("advise", "people.csv", "-s", "schema.toml", "--k", 5).stdout

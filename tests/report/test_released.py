@@ -1,0 +1,204 @@
+import base64
+import re
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import kakuran as kk
+from kakuran.release import Manifest, Release
+from kakuran.report.contents import departure, look_at, most_telling
+from kakuran.report.words import LANGUAGES, words_in
+from kakuran.samples import census, census_schema
+
+
+@pytest.fixture(scope="module")
+def public(release):
+    return kk.release_report(release)
+
+
+@pytest.fixture(scope="module")
+def steward(release, people):
+    audit = kk.audit(people, release, most_pairs=1e6)
+    return kk.release_report(release, original=people, audit=audit, command="kakuran perturb people.csv")
+
+
+def test_a_report_is_one_well_formed_page_that_asks_nothing_of_the_network(public, steward, read):
+    for page in (public, steward):
+        found = read(page)
+        assert found.links
+        assert all(link.startswith("data:image/svg+xml;base64,") for link in found.links)
+        assert "script" not in {tag for tag, _ in found.tags}
+        policy = next(a["content"] for tag, a in found.tags if a.get("http-equiv") == "Content-Security-Policy")
+        assert policy == "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+        assert "@import" not in page
+        assert "url(" not in page
+
+
+def test_pictures_have_words_for_those_who_do_not_see_them_and_a_table_with_their_numbers(public, read):
+    tags = read(public).tags
+    pictures = [attributes for tag, attributes in tags if tag == "img"]
+    assert len(pictures) == sum(tag == "figure" for tag, _ in tags)
+    assert all(len(picture["alt"]) > 20 for picture in pictures)
+    assert sum(tag == "caption" for tag, _ in tags) == len(pictures) + 1  # and the table of mechanisms
+    assert {attributes.get("scope") for tag, attributes in tags if tag == "th"} == {"row", "col"}
+
+
+def test_the_same_release_gives_the_same_report_to_the_byte(release, public):
+    assert kk.release_report(release) == public
+
+
+def test_its_numbers_are_those_of_the_api(release, public, read):
+    words = read(public).text
+    estimate = release.crosstab("job")
+    for count, low, high in zip(estimate.counts, estimate.low, estimate.high, strict=True):
+        assert f"{count:,.0f}" in words
+        assert f"{low:,.0f}–{high:,.0f}" in words
+    assert f"{release.epsilon:.4g}" in words
+    assert f"ρ = {release.plan['job'].retention:.4g}" in words
+    assert f"φ = {release.plan['age'].scale:.4g}" in words
+
+
+def test_the_public_report_is_that_of_the_file_whatever_the_original_was(release, public, tmp_path):
+    release.save(tmp_path / "out.parquet")
+    release.save(tmp_path / "elsewhere.csv")
+    assert kk.release_report(tmp_path / "out.parquet") == public
+    assert kk.release_report(tmp_path / "elsewhere.csv") == public
+
+
+def test_nothing_of_the_originals_is_in_a_public_report():
+    planted = [f"planted-{place}" for place in range(2_000)]
+    table = pa.table({"name": planted, "job": ["clerk", "nurse"] * 1_000, "age": [31.4159] * 2_000})
+    schema = kk.Schema(
+        [kk.Dropped("name"), kk.Categorical("job", ["clerk", "nurse"]), kk.Numeric("age", 0, 99.9999, step=0.0001)]
+    )
+    page = kk.release_report(kk.perturb(table, kk.calibrate(schema, n=2_000, k=1_500)))
+    drawn = "".join(base64.b64decode(found).decode() for found in re.findall(r"base64,([^\"]*)", page))
+    for text in (page, drawn):
+        assert "planted" not in text
+        assert "31.4159" not in text
+        assert "original" not in text.lower()
+        assert "INTERNAL" not in text
+
+
+def test_the_stewards_report_is_marked_and_compares_with_the_originals(steward, release, people, read):
+    words = read(steward).text
+    assert "INTERNAL – not for publication" in words
+    assert "kakuran perturb people.csv" in words
+    jobs = people.column("job").value_counts().to_pylist()
+    assert all(f"{job['counts']:,}" in words for job in jobs)
+    assert "links that were right, one by one" in words
+
+
+@pytest.mark.parametrize("extra", ["original", "audit", "command"])
+def test_anything_beyond_the_release_makes_a_report_internal(release, people, extra):
+    given = {"original": people, "audit": kk.audit(people, release, most_pairs=1e5), "command": "kakuran perturb"}
+    assert "INTERNAL" in kk.release_report(release, **{extra: given[extra]})
+
+
+def test_the_stewards_losses_are_those_of_the_measures(steward, release, people, read):
+    words = read(steward).text
+    for column, distance in (("job", "discrete"), ("age", "euclidean")):
+        lost = kk.information_loss(people.select([column]), release.table.select([column]), distance)
+        assert f"{lost:.3f}" in words
+    truth = np.array([row["counts"] for row in people.column("sex").value_counts().to_pylist()])
+    order = [row["values"] for row in people.column("sex").value_counts().to_pylist()]
+    estimate = release.crosstab("sex")
+    wrong = 1 - kk.l1_accuracy(truth[[order.index(label) for label in estimate.axes[0].labels]], estimate.counts) / 100
+    assert f"{wrong:.1%}" in words
+
+
+def test_a_file_of_originals_is_read_like_a_frame(release, people, tmp_path):
+    import pyarrow.parquet as pq
+
+    pq.write_table(people, tmp_path / "people.parquet")
+    release.save(tmp_path / "out.parquet")
+    from_files = kk.release_report(tmp_path / "out.parquet", original=tmp_path / "people.parquet")
+    assert from_files == kk.release_report(release, original=people)
+
+
+def test_originals_of_other_people_are_refused(release, people):
+    with pytest.raises(kk.ReleaseError, match="do not belong together"):
+        kk.release_report(release, original=people.slice(0, 100))
+
+
+def test_a_release_that_must_not_be_published_says_so(release):
+    assert "drawn from a known seed" in kk.release_report(release)
+    kept = Release(release.table, Manifest(release.plan, release.n, "kept", seeded=False))
+    assert "keep their original order" in kk.release_report(kept)
+
+
+def test_markup_in_names_and_values_stays_text(read):
+    table = pa.table({"<b>": ["<script>alert(1)</script>", "\"&'"] * 50})
+    schema = kk.Schema([kk.Categorical("<b>", ["<script>alert(1)</script>", "\"&'"])])
+    page = kk.release_report(kk.perturb(table, kk.calibrate(schema, n=100, k=2)))
+    assert "<script" not in page
+    assert "<script>alert(1)</script>" in read(page).text
+
+
+def test_kept_replaced_and_dropped_columns_are_told_apart(read):
+    n = 600
+    schema = kk.Schema(
+        [
+            kk.Dropped("name"),
+            kk.Categorical("region", ["north", "south"], role="keep"),
+            kk.Categorical("job", ["clerk", "nurse"]),
+            kk.Categorical("sex", ["female", "male"]),
+        ]
+    )
+    table = pa.table(
+        {"name": ["x"] * n, "region": ["north", "south"] * (n // 2), "job": ["clerk"] * n, "sex": ["male"] * n}
+    )
+    plan = kk.calibrate(schema, n=300, k=10, mechanisms={"sex": kk.RetentionReplacement(2, 0.0)})
+    words = read(kk.release_report(kk.perturb(table, plan))).text
+    assert "hidden among those who share their region" in words
+    assert "sex was replaced entirely" in words
+    assert "dropped: not in the release" in words
+
+
+def test_wide_tables_show_their_largest_cells_and_japanese_labels_are_no_trouble(read):
+    values = [f"職業{place}" for place in range(60)]
+    schema = kk.Schema([kk.Categorical("仕事", values), kk.Categorical("性別", ["女", "男"])])
+    table = pa.table({"仕事": values * 50, "性別": ["女", "男"] * 1_500})
+    page = kk.release_report(kk.perturb(table, kk.calibrate(schema, n=3_000, k=2)), lang="ja")
+    found = read(page)
+    assert found.tags[0] == ("html", {"lang": "ja"})
+    assert "60 個のセルのうち大きい方から 40 個" in found.text
+
+
+def test_every_language_has_every_phrase_with_the_same_values():
+    import tomllib
+    from importlib.resources import files
+
+    read = [tomllib.loads(files("kakuran.report").joinpath(f"words.{lang}.toml").read_text()) for lang in LANGUAGES]
+    fields = [{name: set(re.findall(r"{(\w+)", said)) for name, said in phrases.items()} for phrases in read]
+    assert fields[0] == fields[1]
+    with pytest.raises(kk.SchemaError, match="en or ja"):
+        words_in("fr")
+
+
+def test_pairs_of_independent_columns_are_shown_once_in_a_hundred_releases():
+    """Of 400 releases 4 are expected; 17 or more have a chance of 1 in 10⁶."""
+    dice = np.random.default_rng(0)
+    shown = 0
+    for _ in range(400):
+        columns = dice.integers(0, 4, (3, 2_000))
+        tables = [np.zeros((4, 4)) for _ in range(3)]
+        for table, (one, other) in zip(tables, [(0, 1), (0, 2), (1, 2)], strict=True):
+            np.add.at(table, (columns[one], columns[other]), 1)
+        shown += bool(most_telling(tables))
+    assert shown < 17
+
+
+def test_columns_that_belong_together_score_high_and_empty_rows_do_not_matter():
+    assert departure(np.array([[90.0, 10], [10, 90]])) > 8
+    assert departure(np.array([[90.0, 10, 0], [10, 90, 0], [0, 0, 0]])) == departure(np.array([[90.0, 10], [10, 90]]))
+    assert departure(np.array([[5.0, 5]])) == 0
+
+
+def test_a_pair_that_belongs_together_is_found_in_the_release_alone():
+    schema = kk.Schema([one for one in census_schema() if one.name in ("sex", "job")])
+    table = census(20_000).select(["sex", "job"])
+    contents = look_at(kk.perturb(table, kk.calibrate(schema, n=20_000, k=2)))
+    assert [[axis.name for axis in pair.estimate.axes] for pair in contents.pairs] == [["job", "sex"]]
+    assert departure(contents.pairs[0].estimate.naive) > 15  # far beyond the 2.3 that would do
