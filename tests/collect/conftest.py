@@ -8,6 +8,7 @@ from kakuran.collect.store import open_store
 from kakuran.collect.survey import Survey
 
 from .databases import Postgres
+from .processes import Server
 
 TOKEN = "correct horse battery staple"
 
@@ -70,6 +71,20 @@ def serve():
         return running(app, Serving(port=0, limits=limits))
 
     return served
+
+
+@pytest.fixture
+def start():
+    """Serve a survey from a process of its own, which does not outlive the test."""
+    servers = []
+
+    def started(*arguments, **options):
+        servers.append(Server(*arguments, **options))
+        return servers[-1]
+
+    yield started
+    for server in servers:
+        server.end()
 
 
 @pytest.fixture

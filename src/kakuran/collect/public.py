@@ -70,9 +70,8 @@ class Public:
     async def _is_ready(self) -> bool:
         """Ask the database; after a failure only a write will do."""
         try:
-            if self._writer.failure is None:
-                await asyncio.to_thread(lambda: self._store.state)
-            else:
+            await asyncio.to_thread(self._store.check)
+            if self._writer.failure is not None:
                 await asyncio.to_thread(self._store.probe)
                 self._writer.failure = None
         except StoreError:

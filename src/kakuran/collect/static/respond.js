@@ -13,6 +13,7 @@
   const PATIENCE = 60; // the most seconds to wait before trying again
 
   let survey;
+  let epsilon; // of what this page draws from, whatever the survey says it is
   let typed = {};
   let truth = null;
   let invitation = "";
@@ -45,11 +46,6 @@
     store({ version: survey.version, id: randomId(), answers, tried: false, sent: false });
   }
 
-  /** The ε of what this page draws from, whatever the survey says it is. */
-  function drawnEpsilon() {
-    return survey.questions.reduce((sum, { mechanism }) => sum + Perturb.epsilon(mechanism), 0);
-  }
-
   /** A random UUID (version 4); `crypto.randomUUID` is missing on plain-HTTP addresses. */
   function randomId() {
     const bytes = crypto.getRandomValues(new Uint8Array(16));
@@ -80,7 +76,13 @@
     if (given === "") return undefined;
     if (question.kind === "categorical") return Number(given);
     const code = Math.round((Number(given) - question.low) / question.step);
-    return code >= 0 && code <= Math.round((question.high - question.low) / question.step) ? code : undefined;
+    return code >= 0 && code < countOf(question) ? code : undefined;
+  }
+
+  /** How many answers a question has. */
+  function countOf(question) {
+    if (question.kind === "categorical") return question.values.length;
+    return Math.round((question.high - question.low) / question.step) + 1;
   }
 
   function inWords(question, answer) {
@@ -102,7 +104,8 @@
     const draw = ourDraw();
     if (draw?.sent) show(thanks(draw));
     else if (draw && draw.version !== survey.version) show(notice("earlier.title", "earlier.body"));
-    else if (survey.state === "closed") show(notice("closed.title", "closed.body", draw && !draw.tried && "closed.drawn"));
+    else if (survey.state === "closed")
+      show(notice("closed.title", "closed.body", draw && !draw.tried && "closed.drawn"));
     else show(draw ? review(draw) : form());
     document.getElementById("footer").replaceChildren(how());
   }
@@ -158,9 +161,17 @@
       element("p", { class: "error", id: `${id}-error`, hidden: true }),
     ];
     const isGroup = question.kind === "categorical" && question.values.length <= MANY;
-    const heading = element(isGroup ? "legend" : "label", { class: "asked", for: isGroup ? null : id }, spoken(question.text));
-    return element(isGroup ? "fieldset" : "div", { class: "card", id: `${id}-card`, "aria-describedby": isGroup && hints },
-      heading, parts);
+    const heading = element(
+      isGroup ? "legend" : "label",
+      { class: "asked", for: isGroup ? null : id },
+      spoken(question.text),
+    );
+    return element(
+      isGroup ? "fieldset" : "div",
+      { class: "card", id: `${id}-card`, "aria-describedby": isGroup && hints },
+      heading,
+      parts,
+    );
   }
 
   function choiceField(question, id, code) {
@@ -252,7 +263,9 @@
       tell(alertLine, say("fault.storage"));
       return;
     }
-    truth = Object.fromEntries(survey.questions.map((question) => [question.name, answerOf(question, codes[question.name])]));
+    truth = Object.fromEntries(
+      survey.questions.map((question) => [question.name, answerOf(question, codes[question.name])]),
+    );
     typed = {};
     moveOn();
   }
@@ -273,7 +286,12 @@
     const sent = draw.answers[question.name];
     const isSame = truth && truth[question.name] === sent;
     const own = truth && [
-      element("div", { class: "own" }, element("dt", {}, say("review.true")), element("dd", {}, inWords(question, truth[question.name]))),
+      element(
+        "div",
+        { class: "own" },
+        element("dt", {}, say("review.true")),
+        element("dd", {}, inWords(question, truth[question.name])),
+      ),
     ];
     return element(
       "div",
@@ -287,21 +305,22 @@
           "div",
           { class: "sent" },
           element("dt", {}, draw.sent ? say("review.was") : say("review.sent")),
-          element("dd", {}, inWords(question, sent), isSame ? element("span", { class: "same" }, say("review.same")) : null),
+          element(
+            "dd",
+            {},
+            inWords(question, sent),
+            isSame ? element("span", { class: "same" }, say("review.same")) : null,
+          ),
         ),
       ),
       element("p", { class: "small" }, why(question)),
     );
   }
 
-  function why({ mechanism, name }) {
-    if (mechanism.kind === "noise") return say("why.noise");
-    if (mechanism.kind === "retention") {
-      const kept = Number(BigInt(mechanism.threshold)) / 2 ** 64;
-      return say("why.retention", { kept: percent(kept), count: mechanism.size });
-    }
-    const chances = mechanism.weights.map((row, code) => Number(BigInt(row[code])) / 2 ** 63);
-    return say("why.pram", { kept: percent(Math.max(...chances)) });
+  function why({ mechanism }) {
+    if (mechanism.kind !== "retention") return say(`why.${mechanism.kind}`);
+    const kept = Number(BigInt(mechanism.threshold)) / 2 ** 64;
+    return say("why.retention", { kept: percent(kept), count: mechanism.size });
   }
 
   function invitationField() {
@@ -325,7 +344,12 @@
     return element(
       "section",
       {},
-      element("div", { class: "card done" }, element("h2", { tabindex: -1 }, say("thanks.title")), element("p", {}, say("thanks.body"))),
+      element(
+        "div",
+        { class: "card done" },
+        element("h2", { tabindex: -1 }, say("thanks.title")),
+        element("p", {}, say("thanks.body")),
+      ),
       element(
         "details",
         {},
@@ -338,14 +362,14 @@
   function how() {
     const file = element("a", { href: "static/perturb.js" }, "perturb.js");
     const [before, after] = say("how.check", { file: "\u0000" }).split("\u0000");
-    const numbers = { k: plain(survey.k), n: plain(survey.expected_n), epsilon: number(drawnEpsilon(), 2) };
+    const numbers = { k: plain(survey.k), n: plain(survey.expected_n), epsilon: number(epsilon, 2) };
     return element(
       "details",
       {},
       element("summary", {}, say("how.title")),
       element("p", {}, say("how.chance")),
       survey.k ? element("p", {}, say("how.k", numbers)) : null,
-      element("p", {}, say("how.epsilon", { ...numbers, factor: plain(Number(Math.exp(drawnEpsilon()).toPrecision(2))) })),
+      element("p", {}, say("how.epsilon", { ...numbers, factor: plain(Number(Math.exp(epsilon).toPrecision(2))) })),
       element("p", {}, before, file, after),
       element("code", {}, document.querySelector('script[src$="perturb.js"]').integrity),
     );
@@ -422,7 +446,7 @@
       return document.getElementById("invitation").focus();
     }
     if (kind === "wrong-version") return tell(alertLine, say("fault.version"));
-    return tell(alertLine, say("fault.refused", { title: problem.title ?? reply.status }));
+    return tell(alertLine, say("fault.refused", { reason: problem.detail ?? problem.title ?? reply.status }));
   }
 
   // Opening.
@@ -446,7 +470,9 @@
       return tell(alertLine, say("fault.survey"));
     }
     Page.offerLanguages(survey.languages, render);
-    if (!(drawnEpsilon() <= survey.epsilon + ROUNDING)) {
+    const isSound = (question) => Perturb.isSound(question.mechanism, countOf(question));
+    epsilon = survey.questions.reduce((sum, { mechanism }) => sum + Perturb.epsilon(mechanism), 0);
+    if (!survey.questions.every(isSound) || !(epsilon <= survey.epsilon + ROUNDING)) {
       tell(statusLine, "");
       return tell(alertLine, say("fault.promise"));
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
@@ -21,6 +22,7 @@ from kakuran.errors import CollectError
 
 _PATIENCE = 10.0
 _AT_A_TIME = 500
+_ROOM = 1 << 20
 # Said to the driver itself: going through SQLAlchemy's expressions costs several times as much as SQLite does.
 _KEPT = "SELECT id, survey, codes FROM records WHERE id IN"
 _INSERT = "INSERT INTO records (id, survey, codes) VALUES (?, ?, ?)"
@@ -80,6 +82,12 @@ class SQLiteStore(Store):
             raise CollectError(
                 f"{self.path} is in use by another server; for more than one server use PostgreSQL"
             ) from None
+
+    def check(self) -> None:
+        """Raise a `StoreError` unless the file can be read and the disk has room."""
+        super().check()
+        if shutil.disk_usage(self.path.parent).free < _ROOM:
+            raise StoreError(f"the disk of {self.path} is full")
 
     def close(self) -> None:
         """Let go of the file."""

@@ -177,6 +177,10 @@ class Store(ABC):
         with self.writing() as connection:
             connection.execute(update(surveys).where(surveys.c.number == self.number).values(state=state))
 
+    def check(self) -> None:
+        """Raise a `StoreError` unless the database can be reached and has room."""
+        self.state  # noqa: B018
+
     def probe(self) -> None:
         """Raise a `StoreError` unless the database can be written to."""
         with self.writing() as connection:
