@@ -53,7 +53,7 @@ class Release:
     @property
     def table(self) -> Any:
         """The perturbed records, as the kind of frame that was given; those of a large file are read now."""
-        return self.records.table
+        return self.records.frame()
 
     @property
     def plan(self) -> Plan:
@@ -265,4 +265,4 @@ def read_release(path: str | Path) -> Release:
     """
     manifest = read_manifest(Path(path))
     records = StreamedRecords.open(Path(path), manifest)
-    return Release(records.table if manifest.records <= ROWS_IN_MEMORY else records, manifest)
+    return Release(records.frame() if manifest.records <= ROWS_IN_MEMORY else records, manifest)
