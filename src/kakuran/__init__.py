@@ -42,11 +42,11 @@ if TYPE_CHECKING:
     from kakuran.mine import Density, Estimate, MixtureEstimate
     from kakuran.reconstruction import Reconstruction, reconstruct
     from kakuran.release import Audit, Release, audit, perturb, perturb_file, read_release
-    from kakuran.schema import Categorical, Dropped, Numeric, Schema, Tree
+    from kakuran.schema import Categorical, Dropped, Numeric, Schema, Tree, open_source
     from kakuran.vertical import VerticalFit, VerticalPlan, fit_vertically
 
 _HOMES = {
-    "kakuran.schema": ("Categorical", "Dropped", "Numeric", "Schema", "Tree"),
+    "kakuran.schema": ("Categorical", "Dropped", "Numeric", "Schema", "Tree", "open_source"),
     "kakuran.mechanism": ("PRAM", "BoundedGaussian", "BoundedLaplace", "Laplace", "RetentionReplacement"),
     "kakuran.calibration": ("Plan", "TableError", "calibrate", "preview"),
     "kakuran.reconstruction": ("Reconstruction", "reconstruct"),
@@ -131,6 +131,7 @@ __all__ = [
     "fit_vertically",
     "information_loss",
     "l1_accuracy",
+    "open_source",
     "perturb",
     "perturb_file",
     "preview",

@@ -36,25 +36,36 @@ class DataError(KakuranError, ValueError):
     Anything that writes logs uses `without_value` instead.
     """
 
-    def __init__(self, column: str, problem: str, remedy: str, *, example: object = None) -> None:
+    def __init__(
+        self, column: str, problem: str, remedy: str, *, example: object = None, place: str | None = None
+    ) -> None:
         self.column = column
         self.problem = problem
         self.remedy = remedy
         self.example = example
+        self.place = place
         shown = "" if example is None else f", for example {example!r}"
-        super().__init__(f"column {column!r}: {problem}{shown}. {remedy}")
+        super().__init__(f"column {column!r}: {problem}{shown}{self._where}. {remedy}")
+
+    @property
+    def _where(self) -> str:
+        return "" if self.place is None else f", in {self.place}"
 
     @property
     def without_value(self) -> str:
         """The message without any value from the data."""
-        return f"column {self.column!r}: {self.problem}. {self.remedy}"
+        return f"column {self.column!r}: {self.problem}{self._where}. {self.remedy}"
+
+    def at(self, place: str) -> DataError:
+        """The same, and where in the data."""
+        return DataError(self.column, self.problem, self.remedy, example=self.example, place=place)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild_data_error, (self.column, self.problem, self.remedy, self.example)
+        return _rebuild_data_error, (self.column, self.problem, self.remedy, self.example, self.place)
 
 
-def _rebuild_data_error(column: str, problem: str, remedy: str, example: object) -> DataError:
-    return DataError(column, problem, remedy, example=example)
+def _rebuild_data_error(column: str, problem: str, remedy: str, example: object, place: str | None) -> DataError:
+    return DataError(column, problem, remedy, example=example, place=place)
 
 
 class CalibrationError(KakuranError, ValueError):

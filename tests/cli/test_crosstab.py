@@ -106,7 +106,7 @@ def test_the_table_and_the_picture_are_written(ask, folder, file):
         (("crosstab", "out.parquet", "sex", "-o", "out.parquet", "--force"), 5, "is the release itself"),
         (("crosstab", "out.parquet", "job", "region", "age", "--bins", "age=20", "--plot", "x.png", "-o", "x.csv"), 3,
          "heatmaps are too many"),
-        (("crosstab", "nowhere.parquet", "sex"), 3, "no such file"),
+        (("crosstab", "nowhere.parquet", "sex"), 5, "no such file"),
         (("count", "out.parquet", "age = 3"), 3, "equality is written =="),
         (("count", "out.parquet", "age < 200"), 3, "is outside"),
         (("count", "out.parquet"), 2, "Missing argument"),
@@ -132,8 +132,11 @@ def doctored(folder, table):
     ("change", "words"),
     [
         (lambda table: table.slice(1), "it has 799 records, but its manifest speaks of 800"),
-        (lambda table: table.append_column("note", pa.nulls(800, pa.string())), "'note'"),
-        (lambda table: table.drop(["region"]), "'region'"),
+        (
+            lambda table: table.append_column("note", pa.nulls(800, pa.string())),
+            "region, note",
+        ),
+        (lambda table: table.drop(["region"]), "its columns are sex, age, job, but"),
         (lambda table: table.set_column(1, "age", pa.array(np.full(800, 300))), "outside 15 … 94"),
         (lambda table: table.select(["age", "sex", "job", "region"]), "its columns are age, sex"),
     ],

@@ -18,9 +18,11 @@ import kakuran as kk
 from kakuran.calibration.budget import crowd_of
 from kakuran.counts import cells_of
 from kakuran.engine import local
-from kakuran.engine.local import count_cells, count_crowd, in_order, perturb_batches, read_batches
+from kakuran.engine.local import count_crowd, count_tables, in_order, perturb_batches
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
+from kakuran.schema.reading import read_parts
+from kakuran.schema.sources import base, delimited, open_source
 
 SCHEMA = kk.Schema(
     [
@@ -51,13 +53,24 @@ def source(request, tmp_path):
 @pytest.fixture
 def small_memory(monkeypatch):
     monkeypatch.setattr(local, "ROWS_IN_MEMORY", 64)
-    monkeypatch.setattr(local, "BATCH", 50)
-    monkeypatch.setattr(local, "_CSV_BLOCK", 2000)
+    monkeypatch.setattr(base, "BATCH", 50)
+    monkeypatch.setattr(delimited, "BLOCK", 2000)
+
+
+def read_batches(source, schema):
+    for part in read_parts(open_source(source), schema):
+        yield part.records
+
+
+def count_cells(release, plan, axes, progress=int):
+    return count_tables(open_source(release), plan, [axes], progress)[0]
 
 
 def drawn(source, scratch, seed=None, shuffle=True, plan=PLAN, **settings):
     randomness = Randomness.from_seed(seed)
-    batches = perturb_batches(source, plan, randomness=randomness, shuffle=shuffle, scratch=scratch, **settings)
+    batches = perturb_batches(
+        open_source(source), plan, randomness=randomness, shuffle=shuffle, scratch=scratch, **settings
+    )
     return list(batches)
 
 
@@ -124,7 +137,7 @@ class TestReading:
 class TestCrowds:
     def test_the_crowd_of_a_file_is_the_crowd_of_its_table(self, source, small_memory):
         mechanisms = PLAN.mechanisms
-        counted = count_crowd(source, SCHEMA, SCHEMA.released)
+        counted = count_crowd(open_source(source), SCHEMA, SCHEMA.released)
         expected = crowd_of(SCHEMA, TABLE)
         assert counted.n == expected.n == 1000
         assert counted.fewest_alike == expected.fewest_alike
@@ -132,7 +145,7 @@ class TestCrowds:
 
     def test_progress_hears_of_every_row(self, source, small_memory):
         heard = []
-        count_crowd(source, SCHEMA, SCHEMA.released, heard.append)
+        count_crowd(open_source(source), SCHEMA, SCHEMA.released, heard.append)
         assert sum(heard) == 1000
 
 
@@ -185,11 +198,11 @@ class TestCells:
         read = []
 
         def watched(*arguments):
-            for batch in read_batches(*arguments):
-                read.append(batch.schema.names)
-                yield batch
+            for part in read_parts(*arguments):
+                read.append(part.records.schema.names)
+                yield part
 
-        monkeypatch.setattr(local, "read_batches", watched)
+        monkeypatch.setattr(local, "read_parts", watched)
         count_cells(release, self.PLAN, [self.AXES[2]])
         assert read == [["job"]]
 
@@ -241,7 +254,7 @@ class TestPerturbing:
     def test_nothing_is_handed_out_before_the_promise_was_checked(self, tmp_path, small_memory):
         pq.write_table(TABLE.slice(0, 150), tmp_path / "in.parquet")
         batches = perturb_batches(
-            tmp_path / "in.parquet", PLAN, randomness=Randomness.secure(), shuffle=True, scratch=tmp_path
+            open_source(tmp_path / "in.parquet"), PLAN, randomness=Randomness.secure(), shuffle=True, scratch=tmp_path
         )
         with pytest.raises(kk.CalibrationError, match="only 75 in the smallest group"):
             next(batches)

@@ -15,6 +15,7 @@ from scipy.stats import chi2_contingency, chisquare, spearmanr
 import kakuran as kk
 from kakuran.engine import local
 from kakuran.release import perturb_file
+from kakuran.schema.sources import base, delimited
 
 SCHEMA = kk.Schema(
     [
@@ -55,8 +56,8 @@ def noiseless(schema):
 def small_memory(monkeypatch):
     """Make the engine believe that few rows fit in memory, so that small tables need many buckets."""
     monkeypatch.setattr(local, "ROWS_IN_MEMORY", 64)
-    monkeypatch.setattr(local, "BATCH", 50)
-    monkeypatch.setattr(local, "_CSV_BLOCK", 2000)
+    monkeypatch.setattr(base, "BATCH", 50)
+    monkeypatch.setattr(delimited, "BLOCK", 2000)
 
 
 @pytest.mark.parametrize(("source", "target"), WAYS)
@@ -449,6 +450,6 @@ class TestRefusals:
         schema = kk.Schema([kk.Categorical("job", ["x", "y"])])
         own = write(pa.table({"job": ["x", "y"] * 100}), tmp_path / "own.csv")
         other = write(pa.table({"job": ["x"] * 199 + ["y"]}), tmp_path / "other.csv")
-        plan = kk.calibrate(schema, data=local.count_crowd(own, schema, schema.released), k=10)
+        plan = kk.calibrate(schema, data=local.count_crowd(kk.open_source(own), schema, schema.released), k=10)
         assert perturb_file(own, tmp_path / "out.parquet", plan).records == 200
         self.refused(kk.CalibrationError, "another table", other, tmp_path / "other.parquet", plan)

@@ -19,6 +19,7 @@ import kakuran as kk
 from kakuran.engine import local
 from kakuran.perturbation.shuffle import Shuffler
 from kakuran.release import perturb_file
+from kakuran.schema.sources import base, delimited
 
 SCHEMA = kk.Schema([kk.Categorical("job", ["clerk", "nurse"]), kk.Categorical("region", ["east", "west"], role="keep")])
 PLAN = kk.calibrate(SCHEMA, n=100, k=20)
@@ -28,8 +29,8 @@ ROWS = 2000
 @pytest.fixture(autouse=True)
 def _small_memory(monkeypatch):
     monkeypatch.setattr(local, "ROWS_IN_MEMORY", 64)
-    monkeypatch.setattr(local, "BATCH", 50)
-    monkeypatch.setattr(local, "_CSV_BLOCK", 1000)
+    monkeypatch.setattr(base, "BATCH", 50)
+    monkeypatch.setattr(delimited, "BLOCK", 1000)
 
 
 @pytest.fixture
@@ -223,8 +224,9 @@ SCRIPT = """
     import kakuran as kk
     from kakuran.engine import local
     from kakuran.release import perturb_file
+    from kakuran.schema.sources import base
 
-    local.ROWS_IN_MEMORY, local.BATCH = 20_000, 10_000
+    local.ROWS_IN_MEMORY, base.BATCH = 20_000, 10_000
     schema = kk.Schema(
         [kk.Categorical("job", ["clerk", "nurse"]), kk.Categorical("region", ["east", "west"], role="keep")]
     )

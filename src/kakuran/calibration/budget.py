@@ -21,7 +21,8 @@ from kakuran.calibration.plan import Plan
 from kakuran.errors import CalibrationError
 from kakuran.mechanism import NOISE, BoundedLaplace, Laplace, Mechanism, Noise, RetentionReplacement
 from kakuran.schema import Categorical, Numeric, Schema
-from kakuran.schema.frames import to_arrow
+from kakuran.schema.reading import read_parts
+from kakuran.schema.sources import open_source
 
 Choice: TypeAlias = str | Mechanism
 _TOLERANCE = 1e-5
@@ -44,7 +45,7 @@ def calibrate(
     k : the promise, above 1 and at most n
     n : records in the table (worst case); with kept columns, in the smallest group that shares their values
     data : the table itself, for the data-dependent calibration: less noise, but the parameters then depend on
-        the data and hold for this table only. A frame, or a `Crowd` counted elsewhere.
+        the data and hold for this table only. A frame, the path of files, or a `Crowd` counted elsewhere.
     weights : each column's share of the budget, adding up to 1; equal by default
     mechanisms : per column, ``"retention"``, ``"laplace"``, ``"bounded-laplace"`` or ``"bounded-gaussian"``, or a
         ready mechanism such as `PRAM`, whose cost is taken off the budget first. By default retention for
@@ -88,11 +89,10 @@ def calibrate(
 
 
 def crowd_of(schema: Schema, data: Any) -> Crowd:
-    """The crowd of a frame over all columns that are released."""
-    table = to_arrow(data)
+    """The crowd of a frame, or of any other source, over all columns that are released."""
     crowd = Crowd.of(schema.released)
-    if table.num_rows:
-        crowd.update(schema.encode(table), table.num_rows)
+    for part in read_parts(open_source(data), schema):
+        crowd.update(part.through(schema.encode), len(part))
     return crowd
 
 

@@ -8,12 +8,13 @@ from typing import Annotated
 import typer
 
 from kakuran.cli.console import answer_json, check_picture, progress, say
-from kakuran.cli.options import Force, Json, Plot
+from kakuran.cli.options import Force, Json, Plot, Sql
 
 
 def audit(
-    original: Annotated[Path, typer.Argument(help="The true table (CSV or Parquet).")],
+    original: Annotated[str, typer.Argument(help="The true table, as given to perturb.")],
     release: Annotated[Path, typer.Argument(help="The release made from it.")],
+    sql: Sql = None,
     plot: Plot = None,
     force: Force = False,
     json: Json = False,
@@ -22,14 +23,17 @@ def audit(
     import pyarrow as pa
 
     from kakuran.cli.show import show_audit
-    from kakuran.engine.local import read_batches
     from kakuran.release import audit as run_audit
     from kakuran.release import read_release
+    from kakuran.schema import open_source
+    from kakuran.schema.reading import read_parts
 
     if plot is not None:
         check_picture(plot, force=force)
     released = read_release(release)
-    truth = pa.Table.from_batches(list(read_batches(original, released.plan.schema)))
+    parts = read_parts(open_source(original, sql), released.plan.schema)
+    tables = [pa.Table.from_batches([part.records]) for part in parts]
+    truth = pa.concat_tables(tables, promote_options="permissive")
     with progress("attacking", 2 * released.n) as advance:
         outcome = run_audit(truth, released, progress=advance)
     if json:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from kakuran.cli.console import answer_json
-from kakuran.cli.options import DataDependent, Json, K, Mechanisms, SchemaFile, Weights, make_plan
+from kakuran.cli.options import DataDependent, Json, K, Mechanisms, SchemaFile, Sql, Weights, make_plan
 
 
 def calibrate(
     schema: SchemaFile,
     k: K,
-    data: Annotated[Path | None, typer.Argument(help="CSV or Parquet file; or give --n.")] = None,
+    data: Annotated[str | None, typer.Argument(help="The table, as for perturb; or give --n.")] = None,
+    sql: Sql = None,
     n: Annotated[
         int | None,
         typer.Option(
@@ -29,10 +29,11 @@ def calibrate(
     """Show the noise that keeps the promise and the error it will cause."""
     from kakuran.calibration import preview
     from kakuran.cli.show import describe_plan, show_plan
-    from kakuran.schema import Schema
+    from kakuran.schema import Schema, open_source
 
+    source = None if data is None else open_source(data, sql)
     plan = make_plan(
-        Schema.load(schema), data, k=k, n=n, data_dependent=data_dependent, weights=weight, mechanisms=mechanism
+        Schema.load(schema), source, k=k, n=n, data_dependent=data_dependent, weights=weight, mechanisms=mechanism
     )
     if json:
         answer_json(describe_plan(plan, preview(plan)))

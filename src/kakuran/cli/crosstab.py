@@ -10,7 +10,7 @@ import typer
 
 from kakuran.cli.console import answer_json, answer_table, check_picture, progress, say
 from kakuran.cli.options import Force, Json, Plot, ReleaseFile, pairs
-from kakuran.errors import DataError, ReleaseError
+from kakuran.errors import ReleaseError
 
 if TYPE_CHECKING:
     from kakuran.mine import Estimate
@@ -99,21 +99,15 @@ def _ask(
     population: bool,
 ) -> Estimate:
     """Count the release in one pass over the columns asked for, and estimate."""
-    from kakuran.engine.local import count_cells
     from kakuran.mine import answer, ask
-    from kakuran.release.files import read_manifest
-    from kakuran.schema.files import column_names
+    from kakuran.release import read_release
 
-    manifest = read_manifest(path)
-    question = ask(manifest.plan, columns, bins, where)
-    try:
-        with progress("counting", manifest.records) as advance:
-            tally = count_cells(path, manifest.plan, question.axes, advance)
-        manifest.check_columns(column_names(path), tally.n, str(path))
-    except DataError as error:
-        raise ReleaseError(f"{path}: not a release that can be read: {error}") from error
+    release = read_release(path)
+    question = ask(release.plan, columns, bins, where)
+    with progress("counting", release.n) as advance:
+        tally = release.tally(question.axes, advance)
     about: About = "population" if population else "table"
-    return answer(question, tally, manifest.plan, method=method, level=level, about=about)
+    return answer(question, tally, release.plan, method=method, level=level, about=about)
 
 
 def _described(estimate: Estimate) -> dict[str, Any]:

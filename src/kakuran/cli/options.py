@@ -15,8 +15,20 @@ if TYPE_CHECKING:
     from kakuran.calibration import Plan
     from kakuran.mechanism import Mechanism
     from kakuran.schema import Schema
+    from kakuran.schema.sources import Source
 
 SchemaFile: TypeAlias = Annotated[Path, typer.Option("--schema", "-s", help="Schema file (TOML).")]
+Data: TypeAlias = Annotated[
+    str,
+    typer.Argument(
+        help="A Parquet, CSV or Arrow file; a folder or a quoted pattern of such; a DuckDB file; postgresql://…",
+        show_default=False,
+    ),
+]
+Sql: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--sql", help="A query to the database, or to the files, which are called data in it (needs DuckDB)."),
+]
 K: TypeAlias = Annotated[float, typer.Option("--k", help="Nobody can be linked with probability above 1/k.")]
 DataDependent: TypeAlias = Annotated[
     bool,
@@ -37,7 +49,9 @@ Mechanisms: TypeAlias = Annotated[
         "or pram:FILE with a row-stochastic matrix as CSV without header. Repeatable.",
     ),
 ]
-ReleaseFile: TypeAlias = Annotated[Path, typer.Argument(help="A release (.parquet, or .csv with its manifest).")]
+ReleaseFile: TypeAlias = Annotated[
+    Path, typer.Argument(help="A release: .parquet, .csv with its manifest, or a folder.")
+]
 Plot: TypeAlias = Annotated[Path | None, typer.Option("--plot", help="Picture to write (.png, .svg or .pdf).")]
 Force: TypeAlias = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
@@ -56,7 +70,7 @@ Distances: TypeAlias = Annotated[
 
 def make_plan(
     schema: Schema,
-    data: Path | None,
+    data: Source | None,
     *,
     k: float,
     n: int | None,
@@ -80,16 +94,15 @@ def make_plan(
     return calibrate(schema, k=k, data=crowd, weights=shares, mechanisms=chosen)
 
 
-def smallest_group(schema: Schema, data: Path | None) -> int:
-    """The records of a file, or, where columns are kept, of the smallest group that shares their values."""
+def smallest_group(schema: Schema, data: Source | None) -> int:
+    """The records of a source, or, where columns are kept, of the smallest group that shares their values."""
     from kakuran.engine.local import count_crowd
-    from kakuran.schema.files import row_count
 
     if not schema.perturbed:
         raise CalibrationError("the schema has no column to perturb")
     if data is None:
         raise CalibrationError("how many records? name the data file or give --n")
-    rows = None if schema.kept else row_count(data)
+    rows = None if schema.kept else data.rows
     if rows is not None:
         return rows
     with progress("counting", None) as advance:

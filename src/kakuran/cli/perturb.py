@@ -8,14 +8,15 @@ from typing import Annotated
 import typer
 
 from kakuran.cli.console import answer_json, progress, say
-from kakuran.cli.options import DataDependent, Force, Json, K, Mechanisms, SchemaFile, Weights, make_plan
+from kakuran.cli.options import Data, DataDependent, Force, Json, K, Mechanisms, SchemaFile, Sql, Weights, make_plan
 
 
 def perturb(
-    data: Annotated[Path, typer.Argument(help="CSV or Parquet file.")],
+    data: Data,
     schema: SchemaFile,
     k: K,
     output: Annotated[Path, typer.Option("--output", "-o", help="Release to write (.parquet or .csv).")],
+    sql: Sql = None,
     data_dependent: DataDependent = False,
     weight: Weights = None,
     mechanism: Mechanisms = None,
@@ -35,18 +36,18 @@ def perturb(
     from kakuran.cli.show import describe_plan, show_plan
     from kakuran.release import perturb_file
     from kakuran.release.files import check_target, targets
-    from kakuran.schema import Schema
-    from kakuran.schema.files import row_count
+    from kakuran.schema import Schema, open_source
 
     if not dry_run:
         check_target(output, force=force)
+    source = open_source(data, sql)
     plan = make_plan(
-        Schema.load(schema), data, k=k, n=None, data_dependent=data_dependent, weights=weight, mechanisms=mechanism
+        Schema.load(schema), source, k=k, n=None, data_dependent=data_dependent, weights=weight, mechanisms=mechanism
     )
     if not dry_run:
-        with progress("perturbing", row_count(data)) as advance:
+        with progress("perturbing", source.rows) as advance:
             manifest = perturb_file(
-                data, output, plan, seed=seed, shuffle=not keep_order, force=force, progress=advance
+                source, output, plan, seed=seed, shuffle=not keep_order, force=force, progress=advance
             )
         written = " and ".join(str(path) for path in targets(output))
         say(f"wrote {written}: {manifest.records:,} records, k = {plan.k:g}, ε = {plan.epsilon:.4g}")

@@ -25,23 +25,22 @@ def tree(
     json: Json = False,
 ) -> None:
     """Grow a decision tree on reconstructed counts, pruned by what held-out records say."""
-    from kakuran.engine.local import count_cells
     from kakuran.errors import SchemaError
     from kakuran.mine.columns import columns_for
     from kakuran.mine.splits import CRITERIA
     from kakuran.mine.tree import grow_tree
     from kakuran.mine.tree_view import draw_tree, importances, tree_text
-    from kakuran.release.files import read_manifest
+    from kakuran.release import read_release
 
     if criterion not in CRITERIA:
         raise SchemaError(f"--criterion must be one of {', '.join(CRITERIA)}, got {criterion!r}")
     if plot is not None:
         check_picture(plot, force=force)
-    manifest = read_manifest(release)
-    plan = manifest.plan
+    opened = read_release(release)
+    plan = opened.plan
     columns = columns_for(plan, target, features or None)
-    with progress("counting", manifest.records) as advance:
-        tally = count_cells(release, plan, columns.axes, advance)
+    with progress("counting", opened.n) as advance:
+        tally = opened.tally(columns.axes, advance)
     options: Any = {"criterion": criterion, "method": method}
     grown = grow_tree(
         columns.records(tally, plan), columns.is_ordered, max_depth=max_depth, min_support=min_support, **options

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from kakuran.calibration import Plan
 from kakuran.errors import SchemaError
 from kakuran.mechanism import Mechanism, Transition
 from kakuran.schema import Categorical, Dropped, Numeric, Schema
@@ -24,7 +25,7 @@ class Cells:
     Attributes
     ----------
     name : the column
-    edges : the codes edges[r] … edges[r+1]−1 are a run that stays together
+    edges : the codes edges[r] … edges[r+1]−1 are a run that stays together; the first is 0 unless noise reaches below
     labels : what to call each cell
     groups : the cell of each run; without it every run is a cell
     """
@@ -41,13 +42,14 @@ class Cells:
 
     @cached_property
     def of_code(self) -> NDArray[np.intp]:
-        """The cell of every code."""
+        """The cell of every code, from the first edge on."""
         runs = np.arange(len(self.edges) - 1) if self.groups is None else self.groups
         return np.repeat(runs, np.diff(self.edges))
 
     def place(self, codes: Codes) -> NDArray[np.intp]:
         """The cell of each code; codes beyond the domain fall in the outermost cells."""
-        return np.take(self.of_code, codes, mode="clip")
+        first = int(self.edges[0])
+        return np.take(self.of_code, codes - first if first else codes, mode="clip")
 
     def transition(self, mechanism: Mechanism) -> Transition:
         """How the mechanism moves records between these cells."""
@@ -71,6 +73,13 @@ def cells_of(schema: Schema, name: str, bins: int | None) -> Cells:
     if bins is not None:
         raise SchemaError(f"column {name!r} holds categories; bins are for numbers")
     return Cells(name, np.arange(attribute.size + 1), _category_labels(attribute))
+
+
+def every_code(plan: Plan, name: str) -> Cells:
+    """A cell for every code that may be released of a column, beyond its bounds too."""
+    reach, size = plan.reach(name), plan.schema[name].size
+    edges = np.arange(-reach, size + reach + 1)
+    return Cells(name, edges, ("",) * (len(edges) - 1))
 
 
 def _category_labels(attribute: Categorical) -> tuple[str, ...]:

@@ -1,84 +1,104 @@
-"""The local engine: stream files through a kernel with constant memory."""
+"""The local engine: stream any source through a kernel with constant memory."""
 
 from __future__ import annotations
 
 import os
-import re
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from queue import SimpleQueue
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet as pq
 
 from kakuran.calibration import Crowd, Plan
-from kakuran.counts import Cells, Tally
-from kakuran.errors import DataError, SchemaError
+from kakuran.counts import Cells, Counting, Progress, Tally
 from kakuran.perturbation import Kernel
 from kakuran.perturbation.shuffle import Shuffler
 from kakuran.randomness import Randomness
 from kakuran.schema import Categorical, Numeric, Schema
-from kakuran.schema.codes import encode
-from kakuran.schema.files import column_names, csv_options, is_parquet, reading, row_count
-from kakuran.schema.frames import check_columns_are_unique
+from kakuran.schema.codes import Codes, encode
+from kakuran.schema.reading import read_parts
+from kakuran.schema.sources import Part, Source
 
-Progress: TypeAlias = Callable[[int], object]
 Given = TypeVar("Given")
 Made = TypeVar("Made")
 
-BATCH = 1 << 17
 ROWS_IN_MEMORY = 1 << 18
 MOST_BUCKETS = 1024
-_CSV_BLOCK = 1 << 22
-
-
-def read_batches(source: Path, schema: Schema, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-    """The released columns of a Parquet or CSV file, or some of them, batch by batch; others are not even read."""
-    names = column_names(source)
-    check_columns_are_unique(names)
-    schema.check_columns(names)
-    wanted = [attribute for attribute in schema.released if columns is None or attribute.name in columns]
-    return _read_parquet(source, wanted) if is_parquet(source) else _read_csv(source, wanted)
 
 
 def count_crowd(
-    source: Path, schema: Schema, attributes: Sequence[Categorical | Numeric], progress: Progress = int
+    source: Source, schema: Schema, attributes: Sequence[Categorical | Numeric], progress: Progress = int
 ) -> Crowd:
-    """The crowd of a file over some of its columns; over none, just the number of records."""
+    """The crowd of a source over some of its columns; over none, just the number of records."""
     crowd = Crowd.of(attributes)
     names = [attribute.name for attribute in attributes] or [schema.released[0].name]
-    for batch in read_batches(source, schema, names):
-        codes = {attribute.name: encode(attribute, batch.column(attribute.name)) for attribute in attributes}
-        crowd.update(codes, batch.num_rows)
-        progress(batch.num_rows)
+
+    def encoded(batch: pa.RecordBatch) -> dict[str, Codes]:
+        return {attribute.name: encode(attribute, batch.column(attribute.name)) for attribute in attributes}
+
+    for codes, rows in in_order(lambda part: (part.through(encoded), len(part)), read_parts(source, schema, names)):
+        crowd.update(codes, rows)
+        progress(rows)
     return crowd
 
 
-def count_cells(source: Path, plan: Plan, axes: Sequence[Cells], progress: Progress = int) -> Tally:
-    """The tally of a release in a file; only the columns that are counted are read."""
-    names = [axis.name for axis in axes]
-    attributes = [attribute for attribute in plan.schema.released if attribute.name in names]
+def check_values(source: Source, schema: Schema, progress: Progress = int) -> int:
+    """How many records a source has, all of them with values that the schema declares."""
+    records = 0
 
-    def counted(batch: pa.RecordBatch) -> Tally:
-        codes = {
-            attribute.name: encode(attribute, batch.column(attribute.name), plan.reach(attribute.name))
-            for attribute in attributes
-        }
-        progress(batch.num_rows)
-        return Tally.of(codes, axes)
+    def check(part: Part) -> int:
+        part.through(schema.validate)
+        return len(part)
 
-    tally = Tally.zero(axes)
-    for part in in_order(counted, read_batches(source, plan.schema, names)):
-        tally = tally.merge(part)
-    return tally
+    for rows in in_order(check, read_parts(source, schema)):
+        records += rows
+        progress(rows)
+    return records
+
+
+def count_tables(
+    source: Source, plan: Plan, tables: Sequence[Sequence[Cells]], progress: Progress = int
+) -> list[Tally]:
+    """The tallies of a release, all in one pass; only the columns that are counted are read."""
+    counting = Counting(plan, tables)
+    idle: SimpleQueue[list[Tally]] = SimpleQueue()
+
+    def count(part: Part) -> int:
+        # Every core counts in tallies of its own, which are merged once at the end and not batch by batch.
+        tallies = counting.zero() if idle.empty() else idle.get()
+        part.through(lambda batch: counting.update(tallies, batch))
+        idle.put(tallies)
+        return len(part)
+
+    names = [attribute.name for attribute in counting.attributes]
+    for rows in in_order(count, read_parts(source, plan.schema, names)):
+        progress(rows)
+    total = counting.zero()
+    while not idle.empty():
+        total = counting.merged(total, idle.get())
+    return total
+
+
+def read_codes(source: Source, plan: Plan, columns: Sequence[str]) -> dict[str, Codes]:
+    """The codes of some released columns, all in memory."""
+    attributes = [attribute for attribute in plan.schema.released if attribute.name in columns]
+
+    def encoded(batch: pa.RecordBatch) -> list[Codes]:
+        return [encode(one, batch.column(one.name), plan.reach(one.name)) for one in attributes]
+
+    pieces = list(in_order(lambda part: part.through(encoded), read_parts(source, plan.schema, columns)))
+    return {
+        attribute.name: np.concatenate([piece[place] for piece in pieces] or [np.empty(0, np.int32)])
+        for place, attribute in enumerate(attributes)
+    }
 
 
 def perturb_batches(
-    source: Path,
+    source: Source,
     plan: Plan,
     *,
     randomness: Randomness,
@@ -86,23 +106,21 @@ def perturb_batches(
     scratch: Path,
     progress: Progress = int,
 ) -> Generator[pa.RecordBatch, None, None]:
-    """Perturb a file; the plan's promise is checked on the way, and what was handed out is void if it does not hold.
+    """Perturb a source; the plan's promise is checked on the way, and what was handed out is void if it does not hold.
 
     Every batch has a random stream of its own. Shuffling spills packed, already perturbed rows to `scratch`.
     """
     kernel, crowd = Kernel(plan), plan.crowd()
     needed = {attribute.name for attribute in crowd.attributes}
 
-    def perturbed(
-        numbered: tuple[int, pa.RecordBatch],
-    ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], int]:
-        number, batch = numbered
-        codes = plan.schema.encode(batch)
+    def perturbed(numbered: tuple[int, Part]) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], int]:
+        number, part = numbered
+        codes = part.through(plan.schema.encode)
         drawn = kernel.sample(codes, randomness.spawn(number))
-        return {name: codes[name] for name in needed}, drawn, batch.num_rows
+        return {name: codes[name] for name in needed}, drawn, len(part)
 
     def counted() -> Iterator[dict[str, np.ndarray]]:
-        for codes, drawn, rows in in_order(perturbed, enumerate(read_batches(source, plan.schema))):
+        for codes, drawn, rows in in_order(perturbed, enumerate(read_parts(source, plan.schema))):
             crowd.update(codes, rows)
             yield drawn
             progress(rows)
@@ -111,7 +129,7 @@ def perturb_batches(
     if not shuffle:
         yield from (kernel.decode(drawn) for drawn in counted())
         return
-    buckets = _bucket_count(source)
+    buckets = min(-(-source.rows_guess // ROWS_IN_MEMORY) or 1, MOST_BUCKETS)
     shuffler = Shuffler(buckets, scratch, randomness.spawn(-1))
     for drawn in counted():
         shuffler.add(kernel.pack(drawn))
@@ -134,49 +152,3 @@ def in_order(work: Callable[[Given], Made], items: Iterable[Given]) -> Iterator[
                 yield ahead.popleft().result()
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _bucket_count(source: Path) -> int:
-    rows = row_count(source)
-    if rows is None:
-        rows = source.stat().st_size // (2 * len(column_names(source)))
-    return min(-(-rows // ROWS_IN_MEMORY) or 1, MOST_BUCKETS)
-
-
-def _read_parquet(source: Path, wanted: Sequence[Categorical | Numeric]) -> Iterator[pa.RecordBatch]:
-    texts = [attribute.name for attribute in wanted if _is_text(attribute)]
-    # Pre-buffering would hold on to the bytes of every row group read so far.
-    with reading(source), pq.ParquetFile(source, read_dictionary=texts, pre_buffer=False) as file:
-        batches = file.iter_batches(BATCH, columns=[attribute.name for attribute in wanted])
-        while (batch := next(batches, None)) is not None:
-            yield batch
-
-
-def _read_csv(source: Path, wanted: Sequence[Categorical | Numeric]) -> Iterator[pa.RecordBatch]:
-    types = {
-        attribute.name: pa.array(attribute.values).type if isinstance(attribute, Categorical) else pa.float64()
-        for attribute in wanted
-    }
-    try:
-        yield from pa.csv.open_csv(source, pa.csv.ReadOptions(block_size=_CSV_BLOCK), **csv_options(source, types))
-    except pa.ArrowInvalid as error:
-        raise _explained(error, source) from None
-
-
-def _explained(error: pa.ArrowInvalid, source: Path) -> Exception:
-    found = re.search(r"In CSV column #(\d+):.*conversion error to (\w+): invalid value '(.*)'", str(error), re.DOTALL)
-    if found is None:
-        # Arrow quotes the whole offending row, dropped columns and all.
-        problem = re.sub(r"(got \d+):.*", r"\1", str(error), flags=re.DOTALL)
-        return SchemaError(f"{source}: not a well-formed CSV file: {problem}")
-    place, kind, value = found.groups()
-    return DataError(
-        column_names(source)[int(place)],
-        f"at least one row is not a valid {kind}",
-        "Correct the data or its type in the schema.",
-        example=value,
-    )
-
-
-def _is_text(attribute: Categorical | Numeric) -> bool:
-    return isinstance(attribute, Categorical) and isinstance(attribute.values[0], str)

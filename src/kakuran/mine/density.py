@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -12,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from kakuran.calibration import Plan
-from kakuran.counts import cells_of
+from kakuran.counts import Countable, cells_of, every_code
 from kakuran.errors import DataError, SchemaError
 from kakuran.mechanism import Mechanism
 from kakuran.mechanism.base import Array, Codes
@@ -117,15 +116,16 @@ class Density:
         return figure
 
 
-def density(codes: Mapping[str, Codes], plan: Plan, column: str, *, bins: int | None, method: DensityMethod) -> Density:
-    """Observe one perturbed column and estimate the shares of its bins."""
+def density(records: Countable, plan: Plan, column: str, *, bins: int | None, method: DensityMethod) -> Density:
+    """Count one perturbed column code by code and estimate the shares of its bins."""
     if method not in get_args(DensityMethod):
         raise DataError("method", f"must be one of {', '.join(get_args(DensityMethod))}", "Choose one.", example=method)
     attribute = _number(plan, column)
     axis = cells_of(plan.schema, column, min(DEFAULT_BINS, attribute.points) if bins is None else bins)
-    naive = np.bincount(axis.place(codes[column]), minlength=len(axis.labels)).astype(float)
+    codes, counts = counted_codes(records, plan, column)
+    naive = np.bincount(axis.place(codes), counts, minlength=len(axis.labels)).astype(float)
     edges = attribute.low + attribute.step * (axis.edges.astype(float) - 0.5)
-    found = _estimate(codes[column], plan.mechanisms.get(column), attribute, axis.edges, method, naive)
+    found = _estimate(codes, counts, plan.mechanisms.get(column), attribute, axis.edges, method, naive)
     reach = float(ndtri(0.975)) * found.errors
     return Density(
         column,
@@ -139,6 +139,13 @@ def density(codes: Mapping[str, Codes], plan: Plan, column: str, *, bins: int | 
     )
 
 
+def counted_codes(records: Countable, plan: Plan, column: str) -> tuple[Codes, Array]:
+    """The distinct codes of a perturbed column and how many records have each."""
+    (tally,) = records.tallies([[every_code(plan, column)]])
+    (places,), counts = tally.occupied()
+    return (places - plan.reach(column)).astype(np.int32), counts
+
+
 def _number(plan: Plan, column: str) -> Numeric:
     attribute = plan.schema[column]
     if not isinstance(attribute, Numeric):
@@ -150,6 +157,7 @@ def _number(plan: Plan, column: str) -> Numeric:
 
 def _estimate(
     codes: Codes,
+    counts: Array,
     mechanism: Mechanism | None,
     attribute: Numeric,
     edges: NDArray[np.int64],
@@ -163,9 +171,8 @@ def _estimate(
     unit = np.sqrt(mechanism.variance().mean() / 2) / attribute.step
     cells = finer_cells(edges, max(unit / _CELLS_A_UNIT, 1.0))
     column = of_codes(codes, mechanism, attribute.low, attribute.step, cells)
-    return estimate_shares(
-        observations([column], smoothing=Options.smoothing), np.searchsorted(cells, edges[:-1]), method
-    )
+    observed = observations([column], smoothing=Options.smoothing, weights=counts)
+    return estimate_shares(observed, np.searchsorted(cells, edges[:-1]), method)
 
 
 def finer_cells(edges: NDArray[np.int64], width: float) -> NDArray[np.int64]:

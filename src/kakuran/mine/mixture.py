@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kakuran.calibration import Plan
+from kakuran.counts import Cells, Countable
 from kakuran.errors import DataError, SchemaError
 from kakuran.mechanism import Noise
-from kakuran.mechanism.base import Array, Codes
+from kakuran.mechanism.base import Array
+from kakuran.mine.density import counted_codes
 from kakuran.randomness import Randomness
 from kakuran.reconstruction.mixture import ColumnNoise, Mixture, Options, fit_mixture
-from kakuran.reconstruction.mixture.bootstrap import bootstrap
+from kakuran.reconstruction.mixture.bootstrap import bootstrap, bootstrap_counts
+from kakuran.reconstruction.mixture.fit import mixture_of_columns
+from kakuran.reconstruction.mixture.model import Observations
+from kakuran.reconstruction.mixture.noise import observe
+from kakuran.reconstruction.mixture.observe import released_edges
 from kakuran.schema import Numeric
 
 if TYPE_CHECKING:
@@ -32,7 +40,7 @@ class MixtureEstimate:
     columns : names of the numbers
     mixture : weights, means and covariances of the components, and what follows from them
     weights, means, deviations : bounds (low, high) of their 95 % intervals, by bootstrap
-    records : the perturbed records, rows × columns
+    read : reads the perturbed records, for what is asked of them one by one
 
     Examples
     --------
@@ -53,7 +61,12 @@ class MixtureEstimate:
     weights: tuple[Array, Array]
     means: tuple[Array, Array]
     deviations: tuple[Array, Array]
-    records: Array
+    read: Callable[[], Array]
+
+    @cached_property
+    def records(self) -> Array:
+        """The perturbed records, rows × columns."""
+        return self.read()
 
     def predict_proba(self) -> Array:
         """The probability of each component for every released record."""
@@ -85,30 +98,63 @@ class MixtureEstimate:
         return _ellipses(self)
 
 
-def mixture(
-    codes: Mapping[str, Codes], plan: Plan, columns: Sequence[str], options: Options, *, draws: int
-) -> MixtureEstimate:
-    """Fit a mixture to perturbed numbers of a release; the same release gives the same answer."""
+def mixture(records: Countable, plan: Plan, columns: Sequence[str], options: Options, *, draws: int) -> MixtureEstimate:
+    """Fit a mixture to perturbed numbers of a release; the same release gives the same answer.
+
+    Independent columns are fitted to counts alone; covariances need every record.
+    """
     if not columns:
         raise SchemaError("a mixture needs at least one number")
     if len(set(columns)) < len(columns):
         raise SchemaError(f"a column stands twice in {', '.join(columns)}")
     noises = [_noise(plan, name, options.covariance) for name in columns]
-    attributes = [plan.schema[name] for name in columns]
-    records = np.column_stack([attribute.numbers_of(codes[attribute.name]).astype(float) for attribute in attributes])
-    if not len(records):
-        raise DataError(columns[0], "the release holds no records", "There is nothing to estimate from.")
-    dice = Randomness.derived(records.tobytes()).generator()
-    found = fit_mixture(records, noises, options, dice)
-    spread = bootstrap(found, records, options, draws, dice)
+
+    def read() -> Array:
+        codes = records.codes(columns)
+        return _numbers(plan, {name: codes[name] for name in columns})
+
+    if options.covariance == "diag":
+        observed = _observed(records, plan, columns, noises, options)
+        dice = Randomness.derived(observed.counts.tobytes()).generator()
+        found = mixture_of_columns(observed, noises, options)
+        spread = bootstrap_counts(found, observed, draws, dice)
+    else:
+        numbers = read()
+        _check_not_empty(columns, len(numbers))
+        dice = Randomness.derived(numbers.tobytes()).generator()
+        found = fit_mixture(numbers, noises, options, dice)
+        spread = bootstrap(found, numbers, options, draws, dice)
     return MixtureEstimate(
         tuple(columns),
         found,
         spread.interval(lambda refit: refit.weights),
         spread.interval(lambda refit: refit.means),
         spread.interval(lambda refit: refit.columns.sigmas),
-        records,
+        read,
     )
+
+
+def _observed(
+    records: Countable, plan: Plan, columns: Sequence[str], noises: Sequence[ColumnNoise], options: Options
+) -> Observations:
+    """Two passes: each column by itself, which tells the cells; then all columns in those cells."""
+    codes = {name: counted_codes(records, plan, name)[0] for name in columns}
+    _check_not_empty(columns, len(codes[columns[0]]))
+    edges = {name: released_edges(codes[name], plan[name], plan.schema[name].step) for name in columns}
+    axes = [Cells(name, edges[name], ("",) * (len(edges[name]) - 1)) for name in columns]
+    (tally,) = records.tallies([axes])
+    places, counts = tally.occupied()
+    first_codes = {name: edges[name][place] for name, place in zip(columns, places, strict=True)}
+    return observe(_numbers(plan, first_codes), noises, smoothing=options.smoothing, weights=counts)
+
+
+def _numbers(plan: Plan, codes: Mapping[str, NDArray[np.integer]]) -> Array:
+    return np.column_stack([plan.schema[name].numbers_of(column).astype(float) for name, column in codes.items()])
+
+
+def _check_not_empty(columns: Sequence[str], records: int) -> None:
+    if not records:
+        raise DataError(columns[0], "the release holds no records", "There is nothing to estimate from.")
 
 
 def _noise(plan: Plan, name: str, covariance: str) -> ColumnNoise:

@@ -13,10 +13,15 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from kakuran.errors import DataError, ReleaseError, SchemaError
+from kakuran.errors import ReleaseError
 from kakuran.release.manifest import METADATA_KEY, Manifest
-from kakuran.schema.codes import decode, encode, released_type
-from kakuran.schema.files import CSV, PARQUET, csv_options, is_parquet
+from kakuran.schema.files import CSV, PARQUET
+from kakuran.schema.sources import Source, open_source
+from kakuran.schema.sources.delimited import CsvSource
+from kakuran.schema.sources.parquet import ParquetSource
+
+FOLDER_MANIFEST = "release.json"
+"""The manifest of a release that is a folder of Parquet files."""
 
 
 def check_target(path: Path, *, force: bool) -> None:
@@ -58,8 +63,8 @@ def whole_or_nothing(*paths: Path) -> Iterator[Path]:
 
 
 def manifest_path(path: Path) -> Path:
-    """Where the manifest of a release lies that is not a Parquet file."""
-    return path.with_name(path.stem + ".release.json")
+    """Where the manifest of a release lies that is not one Parquet file."""
+    return path / FOLDER_MANIFEST if path.is_dir() else path.with_name(path.stem + ".release.json")
 
 
 def targets(path: Path) -> list[Path]:
@@ -110,29 +115,26 @@ def _csv_type(kind: pa.DataType) -> pa.DataType:
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
-def read_table(path: Path) -> tuple[pa.Table, Manifest]:
-    """The table of a release and its manifest, refused unless they belong together."""
-    if path.suffix not in PARQUET + CSV:
-        raise ReleaseError(f"{path}: a release is a .parquet or a .csv file")
-    try:
-        manifest = read_manifest(path)
-        table = pq.read_table(path, partitioning=None) if is_parquet(path) else _read_csv(path, manifest)
-        manifest.check_columns(table.column_names, table.num_rows, str(path))
-        columns = [
-            decode(attribute, encode(attribute, table.column(attribute.name), manifest.plan.reach(attribute.name)))
-            for attribute in manifest.plan.schema.released
-        ]
-    except (SchemaError, DataError, pa.ArrowInvalid, OSError, UnicodeDecodeError) as error:
-        raise ReleaseError(f"{path}: not a release that can be read: {error}") from error
-    return pa.table(columns, names=table.column_names), manifest
+def released_source(path: Path) -> Source:
+    """The records of a release: a file, or a folder of Parquet files."""
+    if path.is_dir():
+        return open_source(path)
+    if path.suffix in CSV:
+        return CsvSource(path, quotes_matter=True)
+    return ParquetSource(path)
 
 
 def read_manifest(path: Path) -> Manifest:
     """What is published about a release, without reading its records."""
-    if not is_parquet(path):
+    if not path.is_dir() and path.suffix not in PARQUET + CSV:
+        raise ReleaseError(f"{path}: a release is a .parquet or a .csv file, or a folder")
+    if not path.exists():
+        raise ReleaseError(f"{path}: no such file")
+    if path.is_dir() or path.suffix in CSV:
         beside = manifest_path(path)
         if not beside.exists():
-            raise ReleaseError(f"{path}: has no manifest {beside.name} beside it, so it is not a release")
+            place = "in" if path.is_dir() else "beside"
+            raise ReleaseError(f"{path}: has no manifest {beside.name} {place} it, so it is not a release")
         return Manifest.from_json(beside.read_bytes(), str(beside))
     try:
         text = (pq.read_metadata(path).metadata or {}).get(METADATA_KEY)
@@ -141,11 +143,3 @@ def read_manifest(path: Path) -> Manifest:
     if text is None:
         raise ReleaseError(f"{path}: has no kakuran manifest, so it is not a release")
     return Manifest.from_json(text, str(path))
-
-
-def _read_csv(path: Path, manifest: Manifest) -> pa.Table:
-    types = {attribute.name: _csv_type(released_type(attribute)) for attribute in manifest.plan.schema.released}
-    convert = pa.csv.ConvertOptions(
-        column_types=types, strings_can_be_null=True, quoted_strings_can_be_null=False, null_values=[""]
-    )
-    return pa.csv.read_csv(path, **{**csv_options(path), "convert_options": convert})

@@ -5,14 +5,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
 
 from kakuran.calibration import Plan
-from kakuran.counts import Cells, Tally
-from kakuran.engine.local import Progress, perturb_batches
+from kakuran.counts import Cells, Countable, Progress, Tally
+from kakuran.engine.frames import FrameRecords
+from kakuran.engine.local import perturb_batches
 from kakuran.errors import NotForPublicationWarning, ReleaseError
 from kakuran.mine import Density, Estimate, MixtureEstimate, answer, ask
 from kakuran.mine.density import density
@@ -22,10 +24,12 @@ from kakuran.randomness import Randomness
 from kakuran.reconstruction import About, Method
 from kakuran.reconstruction.density import DensityMethod
 from kakuran.reconstruction.mixture import Covariance, Options
-from kakuran.release.files import check_target, read_table, write_release
+from kakuran.release.files import check_target, read_manifest, write_release
 from kakuran.release.manifest import Manifest, Order
-from kakuran.schema.codes import Codes, encode
+from kakuran.release.streamed import ROWS_IN_MEMORY, StreamedRecords
+from kakuran.schema.codes import Codes
 from kakuran.schema.frames import like, to_arrow
+from kakuran.schema.sources import Source, open_source
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,12 +38,22 @@ class Release:
 
     Attributes
     ----------
-    table : the perturbed records, as the kind of frame that was given
+    source : the perturbed records: a frame, or whatever else can count them (`kakuran.counts.Countable`)
     manifest : what is published about them
     """
 
-    table: Any
+    source: Any
     manifest: Manifest
+
+    @cached_property
+    def records(self) -> Countable:
+        """The perturbed records, to be counted."""
+        return self.source if isinstance(self.source, Countable) else FrameRecords(self.source, self.plan)
+
+    @property
+    def table(self) -> Any:
+        """The perturbed records, as the kind of frame that was given; those of a large file are read now."""
+        return self.records.table
 
     @property
     def plan(self) -> Plan:
@@ -71,16 +85,12 @@ class Release:
 
     def codes(self, columns: Sequence[str] | None = None) -> dict[str, Codes]:
         """The codes of all released columns or of some; noise without bounds reaches beyond the domain's."""
-        table = to_arrow(self.table)
-        return {
-            attribute.name: encode(attribute, table.column(attribute.name), self.plan.reach(attribute.name))
-            for attribute in self.plan.schema.released
-            if columns is None or attribute.name in columns
-        }
+        released = [attribute.name for attribute in self.plan.schema.released]
+        return self.records.codes(released if columns is None else columns)
 
-    def tally(self, axes: Sequence[Cells]) -> Tally:
+    def tally(self, axes: Sequence[Cells], progress: Progress = int) -> Tally:
         """Count the perturbed records in the cells that some axes span."""
-        return Tally.of(self.codes([axis.name for axis in axes]), axes)
+        return self.records.tallies([axes], progress)[0]
 
     def crosstab(
         self,
@@ -119,7 +129,7 @@ class Release:
         bins : into how many bins to cut it (100 by default, or every grid point where there are fewer)
         method : ``mixture`` of Gaussians, bin by bin (``ibt``), or ``auto``: both, weighed by held-out likelihood
         """
-        return density(self.codes(), self.plan, column, bins=bins, method=method)
+        return density(self.records, self.plan, column, bins=bins, method=method)
 
     def mixture(
         self,
@@ -138,7 +148,7 @@ class Release:
         draws : refits to resampled records behind the intervals
         """
         options = Options(components=n_components, covariance=covariance)
-        return mixture(self.codes(), self.plan, columns, options, draws=draws)
+        return mixture(self.records, self.plan, columns, options, draws=draws)
 
 
 def perturb(frame: Any, plan: Plan, *, seed: int | None = None, shuffle: bool = True) -> Release:
@@ -146,7 +156,7 @@ def perturb(frame: Any, plan: Plan, *, seed: int | None = None, shuffle: bool = 
 
     Parameters
     ----------
-    frame : a pandas, polars or arrow table; the release holds the same kind
+    frame : a pandas, polars (also lazy) or arrow table; the release holds the same kind
     plan : from `kakuran.calibrate`
     seed : for tests and teaching only; the release is then marked as not for publication
     shuffle : put the records in random order. Whoever knows the order of the originals could otherwise link every
@@ -180,7 +190,7 @@ def perturb(frame: Any, plan: Plan, *, seed: int | None = None, shuffle: bool = 
 
 
 def perturb_file(
-    source: str | Path,
+    source: Any,
     target: str | Path,
     plan: Plan,
     *,
@@ -189,20 +199,27 @@ def perturb_file(
     force: bool = False,
     progress: Progress = int,
 ) -> Manifest:
-    """Perturb a CSV or Parquet file into another, with constant memory; like `perturb` otherwise.
+    """Perturb a source of any size into a CSV or Parquet file, with constant memory; like `perturb` otherwise.
 
-    The target appears whole or not at all. `progress` is called with the number of records done.
+    Parameters
+    ----------
+    source : a Parquet, CSV or Arrow file, a folder or pattern of such, a DuckDB or PostgreSQL database, a polars
+        LazyFrame: whatever `kakuran.open_source` takes, or what it gave
+    target : the file to write; it appears whole or not at all
+    plan, seed, shuffle : as for `perturb`
+    force : replace an existing file
+    progress : called with the number of records done
     """
     _warn_if_seeded(seed)
     check_target(Path(target), force=force)
-    if Path(target).exists() and Path(source).exists() and Path(target).samefile(source):
-        raise ReleaseError(f"{target}: is the original itself; write the release elsewhere")
+    source = open_source(source)
+    _check_apart(Path(target), source)
     order: Order = "shuffled" if shuffle else "kept"
     return write_release(
         Path(target),
         Kernel(plan).schema,
         lambda scratch: perturb_batches(
-            Path(source),
+            source,
             plan,
             randomness=Randomness.from_seed(seed),
             shuffle=shuffle,
@@ -211,6 +228,12 @@ def perturb_file(
         ),
         lambda records: Manifest(plan, records, order, seeded=seed is not None),
     )
+
+
+def _check_apart(target: Path, source: Source) -> None:
+    """Refuse to write over the originals."""
+    if target.exists() and any(target.samefile(path) for path in source.paths):
+        raise ReleaseError(f"{target}: is the original itself; write the release elsewhere")
 
 
 def _warn_if_seeded(seed: int | None) -> None:
@@ -235,6 +258,11 @@ def _with_types_of(original: pa.Table, released: pa.Table) -> pa.Table:
 
 
 def read_release(path: str | Path) -> Release:
-    """Open a release; refuses a file whose manifest is missing, newer, or does not match its columns."""
-    table, manifest = read_table(Path(path))
-    return Release(table, manifest)
+    """Open a release: a file, or a folder of Parquet files.
+
+    Refuses one whose manifest is missing, newer, or does not match its columns. A large one stays on disk: it is
+    counted anew for every question, and checked as it is read.
+    """
+    manifest = read_manifest(Path(path))
+    records = StreamedRecords.open(Path(path), manifest)
+    return Release(records.table if manifest.records <= ROWS_IN_MEMORY else records, manifest)

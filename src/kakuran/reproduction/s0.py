@@ -12,11 +12,13 @@ import pyarrow as pa
 from scipy.stats import norm
 
 from kakuran.calibration import Plan, calibrate
+from kakuran.engine.frames import FrameRecords
 from kakuran.errors import NotForPublicationWarning
 from kakuran.measure import l1_accuracy
 from kakuran.mechanism import Laplace
 from kakuran.mechanism.base import Array
 from kakuran.mine.density import density
+from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
 from kakuran.reconstruction.density import DensityMethod
 from kakuran.release import perturb
@@ -69,7 +71,7 @@ def synthetic_accuracy(n: int, method: DensityMethod, seed: int) -> float:
     """L1 accuracy over 56 bins of one draw."""
     truth, codes = draw_codes(n, seed)
     plan = Plan(Schema([DOMAIN]), {"x": _noise(n)}, n, 1, "worst-case")
-    found = density({"x": codes}, plan, "x", bins=BINS, method=method)
+    found = density(FrameRecords(Kernel(plan).decode({"x": codes}), plan), plan, "x", bins=BINS, method=method)
     return l1_accuracy(np.histogram(truth, DOMAIN.cells(BINS))[0], found.shares)
 
 

@@ -41,6 +41,11 @@ def released_type(attribute: Categorical | Numeric) -> pa.DataType:
     return decode(attribute, np.empty(0, np.int32)).type
 
 
+def declared_type(attribute: Categorical | Numeric) -> pa.DataType:
+    """The arrow type a column is read as where its source leaves that open."""
+    return pa.array(attribute.values).type if isinstance(attribute, Categorical) else pa.float64()
+
+
 def narrowest_integer(largest: int) -> type[np.signedinteger[Any]]:
     """The narrowest integer type that holds numbers up to `largest`, and as many below zero."""
     return next(kind for kind in (np.int8, np.int16, np.int32) if largest <= np.iinfo(kind).max)

@@ -17,6 +17,8 @@ from kakuran.schema.frames import check_columns_are_unique
 
 PARQUET = (".parquet", ".pq")
 CSV = (".csv",)
+ARROW = (".arrow", ".feather", ".ipc")
+DUCKDB = (".duckdb", ".ddb")
 
 
 def is_parquet(path: Path) -> bool:

@@ -9,13 +9,15 @@ from typing import Any
 
 import narwhals as nw
 import pyarrow as pa
-from narwhals.dependencies import is_pandas_dataframe, is_polars_dataframe
+from narwhals.dependencies import is_pandas_dataframe, is_polars_dataframe, is_polars_lazyframe
 
 from kakuran.errors import DataError
 
 
 def to_arrow(frame: Any) -> pa.Table:
-    """An arrow table of any eager frame: pandas, polars, arrow, Modin, cuDF, …"""
+    """An arrow table of any frame: pandas, polars, arrow, Modin, cuDF, …; a lazy one of polars is collected."""
+    if is_polars_lazyframe(frame):
+        frame = frame.collect()
     if isinstance(frame, pa.Table):
         table = frame
     elif isinstance(frame, pa.RecordBatch):
@@ -51,6 +53,8 @@ def check_columns_are_unique(names: Sequence[str]) -> None:
 
 def like(table: pa.Table, frame: Any) -> Any:
     """The arrow table as the kind of frame that was given."""
+    if is_polars_lazyframe(frame):
+        return like(table, frame.clear().collect()).lazy()
     if isinstance(frame, pa.Table):
         return table
     if isinstance(frame, pa.RecordBatch):

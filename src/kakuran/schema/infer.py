@@ -2,111 +2,43 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from kakuran.errors import DataError, InferredDomainWarning, SchemaError
-from kakuran.schema.attribute import LARGEST_GRID, Attribute, Categorical, Dropped, Numeric
-from kakuran.schema.files import read_whole
-from kakuran.schema.frames import to_arrow
-
-MOST_CATEGORIES = 1000
-"""A text column with more values than this is taken for an identifier and dropped."""
+from kakuran.errors import InferredDomainWarning, SchemaError
+from kakuran.schema.attribute import Attribute, Dropped
+from kakuran.schema.frames import check_columns_are_unique
+from kakuran.schema.sources import open_source
+from kakuran.schema.summary import ColumnSummary
 
 
-def infer_attributes(source: Any) -> list[Attribute]:
-    """Propose an attribute for every column of a frame, or of a CSV or Parquet file."""
-    table = read_whole(Path(source)) if isinstance(source, str | Path) else to_arrow(source)
-    if not table.num_rows:
-        where = f"{source}: " if isinstance(source, str | Path) else ""
-        raise SchemaError(f"{where}cannot infer a schema from an empty table")
-    attributes = [_infer_column(name, table.column(name)) for name in table.column_names]
-    warnings.warn(_warning(attributes, table), InferredDomainWarning, stacklevel=3)
+def infer_attributes(data: Any) -> list[Attribute]:
+    """Propose an attribute for every column of a frame or of any other source, in one pass."""
+    source = open_source(data)
+    check_columns_are_unique(source.names)
+    columns = [ColumnSummary(name) for name in source.names]
+    records = 0
+    for part in source.parts():
+        for column in columns:
+            part.through(lambda batch, column=column: column.update(batch.column(column.name)))  # type: ignore[misc]
+        records += len(part)
+    if not records:
+        raise SchemaError(f"{source.described}: cannot infer a schema from an empty table")
+    attributes = [column.attribute() for column in columns]
+    warnings.warn(_warning(attributes, columns), InferredDomainWarning, stacklevel=3)
     return attributes
 
 
-def _infer_column(name: str, column: pa.ChunkedArray) -> Attribute:
-    column = _plain(column)
-    kind = column.type
-    if pa.types.is_string(kind) or pa.types.is_boolean(kind):
-        return _infer_categories(name, column)
-    if _is_number(kind):
-        return _infer_numbers(name, column.cast(pa.float64(), safe=False))
-    return Dropped(name)
-
-
-def _is_supported(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind) or _is_number(kind))
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
-
-
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Without dictionary, and with one kind of text."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    return column.cast(pa.string()) if pa.types.is_large_string(column.type) else column
-
-
-def _infer_categories(name: str, column: pa.ChunkedArray) -> Attribute:
-    values = [value for value in pc.unique(column).drop_null().to_pylist() if value != ""]
-    if not values or len(values) > MOST_CATEGORIES:
-        return Dropped(name)
-    return Categorical(name, sorted(values))
-
-
-def _infer_numbers(name: str, column: pa.ChunkedArray) -> Attribute:
-    numbers = column.drop_null().to_numpy()
-    numbers = numbers[~_is_nan(numbers)]
-    if not len(numbers):
-        return Dropped(name)
-    low, high = float(numbers.min()), float(numbers.max())
-    if not math.isfinite(high - low):
-        raise DataError(name, "holds infinite numbers", "Correct the data.", example=high if math.isinf(high) else low)
-    exponent = _finest_exponent(numbers, low, high)
-    first, last = math.floor(low / 10.0**exponent + 1e-6), math.ceil(high / 10.0**exponent - 1e-6)
-    bounds = (_scaled(first, exponent), _scaled(max(last, first + 1), exponent))
-    return Numeric(name, *bounds, step=_scaled(1, exponent))
-
-
-def _is_nan(numbers: Any) -> Any:
-    return numbers != numbers
-
-
-def _finest_exponent(numbers: Any, low: float, high: float) -> int:
-    """The coarsest power of ten on which all numbers lie, or the finest that keeps the grid small enough."""
-    farthest = max(abs(low), abs(high), 1e-300)
-    finest = math.ceil(math.log10(max((high - low) / (LARGEST_GRID - 2), farthest / 2**50, 1e-100)))
-    for exponent in range(max(0, finest), finest, -1):
-        steps = numbers / 10.0**exponent
-        if np.isclose(steps, steps.round(), rtol=1e-9, atol=0).all():
-            return exponent
-    return finest
-
-
-def _scaled(steps: int, exponent: int) -> float:
-    """steps × 10^exponent, as the decimal fraction it is."""
-    return float(f"{steps}e{exponent}")
-
-
-def _warning(attributes: Sequence[Attribute], table: pa.Table) -> str:
-    dropped = [attribute.name for attribute in attributes if isinstance(attribute, Dropped)]
-    with_missing = [name for name in table.column_names if name not in dropped and _has_missing(table.column(name))]
+def _warning(attributes: Sequence[Attribute], columns: Sequence[ColumnSummary]) -> str:
+    dropped = {attribute.name for attribute in attributes if isinstance(attribute, Dropped)}
+    with_missing = [column.name for column in columns if column.name not in dropped and column.has_missing]
     lines = [
         "These domains were read off private data: a bound or a rare value may point to one person.",
         "Replace them by what is public knowledge before you calibrate.",
     ]
-    odd = [name for name in dropped if not _is_supported(_plain(table.column(name)).type)]
-    rest = [name for name in dropped if name not in odd]
+    odd = [column.name for column in columns if column.name in dropped and column.family == "other"]
+    rest = [column.name for column in columns if column.name in dropped and column.family != "other"]
     if odd:
         lines.append(f"Dropped, as they are neither text, true/false nor numbers: {', '.join(odd)}.")
     if rest:
@@ -114,12 +46,3 @@ def _warning(attributes: Sequence[Attribute], table: pa.Table) -> str:
     if with_missing:
         lines.append(f'Have missing values (fill them in, or set missing = "category"): {", ".join(with_missing)}.')
     return " ".join(lines)
-
-
-def _has_missing(column: pa.ChunkedArray) -> bool:
-    column = _plain(column)
-    if column.null_count:
-        return True
-    if pa.types.is_string(column.type):
-        return bool(pc.any(pc.equal(column, "")).as_py())
-    return pa.types.is_floating(column.type) and bool(pc.any(pc.is_nan(column)).as_py())

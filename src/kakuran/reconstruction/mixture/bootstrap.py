@@ -11,6 +11,7 @@ from kakuran.errors import DataError
 from kakuran.mechanism.base import Array
 from kakuran.reconstruction.mixture.fit import Options, fit_mixture
 from kakuran.reconstruction.mixture.fitted import Mixture
+from kakuran.reconstruction.mixture.model import Observations
 from kakuran.reconstruction.mixture.noise import observe
 from kakuran.reconstruction.mixture.quasi_newton import polish
 
@@ -38,23 +39,27 @@ def bootstrap(mixture: Mixture, records: Array, options: Options, draws: int, di
     Independent columns are refitted to resampled counts, starting from the fit, so that components keep their place.
     Sampled covariances settle slowly, and from the fit would hardly leave it: there the whole fit is repeated.
     """
-    if draws < 2:
-        raise DataError("draws", "must be at least 2", "Some hundred give steady intervals.", example=draws)
     if mixture.kind == "diag":
-        return Bootstrap(_of_columns(mixture, records, options, draws, dice))
+        observed = observe(records, mixture.noises, smoothing=options.smoothing)
+        return bootstrap_counts(mixture, observed, draws, dice)
+    _check_draws(draws)
     options = replace(options, components=len(mixture.weights))
     rows = (dice.integers(0, len(records), len(records)) for _ in range(draws))
     return Bootstrap([fit_mixture(records[drawn], mixture.noises, options, dice) for drawn in rows])
 
 
-def _of_columns(
-    mixture: Mixture, records: Array, options: Options, draws: int, dice: np.random.Generator
-) -> list[Mixture]:
-    observed = observe(records, mixture.noises, smoothing=options.smoothing)
+def bootstrap_counts(mixture: Mixture, observed: Observations, draws: int, dice: np.random.Generator) -> Bootstrap:
+    """Refit independent columns to resampled counts of what was observed."""
+    _check_draws(draws)
     refits = []
     for _ in range(draws):
         counts = dice.multinomial(round(observed.n), observed.counts / observed.n).astype(float)
         found = polish(mixture.columns, observed.with_counts(counts), tolerance=_ROUGH).components
         covariances = found.sigmas[:, :, None] ** 2 * np.eye(len(mixture.noises))
         refits.append(replace(mixture, weights=found.weights, means=found.means, covariances=covariances))
-    return refits
+    return Bootstrap(refits)
+
+
+def _check_draws(draws: int) -> None:
+    if draws < 2:
+        raise DataError("draws", "must be at least 2", "Some hundred give steady intervals.", example=draws)

@@ -96,10 +96,12 @@ class ColumnNoise:
         return of_codes(codes.astype(np.int32), mechanism, low, step, edges)
 
 
-def observe(records: Array, noises: Sequence[ColumnNoise], *, smoothing: float) -> Observations:
+def observe(
+    records: Array, noises: Sequence[ColumnNoise], *, smoothing: float, weights: Array | None = None
+) -> Observations:
     """Perturbed records as observations; records that look alike become one row."""
     columns = [noise.observe(records[:, place], place) for place, noise in enumerate(noises)]
-    return observations(columns, smoothing=smoothing)
+    return observations(columns, smoothing=smoothing, weights=weights)
 
 
 def place_rows(records: Array, noises: Sequence[ColumnNoise]) -> Observations:

@@ -51,7 +51,7 @@ def of_codes(
     low, step : the grid: code c is the number low + c·step
     edges : of the true cells, in codes
     """
-    released = _released_edges(codes, mechanism, step) if isinstance(mechanism, Noise) else np.asarray(edges)
+    released = released_edges(codes, mechanism, step) if isinstance(mechanism, Noise) else np.asarray(edges)
     transition = mechanism.transition(edges, released) if isinstance(mechanism, Noise) else mechanism.transition(edges)
     seen, places = np.unique(np.searchsorted(released, codes, side="right") - 1, return_inverse=True)
     centres = low + step * 0.5 * (released[seen] + released[seen + 1] - 1).astype(float)
@@ -59,7 +59,7 @@ def of_codes(
     return Cells(transition.matrix[seen], low + step * (np.asarray(edges) - 0.5), centres, unit), places
 
 
-def _released_edges(codes: Codes, noise: Noise, step: float) -> NDArray[np.int64]:
+def released_edges(codes: Codes, noise: Noise, step: float) -> NDArray[np.int64]:
     """Cells of released codes, narrow beside the noise, over all that may be released or at least was."""
     width = max(int(noise.scale / step / BINS_A_SCALE), 1) if math.isfinite(noise.scale) else noise.size
     first, last = int(codes.min()), int(codes.max())
@@ -68,20 +68,23 @@ def _released_edges(codes: Codes, noise: Noise, step: float) -> NDArray[np.int64
     return np.minimum(edges, noise.size + noise.reach)
 
 
-def observations(columns: Sequence[tuple[Channel, NDArray[np.intp]]], *, smoothing: float) -> Observations:
-    """Records that look alike become one row."""
+def observations(
+    columns: Sequence[tuple[Channel, NDArray[np.intp]]], *, smoothing: float, weights: Array | None = None
+) -> Observations:
+    """Records that look alike become one row; each counts once, or as often as its weight says."""
     channels = [channel for channel, _ in columns]
     if len(columns) == 1:
-        counts = np.bincount(columns[0][1], minlength=len(channels[0].centres)).astype(float)
+        counts = np.bincount(columns[0][1], weights, minlength=len(channels[0].centres)).astype(float)
         return Observations(channels, counts, smoothing=smoothing)
     shape = [len(channel.centres) for channel in channels]
-    rows, counts = _alike(np.column_stack([places for _, places in columns]), shape)
+    rows, counts = _alike(np.column_stack([places for _, places in columns]), shape, weights)
     return Observations(channels, counts, rows, smoothing)
 
 
-def _alike(places: NDArray[np.intp], shape: Sequence[int]) -> tuple[NDArray[np.intp], Array]:
+def _alike(places: NDArray[np.intp], shape: Sequence[int], weights: Array | None) -> tuple[NDArray[np.intp], Array]:
     if math.prod(shape) >= 1 << 62:
-        rows, counts = np.unique(places, axis=0, return_counts=True)
-        return rows, counts.astype(float)
-    flat, counts = np.unique(np.ravel_multi_index(tuple(places.T), shape), return_counts=True)
-    return np.column_stack(np.unravel_index(flat, shape)), counts.astype(float)
+        rows, of_rows = np.unique(places, axis=0, return_inverse=True)
+    else:
+        flat, of_rows = np.unique(np.ravel_multi_index(tuple(places.T), shape), return_inverse=True)
+        rows = np.column_stack(np.unravel_index(flat, shape))
+    return rows, np.bincount(of_rows, weights, minlength=len(rows)).astype(float)

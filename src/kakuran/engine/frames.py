@@ -1,0 +1,36 @@
+"""Perturbed records in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kakuran.calibration import Plan
+from kakuran.counts import Cells, Progress, Tally
+from kakuran.schema.codes import Codes, encode
+from kakuran.schema.frames import to_arrow
+
+
+@dataclass(frozen=True, eq=False)
+class FrameRecords:
+    """A frame of perturbed records, countable."""
+
+    table: Any
+    plan: Plan
+
+    def tallies(self, tables: Sequence[Sequence[Cells]], progress: Progress = int) -> list[Tally]:
+        """Count the records in the cells that the axes of each table span."""
+        codes = self.codes([axis.name for axes in tables for axis in axes])
+        tallies = [Tally.of(codes, axes) for axes in tables]
+        progress(tallies[0].n)
+        return tallies
+
+    def codes(self, columns: Sequence[str]) -> dict[str, Codes]:
+        """The codes of some columns; noise without bounds reaches beyond the domain's."""
+        table = to_arrow(self.table)
+        return {
+            attribute.name: encode(attribute, table.column(attribute.name), self.plan.reach(attribute.name))
+            for attribute in self.plan.schema.released
+            if attribute.name in columns
+        }

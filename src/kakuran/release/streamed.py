@@ -1,0 +1,70 @@
+"""The records of a release that stay where they lie: counted part by part, and trusted no further than they fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from kakuran.counts import Cells, Progress, Tally
+from kakuran.engine.local import count_tables, read_codes
+from kakuran.errors import DataError, ReleaseError, SchemaError
+from kakuran.perturbation import Kernel
+from kakuran.release.files import released_source
+from kakuran.release.manifest import Manifest
+from kakuran.schema.codes import Codes
+from kakuran.schema.sources import Source
+
+ROWS_IN_MEMORY = 1 << 20
+"""A release of more records than this stays on disk."""
+
+
+@dataclass(frozen=True, eq=False)
+class StreamedRecords:
+    """Released records in files, countable."""
+
+    source: Source
+    manifest: Manifest
+
+    @classmethod
+    def open(cls, path: Path, manifest: Manifest) -> StreamedRecords:
+        """The records of a release in a file or a folder, whose columns are as its manifest says."""
+        with _refusing(path):
+            source = released_source(path)
+            names, rows = source.names, source.rows
+        manifest.check_columns(names, manifest.records if rows is None else rows, str(path))
+        return cls(source, manifest)
+
+    def tallies(self, tables: Sequence[Sequence[Cells]], progress: Progress = int) -> list[Tally]:
+        """Count the records in the cells that the axes of each table span, all in one pass."""
+        with _refusing(self.source.described):
+            tallies = count_tables(self.source, self.manifest.plan, tables, progress)
+        self._check(tallies[0].n)
+        return tallies
+
+    def codes(self, columns: Sequence[str]) -> dict[str, Codes]:
+        """The codes of some columns, record by record."""
+        with _refusing(self.source.described):
+            codes = read_codes(self.source, self.manifest.plan, columns)
+        self._check(len(next(iter(codes.values()))))
+        return codes
+
+    @property
+    def table(self) -> pa.Table:
+        """All records in memory."""
+        released = [attribute.name for attribute in self.manifest.plan.schema.released]
+        return pa.Table.from_batches([Kernel(self.manifest.plan).decode(self.codes(released))])
+
+    def _check(self, records: int) -> None:
+        self.manifest.check_columns(self.source.names, records, self.source.described)
+
+
+@contextmanager
+def _refusing(described: Path | str) -> Iterator[None]:
+    try:
+        yield
+    except (SchemaError, DataError) as error:
+        raise ReleaseError(f"{described}: not a release that can be read: {error}") from error

@@ -1,0 +1,87 @@
+"""What every source of records can do."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias, TypeVar
+
+import pyarrow as pa
+
+from kakuran.errors import DataError
+
+BATCH = 1 << 17
+"""Records that are read, perturbed and counted at a time."""
+
+Wanted: TypeAlias = Mapping[str, pa.DataType]
+"""The columns to read, with the type each is declared to have, for sources that leave it open."""
+Made = TypeVar("Made")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A batch of records and where it lies.
+
+    Attributes
+    ----------
+    records : pa.RecordBatch
+    places : the first row of each stretch that has a name of its own, and that name
+    """
+
+    records: pa.RecordBatch
+    places: Sequence[tuple[int, str]]
+
+    def __len__(self) -> int:
+        return int(self.records.num_rows)
+
+    def through(self, work: Callable[[pa.RecordBatch], Made]) -> Made:
+        """Do some work on the records; if their values are refused, say where they lie."""
+        try:
+            return work(self.records)
+        except DataError as error:
+            ends = [start for start, _ in self.places[1:]] + [self.records.num_rows]
+            for (start, place), end in zip(self.places[:-1], ends, strict=False):
+                try:
+                    work(self.records.slice(start, end - start))
+                except DataError as found:
+                    raise found.at(place) from None
+            raise error.at(self.places[-1][1]) from None
+
+
+class Source(ABC):
+    """Records that can be read again and again; what is not asked for is not read.
+
+    Attributes
+    ----------
+    described : what to call it in an error
+    paths : the files it reads
+    """
+
+    described: str
+    paths: Sequence[Path] = ()
+
+    @property
+    @abstractmethod
+    def names(self) -> list[str]:
+        """The columns."""
+
+    @property
+    @abstractmethod
+    def rows(self) -> int | None:
+        """How many records there are, where that is known without reading them."""
+
+    @property
+    def rows_guess(self) -> int:
+        """How many records there are, or more."""
+        return self.rows or 0
+
+    @abstractmethod
+    def parts(self, wanted: Wanted | None = None) -> Iterator[Part]:
+        """All records, with the columns wanted, or with all as they are."""
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a column is declared to hold text, which is read as a dictionary where it is kept as one."""
+    return bool(pa.types.is_string(kind))

@@ -1,0 +1,94 @@
+"""Queries that DuckDB answers: over a database of its own, or over plain files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from kakuran.errors import MissingExtraError, SchemaError
+from kakuran.schema.files import ARROW, CSV
+from kakuran.schema.sources import base
+from kakuran.schema.sources.base import Part, Source, Wanted
+from kakuran.schema.sources.sql import bare, counted, quoted, selected
+
+VIEW = "data"
+"""What plain files are called in a query over them."""
+
+
+class DuckSource(Source):
+    """The result of a query.
+
+    Parameters
+    ----------
+    described : what to call it
+    database : a database file, opened for reading only
+    files : or plain files, which the query calls ``data``
+    sql : the query; without one, the only table of the database
+    """
+
+    def __init__(
+        self, described: str, *, database: Path | None = None, files: Sequence[Path] = (), sql: str | None = None
+    ) -> None:
+        self.described = described
+        self.paths = (database,) if database is not None else tuple(files)
+        self._database = database
+        self._query = bare(sql) if sql is not None else self._only_table()
+
+    @property
+    def names(self) -> list[str]:
+        """The columns of the result."""
+        with self._connection() as connection:
+            return list(connection.sql(selected(None, self._query)).columns)
+
+    @property
+    def rows(self) -> int | None:
+        """DuckDB counts them."""
+        with self._connection() as connection:
+            return int(connection.sql(counted(self._query)).fetchall()[0][0])
+
+    def parts(self, wanted: Wanted | None = None) -> Iterator[Part]:
+        """As DuckDB streams them."""
+        with self._connection() as connection:
+            done = 0
+            for batch in connection.sql(selected(wanted, self._query)).to_arrow_reader(base.BATCH):
+                yield Part(batch, [(0, f"{self.described}, rows {done + 1:,} to {done + batch.num_rows:,}")])
+                done += batch.num_rows
+
+    @contextmanager
+    def _connection(self) -> Iterator[Any]:
+        try:
+            import duckdb
+        except ImportError:
+            raise MissingExtraError("a query", "duckdb") from None
+        try:
+            with duckdb.connect(self._database or ":memory:", read_only=self._database is not None) as connection:
+                if self._database is None:
+                    _show_files(connection, self.paths)
+                yield connection
+        except duckdb.Error as error:
+            raise SchemaError(f"{self.described}: {str(error).splitlines()[0]}") from None
+
+    def _only_table(self) -> str:
+        with self._connection() as connection:
+            found = connection.sql(
+                "select schema_name, table_name from duckdb_tables() union all "
+                "select schema_name, view_name from duckdb_views() where not internal order by all"
+            ).fetchall()
+        if len(found) != 1:
+            told = ", ".join(name for _, name in found) or "none"
+            raise SchemaError(f"{self.described}: which table? it has {told}; say with a query (--sql)")
+        return "from " + ".".join(quoted(name) for name in found[0])
+
+
+def _show_files(connection: Any, paths: Sequence[Path]) -> None:
+    """Make plain files known under one name; folders named column=value tell columns here too."""
+    if paths[0].suffix in ARROW:
+        from pyarrow import dataset
+
+        connection.register(VIEW, dataset.dataset([str(path) for path in paths], format="ipc"))
+        return
+    listed = ", ".join("'" + str(path).replace("'", "''") + "'" for path in paths)
+    reader = "read_csv" if paths[0].suffix in CSV else "read_parquet"
+    connection.sql(f"create view {VIEW} as from {reader}([{listed}])")

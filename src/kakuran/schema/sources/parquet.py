@@ -1,0 +1,82 @@
+"""Parquet files, row group by row group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kakuran.errors import SchemaError
+from kakuran.schema.files import column_names, reading, row_count
+from kakuran.schema.sources import base
+from kakuran.schema.sources.base import Part, Source, Wanted, is_text
+
+
+class ParquetSource(Source):
+    """One Parquet file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.described = str(path)
+        self.paths = (path,)
+
+    @property
+    def names(self) -> list[str]:
+        """The columns."""
+        return column_names(self.path)
+
+    @property
+    def rows(self) -> int | None:
+        """As the file says."""
+        return row_count(self.path)
+
+    def parts(self, wanted: Wanted | None = None) -> Iterator[Part]:
+        """A large row group in several batches, several small ones in one."""
+        texts = [name for name, kind in (wanted or {}).items() if is_text(kind)]
+        columns = None if wanted is None else list(wanted)
+        # Pre-buffering would hold on to the bytes of every row group read so far.
+        with reading(self.path), pq.ParquetFile(self.path, read_dictionary=texts, pre_buffer=False) as file:
+            sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
+            for run in _runs(sizes):
+                yield from self._read_run(file, run, sizes, columns)
+
+    def _read_run(
+        self, file: pq.ParquetFile, run: range, sizes: Sequence[int], columns: list[str] | None
+    ) -> Iterator[Part]:
+        starts = [(sum(sizes[run.start : group]), f"{self.path}, row group {group}") for group in run]
+        done = 0
+        batches = file.iter_batches(base.BATCH, row_groups=list(run), columns=columns)
+        while (batch := self._next(batches, file, run, columns)) is not None:
+            inside = [(start - done, place) for start, place in starts if done < start < done + batch.num_rows]
+            current = max((pair for pair in starts if pair[0] <= done), key=lambda pair: pair[0])[1]
+            yield Part(batch, [(0, current), *inside])
+            done += batch.num_rows
+
+    def _next(
+        self, batches: Iterator[pa.RecordBatch], file: pq.ParquetFile, run: range, columns: list[str] | None
+    ) -> pa.RecordBatch | None:
+        try:
+            return next(batches, None)
+        except (pa.ArrowInvalid, OSError) as error:
+            for group in run:
+                for name in columns or self.names:
+                    try:
+                        file.read_row_group(group, columns=[name])
+                    except (pa.ArrowInvalid, OSError) as found:
+                        where = f"{self.path}, row group {group}, column {name!r}"
+                        raise SchemaError(f"{where}: cannot be read: {found}") from None
+            raise error
+
+
+def _runs(sizes: Sequence[int]) -> Iterator[range]:
+    """Neighbouring row groups that together fill a batch."""
+    first, rows = 0, 0
+    for group, size in enumerate(sizes):
+        rows += size
+        if rows >= base.BATCH:
+            yield range(first, group + 1)
+            first, rows = group + 1, 0
+    if first < len(sizes):
+        yield range(first, len(sizes))

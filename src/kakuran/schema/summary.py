@@ -1,0 +1,111 @@
+"""What a draft of a schema needs to know of a column, gathered part by part."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kakuran.errors import DataError
+from kakuran.schema.attribute import LARGEST_GRID, Attribute, Categorical, Dropped, Numeric
+
+Family: TypeAlias = Literal["text", "true/false", "numbers", "nothing", "other"]
+
+MOST_CATEGORIES = 1000
+"""A text column with more values than this is taken for an identifier and dropped."""
+
+
+class ColumnSummary:
+    """The values, or the bounds and the grid, of all parts of a column so far."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.family: Family = "nothing"
+        self.has_missing = False
+        self._words: set[Any] = set()
+        self._low, self._high = math.inf, -math.inf
+        self._exponent = 0
+
+    def update(self, column: pa.Array) -> None:
+        """Take in another part."""
+        column = _plain(column)
+        self._settle(_family(column.type))
+        self.has_missing |= _has_missing(column)
+        if self.family in ("text", "true/false") and len(self._words) <= MOST_CATEGORIES:
+            self._words.update(value for value in pc.unique(column).drop_null().to_pylist() if value != "")
+        elif self.family == "numbers":
+            self._take_in(column.cast(pa.float64(), safe=False).drop_null().to_numpy(zero_copy_only=False))
+
+    def _settle(self, family: Family) -> None:
+        if self.family == "nothing":
+            self.family = family
+        elif family not in (self.family, "nothing"):
+            problem = f"holds {self.family} in one place and {family} in another"
+            raise DataError(self.name, problem, "Make them all of one kind.")
+
+    def _take_in(self, numbers: Any) -> None:
+        numbers = numbers[~np.isnan(numbers)]
+        if not len(numbers):
+            return
+        self._low, self._high = min(self._low, float(numbers.min())), max(self._high, float(numbers.max()))
+        if not math.isfinite(self._high - self._low):
+            example = self._high if math.isinf(self._high) else self._low
+            raise DataError(self.name, "holds infinite numbers", "Correct the data.", example=example)
+        finest = _finest_exponent(self._low, self._high)
+        coarsest = next((one for one in range(self._exponent, finest, -1) if _lie_on_grid(numbers, one)), finest)
+        self._exponent = max(min(self._exponent, coarsest), finest)
+
+    def attribute(self) -> Attribute:
+        """The attribute to propose."""
+        if self.family in ("text", "true/false") and 0 < len(self._words) <= MOST_CATEGORIES:
+            return Categorical(self.name, sorted(self._words))
+        if self.family == "numbers" and self._low <= self._high:
+            exponent = self._exponent
+            first, last = math.floor(self._low / 10.0**exponent + 1e-6), math.ceil(self._high / 10.0**exponent - 1e-6)
+            bounds = (_scaled(first, exponent), _scaled(max(last, first + 1), exponent))
+            return Numeric(self.name, *bounds, step=_scaled(1, exponent))
+        return Dropped(self.name)
+
+
+def _finest_exponent(low: float, high: float) -> int:
+    """The finest power of ten that keeps the grid small enough."""
+    farthest = max(abs(low), abs(high), 1e-300)
+    return math.ceil(math.log10(max((high - low) / (LARGEST_GRID - 2), farthest / 2**50, 1e-100)))
+
+
+def _lie_on_grid(numbers: Any, exponent: int) -> bool:
+    steps = numbers / 10.0**exponent
+    return bool(np.isclose(steps, steps.round(), rtol=1e-9, atol=0).all())
+
+
+def _scaled(steps: int, exponent: int) -> float:
+    """steps × 10^exponent, as the decimal fraction it is."""
+    return float(f"{steps}e{exponent}")
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    """Without dictionary, and with one kind of text."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return column.cast(pa.string()) if pa.types.is_large_string(column.type) else column
+
+
+def _family(kind: pa.DataType) -> Family:
+    if pa.types.is_string(kind):
+        return "text"
+    if pa.types.is_boolean(kind):
+        return "true/false"
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return "numbers"
+    return "nothing" if pa.types.is_null(kind) else "other"
+
+
+def _has_missing(column: pa.Array) -> bool:
+    if column.null_count:
+        return True
+    if pa.types.is_string(column.type):
+        return bool(pc.any(pc.equal(column, "")).as_py())
+    return pa.types.is_floating(column.type) and bool(pc.any(pc.is_nan(column)).as_py())
