@@ -10,11 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from kakuran.errors import ReleaseError
+from kakuran.release.files import FOLDER_MANIFEST
 from kakuran.release.manifest import Manifest
 from kakuran.schema.files import CSV
-
-MANIFEST = "_release.json"
-"""Whoever reads a folder of Parquet files skips names that start so."""
 
 
 def check_folder(path: Path, *, force: bool) -> None:
@@ -23,7 +21,7 @@ def check_folder(path: Path, *, force: bool) -> None:
         raise ReleaseError(f"{path}: Spark writes a folder of Parquet files, not CSV")
     if path.exists() and not force:
         raise ReleaseError(f"{path}: exists already; use --force (force=True) to replace it")
-    if path.exists() and not (path / MANIFEST).exists():
+    if path.exists() and not (path / FOLDER_MANIFEST).exists():
         raise ReleaseError(f"{path}: is not a release in a folder, so it will not be replaced")
     if not path.parent.is_dir():
         raise ReleaseError(f"{path}: there is no folder {path.parent}")
@@ -37,7 +35,7 @@ def write_folder(path: Path, make_parts: Callable[[Path], tuple[Sequence[Path], 
         release.mkdir()
         for number, part in enumerate(parts):
             part.replace(release / f"part-{number:05}.parquet")
-        (release / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
+        (release / FOLDER_MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
         for file in release.iterdir():
             with file.open("rb") as written:
                 os.fsync(written.fileno())

@@ -52,6 +52,9 @@ class Fault:
         raise RuntimeError("this attempt was made to fail")
 
 
+NO_FAULT = Fault()
+
+
 def executor():
     """The Java process that this Python process works for."""
     process = os.getpid()
@@ -65,7 +68,7 @@ class NotedRetention(RetentionReplacement):
     """Notes every draw, in one file a batch of an attempt."""
 
     diary: Path = Path()
-    fault: Fault = Fault()
+    fault: Fault = NO_FAULT
 
     def sample(self, codes, randomness):
         context = TaskContext.get()
@@ -81,7 +84,7 @@ class NotedRetention(RetentionReplacement):
 class FaultyNumber(Numeric):
     """Comes to grief while released values are written."""
 
-    fault: Fault = Fault()
+    fault: Fault = NO_FAULT
     marks: Path = Path()
     batches: list = field(default_factory=list, compare=False)
 
@@ -92,7 +95,7 @@ class FaultyNumber(Numeric):
         return super().numbers_of(codes)
 
 
-def release(spark, folder, *, drawing=Fault(), writing=Fault()):
+def release(spark, folder, *, drawing=NO_FAULT, writing=NO_FAULT):
     """Make a release; the value that was published of every record, and what each attempt at a partition drew."""
     diary = folder.with_name(f"{folder.name}-diary")
     diary.mkdir()

@@ -6,7 +6,7 @@ Needs kakuran on the executors too, and a folder that they and this program see 
 from kakuran.errors import MissingExtraError
 
 try:
-    import pyspark.sql.pandas.utils as _
+    import pyspark as _  # noqa: F401
 except ImportError as error:
     raise MissingExtraError("the Spark engine", "spark") from error
 

@@ -40,5 +40,4 @@ def located(frame: DataFrame, columns: Columns, error: DataError) -> DataError:
     if not isinstance(found, dict) or not found:
         return error
     file, problem = min(found.items())
-    where = f" in {file}" if file else ""
-    return DataError(problem.column, problem.problem + where, problem.remedy, example=problem.example)
+    return problem.at(file.removeprefix("file://")) if file else problem

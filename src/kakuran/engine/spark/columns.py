@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 
 from kakuran.errors import DataError
 from kakuran.schema import Categorical, Numeric
+from kakuran.schema.codes import declared_type
 
 _ROWS_AT_ONCE = 1 << 16
 """Spark hands over 10,000 rows at a time; larger batches cost less a row."""
@@ -51,7 +52,7 @@ class Columns:
 
     def typed(self, attribute: Categorical | Numeric, column: pa.Array) -> pa.Array:
         """A column with the type its attribute asks for, by the rules by which CSV is read locally."""
-        wanted = pa.array(attribute.values).type if isinstance(attribute, Categorical) else pa.float64()
+        wanted = declared_type(attribute)
         if not self.are_text or pa.types.is_string(wanted):
             return column
         column = pc.if_else(pc.is_in(column, value_set=_MISSING), pa.scalar(None, pa.string()), column)

@@ -16,9 +16,9 @@ _PART = re.compile(r"part-(\d+)-.*\.parquet")
 def commit(frame: DataFrame, folder: Path) -> DataFrame:
     """Write a frame and read back what was committed.
 
-    Of all attempts at a task Spark lets one commit, and its first committer algorithm keeps what they write apart until
-    the whole job is done; the second, which some sites prefer, does not. A file is written by one attempt, so one file a
-    partition is one draw a record.
+    Of all attempts at a task Spark lets one commit. The first algorithm of the committer keeps what they write apart
+    until the whole job is done; the second, which some sites prefer, does not. A file is written by one attempt, so one
+    file a partition is one draw a record.
     """
     (
         frame.write.option("maxRecordsPerFile", 0)

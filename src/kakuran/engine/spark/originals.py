@@ -19,7 +19,7 @@ from kakuran.calibration import Crowd, Plan
 from kakuran.engine.spark.bad_data import located
 from kakuran.engine.spark.columns import Columns
 from kakuran.engine.spark.folders import commit, parts_of
-from kakuran.engine.spark.partials import folded, mapped
+from kakuran.engine.spark.partials import folded, mapped, told_plainly
 from kakuran.engine.spark.tasks import BAD_DATA, DRAWN, Draw, Order, bad_data_in
 from kakuran.errors import DataError, ReleaseError
 from kakuran.perturbation import Kernel
@@ -51,6 +51,11 @@ class Originals:
         check_columns_are_unique(self.frame.columns)
         self.schema.check_columns(self.frame.columns)
 
+    @property
+    def rows(self) -> None:
+        """Only a job tells how many there are."""
+
+    @told_plainly()
     def crowd(self, attributes: Sequence[Categorical | Numeric]) -> Crowd:
         """The crowd of the table over some of its columns; over none, just the number of records."""
         if not attributes:
@@ -72,6 +77,7 @@ class Originals:
             raise located(self.frame, columns, found)
         return Crowd.of(attributes) if found is None else found
 
+    @told_plainly()
     def draw(self, plan: Plan, folder: Path, seed: int | None = None) -> tuple[list[Path], int]:
         """Draw every record once and write the draws in random order; the Parquet files, and how many records.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 from pyspark.errors import PySparkException
@@ -15,7 +17,11 @@ from kakuran.schema.files import CSV
 
 
 def start_session() -> SparkSession:
-    """The session that is running, or one as spark-submit, SPARK_REMOTE or spark-defaults.conf ask for; local otherwise."""
+    """The session that is running, or one as SPARK_REMOTE or spark-defaults.conf ask for; local otherwise.
+
+    Executors use the Python that runs here, unless PYSPARK_PYTHON names another.
+    """
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     return SparkSession.builder.appName("kakuran").getOrCreate()
 
 
@@ -37,5 +43,5 @@ def _is_csv(path: Path) -> bool:
 
 def _read_csv(session: SparkSession, path: Path) -> DataFrame:
     """As text: whether a cell is a number is for the schema to say, and what is not one may not become missing."""
-    options = {"header": True, "multiLine": True, "quote": '"', "escape": '"', "enforceSchema": False}
-    return session.read.options(**options).csv(address(path))
+    reader = session.read.options(header=True, enforceSchema=False, multiLine=True, quote='"', escape='"')
+    return reader.csv(address(path))

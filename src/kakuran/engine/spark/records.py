@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from kakuran.calibration import Plan
 from kakuran.counts import Cells, Counting, Progress, Tally
 from kakuran.engine.spark.columns import Columns
-from kakuran.engine.spark.partials import folded
-from kakuran.errors import DataError
+from kakuran.engine.spark.folders import address
+from kakuran.engine.spark.partials import folded, told_plainly
+from kakuran.errors import DataError, ReleaseError
 from kakuran.schema.codes import Codes, encode
 
 _SMALL_TALLY = 1 << 14
@@ -26,6 +28,12 @@ class SparkRecords:
     table: DataFrame
     plan: Plan
 
+    @classmethod
+    def open(cls, path: Path, plan: Plan, session: SparkSession) -> SparkRecords:
+        """The records in a Parquet file or a folder of such."""
+        return cls(session.read.parquet(address(path)), plan)
+
+    @told_plainly()
     def tallies(self, tables: Sequence[Sequence[Cells]], progress: Progress = int) -> list[Tally]:
         """Count the records in the cells that the axes of each table span; one job for all tables."""
         counting = Counting(self.plan, tables)
@@ -40,7 +48,7 @@ class SparkRecords:
         cells = sum(math.prod(axis.size for axis in axes) for axes in tables)
         found = folded(columns.select(self.table), of_partition, counting.merged, is_large=cells > _SMALL_TALLY)
         if isinstance(found, DataError):
-            raise found
+            raise ReleaseError(f"not a release that can be read: {found}")
         tallies = counting.zero() if found is None else found
         progress(tallies[0].n)
         return tallies
