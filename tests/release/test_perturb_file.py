@@ -14,6 +14,7 @@ from scipy.stats import chi2_contingency, chisquare, spearmanr
 
 import kakuran as kk
 from kakuran.engine import local
+from kakuran.perturbation import shuffle
 from kakuran.release import perturb_file
 from kakuran.schema.sources import base, delimited
 
@@ -57,6 +58,7 @@ def small_memory(monkeypatch):
     """Make the engine believe that few rows fit in memory, so that small tables need many buckets."""
     monkeypatch.setattr(local, "ROWS_IN_MEMORY", 64)
     monkeypatch.setattr(base, "BATCH", 50)
+    monkeypatch.setattr(shuffle, "ROWS_AT_A_TIME", 64)
     monkeypatch.setattr(delimited, "BLOCK", 2000)
 
 

@@ -82,7 +82,10 @@ class DenseCrowd(Crowd):
             self.counts += n
             return
         cell = np.ravel_multi_index([codes[attribute.name] for attribute in self.attributes], self.counts.shape)
-        self.counts += np.bincount(cell, minlength=self.counts.size).reshape(self.counts.shape)
+        if len(cell) < self.counts.size:
+            np.add.at(self.counts.reshape(-1), cell, 1.0)
+        else:
+            self.counts += np.bincount(cell, minlength=self.counts.size).reshape(self.counts.shape)
 
     def merge(self, other: DenseCrowd) -> None:
         """Add the histograms."""

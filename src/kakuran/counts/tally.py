@@ -17,6 +17,7 @@ from kakuran.schema.codes import Codes
 
 DENSE_CELLS = 1 << 22
 _MOST_CELLS = 1 << 62
+_FEW = 1 << 18
 
 
 class Tally(ABC):
@@ -102,7 +103,10 @@ class DenseTally(Tally):
         self._counts = np.zeros(math.prod(self.shape), np.int64)
 
     def _add(self, cells: NDArray[np.int64]) -> None:
-        self._counts += np.bincount(cells, minlength=self._counts.size)
+        if len(cells) < self._counts.size:
+            np.add.at(self._counts, cells, 1)
+        else:
+            self._counts += np.bincount(cells, minlength=self._counts.size)
 
     def _merged(self, other: DenseTally) -> DenseTally:
         both = DenseTally(self.axes)
@@ -126,18 +130,31 @@ class DenseTally(Tally):
 
 
 class SparseTally(Tally):
-    """The cells that somebody is in, in order."""
+    """The cells that somebody is in, in order.
+
+    New records wait until they are as many as the cells, so that every cell is sorted a few times and not once a batch.
+    """
 
     def __init__(self, axes: Sequence[Cells]) -> None:
         super().__init__(axes)
         self._cells = np.empty(0, np.int64)
         self._counts = np.empty(0, np.int64)
+        self._waiting: list[NDArray[np.int64]] = []
 
     def _add(self, cells: NDArray[np.int64]) -> None:
-        found, counts = np.unique(cells, return_counts=True)
-        self._cells, self._counts = _added((self._cells, self._counts), (found, counts))
+        self._waiting.append(cells)
+        if sum(map(len, self._waiting)) >= max(len(self._cells), _FEW):
+            self._settle()
+
+    def _settle(self) -> None:
+        if self._waiting:
+            found = np.unique(np.concatenate(self._waiting), return_counts=True)
+            self._waiting.clear()
+            self._cells, self._counts = _added((self._cells, self._counts), found)
 
     def _merged(self, other: SparseTally) -> SparseTally:
+        self._settle()
+        other._settle()
         both = SparseTally(self.axes)
         both._cells, both._counts = _added((self._cells, self._counts), (other._cells, other._counts))
         return both
@@ -145,7 +162,7 @@ class SparseTally(Tally):
     @property
     def n(self) -> int:
         """Number of records."""
-        return int(self._counts.sum())
+        return int(self._counts.sum()) + sum(map(len, self._waiting))
 
     @property
     def counts(self) -> Array:
@@ -157,6 +174,7 @@ class SparseTally(Tally):
 
     def occupied(self) -> tuple[tuple[NDArray[np.intp], ...], Array]:
         """The place along each axis of every cell that somebody is in, and how many are."""
+        self._settle()
         return np.unravel_index(self._cells, self.shape), self._counts.astype(float)
 
 

@@ -113,29 +113,36 @@ def perturb_batches(
     kernel, crowd = Kernel(plan), plan.crowd()
     needed = {attribute.name for attribute in crowd.attributes}
 
-    def perturbed(numbered: tuple[int, Part]) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], int]:
-        number, part = numbered
-        codes = part.through(plan.schema.encode)
-        drawn = kernel.sample(codes, randomness.spawn(number))
-        return {name: codes[name] for name in needed}, drawn, len(part)
+    def perturbed(form: Callable[[dict[str, Codes]], Made]) -> Iterator[Made]:
+        """What the kernel drew, batch by batch, in the form that is asked for."""
 
-    def counted() -> Iterator[dict[str, np.ndarray]]:
-        for codes, drawn, rows in in_order(perturbed, enumerate(read_parts(source, plan.schema))):
+        def work(numbered: tuple[int, Part]) -> tuple[dict[str, Codes], Made, int]:
+            number, part = numbered
+            codes = part.through(plan.schema.encode)
+            drawn = form(kernel.sample(codes, randomness.spawn(number)))
+            return {name: codes[name] for name in needed}, drawn, len(part)
+
+        for codes, drawn, rows in in_order(work, enumerate(read_parts(source, plan.schema))):
             crowd.update(codes, rows)
             yield drawn
             progress(rows)
         plan.check(crowd)
 
     if not shuffle:
-        yield from (kernel.decode(drawn) for drawn in counted())
+        yield from perturbed(kernel.decode)
         return
     buckets = min(-(-source.rows_guess // ROWS_IN_MEMORY) or 1, MOST_BUCKETS)
     shuffler = Shuffler(buckets, scratch, randomness.spawn(-1))
-    for drawn in counted():
-        shuffler.add(kernel.pack(drawn))
-    for rows in in_order(shuffler.bucket, range(buckets)):
-        for start in range(0, len(rows), ROWS_IN_MEMORY):
-            yield kernel.decode(kernel.unpack(rows[start : start + ROWS_IN_MEMORY]))
+    for rows in perturbed(kernel.pack):
+        shuffler.add(rows)
+
+    def decoded(bucket: int) -> list[pa.RecordBatch]:
+        rows = shuffler.bucket(bucket)
+        starts = range(0, len(rows), ROWS_IN_MEMORY)
+        return [kernel.decode(kernel.unpack(rows[start : start + ROWS_IN_MEMORY])) for start in starts]
+
+    for batches in in_order(decoded, range(buckets)):
+        yield from batches
 
 
 def in_order(work: Callable[[Given], Made], items: Iterable[Given]) -> Iterator[Made]:

@@ -7,6 +7,7 @@ uniformly random order, since rows choose independently. Buckets lie on disk as 
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeAlias
@@ -17,6 +18,10 @@ from kakuran.randomness import Randomness
 from kakuran.schema.codes import narrowest_integer
 
 Rows: TypeAlias = np.ndarray[tuple[int], np.dtype[np.void]]
+
+
+ROWS_AT_A_TIME = 1 << 20
+"""Rows that are scattered together: every bucket is opened once for all of them."""
 
 
 def scatter(rows: Rows, buckets: int, randomness: Randomness) -> Iterator[Rows]:
@@ -35,18 +40,31 @@ class Shuffler:
         self._paths = [scratch / f"bucket-{number}" for number in range(buckets)]
         self._randomness = randomness
         self._row_type: np.dtype[np.void] | None = None
+        self._waiting: list[Rows] = []
+        self._lock = threading.Lock()
         for path in self._paths:
             path.touch()
 
     def add(self, rows: Rows) -> None:
-        """Scatter rows over the buckets."""
+        """Take in rows; once there are many, scatter them over the buckets."""
         self._row_type = rows.dtype
+        self._waiting.append(rows)
+        if sum(map(len, self._waiting)) >= ROWS_AT_A_TIME:
+            self._scatter()
+
+    def _scatter(self) -> None:
+        if not self._waiting:
+            return
+        rows = np.concatenate(self._waiting)
+        self._waiting.clear()
         for path, chosen in zip(self._paths, scatter(rows, len(self._paths), self._randomness), strict=True):
             with path.open("ab") as bucket:
                 chosen.tofile(bucket)
 
     def bucket(self, number: int) -> Rows:
-        """The rows of one bucket in random order."""
+        """The rows of one bucket in random order, once all rows were added; any thread may ask."""
+        with self._lock:
+            self._scatter()
         if self._row_type is None:
             return np.empty(0, np.dtype([]))
         rows = np.fromfile(self._paths[number], self._row_type)

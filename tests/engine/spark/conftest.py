@@ -1,50 +1,15 @@
-"""One Spark session for all tests of the engine; they run in one process, so that one JVM is started."""
+"""The executors import what lies here, and so do the tests."""
 
-import os
 import sys
 from pathlib import Path
 
 import pytest
 
 HERE = Path(__file__).parent
-sys.path.append(str(HERE))  # faulty.py, which the executors import as well
+sys.path.append(str(HERE))
 
 
 def pytest_collection_modifyitems(items):
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.xdist_group("spark"))
-
-
-@pytest.fixture(scope="session")
-def executors():
-    """What Spark's own processes need to know: this Python, and where faulty.py lies."""
-    before = dict(os.environ)
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(HERE), *filter(None, [before.get("PYTHONPATH")])])
-    os.environ["OPENBLAS_NUM_THREADS"] = "1"
-    yield
-    os.environ.clear()
-    os.environ.update(before)
-
-
-@pytest.fixture(scope="session")
-def spark(executors, tmp_path_factory):
-    """Two cores, and three more attempts at a task that fails."""
-    from pyspark.sql import SparkSession
-
-    builder = SparkSession.builder.master("local[2,4]").appName("tests")
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
-        "spark.log.level": "ERROR",
-    }
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    yield session
-    session.stop()

@@ -226,7 +226,7 @@ class TestQueries:
     @pytest.mark.parametrize(
         ("sql", "told"),
         [
-            ("selekt", "Parser Error"),
+            ("select from where", "Parser Error"),
             ("select nothing from people", "Binder Error"),
             ("drop table people", "Parser Error"),
         ],

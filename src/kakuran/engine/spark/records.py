@@ -42,7 +42,7 @@ class SparkRecords:
         def of_partition(batches: Iterator[pa.RecordBatch]) -> list[Tally]:
             tallies = counting.zero()
             for batch in columns.batches(batches):
-                tallies = counting.merged(tallies, counting(batch))
+                counting.update(tallies, batch)
             return tallies
 
         cells = sum(math.prod(axis.size for axis in axes) for axes in tables)

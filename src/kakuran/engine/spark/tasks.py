@@ -14,7 +14,7 @@ from kakuran.engine.spark.columns import Columns
 from kakuran.engine.spark.partials import partition_number
 from kakuran.errors import DataError
 from kakuran.perturbation import Kernel
-from kakuran.perturbation.shuffle import Rows, scatter
+from kakuran.perturbation.shuffle import ROWS_AT_A_TIME, Rows, scatter
 from kakuran.randomness import Randomness
 
 DRAWN = "bucket int, place bigint, rows binary"
@@ -28,7 +28,6 @@ _SPARK_TYPES: dict[pa.DataType, DataType] = {
     pa.float64(): DoubleType(),
     pa.string(): StringType(),
 }
-_ROWS_SCATTERED_AT_ONCE = 1 << 20
 _ROWS_WRITTEN_AT_ONCE = 1 << 16
 
 
@@ -105,7 +104,7 @@ def _gathered(drawn: Iterator[Rows]) -> Iterator[Rows]:
     some: list[Rows] = []
     for rows in drawn:
         some.append(rows)
-        if sum(map(len, some)) >= _ROWS_SCATTERED_AT_ONCE:
+        if sum(map(len, some)) >= ROWS_AT_A_TIME:
             yield np.concatenate(some)
             some = []
     if some:
