@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import input_file_name
 
 from kakuran.engine.spark.columns import Columns
+from kakuran.engine.spark.complaints import COMPLAINTS
 from kakuran.engine.spark.partials import folded
 from kakuran.errors import DataError
 from kakuran.schema.codes import encode
@@ -35,7 +35,7 @@ def located(frame: DataFrame, columns: Columns, error: DataError) -> DataError:
     try:
         with_file = column.select(frame).withColumn("file", input_file_name())
         found = folded(with_file, of_partition, lambda one, other: one | other, is_large=False)
-    except PySparkException:
+    except COMPLAINTS:
         return error  # several tables were joined: there is no one file
     if not isinstance(found, dict) or not found:
         return error

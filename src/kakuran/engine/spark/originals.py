@@ -18,8 +18,9 @@ from pyspark.sql import DataFrame
 from kakuran.calibration import Crowd, Plan
 from kakuran.engine.spark.bad_data import located
 from kakuran.engine.spark.columns import Columns
+from kakuran.engine.spark.complaints import told_plainly
 from kakuran.engine.spark.folders import commit, parts_of
-from kakuran.engine.spark.partials import folded, mapped, told_plainly
+from kakuran.engine.spark.partials import folded, mapped
 from kakuran.engine.spark.tasks import BAD_DATA, DRAWN, Draw, Order, bad_data_in
 from kakuran.errors import DataError, ReleaseError
 from kakuran.perturbation import Kernel

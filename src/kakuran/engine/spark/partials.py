@@ -8,35 +8,21 @@ from __future__ import annotations
 import pickle
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import reduce
 from typing import Any, TypeVar
 
 import pyarrow as pa
-from py4j.protocol import Py4JJavaError
 from pyspark import TaskContext
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from kakuran.errors import DataError, ReleaseError
+from kakuran.errors import DataError
 
 Value = TypeVar("Value")
 Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 _PARTIAL = "part int, value binary"
-_MERGERS = 16
-
-
-@contextmanager
-def told_plainly() -> Iterator[None]:
-    """One line for what went wrong on the executors, in place of two stack traces."""
-    try:
-        yield
-    except (PySparkException, Py4JJavaError) as error:
-        lines = str(error).partition("JVM stacktrace")[0].splitlines()
-        told = [line.strip() for line in lines if line.strip() and not line.startswith(("\t", "SQLSTATE"))]
-        raise ReleaseError(f"Spark could not finish: {told[-1] if told else error}") from error
+_MERGERS = 8
 
 
 def mapped(frame: DataFrame, task: Task, schema: str | StructType) -> DataFrame:

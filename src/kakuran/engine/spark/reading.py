@@ -6,9 +6,9 @@ import os
 import sys
 from pathlib import Path
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from kakuran.engine.spark.complaints import COMPLAINTS, gist
 from kakuran.engine.spark.folders import address
 from kakuran.engine.spark.originals import Originals
 from kakuran.errors import SchemaError
@@ -33,8 +33,8 @@ def read_originals(session: SparkSession, path: Path, schema: Schema) -> Origina
     try:
         frame = _read_csv(session, path) if are_text else session.read.parquet(address(path))
         return Originals(frame, schema, are_text)
-    except PySparkException as error:
-        raise SchemaError(f"{path}: cannot be read: {str(error).splitlines()[0]}") from error
+    except COMPLAINTS as error:
+        raise SchemaError(f"{path}: cannot be read: {gist(error)}") from error
 
 
 def _is_csv(path: Path) -> bool:

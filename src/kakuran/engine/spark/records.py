@@ -13,8 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 from kakuran.calibration import Plan
 from kakuran.counts import Cells, Counting, Progress, Tally
 from kakuran.engine.spark.columns import Columns
+from kakuran.engine.spark.complaints import told_plainly
 from kakuran.engine.spark.folders import address
-from kakuran.engine.spark.partials import folded, told_plainly
+from kakuran.engine.spark.partials import folded
 from kakuran.errors import DataError, ReleaseError
 from kakuran.schema.codes import Codes, encode
 
