@@ -14,6 +14,7 @@ SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.executor.memory": "768m",
     "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    "spark.shuffle.io.retryWait": "1s",
     "spark.speculation": "true",
     "spark.speculation.interval": "100ms",
     "spark.speculation.multiplier": "1.1",

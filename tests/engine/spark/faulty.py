@@ -44,11 +44,10 @@ class Fault:
             (marks / f"{self.kind}-{context.partitionId()}").touch(exist_ok=False)
         except FileExistsError:
             return
-        if self.kind == "dawdle":
-            time.sleep(120)
-        elif self.kind == "kill":
+        if self.kind == "kill":
             os.kill(executor(), signal.SIGKILL)
-            time.sleep(120)
+        if self.kind != "fail":
+            time.sleep(600)
         raise RuntimeError("this attempt was made to fail")
 
 
