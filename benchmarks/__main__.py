@@ -9,13 +9,16 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks import foundations, matrices, mixtures, peers, reconstruction, vertical
+from benchmarks import accuracy, engine, foundations, matrices, mixtures, peers, reconstruction, vertical
 from benchmarks.claims import HEADER, Claim, table
+from benchmarks.pictures import Picture
 
 RESULTS = Path(__file__).parent / "results"
 PARTS = {
     "foundations": foundations,
+    "engine": engine,
     "reconstruction": reconstruction,
+    "accuracy": accuracy,
     "mixtures": mixtures,
     "matrices": matrices,
     "vertical": vertical,
@@ -34,19 +37,31 @@ def main() -> None:
     for name in arguments.parts or PARTS:
         print(f"{name}\n\n{HEADER}", end="", flush=True)
         claims: list[Claim] = []
-        for claim in PARTS[name].measure(quick=arguments.quick):
-            print(claim, flush=True)
-            claims.append(claim)
+        pictures: list[Picture] = []
+        for found in PARTS[name].measure(quick=arguments.quick):
+            if isinstance(found, Picture):
+                pictures.append(found)
+            else:
+                print(found, flush=True)
+                claims.append(found)
         print()
         if not arguments.quick:
             RESULTS.mkdir(exist_ok=True)
-            (RESULTS / f"{name}.md").write_text(report(name, claims), encoding="utf-8")
+            for picture in pictures:
+                picture.draw().savefig(RESULTS / f"{picture.name}.png", dpi=144)
+            (RESULTS / f"{name}.md").write_text(report(name, claims, pictures), encoding="utf-8")
 
 
-def report(name: str, claims: list[Claim]) -> str:
-    """The table with what it was measured on and how."""
-    made = f"Made by `python -m benchmarks {name}`."
-    return f"# {name.capitalize()}\n\n{table(claims)}\n{_setting(PARTS[name].PACKAGES, PARTS[name].NOTE)}\n\n{made}\n"
+def report(name: str, claims: Sequence[Claim], pictures: Sequence[Picture]) -> str:
+    """The table and the pictures with what they were measured on and how."""
+    parts = [
+        f"# {name.capitalize()}",
+        table(claims).rstrip(),
+        *(f"![{picture.text}]({picture.name}.png)" for picture in pictures),
+        _setting(PARTS[name].PACKAGES, PARTS[name].NOTE),
+        f"Made by `python -m benchmarks {name}`.",
+    ]
+    return "\n\n".join(parts) + "\n"
 
 
 def _setting(packages_of_peers: Sequence[str], note: str) -> str:

@@ -75,6 +75,13 @@ def faster_run(text: str, ours: float, peer: float, peer_name: str, at_least: fl
     )
 
 
+def share_of_speed(text: str, ours: float, peer: float, peer_name: str, at_least: float) -> Claim:
+    """At least such a share of a peer's speed; times are in seconds for the whole run."""
+    ratio = peer / ours
+    met, bar = ratio >= at_least, f"≥ {at_least:g}×"
+    return Claim(text, f"{ours:.2f} s", f"{peer_name}: {peer:.2f} s", f"{ratio:.2f}×", bar, met)
+
+
 def at_most(text: str, ours: float, bar: float, unit: str = "", beside: str = "—") -> Claim:
     """No more than a bar: seconds, a loss, a percentage."""
     return Claim(text, f"{ours:.4g} {unit}".strip(), beside, bar=f"≤ {bar:g} {unit}".strip(), is_met=ours <= bar)

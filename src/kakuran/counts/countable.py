@@ -27,6 +27,5 @@ class Countable(Protocol):
     def codes(self, columns: Sequence[str]) -> dict[str, Codes]:
         """The codes of some columns, record by record; they have to fit in memory."""
 
-    @property
-    def table(self) -> Any:
+    def frame(self) -> Any:
         """The records as a frame."""

@@ -16,7 +16,7 @@ from kakuran.schema.frames import to_arrow
 class FrameRecords:
     """A frame of perturbed records, countable."""
 
-    table: Any
+    given: Any
     plan: Plan
 
     def tallies(self, tables: Sequence[Sequence[Cells]], progress: Progress = int) -> list[Tally]:
@@ -28,9 +28,13 @@ class FrameRecords:
 
     def codes(self, columns: Sequence[str]) -> dict[str, Codes]:
         """The codes of some columns; noise without bounds reaches beyond the domain's."""
-        table = to_arrow(self.table)
+        table = to_arrow(self.given)
         return {
             attribute.name: encode(attribute, table.column(attribute.name), self.plan.reach(attribute.name))
             for attribute in self.plan.schema.released
             if attribute.name in columns
         }
+
+    def frame(self) -> Any:
+        """As it was given."""
+        return self.given

@@ -54,7 +54,7 @@ class Release:
     @property
     def table(self) -> Any:
         """The perturbed records, as the kind of frame that was given; those of a large file are read now."""
-        return self.records.table
+        return self.records.frame()
 
     @property
     def plan(self) -> Plan:
@@ -279,4 +279,4 @@ def read_release(path: str | Path, *, spark: Any = None) -> Release:
     if spark is not None:
         return Release(records_on_spark(Path(path), manifest, spark), manifest)
     records = StreamedRecords.open(Path(path), manifest)
-    return Release(records.table if manifest.records <= ROWS_IN_MEMORY else records, manifest)
+    return Release(records.frame() if manifest.records <= ROWS_IN_MEMORY else records, manifest)

@@ -52,8 +52,7 @@ class StreamedRecords:
         self._check(len(next(iter(codes.values()))))
         return codes
 
-    @property
-    def table(self) -> pa.Table:
+    def frame(self) -> pa.Table:
         """All records in memory."""
         released = [attribute.name for attribute in self.manifest.plan.schema.released]
         return pa.Table.from_batches([Kernel(self.manifest.plan).decode(self.codes(released))])

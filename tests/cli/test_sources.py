@@ -1,0 +1,102 @@
+"""The commands take whatever holds records."""
+
+from __future__ import annotations
+
+import json
+
+import duckdb
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+
+import kakuran as kk
+from kakuran.samples import census
+
+
+@pytest.fixture
+def shapes(folder):
+    """The census of the folder as several files, as Arrow, in folders that tell a column, and in a database."""
+    people = census(800)
+    for number in range(4):
+        (folder / "many").mkdir(exist_ok=True)
+        pq.write_table(people.slice(200 * number, 200), folder / "many" / f"part-{number}.parquet")
+    pyarrow.feather.write_feather(people, folder / "people.arrow")
+    pq.write_to_dataset(people, folder / "parted", partition_cols=["region"])
+    with duckdb.connect(folder / "people.duckdb") as connection:
+        connection.register("given", people)
+        connection.sql("create table people as from given")
+        connection.sql("create table others as select 1 as one")
+    return folder
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        ("many/*.parquet",),
+        ("many",),
+        ("people.arrow",),
+        ("parted",),
+        ("people.duckdb", "--sql", "select * from people"),
+        ("people.csv", "--sql", "from data"),
+    ],
+    ids=" ".join,
+)
+def test_any_source_is_drafted_checked_calibrated_perturbed_and_audited(kakuran, shapes, data):
+    source, *sql = data
+    for command in (
+        ("schema", "infer", source, *sql, "-o", "draft.toml"),
+        ("schema", "check", source, *sql, "-s", "schema.toml"),
+        ("perturb", source, *sql, "-s", "schema.toml", "--k", 10, "-o", "out.parquet"),
+        ("audit", source, "out.parquet", *sql),
+    ):
+        done = kakuran(*command)
+        assert done.returncode == 0, done.stderr
+    shown = kakuran("calibrate", source, *sql, "-s", "schema.toml", "--k", 10, "--json")
+    assert json.loads(shown.stdout)["n"] == 800
+    assert kk.read_release(shapes / "out.parquet").n == 800
+
+
+def test_a_query_chooses_who_is_released(kakuran, shapes):
+    done = kakuran(
+        "perturb", "people.duckdb", "--sql", "select * from people where age < 40",
+        "-s", "schema.toml", "--k", 10, "-o", "out.parquet",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    young = sum(age < 40 for age in census(800)["age"].to_pylist())
+    assert kk.read_release(shapes / "out.parquet").n == young
+
+
+def test_a_bad_value_deep_in_many_files_is_named_and_nothing_is_published(kakuran, shapes, listing):
+    people = census(800).slice(600, 200)
+    ages = [*people["age"].to_pylist()[:-1], 300]
+    place = people.column_names.index("age")
+    pq.write_table(people.set_column(place, "age", [ages]), shapes / "many" / "part-3.parquet", row_group_size=50)
+    before = listing()
+    done = kakuran("perturb", "many", "-s", "schema.toml", "--k", 10, "-o", "out.parquet")
+    assert done.returncode == 3
+    told = " ".join(done.stderr.split())
+    assert "column 'age': 1 row outside 15 … 94, for example 300.0, in many/part-3.parquet, row group 3." in told
+    assert listing() == before
+
+
+def test_a_release_in_a_folder_is_asked_like_any_other(kakuran, folder):
+    release = kk.perturb(census(800), kk.calibrate(kk.Schema.load(folder / "schema.toml"), n=800, k=10))
+    (folder / "out").mkdir()
+    for number in range(2):
+        pq.write_table(release.table.slice(400 * number, 400), folder / "out" / f"part-{number}.parquet")
+    (folder / "out" / "release.json").write_text(release.manifest.to_json(), encoding="utf-8")
+    release.save(folder / "out.parquet")
+    answers = [kakuran("crosstab", path, "sex", "--json") for path in ("out", "out.parquet")]
+    assert answers[0].returncode == 0, answers[0].stderr
+    assert json.loads(answers[0].stdout) == json.loads(answers[1].stdout)
+
+
+def test_what_is_no_source_gets_one_clear_sentence(kakuran, shapes):
+    for data, told in (
+        ("nothing/*.csv", "no .csv, .parquet or .arrow file there"),
+        ("people.duckdb", "which table? it has others, people"),
+        ("postgresql://nowhere/x", "needs a query"),
+    ):
+        done = kakuran("perturb", data, "-s", "schema.toml", "--k", 10, "-o", "out.parquet")
+        assert done.returncode == 3
+        assert told in " ".join(done.stderr.split())

@@ -1,0 +1,130 @@
+"""A real PostgreSQL server as a source."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import psycopg
+import pyarrow as pa
+import pytest
+
+import kakuran as kk
+from kakuran.schema.sources import base, open_source
+
+PROGRAMS = [
+    Path(path).parent for path in (shutil.which("initdb"), *Path("/usr/lib/postgresql").glob("*/bin/initdb")) if path
+]
+
+pytestmark = pytest.mark.skipif(not PROGRAMS, reason="PostgreSQL is not installed")
+
+
+@pytest.fixture(scope="module")
+def server():
+    """The address of a server of our own, reached by a socket; it refuses to run as root."""
+    account = pwd.getpwnam("nobody") if os.getuid() == 0 else None
+    as_other = {"user": account.pw_uid, "group": account.pw_gid} if account else {}
+    folder = Path(tempfile.mkdtemp())
+    if account:
+        os.chown(folder, account.pw_uid, account.pw_gid)
+
+    def run(program, *arguments):
+        command = [PROGRAMS[0] / program, "-D", folder / "data", *arguments]
+        subprocess.run(command, check=True, capture_output=True, cwd=folder, **as_other)
+
+    run("initdb", "-U", "steward", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C")
+    run("pg_ctl", "-w", "-l", folder / "log", "-o", f"-k {folder} -c listen_addresses=''", "start")
+    try:
+        yield f"postgresql://steward:secret@/postgres?host={folder}"
+    finally:
+        run("pg_ctl", "-m", "immediate", "stop")
+        shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def people(server):
+    with psycopg.connect(server) as connection:
+        connection.execute("create table people (name text, job text, age int, weight numeric, smokes bool)")
+        connection.execute(
+            "insert into people select 'person ' || i, case i % 4 when 0 then null when 1 then '' "
+            "when 2 then 'a \"quoted\", \n job' else 'nurse' end, i % 90, i / 10.0, i % 2 = 0 "
+            "from generate_series(0, 999) i"
+        )
+    return server
+
+
+QUERY = "select * from people order by age, name"
+
+
+def test_it_knows_its_columns_and_its_length(people):
+    source = open_source(people, sql=QUERY)
+    assert source.names == ["name", "job", "age", "weight", "smokes"]
+    assert source.rows == 1000
+
+
+def test_only_what_is_wanted_is_read_and_missing_is_told_from_empty(people):
+    wanted = {"job": pa.string(), "age": pa.float64()}
+    source = open_source(people, sql="select * from people order by length(name), name;")
+    rows = [row for part in source.parts(wanted) for row in part.records.to_pylist()]
+    assert rows[:4] == [
+        {"job": None, "age": 0},
+        {"job": "", "age": 1},
+        {"job": 'a "quoted", \n job', "age": 2},
+        {"job": "nurse", "age": 3},
+    ]
+    assert len(rows) == 1000
+
+
+def test_types_are_those_of_the_server(people):
+    (batch, *_) = (part.records for part in open_source(people, sql=QUERY).parts())
+    assert [str(kind) for kind in batch.schema.types] == ["string", "string", "int64", "double", "bool"]
+
+
+def test_it_is_perturbed_into_a_release(people, tmp_path, monkeypatch):
+    monkeypatch.setattr("kakuran.schema.sources.delimited.BLOCK", 2000)
+    schema = kk.Schema([kk.Numeric("age", 0, 89, step=1), kk.Categorical("smokes", [False, True])])
+    source = open_source(people, sql="select age, smokes from people")
+    manifest = kk.perturb_file(source, tmp_path / "out.parquet", kk.calibrate(schema, n=1000, k=10))
+    assert manifest.records == 1000
+
+
+def test_a_bad_value_is_named_with_where_it_lies(people, tmp_path):
+    schema = kk.Schema([kk.Numeric("age", 0, 50, step=1)])
+    source = open_source(people, sql="select age from people")
+    with pytest.raises(
+        kk.DataError, match=r"column 'age': .* outside 0 … 50, .* in postgresql://.*/postgres, rows 1 to"
+    ):
+        kk.perturb_file(source, tmp_path / "out.parquet", kk.calibrate(schema, n=1000, k=10))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("sql", ["selekt", "select * from nowhere", "delete from people returning *"])
+def test_a_query_that_is_none_is_refused_without_telling_the_password(people, sql):
+    with pytest.raises(kk.SchemaError) as caught:
+        _ = open_source(people, sql=sql).names
+    assert "secret" not in str(caught.value)
+    assert open_source(people, sql=QUERY).rows == 1000
+
+
+def test_a_server_that_is_not_there_is_refused_without_telling_the_password():
+    with pytest.raises(kk.SchemaError, match="postgresql://") as caught:
+        _ = open_source("postgresql://steward:secret@127.0.0.1:1/postgres", sql="select 1").names
+    assert "secret" not in str(caught.value)
+
+
+def test_a_query_must_be_given():
+    with pytest.raises(kk.SchemaError, match="needs a query"):
+        open_source("postgresql://host/name")
+
+
+def test_reading_may_stop_early(people, monkeypatch):
+    monkeypatch.setattr("kakuran.schema.sources.delimited.BLOCK", 2000)
+    monkeypatch.setattr(base, "BATCH", 50)
+    parts = open_source(people, sql=QUERY).parts({"age": pa.float64()})
+    assert len(next(parts))
+    parts.close()
+    assert open_source(people, sql=QUERY).rows == 1000
