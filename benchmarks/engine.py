@@ -14,8 +14,8 @@ from benchmarks.pictures import Picture, lines
 
 NOTE = (
     "Every run is a process of its own that reads from and writes to disk; the best of several turns. The copy reads "
-    "and writes a row group at a time on all cores; it does not sync its target to disk, perturbing does. Memory is the "
-    "peak of the whole process, Python and libraries included."
+    "and writes a row group at a time on all cores; it does not sync its target to disk, perturbing does. Memory is "
+    "the peak of the whole process, Python and libraries included."
 )
 PACKAGES = ("duckdb",)
 

@@ -92,9 +92,23 @@ ENGINES = {
 }
 
 
-@pytest.fixture(params=ENGINES)
+def on_spark(spark):
+    """Several partitions, and several files a release."""
+
+    def perturb(table, plan, folder):
+        kk.perturb_file(spark.createDataFrame(table).repartition(3), folder / "out", plan)
+        return kk.read_release(folder / "out", spark=spark)
+
+    def hold(table, manifest, folder):
+        hold_in_a_folder(table, manifest, folder)
+        return kk.read_release(folder / "release", spark=spark)
+
+    return Engine(perturb, hold)
+
+
+@pytest.fixture(scope="module", params=[*ENGINES, pytest.param("spark", marks=pytest.mark.xdist_group("spark"))])
 def engine(request):
-    return ENGINES[request.param]
+    return on_spark(request.getfixturevalue("spark")) if request.param == "spark" else ENGINES[request.param]
 
 
 @pytest.fixture(scope="module")
@@ -103,9 +117,9 @@ def release():
     return kk.perturb(people(), PLAN)
 
 
-@pytest.fixture
-def held(engine, release, tmp_path):
-    return engine.hold(release.table, release.manifest, tmp_path)
+@pytest.fixture(scope="module")
+def held(engine, release, tmp_path_factory):
+    return engine.hold(release.table, release.manifest, tmp_path_factory.mktemp("held"))
 
 
 TABLES = [
@@ -168,11 +182,12 @@ def test_the_same_tree(held, release):
     assert "age" in trees[0].export_text()
 
 
-class TestPerturbing:
-    @pytest.fixture
-    def made(self, engine, tmp_path):
-        return engine.perturb(people(), PLAN, tmp_path)
+@pytest.fixture(scope="module")
+def made(engine, tmp_path_factory):
+    return engine.perturb(people(), PLAN, tmp_path_factory.mktemp("made"))
 
+
+class TestPerturbing:
     def test_a_release_has_every_record_once_and_kept_columns_as_they_were(self, made):
         assert made.n == made.tally(TABLES[0]).n == 20_000
         found = made.tally([cells_of(SCHEMA, "region", None)]).counts
@@ -203,9 +218,23 @@ class TestPerturbing:
         assert (tallies[0] != tallies[1]).any()
 
 
-def test_the_crowd_of_a_file_calibrates_as_its_table_does(tmp_path):
+def crowd_of_a_file(_, table, folder):
+    pq.write_table(table, folder / "people.parquet", row_group_size=400)
+    return count_crowd(kk.open_source(folder / "people.parquet"), SCHEMA, SCHEMA.released)
+
+
+def crowd_on_spark(request, table, _):
+    from kakuran.engine.spark import Originals
+
+    frame = request.getfixturevalue("spark").createDataFrame(table).repartition(3)
+    return Originals(frame, SCHEMA).crowd(SCHEMA.released)
+
+
+@pytest.mark.parametrize(
+    "crowd_of", [crowd_of_a_file, pytest.param(crowd_on_spark, marks=pytest.mark.xdist_group("spark"))]
+)
+def test_the_crowd_an_engine_counts_calibrates_as_the_table_does(crowd_of, request, tmp_path):
     table = people(3_000)
-    pq.write_table(table, tmp_path / "people.parquet", row_group_size=400)
-    crowd = count_crowd(kk.open_source(tmp_path / "people.parquet"), SCHEMA, SCHEMA.released)
+    crowd = crowd_of(request, table, tmp_path)
     found, expected = (kk.calibrate(SCHEMA, data=data, k=5) for data in (crowd, table))
     assert found == expected

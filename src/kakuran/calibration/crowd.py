@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,10 @@ class Crowd(ABC):
     @abstractmethod
     def update(self, codes: Mapping[str, Codes], n: int) -> None:
         """Count n more records."""
+
+    @abstractmethod
+    def merge(self, other: Any) -> None:
+        """Count the records of another crowd over the same attributes too."""
 
     @abstractmethod
     def smallest(self, mechanisms: Mechanisms, cap: float = math.inf, enough: float = 0.0) -> float:
@@ -83,6 +87,11 @@ class DenseCrowd(Crowd):
         else:
             self.counts += np.bincount(cell, minlength=self.counts.size).reshape(self.counts.shape)
 
+    def merge(self, other: DenseCrowd) -> None:
+        """Add the histograms."""
+        self.n += other.n
+        self.counts += other.counts
+
     def smallest(self, mechanisms: Mechanisms, cap: float = math.inf, enough: float = 0.0) -> float:
         """One pass per perturbed axis, then the least over the cells that hold somebody."""
         sums = self.counts
@@ -110,10 +119,18 @@ class SparseCrowd(Crowd):
         """Merge into the distinct records."""
         if not n:
             return
-        self.n += n
         batch = np.column_stack([codes[attribute.name] for attribute in self.attributes])
-        records = np.concatenate([self._records, batch])
-        weights = np.concatenate([self._counts, np.ones(n, np.int64)])
+        self._add(batch, np.ones(n, np.int64))
+
+    def merge(self, other: SparseCrowd) -> None:
+        """Merge the distinct records of both."""
+        if other.n:
+            self._add(other._records, other._counts)
+
+    def _add(self, more: NDArray[np.int32], copies: NDArray[np.int64]) -> None:
+        self.n += int(copies.sum())
+        records = np.concatenate([self._records, more])
+        weights = np.concatenate([self._counts, copies])
         order = np.lexsort(records.T)
         records, weights = records[order], weights[order]
         is_first = np.concatenate([[True], (records[1:] != records[:-1]).any(axis=1)])

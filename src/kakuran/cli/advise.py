@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kakuran.cli.console import answer_json, answer_table, check_picture, check_report, say, working
-from kakuran.cli.options import Force, Json, K, Plot, Report
+from kakuran.cli.options import Force, Json, K, Plot, Report, Sql
 
 if TYPE_CHECKING:
     from kakuran.schema import Schema
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 def advise(
     k: K,
     data: Annotated[
-        Path | None, typer.Argument(help="CSV or Parquet file to try methods on, if it may be looked at; or give --n.")
+        str | None, typer.Argument(help="Table to try methods on, as for perturb, if it may be looked at; or give --n.")
     ] = None,
+    sql: Sql = None,
     schema: Annotated[
         Path | None, typer.Option("--schema", "-s", help="Schema file (TOML); without it, a wide table of 0 and 1.")
     ] = None,
@@ -42,7 +43,7 @@ def advise(
     declared = None if schema is None else Schema.load(schema)
     with working("comparing") as tell:
         tell("reading")
-        table = None if data is None else _read(data, declared)
+        table = None if data is None else _read(data, sql, declared)
         advice = compare(declared, k=k, n=n, data=table, progress=tell)
     if json:
         answer_json(advice.to_dict())
@@ -61,13 +62,10 @@ def advise(
         leave(report, advice_report(advice, typed()), public=not advice.from_data)
 
 
-def _read(data: Path, schema: Schema | None) -> Any:
+def _read(data: str, sql: str | None, schema: Schema | None) -> Any:
     """The columns that would be released."""
-    import pyarrow as pa
+    from kakuran.schema import open_source
+    from kakuran.schema.reading import read_all, read_table
 
-    from kakuran.engine.local import read_batches
-    from kakuran.schema.files import read_whole
-
-    if schema is None:
-        return read_whole(data)
-    return pa.Table.from_batches(list(read_batches(data, schema)))
+    source = open_source(data, sql)
+    return read_all(source) if schema is None else read_table(source, schema)

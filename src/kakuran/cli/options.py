@@ -12,9 +12,10 @@ from kakuran.cli.console import progress
 from kakuran.errors import CalibrationError
 
 if TYPE_CHECKING:
-    from kakuran.calibration import Plan
+    from kakuran.calibration import Crowd, Plan
+    from kakuran.engine.spark import Originals
     from kakuran.mechanism import Mechanism
-    from kakuran.schema import Schema
+    from kakuran.schema import Categorical, Numeric, Schema
     from kakuran.schema.sources import Source
 
 SchemaFile: TypeAlias = Annotated[Path, typer.Option("--schema", "-s", help="Schema file (TOML).")]
@@ -76,7 +77,7 @@ Distances: TypeAlias = Annotated[
 
 def make_plan(
     schema: Schema,
-    data: Source | None,
+    data: Source | Originals | None,
     *,
     k: float,
     n: int | None,
@@ -86,7 +87,6 @@ def make_plan(
 ) -> Plan:
     """The plan the options of a command ask for."""
     from kakuran.calibration import calibrate
-    from kakuran.engine.local import count_crowd
 
     shares = numbers("--weight", weights) if weights else None
     chosen = {name: _mechanism(value) for name, value in pairs("--mechanism", mechanisms).items()}
@@ -95,15 +95,12 @@ def make_plan(
         return calibrate(schema, k=k, n=n, weights=shares, mechanisms=chosen)
     if data is None or n is not None:
         raise CalibrationError("--data-dependent needs the data and not --n")
-    with progress("counting", None) as advance:
-        crowd = count_crowd(data, schema, schema.released, advance)
+    crowd = _crowd(schema, data, schema.released)
     return calibrate(schema, k=k, data=crowd, weights=shares, mechanisms=chosen)
 
 
-def smallest_group(schema: Schema, data: Source | None) -> int:
+def smallest_group(schema: Schema, data: Source | Originals | None) -> int:
     """The records of a source, or, where columns are kept, of the smallest group that shares their values."""
-    from kakuran.engine.local import count_crowd
-
     if not schema.perturbed:
         raise CalibrationError("the schema has no column to perturb")
     if data is None:
@@ -111,9 +108,18 @@ def smallest_group(schema: Schema, data: Source | None) -> int:
     rows = None if schema.kept else data.rows
     if rows is not None:
         return rows
-    with progress("counting", None) as advance:
-        crowd = count_crowd(data, schema, schema.kept, advance)
+    crowd = _crowd(schema, data, schema.kept)
     return crowd.fewest_alike if crowd.n else 0
+
+
+def _crowd(schema: Schema, data: Source | Originals, attributes: Sequence[Categorical | Numeric]) -> Crowd:
+    from kakuran.engine.local import count_crowd
+    from kakuran.schema.sources import Source
+
+    if not isinstance(data, Source):
+        return data.crowd(attributes)
+    with progress("counting", None) as advance:
+        return count_crowd(data, schema, attributes, advance)
 
 
 def pairs(option: str, texts: Sequence[str] | None) -> dict[str, str]:

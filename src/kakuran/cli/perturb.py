@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,13 +25,30 @@ from kakuran.cli.options import (
     make_plan,
 )
 
+if TYPE_CHECKING:
+    from kakuran.calibration import Plan
+    from kakuran.engine.spark import Originals
+    from kakuran.release import Manifest
+    from kakuran.schema import Schema
+    from kakuran.schema.sources import Source
+
+
+class Engine(StrEnum):
+    """Where the work is done."""
+
+    local = "local"
+    spark = "spark"
+
 
 def perturb(
     data: Data,
     schema: SchemaFile,
     k: K,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Release to write (.parquet or .csv).")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Release: .parquet, .csv; on Spark a folder.")],
     sql: Sql = None,
+    engine: Annotated[
+        Engine, typer.Option("--engine", help="spark: read, perturb and write a folder with Spark.")
+    ] = Engine.local,
     data_dependent: DataDependent = False,
     weight: Weights = None,
     mechanism: Mechanisms = None,
@@ -50,30 +69,77 @@ def perturb(
     from kakuran.calibration import preview
     from kakuran.cli.reporting import quick_audit, report_release
     from kakuran.cli.show import describe_plan, show_plan
-    from kakuran.release import perturb_file
-    from kakuran.release.files import check_target, targets
     from kakuran.schema import Schema, open_source
 
     if not dry_run:
-        check_target(output, force=force)
         check_report(report, public=public, force=force)
-    source = open_source(data, sql)
-    plan = make_plan(
-        Schema.load(schema), source, k=k, n=None, data_dependent=data_dependent, weights=weight, mechanisms=mechanism
-    )
+    declared = Schema.load(schema)
+    source: Source | Originals
+    if engine == Engine.spark:
+        _check_options_for_spark(sql, keep_order=keep_order)
+        source, write = _on_spark(data, declared, output, seed=seed, force=force, dry_run=dry_run)
+    else:
+        source, write = _locally(data, sql, output, seed=seed, keep_order=keep_order, force=force, dry_run=dry_run)
+    plan = make_plan(declared, source, k=k, n=None, data_dependent=data_dependent, weights=weight, mechanisms=mechanism)
     if not dry_run:
-        with progress("perturbing", source.rows) as advance:
-            manifest = perturb_file(
-                source, output, plan, seed=seed, shuffle=not keep_order, force=force, progress=advance
-            )
-        written = " and ".join(str(path) for path in targets(output))
-        say(f"wrote {written}: {manifest.records:,} records, k = {plan.k:g}, ε = {plan.epsilon:.4g}")
+        write(plan)
         if keep_order:
             say("[bold yellow]warning:[/] records keep their order: not for publication")
         if report is not None:
-            attacked = None if public else quick_audit(source, output)
-            report_release(report, output, original=source, audit=attacked, public=public)
+            original = open_source(data, sql)
+            attacked = None if public else quick_audit(original, output)
+            report_release(report, output, original=original, audit=attacked, public=public)
     if json:
         answer_json(describe_plan(plan, preview(plan)))
     elif dry_run:
         show_plan(plan, preview(plan))
+
+
+def _locally(
+    data: str, sql: str | None, output: Path, *, seed: int | None, keep_order: bool, force: bool, dry_run: bool
+) -> tuple[Source, Callable[[Plan], None]]:
+    """The source, and how to perturb it."""
+    from kakuran.release import perturb_file
+    from kakuran.release.files import check_target, targets
+    from kakuran.schema import open_source
+
+    if not dry_run:
+        check_target(output, force=force)
+    source = open_source(data, sql)
+
+    def write(plan: Plan) -> None:
+        with progress("perturbing", source.rows) as advance:
+            manifest = perturb_file(
+                source, output, plan, seed=seed, shuffle=not keep_order, force=force, progress=advance
+            )
+        _say_written(" and ".join(str(path) for path in targets(output)), manifest)
+
+    return source, write
+
+
+def _on_spark(
+    data: str, schema: Schema, output: Path, *, seed: int | None, force: bool, dry_run: bool
+) -> tuple[Originals, Callable[[Plan], None]]:
+    """The originals, and how to perturb them; Spark shows how far it is itself."""
+    from kakuran.engine.spark import read_originals, start_session
+    from kakuran.release.folders import check_folder
+    from kakuran.release.spark import perturb_on_spark
+
+    if not dry_run:
+        check_folder(output, force=force)
+    originals = read_originals(start_session(), Path(data), schema)
+    return originals, lambda plan: _say_written(
+        f"the folder {output}", perturb_on_spark(originals, output, plan, seed=seed, force=force)
+    )
+
+
+def _check_options_for_spark(sql: str | None, *, keep_order: bool) -> None:
+    if sql is not None:
+        raise typer.BadParameter("--sql is for the local engine; on Spark query the table from Python")
+    if keep_order:
+        raise typer.BadParameter("--keep-order: Spark has no order of records that could be kept")
+
+
+def _say_written(where: str, manifest: Manifest) -> None:
+    plan = manifest.plan
+    say(f"wrote {where}: {manifest.records:,} records, k = {plan.k:g}, ε = {plan.epsilon:.4g}")

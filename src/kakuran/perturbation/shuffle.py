@@ -6,19 +6,31 @@ uniformly random order, since rows choose independently. Buckets lie on disk as 
 
 from __future__ import annotations
 
+import itertools
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
 
 from kakuran.randomness import Randomness
+from kakuran.schema.codes import narrowest_integer
 
 Rows: TypeAlias = np.ndarray[tuple[int], np.dtype[np.void]]
 
 
 ROWS_AT_A_TIME = 1 << 20
 """Rows that are scattered together: every bucket is opened once for all of them."""
+
+
+def scatter(rows: Rows, buckets: int, randomness: Randomness) -> Iterator[Rows]:
+    """The rows of each bucket, where every row has chosen one at random."""
+    chosen = randomness.below(buckets, len(rows))
+    order = np.argsort(chosen.astype(narrowest_integer(buckets)), kind="stable")
+    scattered = rows[order]
+    bounds = np.searchsorted(chosen[order], np.arange(buckets + 1))
+    return (scattered[start:stop] for start, stop in itertools.pairwise(bounds))
 
 
 class Shuffler:
@@ -45,13 +57,9 @@ class Shuffler:
             return
         rows = np.concatenate(self._waiting)
         self._waiting.clear()
-        chosen = self._randomness.below(len(self._paths), len(rows))
-        order = np.argsort(chosen.astype(np.uint16), kind="stable")
-        scattered = rows[order]
-        bounds = np.searchsorted(chosen[order], np.arange(len(self._paths) + 1))
-        for path, start, stop in zip(self._paths, bounds[:-1], bounds[1:], strict=True):
+        for path, chosen in zip(self._paths, scatter(rows, len(self._paths), self._randomness), strict=True):
             with path.open("ab") as bucket:
-                scattered[start:stop].tofile(bucket)
+                chosen.tofile(bucket)
 
     def bucket(self, number: int) -> Rows:
         """The rows of one bucket in random order, once all rows were added; any thread may ask."""

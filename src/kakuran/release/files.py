@@ -20,8 +20,8 @@ from kakuran.schema.sources import Source, open_source
 from kakuran.schema.sources.delimited import CsvSource
 from kakuran.schema.sources.parquet import ParquetSource
 
-FOLDER_MANIFEST = "release.json"
-"""The manifest of a release that is a folder of Parquet files."""
+FOLDER_MANIFEST = "_release.json"
+"""The manifest of a release that is a folder of Parquet files, whose readers skip names that start so."""
 
 
 def check_target(path: Path, *, force: bool) -> None:

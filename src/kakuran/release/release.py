@@ -26,6 +26,7 @@ from kakuran.reconstruction.density import DensityMethod
 from kakuran.reconstruction.mixture import Covariance, Options
 from kakuran.release.files import check_target, read_manifest, write_release
 from kakuran.release.manifest import Manifest, Order
+from kakuran.release.spark import is_spark_frame, perturb_on_spark, records_on_spark
 from kakuran.release.streamed import ROWS_IN_MEMORY, StreamedRecords
 from kakuran.schema.codes import Codes
 from kakuran.schema.frames import like, to_arrow
@@ -171,6 +172,10 @@ def perturb(frame: Any, plan: Plan, *, seed: int | None = None, shuffle: bool = 
     >>> release.n, release.k
     (1000, 10.0)
     """
+    if is_spark_frame(frame):
+        raise ReleaseError(
+            "a Spark DataFrame would be drawn anew whenever it is used; draw it once, into a folder, with perturb_file"
+        )
     _warn_if_seeded(seed)
     table = to_arrow(frame)
     codes = plan.schema.encode(table)
@@ -204,13 +209,20 @@ def perturb_file(
     Parameters
     ----------
     source : a Parquet, CSV or Arrow file, a folder or pattern of such, a DuckDB or PostgreSQL database, a polars
-        LazyFrame: whatever `kakuran.open_source` takes, or what it gave
-    target : the file to write; it appears whole or not at all
+        LazyFrame: whatever `kakuran.open_source` takes, or what it gave; or a Spark DataFrame
+    target : the file to write; it appears whole or not at all. For a Spark DataFrame a folder, which the executors see
+        too
     plan, seed, shuffle : as for `perturb`
     force : replace an existing file
     progress : called with the number of records done
     """
     _warn_if_seeded(seed)
+    if is_spark_frame(source):
+        from kakuran.engine.spark import Originals
+
+        if not shuffle:
+            raise ReleaseError("a Spark DataFrame has no order that could be kept: leave out shuffle=False")
+        return perturb_on_spark(Originals(source, plan.schema), Path(target), plan, seed=seed, force=force)
     check_target(Path(target), force=force)
     source = open_source(source)
     _check_apart(Path(target), source)
@@ -257,12 +269,14 @@ def _with_types_of(original: pa.Table, released: pa.Table) -> pa.Table:
     return released
 
 
-def read_release(path: str | Path) -> Release:
+def read_release(path: str | Path, *, spark: Any = None) -> Release:
     """Open a release: a file, or a folder of Parquet files.
 
     Refuses one whose manifest is missing, newer, or does not match its columns. A large one stays on disk: it is
-    counted anew for every question, and checked as it is read.
+    counted anew for every question, and checked as it is read. With a Spark session Spark counts it.
     """
     manifest = read_manifest(Path(path))
+    if spark is not None:
+        return Release(records_on_spark(Path(path), manifest, spark), manifest)
     records = StreamedRecords.open(Path(path), manifest)
     return Release(records.frame() if manifest.records <= ROWS_IN_MEMORY else records, manifest)

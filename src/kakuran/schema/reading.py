@@ -23,5 +23,15 @@ def read_parts(source: Source, schema: Schema, columns: Sequence[str] | None = N
 
 def read_table(source: Source, schema: Schema) -> pa.Table:
     """The released columns of a source, all in memory."""
-    parts = [pa.Table.from_batches([part.records]) for part in read_parts(source, schema)]
-    return pa.concat_tables(parts, promote_options="permissive")
+    return _together(read_parts(source, schema))
+
+
+def read_all(source: Source) -> pa.Table:
+    """All columns of a source as they are, all in memory."""
+    check_columns_are_unique(source.names)
+    return _together(source.parts())
+
+
+def _together(parts: Iterator[Part]) -> pa.Table:
+    tables = [pa.Table.from_batches([part.records]) for part in parts]
+    return pa.concat_tables(tables, promote_options="permissive")

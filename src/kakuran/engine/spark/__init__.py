@@ -1,0 +1,17 @@
+"""The Spark engine: the same kernels and tallies on the partitions of a DataFrame.
+
+Needs kakuran on the executors too, and a folder that they and this program see under the same path.
+"""
+
+from kakuran.errors import MissingExtraError
+
+try:
+    import pyspark as _  # noqa: F401
+except ImportError as error:
+    raise MissingExtraError("the Spark engine", "spark") from error
+
+from kakuran.engine.spark.originals import Originals
+from kakuran.engine.spark.reading import read_originals, start_session
+from kakuran.engine.spark.records import SparkRecords
+
+__all__ = ["Originals", "SparkRecords", "read_originals", "start_session"]

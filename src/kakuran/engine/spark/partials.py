@@ -1,0 +1,87 @@
+"""One value of every partition, and all of them put together.
+
+Bad data is a value too: an exception would be retried, and its text, offending value and all, kept in logs.
+"""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from collections.abc import Callable, Iterator
+from functools import reduce
+from typing import Any, TypeVar
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from kakuran.errors import DataError
+
+Value = TypeVar("Value")
+Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+_PARTIAL = "part int, value binary"
+_MERGERS = 8
+
+
+def mapped(frame: DataFrame, task: Task, schema: str | StructType) -> DataFrame:
+    """A frame with a task run on each of its partitions, whenever it is asked for."""
+    with warnings.catch_warnings():
+        # mapInArrow checks for pandas and has doubts about its version 3; no task of ours uses pandas.
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+        return frame.mapInArrow(task, schema)
+
+
+def partition_number() -> int:
+    """Which partition the running task works on; the same in every attempt at it."""
+    context = TaskContext.get()
+    assert context is not None  # noqa: S101
+    return context.partitionId()
+
+
+def folded(
+    frame: DataFrame,
+    of_partition: Callable[[Iterator[pa.RecordBatch]], Value],
+    merge: Callable[[Value, Value], Value],
+    *,
+    is_large: bool,
+) -> Value | DataError | None:
+    """The values of all partitions merged, the first bad data that was met, or nothing if there is no partition.
+
+    Large values are merged by a few tasks first, so that few reach the driver. A partition goes to the same merger
+    however often it is computed: none counts twice.
+    """
+
+    def partial(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        try:
+            value: Value | DataError = of_partition(batches)
+        except DataError as error:
+            value = error
+        yield _row(value)
+
+    def merged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rows = (row for batch in batches for row in batch.column("value"))
+        values = (_loads(row.as_py()) for row in rows)
+        first = next(values, None)
+        if first is not None:
+            yield _row(reduce(both, values, first))
+
+    def both(one: Any, other: Any) -> Any:
+        if isinstance(one, DataError):
+            return one
+        return other if isinstance(other, DataError) else merge(one, other)
+
+    partials = mapped(frame, partial, _PARTIAL)
+    if is_large:
+        partials = mapped(partials.repartitionById(_MERGERS, "part"), merged, _PARTIAL)
+    rows = sorted(partials.collect(), key=lambda row: row.part)
+    return reduce(both, (_loads(row.value) for row in rows)) if rows else None
+
+
+def _row(value: object) -> pa.RecordBatch:
+    return pa.record_batch({"part": pa.array([partition_number()], pa.int32()), "value": [pickle.dumps(value)]})
+
+
+def _loads(pickled: bytes) -> Any:
+    return pickle.loads(pickled)  # noqa: S301 (made by our own tasks a moment ago)

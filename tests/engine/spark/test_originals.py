@@ -1,0 +1,189 @@
+"""Releases of DataFrames and of files that Spark reads."""
+
+import json
+import sys
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+import kakuran as kk
+from kakuran.calibration import Crowd
+from kakuran.cli import main
+from kakuran.engine.spark import Originals, originals, read_originals
+from kakuran.errors import CalibrationError, DataError, ReleaseError, SchemaError
+from kakuran.samples import census, census_schema
+
+SCHEMA = census_schema()
+PEOPLE = census(3_000)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """The census as a folder of three Parquet files, and as one of three CSV files."""
+    for number in range(3):
+        part = PEOPLE.slice(1_000 * number, 1_000)
+        for kind, write in (("parquet", pq.write_table), ("csv", pyarrow.csv.write_csv)):
+            (tmp_path / kind).mkdir(exist_ok=True)
+            write(part, tmp_path / kind / f"part{number}.{kind}")
+    SCHEMA.save(tmp_path / "schema.toml")
+    return tmp_path
+
+
+@pytest.fixture
+def kakuran(monkeypatch, folder, capsys, spark):
+    """Run the command in this process, where there is a session already; its exit code and what it said."""
+
+    def run(*arguments):
+        monkeypatch.chdir(folder)
+        monkeypatch.setattr(sys, "argv", ["kakuran", *map(str, arguments)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        said = capsys.readouterr()
+        return end.value.code, said.out, said.err
+
+    return run
+
+
+def names_in(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def rows_of(table):
+    return sorted(map(str, table.to_pylist()))
+
+
+def test_a_folder_of_files_becomes_a_folder_that_anybody_can_read(kakuran, folder, spark, monkeypatch):
+    monkeypatch.setattr(originals, "ROWS_A_FILE", 1_000)
+    command = ["perturb", "parquet", "-s", "schema.toml", "--k", 20, "-o", "out", "--engine", "spark", "--json"]
+    code, answer, said = kakuran(*command)
+    assert code == 0, said
+    assert json.loads(answer)["k"] == 20
+    assert "wrote the folder out: 3,000 records, k = 20" in said
+    assert names_in(folder / "out") == ["_release.json", *(f"part-{number:05}.parquet" for number in range(3))]
+    assert names_in(folder) == ["csv", "out", "parquet", "schema.toml"]
+    release = kk.read_release(folder / "out")
+    assert release.n == 3_000
+    assert release.plan == kk.calibrate(SCHEMA, n=3_000, k=20)
+    assert rows_of(release.table) == rows_of(pq.read_table(folder / "out")) != rows_of(PEOPLE)
+    assert spark.read.parquet(str(folder / "out")).count() == 3_000
+    code, _, said = kakuran(*command)
+    assert (code, "exists already" in said) == (5, True)
+    assert kakuran(*command, "--force")[0] == 0
+    assert rows_of(kk.read_release(folder / "out").table) != rows_of(release.table)
+
+
+def test_csv_is_read_as_locally(spark, folder):
+    found = read_originals(spark, folder / "csv", SCHEMA)
+    assert isinstance(found, Originals)
+    counted, expected = found.crowd(SCHEMA.released), Crowd.of(SCHEMA.released)
+    expected.update(SCHEMA.encode(PEOPLE), 3_000)
+    assert (counted.counts == expected.counts).all()
+
+
+def test_missing_cells_and_odd_column_names_are_read_as_locally(spark, tmp_path):
+    schema = kk.Schema(
+        [
+            kk.Categorical("a.b", ["x", "y, z"], missing="category"),
+            kk.Numeric("n `1`", 0, 9, step=1, missing="category"),
+            kk.Categorical("flag", [True, False]),
+        ]
+    )
+    path = tmp_path / "odd.csv"
+    path.write_text('a.b,n `1`,flag\n"y, z",3,true\n,NA,false\nx,,true\n', encoding="utf-8")
+    found = read_originals(spark, path, schema).crowd(schema.released)
+    expected = Crowd.of(schema.released)
+    for part in kk.open_source(path).parts(
+        {a.name: pa.array(a.values).type for a in schema if a.name != "n `1`"} | {"n `1`": pa.float64()}
+    ):
+        expected.update(schema.encode(part.records), len(part))
+    assert found.n == 3
+    assert (found.counts == expected.counts).all()
+
+
+def test_bad_data_names_its_file_and_column_and_nothing_is_published(kakuran, folder):
+    bad = PEOPLE.slice(0, 500).set_column(1, "age", pa.array([30] * 498 + [480, 530]))
+    pq.write_table(bad, folder / "parquet/part1.parquet")
+    code, _, said = kakuran("perturb", "parquet", "-s", "schema.toml", "--k", 20, "-o", "out", "--engine", "spark")
+    assert code == 3
+    assert "column 'age': 2 rows outside" in said
+    assert str(folder / "parquet/part1.parquet") in said
+    assert "Traceback" not in said
+    assert names_in(folder) == ["csv", "parquet", "schema.toml"]
+
+
+def test_text_that_is_no_number_is_bad_data_and_not_missing(spark, folder):
+    path = folder / "csv/part2.csv"
+    path.write_text(
+        path.read_text(encoding="utf-8").replace("\n", '\n"male","old","retired","west"\n', 1), encoding="utf-8"
+    )
+    with pytest.raises(DataError, match=r"column 'age': at least one row is not a valid double, in .*part2.csv"):
+        read_originals(spark, folder / "csv", SCHEMA).crowd(SCHEMA.released)
+
+
+def test_values_of_the_data_do_not_reach_the_files_of_a_failed_run(spark, tmp_path):
+    """What the tasks write down of bad data says how much there is, not what it is."""
+    table = spark.createDataFrame(pa.table({"job": ["clerk"] * 99 + ["only one spy"]}))
+    schema = kk.Schema([kk.Categorical("job", ["clerk", "nurse"])])
+    with pytest.raises(DataError, match="1 row not among the 2 declared categories, for example 'only one spy'"):
+        Originals(table, schema).draw(kk.calibrate(schema, n=100, k=2), tmp_path)
+    written = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert written
+    assert not [path for path in written if b"spy" in path.read_bytes()]
+
+
+def test_the_promise_is_checked_before_anything_is_drawn(spark, tmp_path):
+    kept = kk.Schema([kk.Categorical("sex", ["female", "male"], role="keep"), kk.Numeric("age", 0, 120, step=1)])
+    table = pa.table({"sex": ["female"] * 90 + ["male"] * 10, "age": [30] * 100})
+    frame = spark.createDataFrame(table).repartition(3)
+    with pytest.raises(CalibrationError, match="there are only 10 in the smallest group"):
+        kk.perturb_file(frame, tmp_path / "out", kk.calibrate(kept, n=90, k=5))
+    with pytest.raises(CalibrationError, match="the table is empty"):
+        kk.perturb_file(frame.limit(0), tmp_path / "out", kk.calibrate(kept, n=90, k=5))
+    crowd = Originals(frame, kept).crowd(kept.released)
+    plan = kk.calibrate(kept, data=crowd, k=5)
+    with pytest.raises(CalibrationError, match="calibrated on another table"):
+        kk.perturb_file(frame.where("sex = 'female' or age < 0").limit(4), tmp_path / "out", plan)
+    assert names_in(tmp_path) == []
+
+
+def test_a_seed_gives_the_same_release_again_and_marks_it(spark, tmp_path):
+    frame = spark.createDataFrame(PEOPLE).repartition(3, "sex", "job")
+    plan = kk.calibrate(SCHEMA, n=3_000, k=20)
+    tables = []
+    for name in ("one", "other"):
+        with pytest.warns(kk.NotForPublicationWarning):
+            manifest = kk.perturb_file(frame, tmp_path / name, plan, seed=7)
+        assert manifest.seeded
+        tables.append(kk.read_release(tmp_path / name).table)
+    assert tables[0].equals(tables[1])
+
+
+def test_a_frame_cannot_be_perturbed_lazily_nor_in_its_order(spark, tmp_path):
+    frame = spark.createDataFrame(PEOPLE)
+    plan = kk.calibrate(SCHEMA, n=3_000, k=20)
+    with pytest.raises(ReleaseError, match="perturb_file"):
+        kk.perturb(frame, plan)
+    with pytest.raises(ReleaseError, match="no order"):
+        kk.perturb_file(frame, tmp_path / "out", plan, shuffle=False)
+    with pytest.raises(DataError, match="column 'age': declared in the schema but not in the table"):
+        kk.perturb_file(frame.drop("age"), tmp_path / "out", plan)
+
+
+def test_what_cannot_be_read_is_said_in_one_line(spark, tmp_path):
+    with pytest.raises(SchemaError, match="no such file or folder"):
+        read_originals(spark, tmp_path / "nothing", SCHEMA)
+    (tmp_path / "not.parquet").write_text("text", encoding="utf-8")
+    with pytest.raises(SchemaError, match="cannot be read"):
+        read_originals(spark, tmp_path / "not.parquet", SCHEMA)
+
+
+def test_what_goes_wrong_on_the_executors_is_said_in_one_line(spark, tmp_path):
+    def broken(batches):
+        raise RuntimeError("the disk is on fire")
+
+    frame = spark.createDataFrame(PEOPLE)
+    with pytest.raises(ReleaseError, match=r"^Spark could not finish: RuntimeError: the disk is on fire$"):
+        kk.perturb_file(frame.mapInArrow(broken, frame.schema), tmp_path / "out", kk.calibrate(SCHEMA, n=3_000, k=20))
+    assert names_in(tmp_path) == []
