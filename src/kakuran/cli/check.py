@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from kakuran.cli.console import answer_json, answer_table, say, working
-from kakuran.cli.options import Json
+from kakuran.cli.options import Data, Json
 
 if TYPE_CHECKING:
     from kakuran.measure import Anonymity
 
 
 def check(
-    data: Annotated[Path, typer.Argument(help="CSV or Parquet file.")],
+    data: Data,
     quasi: Annotated[list[str], typer.Option("--quasi", "-q", help="A column an attacker may know. Repeatable.")],
     sensitive: Annotated[
         list[str] | None, typer.Option("--sensitive", help="A column nobody should learn. Repeatable.")
@@ -31,10 +30,11 @@ def check(
 ) -> None:
     """Check a table for k-anonymity, l-diversity and t-closeness; exit with 1 if it fails what was asked."""
     from kakuran.measure import check_anonymity
-    from kakuran.schema.files import read_whole
+    from kakuran.schema import open_source
+    from kakuran.schema.reading import read_all
 
     with working("checking"):
-        found = check_anonymity(read_whole(data), quasi, sensitive or ())
+        found = check_anonymity(read_all(open_source(data)), quasi, sensitive or ())
     if json:
         answer_json(_described(found))
     else:

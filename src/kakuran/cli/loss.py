@@ -29,13 +29,14 @@ def loss(
     from kakuran.cli.bars import draw_bars
     from kakuran.measure import losses_by_column
     from kakuran.measure.loss import ColumnLoss
-    from kakuran.schema.files import read_whole
+    from kakuran.schema import open_source
+    from kakuran.schema.reading import read_all
 
     if plot is not None:
         check_picture(plot, force=force)
     check_report(report, force=force)
     with working("comparing"):
-        before, after = read_whole(original), read_whole(masked)
+        before, after = (read_all(open_source(table)) for table in (original, masked))
         distances = table_distances(before, schema, distance)
         columns = losses_by_column(before, after, distances, p, weights=numbers("--weight", weight))
     whole = ColumnLoss("all", sum(one.before for one in columns), sum(one.after for one in columns))

@@ -8,12 +8,23 @@ from typing import Annotated, Any
 import typer
 
 from kakuran.cli.console import answer_json, check_report, say, working
-from kakuran.cli.options import Distances, Force, Importance, Json, Public, Report, numbers, pairs, table_distances
+from kakuran.cli.options import (
+    Data,
+    Distances,
+    Force,
+    Importance,
+    Json,
+    Public,
+    Report,
+    numbers,
+    pairs,
+    table_distances,
+)
 from kakuran.errors import DataError, ReleaseError
 
 
 def microaggregate(
-    data: Annotated[Path, typer.Argument(help="CSV or Parquet file.")],
+    data: Data,
     k: Annotated[int, typer.Option("--k", help="At least k records will share their values.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Table to write (.parquet or .csv).")],
     column: Annotated[
@@ -48,14 +59,16 @@ def microaggregate(
     from kakuran.measure import losses_by_column
     from kakuran.randomness import Randomness
     from kakuran.release.files import check_target
-    from kakuran.schema.files import read_whole
+    from kakuran.schema import open_source
+    from kakuran.schema.reading import read_all
 
     check_target(output, force=force)
     check_report(report, public=public, force=force)
-    if output.exists() and output.samefile(data):
+    source = open_source(data)
+    if output.exists() and any(output.samefile(path) for path in source.paths):
         raise ReleaseError(f"{output}: is the original itself; write the table elsewhere")
     with working("aggregating"):
-        table = read_whole(data)
+        table = read_all(source)
         _check_columns(table, [*(drop or ()), *(column or ())])
         table = table.drop_columns(drop or [])
         names = list(column or table.column_names)

@@ -17,8 +17,10 @@ import pyarrow.parquet as pq
 from kakuran.errors import DataError, ReleaseError, SchemaError
 from kakuran.factorisation import ReleasedMatrix
 from kakuran.release.files import manifest_path, whole_or_nothing
+from kakuran.schema import open_source
 from kakuran.schema.columns import distinct_of, numbers_of
-from kakuran.schema.files import CSV, PARQUET, read_whole, reading
+from kakuran.schema.files import CSV, PARQUET, reading
+from kakuran.schema.reading import read_all
 
 Layout: TypeAlias = Literal["baskets", "long", "wide"]
 
@@ -76,7 +78,7 @@ def _read_baskets(path: Path) -> Transactions:
 
 
 def _read_long(path: Path, columns: Sequence[str]) -> Transactions:
-    table = read_whole(path)
+    table = read_all(open_source(path))
     chosen = tuple(columns or table.column_names[:3])
     for name in chosen:
         if name not in table.column_names:
@@ -101,7 +103,7 @@ def _read_long(path: Path, columns: Sequence[str]) -> Transactions:
 def _read_wide(path: Path, identifier: str | None) -> Transactions:
     from scipy.sparse import csc_array
 
-    table = read_whole(path)
+    table = read_all(open_source(path))
     if identifier is not None:
         if identifier not in table.column_names:
             raise DataError(identifier, "is not in the table", f"There are {', '.join(table.column_names)}.")

@@ -13,7 +13,6 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from kakuran.errors import SchemaError
-from kakuran.schema.frames import check_columns_are_unique
 
 PARQUET = (".parquet", ".pq")
 CSV = (".csv",)
@@ -71,10 +70,3 @@ def csv_options(
     parse = pa.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=len(column_names(path)) > 1)
     convert = pa.csv.ConvertOptions(column_types=types, include_columns=None if types is None else list(types))
     return {"parse_options": parse, "convert_options": convert}
-
-
-def read_whole(path: Path) -> pa.Table:
-    """A whole table."""
-    check_columns_are_unique(column_names(path))
-    with reading(path):
-        return pq.read_table(path) if is_parquet(path) else pa.csv.read_csv(path, **csv_options(path))
