@@ -8,6 +8,7 @@ import pytest
 import kakuran as kk
 import kakuran.engine.local
 from kakuran.release import Manifest, Release
+from kakuran.report.answers import estimate_answer
 from kakuran.report.contents import departure, look_at, most_telling
 from kakuran.report.words import LANGUAGES, words_in
 from kakuran.samples import census, census_schema
@@ -149,6 +150,17 @@ def test_markup_in_names_and_values_stays_text(read):
     page = kk.release_report(kk.perturb(table, kk.calibrate(schema, n=100, k=2)))
     assert "<script" not in page
     assert "<script>alert(1)</script>" in read(page).text
+
+
+def test_dollars_in_names_and_values_are_no_formulas():
+    odd = r"$\frac{$"
+    table = pa.table({odd: [odd, "$"] * 500, "other": [odd, "$"] * 500})
+    schema = kk.Schema([kk.Categorical(name, [odd, "$"]) for name in (odd, "other")])
+    release = kk.perturb(table, kk.calibrate(schema, n=1_000, k=2))
+    page = kk.release_report(release, answer=[estimate_answer(release.crosstab(odd, "other"), None)])
+    drawn = [base64.b64decode(found).decode() for found in re.findall(r"base64,([^\"]*)", page)]
+    assert len(drawn) == 4
+    assert all(r"$\frac{$" in one for one in drawn)
 
 
 def test_kept_replaced_and_dropped_columns_are_told_apart(read):
