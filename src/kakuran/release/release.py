@@ -36,6 +36,16 @@ class Release:
     ----------
     table : the perturbed records, as the kind of frame that was given
     manifest : what is published about them
+
+    Examples
+    --------
+    >>> import kakuran as kk
+    >>> from kakuran.samples import census, census_schema
+    >>> release = kk.perturb(census(200), kk.calibrate(census_schema(), n=200, k=5))
+    >>> release.n, release.k, round(release.epsilon, 2)
+    (200, 5.0, 1.95)
+    >>> release.count("job == 'care'").level
+    0.9
     """
 
     table: Any
@@ -192,6 +202,18 @@ def perturb_file(
     """Perturb a CSV or Parquet file into another, with constant memory; like `perturb` otherwise.
 
     The target appears whole or not at all. `progress` is called with the number of records done.
+
+    Examples
+    --------
+    >>> import tempfile, kakuran as kk
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     people, out = Path(folder, "people.csv"), Path(folder, "out.parquet")
+    ...     _ = people.write_text("job\\n" + 50 * "nurse\\nclerk\\n")
+    ...     plan = kk.calibrate(kk.Schema([kk.Categorical("job", ["clerk", "nurse"])]), n=100, k=5)
+    ...     manifest = kk.perturb_file(people, out, plan)
+    ...     manifest.order, kk.read_release(out).n
+    ('shuffled', 100)
     """
     _warn_if_seeded(seed)
     check_target(Path(target), force=force)
@@ -235,6 +257,18 @@ def _with_types_of(original: pa.Table, released: pa.Table) -> pa.Table:
 
 
 def read_release(path: str | Path) -> Release:
-    """Open a release; refuses a file whose manifest is missing, newer, or does not match its columns."""
+    """Open a release; refuses a file whose manifest is missing, newer, or does not match its columns.
+
+    Examples
+    --------
+    >>> import tempfile, kakuran as kk
+    >>> from pathlib import Path
+    >>> from kakuran.samples import census, census_schema
+    >>> release = kk.perturb(census(200), kk.calibrate(census_schema(), n=200, k=5))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     release.save(Path(folder, "out.parquet"))
+    ...     kk.read_release(Path(folder, "out.parquet")).n
+    200
+    """
     table, manifest = read_table(Path(path))
     return Release(table, manifest)
