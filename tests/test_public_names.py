@@ -3,6 +3,7 @@
 import doctest
 import importlib
 import pkgutil
+import re
 import subprocess
 import sys
 from importlib.metadata import version
@@ -27,6 +28,15 @@ def test_a_public_name_is_documented_where_it_lives_and_in_the_reference(name):
     reference = (ROOT / "docs/reference/python.md").read_text(encoding="utf-8")
     is_error = isinstance(getattr(kakuran, name), type) and issubclass(getattr(kakuran, name), Exception)
     assert f".{name}\n" in reference or is_error
+
+
+def test_everything_in_the_reference_has_an_example():
+    entries = re.findall(r"^::: (\S+)$", (ROOT / "docs/reference/python.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(entries) > 40
+    for entry in entries:
+        home, _, name = entry.rpartition(".")
+        if entry != "kakuran.errors":
+            assert ">>> " in getattr(importlib.import_module(home), name).__doc__, entry
 
 
 def test_functions_stay_functions_whatever_is_imported_first():

@@ -24,6 +24,13 @@ class Diversity:
     entropy_l : exp of the least entropy in a class
     equal_t : the greatest distance of a class from the whole table, all values equally far apart
     ordered_t : the same when values lie on a line, for numbers; None for categories
+
+    Examples
+    --------
+    >>> import kakuran as kk, pyarrow as pa
+    >>> people = pa.table({"age": [30, 30, 40, 40], "pay": [1, 2, 2, 2]})
+    >>> kk.check_anonymity(people, ["age"], ["pay"]).sensitive["pay"].equal_t
+    0.25
     """
 
     distinct_l: int
@@ -83,6 +90,14 @@ def check_anonymity(data: Any, quasi: Sequence[str], sensitive: Sequence[str] = 
     Returns
     -------
     Anonymity
+
+    Examples
+    --------
+    >>> import kakuran as kk, pyarrow as pa
+    >>> people = pa.table({"age": [30, 30, 40, 40], "ill": ["no", "yes", "no", "no"]})
+    >>> found = kk.check_anonymity(people, ["age"], ["ill"])
+    >>> found.k, found.sensitive["ill"].distinct_l
+    (2, 1)
     """
     columns = columns_of(data)
     if not quasi:

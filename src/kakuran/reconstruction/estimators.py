@@ -31,6 +31,14 @@ class Reconstruction:
     reason : what it did, in words
     gap : how far, at most, its log-likelihood is below the maximum; large where an estimator smooths on purpose,
         None where cells are negative
+
+    Examples
+    --------
+    >>> import kakuran as kk
+    >>> plan = kk.calibrate(kk.Schema([kk.Categorical("job", ["clerk", "nurse"])]), n=1000, k=10)
+    >>> found = kk.reconstruct([520, 480], plan, method="inverse")
+    >>> found.method, float(found.counts.sum().round())
+    ('inverse', 1000.0)
     """
 
     counts: Array

@@ -53,6 +53,15 @@ class Audit:
     alignment : how well records fit the person in the same row, in standard deviations of a random order
     before : the risk of the originals as they are
     problems : why the release fails, in words; empty if it passes
+
+    Examples
+    --------
+    >>> import kakuran as kk
+    >>> from kakuran.samples import census, census_schema
+    >>> people = census(200)
+    >>> audit = kk.audit(people, kk.perturb(people, kk.calibrate(census_schema(), n=200, k=5)))
+    >>> audit.bound, audit.problems, audit.worst_posterior <= audit.bound
+    (0.2, (), True)
     """
 
     n: int

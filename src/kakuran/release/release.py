@@ -41,6 +41,16 @@ class Release:
     ----------
     source : the perturbed records: a frame, or whatever else can count them (`kakuran.counts.Countable`)
     manifest : what is published about them
+
+    Examples
+    --------
+    >>> import kakuran as kk
+    >>> from kakuran.samples import census, census_schema
+    >>> release = kk.perturb(census(200), kk.calibrate(census_schema(), n=200, k=5))
+    >>> release.n, release.k, round(release.epsilon, 2)
+    (200, 5.0, 1.95)
+    >>> release.count("job == 'care'").level
+    0.9
     """
 
     source: Any
@@ -215,6 +225,18 @@ def perturb_file(
     plan, seed, shuffle : as for `perturb`
     force : replace an existing file
     progress : called with the number of records done
+
+    Examples
+    --------
+    >>> import tempfile, kakuran as kk
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     people, out = Path(folder, "people.csv"), Path(folder, "out.parquet")
+    ...     _ = people.write_text("job\\n" + 50 * "nurse\\nclerk\\n")
+    ...     plan = kk.calibrate(kk.Schema([kk.Categorical("job", ["clerk", "nurse"])]), n=100, k=5)
+    ...     manifest = kk.perturb_file(people, out, plan)
+    ...     manifest.order, kk.read_release(out).n
+    ('shuffled', 100)
     """
     _warn_if_seeded(seed)
     if is_spark_frame(source):
@@ -274,6 +296,17 @@ def read_release(path: str | Path, *, spark: Any = None) -> Release:
 
     Refuses one whose manifest is missing, newer, or does not match its columns. A large one stays on disk: it is
     counted anew for every question, and checked as it is read. With a Spark session Spark counts it.
+
+    Examples
+    --------
+    >>> import tempfile, kakuran as kk
+    >>> from pathlib import Path
+    >>> from kakuran.samples import census, census_schema
+    >>> release = kk.perturb(census(200), kk.calibrate(census_schema(), n=200, k=5))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     release.save(Path(folder, "out.parquet"))
+    ...     kk.read_release(Path(folder, "out.parquet")).n
+    200
     """
     manifest = read_manifest(Path(path))
     if spark is not None:

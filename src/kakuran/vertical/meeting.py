@@ -28,6 +28,13 @@ class Meeting:
         Seconds to wait for a message.
     patience
         Seconds to wait for somebody to come or to answer at first.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from kakuran.vertical import Meeting
+    >>> Meeting(Path("shop.key"), addresses=[("bank.example", 7117)]).listen is None
+    True
     """
 
     key: Path
@@ -41,7 +48,23 @@ class Meeting:
 def meet(
     plan: VerticalPlan, me: str, meeting: Meeting, notify: Callable[[str], object] = lambda _: None
 ) -> Iterator[dict[str, Link]]:
-    """Links to all other parties of the plan, closed at the end."""
+    """Links to all other parties of the plan, closed at the end.
+
+    Examples
+    --------
+    The bank, which comes first in the plan, listens; ``with meet(plan, "bank", Meeting(key, ("0.0.0.0", 7117))) as
+    links: fit = Party("bank", plan, frame).fit(links)``. Who cannot be met is told before anything is sent:
+
+    >>> from pathlib import Path
+    >>> import kakuran as kk
+    >>> from kakuran.vertical import Meeting, meet
+    >>> columns = {"bank": ["age"], "shop": ["visits"]}
+    >>> plan = kk.VerticalPlan.of(columns, target="spending", holder="shop", ids="customer")
+    >>> with meet(plan, "bank", Meeting(Path("bank.key"))) as links:
+    ...     pass
+    Traceback (most recent call last):
+    kakuran.errors.ProtocolError: bank comes before shop in the plan, so it needs a port to listen on
+    """
     plan.check_complete()
     place = plan.names.index(plan.terms(me).name)
     before, after = set(plan.names[:place]), set(plan.names[place + 1 :])

@@ -47,6 +47,17 @@ class Party:
         Folder to keep completed stages in, so that a run that was cut off can be resumed.
     notify
         Called with one sentence for every stage completed.
+
+    Examples
+    --------
+    >>> import kakuran as kk
+    >>> from kakuran.samples import companies
+    >>> from kakuran.vertical import Party
+    >>> bank, _ = companies(400)
+    >>> columns = {"bank": ["income", "age", "savings"], "shop": ["visits", "basket", "coupons"]}
+    >>> plan = kk.VerticalPlan.of(columns, target="spending", holder="shop", ids="customer")
+    >>> Party("bank", plan, bank).name
+    'bank'
     """
 
     def __init__(

@@ -51,6 +51,12 @@ class Limits:
         Up to so many records, a yes/no column that exact moments pin down counts as readable: somebody could search.
     exposed_directions
         Most directions of a party's column space the residual protocol may show; 0 for no limit.
+
+    Examples
+    --------
+    >>> from kakuran.vertical import Limits
+    >>> Limits(smallest_group=20).smallest_group
+    20
     """
 
     records_per_variable: float = 5.0

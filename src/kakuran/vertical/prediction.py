@@ -47,7 +47,25 @@ def predict_together(
     receiver: str,
     notify: Callable[[str], object] = lambda _: None,
 ) -> Predictions | None:
-    """Take part in predicting new records; the receiver gets `Predictions`, the others None."""
+    """Take part in predicting new records; the receiver gets `Predictions`, the others None.
+
+    Examples
+    --------
+    >>> import kakuran as kk
+    >>> from kakuran.samples import companies
+    >>> from kakuran.vertical import predict_together
+    >>> from kakuran.vertical.together import side_by_side
+    >>> tables = dict(zip(("bank", "shop"), companies(400)))
+    >>> columns = {"bank": ["income", "age", "savings"], "shop": ["visits", "basket", "coupons"]}
+    >>> plan = kk.VerticalPlan.of(columns, target="spending", holder="shop", ids="customer")
+    >>> fits = kk.fit_vertically(tables, plan)
+    >>> found = side_by_side(
+    ...     ["bank", "shop"],
+    ...     lambda name, links: predict_together(links, plan, fits[name], tables[name], receiver="shop"),
+    ... )
+    >>> found["bank"] is None, len(found["shop"].values)
+    (True, 341)
+    """
     try:
         return _predict(links, plan, fit, frame, receiver, notify)
     except Exception as error:
