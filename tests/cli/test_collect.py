@@ -73,9 +73,8 @@ def test_a_survey_from_start_to_end(kakuran, folder, served):
 
 def test_invitations_are_links_that_are_kept_nowhere_else(kakuran, folder):
     kakuran("collect", "init")
-    uninvited = kakuran(
-        "collect", "invite", "survey.toml", "--count", 3, "--address", "https://x.example", "-o", "links"
-    )
+    ask = ("collect", "invite", "survey.toml", "--count", 3, "--address", "https://x.example/", "-o", "links")
+    uninvited = kakuran(*ask)
     assert (uninvited.returncode, "invitations = false" in uninvited.stderr) == (9, True)
     survey = folder / "survey.toml"
     survey.write_text(survey.read_text(encoding="utf-8").replace("invitations = false", "invitations = true"), "utf-8")
