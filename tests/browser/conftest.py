@@ -136,7 +136,7 @@ class Visitor:
 
     def __init__(self, browser: Browser, **options) -> None:
         self.context = browser.new_context(**({"viewport": WIDTHS["phone"], "locale": "en-GB"} | options))
-        self.context.set_default_timeout(10_000)
+        self.context.set_default_timeout(30_000)
         self.requests, self.complaints = [], []
         self.context.add_init_script(
             "addEventListener('securitypolicyviolation', (event) => console.error('CSP', event.violatedDirective))"

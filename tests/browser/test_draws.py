@@ -153,8 +153,44 @@ def test_the_browser_computes_the_epsilon_of_what_it_draws_from(page, mechanism)
     assert computed <= mechanism.epsilon + 1e-9
 
 
+def test_every_mechanism_of_ours_is_sound(page, mechanism):
+    assert page.evaluate(
+        "([mechanism, codes]) => Perturb.isSound(mechanism, codes)", [describe(mechanism), mechanism.size]
+    )
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"kind": "retention", "size": 1},
+        {"kind": "retention", "threshold": "-18446744073709551616"},
+        {"kind": "retention", "threshold": str(2 << 64)},
+        {"kind": "noise", "size": 4},
+        {"kind": "noise", "reach": -1},
+        {"kind": "noise", "reach": 1},
+        {"kind": "noise", "weights": [str(1 << 62), str(1 << 62), "0"]},
+        {"kind": "noise", "weights": ["1", "1"]},
+        {"kind": "noise", "weights": ["1", "-1", "1"]},
+        {"kind": "pram", "weights": [[str(1 << 63), "0", "0"]] * 2},
+        {"kind": "pram", "weights": [[str(1 << 62), "0", "0"]] * 3},
+        {"kind": "pram", "weights": [[str(1 << 63), "0"]] * 3},
+        {"kind": "pram", "weights": [[str(3 << 62), str(-1 << 62), "0"]] * 3},
+    ],
+    ids=str,
+)
+def test_numbers_that_are_no_chances_are_seen_through(page, changes):
+    """Each would let a server pretend to more noise than is drawn."""
+    honest = {
+        "retention": RetentionReplacement(3, 0.5),
+        "noise": BoundedLaplace(3, 1.0, 1.0),
+        "pram": PRAM(np.full((3, 3), 1 / 3)),
+    }[changes["kind"]]
+    assert page.evaluate("(mechanism) => Perturb.isSound(mechanism, 3)", describe(honest))
+    assert not page.evaluate("(mechanism) => Perturb.isSound(mechanism, 3)", describe(honest) | changes)
+
+
 def test_a_mechanism_that_is_off_is_found_out(page):
-    seen = page.evaluate(RELEASE_BY_CHANCE, [describe(RetentionReplacement(7, 0.28)), 0, DRAWS])
+    seen = page.evaluate(RELEASE_BY_CHANCE, [describe(RetentionReplacement(7, 0.25)), 0, DRAWS])
     observed = np.array([seen[str(code)] for code in range(7)])
     claimed = np.exp(RetentionReplacement(7, 0.31).log_likelihood(np.arange(7), np.int32(0)))
     assert p_value(observed, claimed) < ALPHA

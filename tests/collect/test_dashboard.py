@@ -16,8 +16,6 @@ from kakuran.mine.tree import grow_tree
 from kakuran.mine.tree_view import tree_text
 from kakuran.samples import census, census_schema
 
-pytestmark = pytest.mark.filterwarnings("ignore::kakuran.errors.NotForPublicationWarning")
-
 
 @pytest.fixture(scope="module")
 def release():

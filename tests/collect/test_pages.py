@@ -38,9 +38,12 @@ def test_both_languages_say_everything():
 
 def test_every_word_the_scripts_say_is_there_and_every_word_that_is_there_is_said():
     known = set(re.findall(r'^    "?([\w.]+)"?:', (STATIC / "texts.js").read_text(encoding="utf-8"), re.M))
-    scripts = "".join((STATIC / name).read_text(encoding="utf-8") for name in ("page.js", "respond.js", "dashboard.js"))
+    scripts = "".join(
+        (STATIC / name).read_text(encoding="utf-8")
+        for name in ("page.js", "questions.js", "respond.js", "dashboard.js")
+    )
     said = set(re.findall(r'"([a-z]+(?:\.[a-z]+)*)"', scripts))
-    built = {"state.open", "state.closed", "crosstab.rows", "crosstab.columns"} | {
+    built = {"state.open", "state.closed", "crosstab.rows", "crosstab.columns", "why.noise", "why.pram"} | {
         f"export.{kind}" for kind in ("csv", "parquet", "html")
     }
     assert known - said - built == set()

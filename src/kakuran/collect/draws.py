@@ -11,8 +11,8 @@ from typing import Any
 from kakuran.errors import CalibrationError
 from kakuran.mechanism import PRAM, Mechanism, Noise, RetentionReplacement
 
-MOST_WEIGHTS = 1 << 14
-"""Weights a page may have to load for one question: some 300 kB."""
+MOST_WEIGHTS = 1 << 13
+"""Weights a page may have to load for one question: some 160 kB."""
 
 
 def describe(mechanism: Mechanism) -> dict[str, Any]:

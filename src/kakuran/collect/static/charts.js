@@ -25,19 +25,29 @@ const Charts = (() => {
     return fitted(frame, (width) => {
       const along = (share) => (share / largest) * (width - 2) + 1;
       const tall = 50;
-      return picture(width, rows.length * tall, label, rows.map((row, place) => {
-        const top = place * tall;
-        return drawn("g", {},
-          drawn("title", {}, inWords(row)),
-          text(0, top + 16, shortened(row.label, width - 150), { class: "name" }),
-          drawn("text", { x: width, y: top + 16, "text-anchor": "end" },
-            drawn("tspan", { class: "value" }, percent(row.estimate, 1)),
-            drawn("tspan", { class: "faint", dx: 8 }, interval(row))),
-          drawn("rect", { x: 0, y: top + 23, width: along(row.estimate), height: 11, rx: 2, class: "estimate" }),
-          drawn("rect", { x: 0, y: top + 36, width: along(row.naive), height: 4, rx: 2, class: "naive" }),
-          whisker([along(row.low), top + 28.5], [along(row.high), top + 28.5]),
-        );
-      }));
+      return picture(
+        width,
+        rows.length * tall,
+        label,
+        rows.map((row, place) => {
+          const top = place * tall;
+          return drawn(
+            "g",
+            {},
+            drawn("title", {}, inWords(row)),
+            text(0, top + 16, shortened(row.label, width - 150), { class: "name" }),
+            drawn(
+              "text",
+              { x: width, y: top + 16, "text-anchor": "end" },
+              drawn("tspan", { class: "value" }, percent(row.estimate, 1)),
+              drawn("tspan", { class: "faint", dx: 8 }, interval(row)),
+            ),
+            drawn("rect", { x: 0, y: top + 23, width: along(row.estimate), height: 11, rx: 2, class: "estimate" }),
+            drawn("rect", { x: 0, y: top + 36, width: along(row.naive), height: 4, rx: 2, class: "naive" }),
+            whisker([along(row.low), top + 28.5], [along(row.high), top + 28.5]),
+          );
+        }),
+      );
     });
   }
 
@@ -55,10 +65,13 @@ const Charts = (() => {
   function whisker([x1, y1], [x2, y2]) {
     const [across, up] = y1 === y2 ? [0, 4] : [4, 0];
     const stroke = (...ends) => drawn("line", { x1: ends[0], y1: ends[1], x2: ends[2], y2: ends[3] });
-    return drawn("g", { class: "whisker" },
+    return drawn(
+      "g",
+      { class: "whisker" },
       stroke(x1, y1, x2, y2),
       stroke(x1 - across, y1 - up, x1 + across, y1 + up),
-      stroke(x2 - across, y2 - up, x2 + across, y2 + up));
+      stroke(x2 - across, y2 - up, x2 + across, y2 + up),
+    );
   }
 
   /** One column an interval of a number. */
@@ -70,19 +83,47 @@ const Charts = (() => {
       const each = (width - left) / rows.length;
       const up = (share) => top + tall * (1 - share / largest);
       const often = Math.ceil(46 / each);
-      return picture(width, top + tall + bottom, label,
-        ticks.map((tick) => drawn("g", {},
-          drawn("line", { x1: left, x2: width, y1: up(tick), y2: up(tick), class: "grid" }),
-          text(left - 8, up(tick) + 4, percent(tick), { class: "faint", "text-anchor": "end" }))),
+      return picture(
+        width,
+        top + tall + bottom,
+        label,
+        ticks.map((tick) =>
+          drawn(
+            "g",
+            {},
+            drawn("line", { x1: left, x2: width, y1: up(tick), y2: up(tick), class: "grid" }),
+            text(left - 8, up(tick) + 4, percent(tick), { class: "faint", "text-anchor": "end" }),
+          ),
+        ),
         rows.map((row, place) => {
           const middle = left + each * (place + 0.5);
-          return drawn("g", {},
+          return drawn(
+            "g",
+            {},
             drawn("title", {}, inWords(row)),
-            drawn("rect", { x: middle - each * 0.36, y: up(row.naive), width: each * 0.26, height: top + tall - up(row.naive), rx: 1.5, class: "naive" }),
-            drawn("rect", { x: middle - each * 0.08, y: up(row.estimate), width: each * 0.44, height: top + tall - up(row.estimate), rx: 1.5, class: "estimate" }),
+            drawn("rect", {
+              x: middle - each * 0.36,
+              y: up(row.naive),
+              width: each * 0.26,
+              height: top + tall - up(row.naive),
+              rx: 1.5,
+              class: "naive",
+            }),
+            drawn("rect", {
+              x: middle - each * 0.08,
+              y: up(row.estimate),
+              width: each * 0.44,
+              height: top + tall - up(row.estimate),
+              rx: 1.5,
+              class: "estimate",
+            }),
             whisker([middle + each * 0.14, up(row.low)], [middle + each * 0.14, up(row.high)]),
-            place % often ? null : text(middle, top + tall + 18, row.label, { class: "faint", "text-anchor": "middle" }));
-        }));
+            place % often
+              ? null
+              : text(middle, top + tall + 18, row.label, { class: "faint", "text-anchor": "middle" }),
+          );
+        }),
+      );
     });
   }
 
@@ -94,16 +135,31 @@ const Charts = (() => {
       const [first, last] = [sizes[0], sizes.at(-1)].map(Math.log);
       const along = (size) => left + ((Math.log(size) - first) / Math.max(last - first, 1e-9)) * (width - left - right);
       const up = (share) => top + tall * (1 - share / ticks.at(-1));
-      return picture(width, top + tall + bottom, label,
-        ticks.map((tick) => drawn("g", {},
-          drawn("line", { x1: left, x2: width - right, y1: up(tick), y2: up(tick), class: "grid" }),
-          text(left - 8, up(tick) + 4, number(tick * 100), { class: "faint", "text-anchor": "end" }))),
+      return picture(
+        width,
+        top + tall + bottom,
+        label,
+        ticks.map((tick) =>
+          drawn(
+            "g",
+            {},
+            drawn("line", { x1: left, x2: width - right, y1: up(tick), y2: up(tick), class: "grid" }),
+            text(left - 8, up(tick) + 4, number(tick * 100), { class: "faint", "text-anchor": "end" }),
+          ),
+        ),
         apart(sizes, along, 58).map((size) =>
-          text(along(size), top + tall + 18, number(size), { class: "faint", "text-anchor": "middle" })),
+          text(along(size), top + tall + 18, number(size), { class: "faint", "text-anchor": "middle" }),
+        ),
         text(left, top + tall + 38, unit, { class: "faint" }),
-        series.map((values, place) => drawn("g", { class: `series line-${place % 6}` },
-          drawn("polyline", { points: values.map((value, at) => `${along(sizes[at])},${up(value)}`).join(" ") }),
-          values.map((value, at) => drawn("circle", { cx: along(sizes[at]), cy: up(value), r: 3 })))));
+        series.map((values, place) =>
+          drawn(
+            "g",
+            { class: `series line-${place % 6}` },
+            drawn("polyline", { points: values.map((value, at) => `${along(sizes[at])},${up(value)}`).join(" ") }),
+            values.map((value, at) => drawn("circle", { cx: along(sizes[at]), cy: up(value), r: 3 })),
+          ),
+        ),
+      );
     });
   }
 

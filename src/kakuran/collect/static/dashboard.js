@@ -26,7 +26,7 @@
 
   class Refused extends Error {
     constructor(problem, code) {
-      super(problem.title ?? String(code));
+      super(problem.detail ?? problem.title ?? String(code));
       this.code = code;
     }
   }
@@ -72,12 +72,20 @@
       treeCard(),
       exportCard(),
     );
-    document.getElementById("standing").replaceChildren(
-      element("p", { id: "live", role: "status" }, element("span", { id: "n" }), " ", element("span", { id: "n-words" })),
-      element("span", { id: "state", class: "badge" }),
-      element("span", { id: "updated", class: "small" }),
-      element("button", { id: "toggle", type: "button", class: "secondary", onclick: toggled }),
-    );
+    document
+      .getElementById("standing")
+      .replaceChildren(
+        element(
+          "p",
+          { id: "live", role: "status" },
+          element("span", { id: "n" }),
+          " ",
+          element("span", { id: "n-words" }),
+        ),
+        element("span", { id: "state", class: "badge" }),
+        element("span", { id: "updated", class: "small" }),
+        element("button", { id: "toggle", type: "button", class: "secondary", onclick: toggled }),
+      );
     showStanding();
     if (summary) showSummary();
   }
@@ -116,10 +124,13 @@
   }
 
   function suppressedCard() {
-    return element("section", { class: "card" },
+    return element(
+      "section",
+      { class: "card" },
       element("h2", {}, say("suppressed.title")),
       element("p", {}, say("suppressed.body", { minimum: number(summary.minimum_n), n: number(summary.n) })),
-      element("progress", { max: summary.minimum_n, value: summary.n, "aria-label": say("suppressed.title") }));
+      element("progress", { max: summary.minimum_n, value: summary.n, "aria-label": say("suppressed.title") }),
+    );
   }
 
   function promise() {
@@ -129,9 +140,15 @@
       element("h2", { id: "promise-title" }, say("meaning.title")),
       element("p", {}, survey.k ? say("meaning.k", k) : say("meaning.now", k)),
       element("p", {}, say("meaning.epsilon", { factor, epsilon: number(summary.epsilon, 2) })),
-      summary.suppressed ? null : element("p", { class: "small legend" },
-        element("span", { class: "swatch estimate" }), element("span", { class: "swatch naive" }),
-        say("meaning.reading", { level: percent(summary.level) })),
+      summary.suppressed
+        ? null
+        : element(
+            "p",
+            { class: "small legend" },
+            element("span", { class: "swatch estimate" }),
+            element("span", { class: "swatch naive" }),
+            say("meaning.reading", { level: percent(summary.level) }),
+          ),
     ].filter(Boolean);
   }
 
@@ -145,30 +162,69 @@
     }));
     const draw = questionOf(question.name).kind === "numeric" ? Charts.columns : Charts.bars;
     const title = titleOf(question.name);
-    return element("section", { class: "card", "aria-label": title },
+    return element(
+      "section",
+      { class: "card", "aria-label": title },
       element("h2", {}, title),
       draw(element("div", { class: "chart" }), `${title} ${say("table")}`, rows),
-      asTable(question.name, title, [say("answer"), say("estimate"), say("interval"), say("naive")],
-        rows.map((row) => [row.label, percent(row.estimate, 1), `${percent(row.low, 1)} – ${percent(row.high, 1)}`, percent(row.naive, 1)]),
-        say("method", { method: question.method })));
+      asTable(
+        question.name,
+        title,
+        [say("answer"), say("estimate"), say("interval"), say("naive")],
+        rows.map((row) => [
+          row.label,
+          percent(row.estimate, 1),
+          `${percent(row.low, 1)} – ${percent(row.high, 1)}`,
+          percent(row.naive, 1),
+        ]),
+        say("method", { method: question.method }),
+      ),
+    );
   }
 
   /** The same numbers as text; whether it stands open survives the next refresh. */
   const opened = new Set();
   function asTable(key, caption, header, rows, note) {
-    return element("details", {
-      "data-key": key,
-      open: opened.has(key),
-      ontoggle: (event) => (event.target.open ? opened.add(key) : opened.delete(key)),
-    },
+    return element(
+      "details",
+      {
+        "data-key": key,
+        open: opened.has(key),
+        ontoggle: (event) => (event.target.open ? opened.add(key) : opened.delete(key)),
+      },
       element("summary", {}, say("table")),
-      element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },
-        element("table", {},
+      element(
+        "div",
+        { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },
+        element(
+          "table",
+          {},
           element("caption", {}, caption),
-          element("thead", {}, element("tr", {}, header.map((name) => element("th", { scope: "col" }, name)))),
-          element("tbody", {}, rows.map(([name, ...cells]) =>
-            element("tr", {}, element("th", { scope: "row" }, name), cells.map((cell) => element("td", {}, cell))))))),
-      note ? element("p", { class: "small" }, note) : null);
+          element(
+            "thead",
+            {},
+            element(
+              "tr",
+              {},
+              header.map((name) => element("th", { scope: "col" }, name)),
+            ),
+          ),
+          element(
+            "tbody",
+            {},
+            rows.map(([name, ...cells]) =>
+              element(
+                "tr",
+                {},
+                element("th", { scope: "row" }, name),
+                cells.map((cell) => element("td", {}, cell)),
+              ),
+            ),
+          ),
+        ),
+      ),
+      note ? element("p", { class: "small" }, note) : null,
+    );
   }
 
   function historyParts() {
@@ -180,35 +236,65 @@
       element("p", { class: "small" }, say("history.body")),
       key(names),
       Charts.lines(element("div", { class: "chart" }), say("history.body"), say("history.n"), sizes, series),
-      asTable("history", say("history.title"), [say("history.n"), ...names],
-        sizes.map((size, at) => [number(size), ...series.map((values) => number(values[at] * 100, 1))])),
+      asTable(
+        "history",
+        say("history.title"),
+        [say("history.n"), ...names],
+        sizes.map((size, at) => [number(size), ...series.map((values) => number(values[at] * 100, 1))]),
+      ),
     ];
   }
 
   /** Which colour is what. */
   function key(names) {
-    return element("ul", { class: "key" }, names.map((name, place) =>
-      element("li", {}, element("span", { class: `swatch line-${place % 6}` }), name)));
+    return element(
+      "ul",
+      { class: "key" },
+      names.map((name, place) => element("li", {}, element("span", { class: `swatch line-${place % 6}` }), name)),
+    );
   }
 
   // Two questions together.
 
   function picker(key, names, changed) {
-    return element("label", { class: "picker" }, element("span", {}, say(key === "target" ? "tree.target" : `crosstab.${key}`)),
-      element("select", { id: `pick-${key}`, onchange: (event) => { chosen[key] = event.target.value; changed(); } },
-        names.map((name) => element("option", { value: name, selected: chosen[key] === name }, titleOf(name)))));
+    return element(
+      "label",
+      { class: "picker" },
+      element("span", {}, say(key === "target" ? "tree.target" : `crosstab.${key}`)),
+      element(
+        "select",
+        {
+          id: `pick-${key}`,
+          onchange: (event) => {
+            chosen[key] = event.target.value;
+            changed();
+          },
+        },
+        names.map((name) => element("option", { value: name, selected: chosen[key] === name }, titleOf(name))),
+      ),
+    );
   }
 
   function crosstabCard() {
     const names = survey.questions.map(({ name }) => name);
-    return element("section", { id: "crosstab", class: "card", "aria-labelledby": "crosstab-title", hidden: true },
+    return element(
+      "section",
+      { id: "crosstab", class: "card", "aria-labelledby": "crosstab-title", hidden: true },
       element("h2", { id: "crosstab-title" }, say("crosstab.title")),
-      names.length < 2 ? element("p", {}, say("none")) : [
-        element("div", { class: "pickers" }, picker("rows", names, showCrosstab), picker("columns", names, showCrosstab)),
-        element("p", { class: "small" }, say("crosstab.body")),
-        element("div", { id: "heatmap" }),
-        element("p", { id: "cell", class: "cell-said", role: "status" }),
-      ]);
+      names.length < 2
+        ? element("p", {}, say("none"))
+        : [
+            element(
+              "div",
+              { class: "pickers" },
+              picker("rows", names, showCrosstab),
+              picker("columns", names, showCrosstab),
+            ),
+            element("p", { class: "small" }, say("crosstab.body")),
+            element("div", { id: "heatmap" }),
+            element("p", { id: "cell", class: "cell-said", role: "status" }),
+          ],
+    );
   }
 
   async function showCrosstab() {
@@ -229,32 +315,68 @@
     const at = focused && [Number(focused.dataset.row), Number(focused.dataset.column)];
     const most = Math.max(...found.estimate.flat(), 1);
     const share = (value) => percent(value / found.n, 1);
-    const labels = [found.rows, found.columns].map(({ name, labels: each }) => each.map((label) => labelOf(name, label)));
-    const said = (row, column) => say("crosstab.cell", {
-      row: labels[0][row], column: labels[1][column],
-      estimate: share(found.estimate[row][column]), low: share(found.low[row][column]),
-      high: share(found.high[row][column]), naive: share(found.naive[row][column]),
-    });
+    const labels = [found.rows, found.columns].map(({ name, labels: each }) =>
+      each.map((label) => labelOf(name, label)),
+    );
+    const said = (row, column) =>
+      say("crosstab.cell", {
+        row: labels[0][row],
+        column: labels[1][column],
+        estimate: share(found.estimate[row][column]),
+        low: share(found.low[row][column]),
+        high: share(found.high[row][column]),
+        naive: share(found.naive[row][column]),
+      });
     const isStop = (row, column) => (at ? at[0] === row && at[1] === column : !row && !column);
     const cell = (row, column) => {
-      const made = element("td", {
-        tabindex: isStop(row, column) ? 0 : -1,
-        "data-row": row, "data-column": column,
-        class: found.unclear[row][column] ? "unclear" : null,
-        title: said(row, column),
-        onfocus: () => (document.getElementById("cell").textContent = said(row, column)),
-        onmouseenter: () => (document.getElementById("cell").textContent = said(row, column)),
-      }, share(found.estimate[row][column]));
+      const made = element(
+        "td",
+        {
+          tabindex: isStop(row, column) ? 0 : -1,
+          "data-row": row,
+          "data-column": column,
+          class: found.unclear[row][column] ? "unclear" : null,
+          title: said(row, column),
+          onfocus: () => (document.getElementById("cell").textContent = said(row, column)),
+          onmouseenter: () => (document.getElementById("cell").textContent = said(row, column)),
+        },
+        share(found.estimate[row][column]),
+      );
       made.style.setProperty("--share", found.estimate[row][column] / most);
       return made;
     };
     document.getElementById("heatmap").replaceChildren(
-      element("div", { class: "scroll" },
-        element("table", { class: "heatmap", onkeydown: moveInTable },
+      element(
+        "div",
+        { class: "scroll" },
+        element(
+          "table",
+          { class: "heatmap", onkeydown: moveInTable },
           element("caption", {}, `${titleOf(found.rows.name)} × ${titleOf(found.columns.name)}`),
-          element("thead", {}, element("tr", {}, element("td", {}), labels[1].map((label) => element("th", { scope: "col" }, label)))),
-          element("tbody", {}, labels[0].map((label, row) =>
-            element("tr", {}, element("th", { scope: "row" }, label), labels[1].map((_, column) => cell(row, column))))))),
+          element(
+            "thead",
+            {},
+            element(
+              "tr",
+              {},
+              element("td", {}),
+              labels[1].map((label) => element("th", { scope: "col" }, label)),
+            ),
+          ),
+          element(
+            "tbody",
+            {},
+            labels[0].map((label, row) =>
+              element(
+                "tr",
+                {},
+                element("th", { scope: "row" }, label),
+                labels[1].map((_, column) => cell(row, column)),
+              ),
+            ),
+          ),
+        ),
+      ),
       found.unclear.flat().some(Boolean) ? element("p", { class: "small" }, say("crosstab.unclear")) : "",
     );
     if (at) document.querySelector("#heatmap td[tabindex='0']")?.focus({ preventScroll: true });
@@ -266,7 +388,8 @@
     const from = event.target.closest("td[data-row]");
     if (!step || !from) return;
     const to = event.currentTarget.querySelector(
-      `td[data-row="${Number(from.dataset.row) + step[0]}"][data-column="${Number(from.dataset.column) + step[1]}"]`);
+      `td[data-row="${Number(from.dataset.row) + step[0]}"][data-column="${Number(from.dataset.column) + step[1]}"]`,
+    );
     event.preventDefault();
     if (!to) return;
     from.tabIndex = -1;
@@ -279,13 +402,18 @@
   function treeCard() {
     const names = survey.questions.filter(({ kind }) => kind === "categorical").map(({ name }) => name);
     const isPossible = names.length > 0 && survey.questions.length > 1;
-    return element("section", { id: "tree", class: "card", "aria-labelledby": "tree-title", hidden: true },
+    return element(
+      "section",
+      { id: "tree", class: "card", "aria-labelledby": "tree-title", hidden: true },
       element("h2", { id: "tree-title" }, say("tree.title")),
-      isPossible ? [
-        element("div", { class: "pickers" }, picker("target", names, showTree)),
-        element("p", { class: "small" }, say("tree.body")),
-        element("div", { id: "grown", "aria-live": "polite" }),
-      ] : element("p", {}, say("none")));
+      isPossible
+        ? [
+            element("div", { class: "pickers" }, picker("target", names, showTree)),
+            element("p", { class: "small" }, say("tree.body")),
+            element("div", { id: "grown", "aria-live": "polite" }),
+          ]
+        : element("p", {}, say("none")),
+    );
   }
 
   async function showTree() {
@@ -305,8 +433,10 @@
 
   function drawTree(found) {
     const classes = found.classes.map((label) => labelOf(found.target, label));
-    const shares = Object.entries(found.importances).filter(([, share]) => share > 0.005)
-      .sort(([, a], [, b]) => b - a).map(([name, share]) => `${titleOf(name)} ${percent(share)}`);
+    const shares = Object.entries(found.importances)
+      .filter(([, share]) => share > 0.005)
+      .sort(([, a], [, b]) => b - a)
+      .map(([name, share]) => `${titleOf(name)} ${percent(share)}`);
     return [
       key(classes),
       found.root.children ? null : element("p", {}, say("tree.alone")),
@@ -316,20 +446,46 @@
   }
 
   function branch(node, condition, classes) {
-    const total = Math.max(node.counts.reduce((sum, count) => sum + count, 0), 1e-9);
+    const total = Math.max(
+      node.counts.reduce((sum, count) => sum + count, 0),
+      1e-9,
+    );
     const best = node.counts.indexOf(Math.max(...node.counts));
-    const strip = element("span", { class: "strip", "aria-hidden": "true" }, node.counts.map((count, place) => {
-      const part = element("span", { class: `line-${place % 6}` });
-      part.style.flexGrow = count / total;
-      return part;
-    }));
-    const said = say("tree.leaf", { answer: classes[best], share: percent(node.counts[best] / total), n: number(total) });
-    return element("li", {},
-      element("div", { class: "node" }, element("strong", {}, condition), strip, element("span", { class: "small" }, said)),
-      node.children ? [
-        element("p", { class: "asks" }, titleOf(node.question)),
-        element("ul", {}, node.children.map((child, side) => branch(child, conditionOf(node, side), classes))),
-      ] : null);
+    const strip = element(
+      "span",
+      { class: "strip", "aria-hidden": "true" },
+      node.counts.map((count, place) => {
+        const part = element("span", { class: `line-${place % 6}` });
+        part.style.flexGrow = count / total;
+        return part;
+      }),
+    );
+    const said = say("tree.leaf", {
+      answer: classes[best],
+      share: percent(node.counts[best] / total),
+      n: number(total),
+    });
+    return element(
+      "li",
+      {},
+      element(
+        "div",
+        { class: "node" },
+        element("strong", {}, condition),
+        strip,
+        element("span", { class: "small" }, said),
+      ),
+      node.children
+        ? [
+            element("p", { class: "asks" }, titleOf(node.question)),
+            element(
+              "ul",
+              {},
+              node.children.map((child, side) => branch(child, conditionOf(node, side), classes)),
+            ),
+          ]
+        : null,
+    );
   }
 
   /** What leads to one side of a split: a number up to or above an edge, or one of some answers. */
@@ -343,11 +499,23 @@
   // Export, closing.
 
   function exportCard() {
-    return element("section", { class: "card", "aria-labelledby": "export-title" },
+    return element(
+      "section",
+      { class: "card", "aria-labelledby": "export-title" },
       element("h2", { id: "export-title" }, say("export.title")),
       element("p", { class: "small" }, say("export.body")),
-      element("div", { class: "buttons" }, ["csv", "parquet", "html"].map((format) =>
-        element("button", { type: "button", class: "secondary", onclick: () => download(format) }, say(`export.${format}`)))));
+      element(
+        "div",
+        { class: "buttons" },
+        ["csv", "parquet", "html"].map((format) =>
+          element(
+            "button",
+            { type: "button", class: "secondary", onclick: () => download(format) },
+            say(`export.${format}`),
+          ),
+        ),
+      ),
+    );
   }
 
   /** A link cannot carry the token, so the file is fetched first and then handed to the browser to save. */
@@ -360,7 +528,7 @@
       setTimeout(() => URL.revokeObjectURL(address), 60000);
       tell("");
     } catch (fault) {
-      if (fault instanceof Refused) tell(say("export.failed", { title: fault.message }));
+      if (fault instanceof Refused) tell(say("export.failed", { reason: fault.message }));
       else complain(fault);
     }
   }
@@ -371,9 +539,28 @@
     dialog.replaceChildren(
       element("h2", { id: "confirm-title" }, say("close.title")),
       element("p", {}, say("close.body")),
-      element("div", { class: "buttons" },
-        element("button", { type: "button", class: "secondary", autofocus: true, onclick: () => dialog.close() }, say("close.cancel")),
-        element("button", { type: "button", class: "primary", onclick: () => { dialog.close(); setState("close"); } }, say("close.confirm"))));
+      element(
+        "div",
+        { class: "buttons" },
+        element(
+          "button",
+          { type: "button", class: "secondary", autofocus: true, onclick: () => dialog.close() },
+          say("close.cancel"),
+        ),
+        element(
+          "button",
+          {
+            type: "button",
+            class: "primary",
+            onclick: () => {
+              dialog.close();
+              setState("close");
+            },
+          },
+          say("close.confirm"),
+        ),
+      ),
+    );
     dialog.showModal();
   }
 
@@ -434,16 +621,30 @@
   function askForToken(words) {
     tell(words);
     document.getElementById("standing").replaceChildren();
-    screen.replaceChildren(element("form", { class: "card token", onsubmit: (event) => {
-      event.preventDefault();
-      sessionStorage.setItem(TOKEN, document.getElementById("token").value.trim());
-      start();
-    } },
-      element("h2", {}, say("token.title")),
-      element("label", { class: "asked", for: "token" }, say("token.label")),
-      element("p", { class: "help", id: "token-help" }, say("token.help")),
-      element("input", { id: "token", type: "password", required: true, autocomplete: "off", "aria-describedby": "token-help" }),
-      element("button", { class: "primary", type: "submit" }, say("token.open"))));
+    screen.replaceChildren(
+      element(
+        "form",
+        {
+          class: "card token",
+          onsubmit: (event) => {
+            event.preventDefault();
+            sessionStorage.setItem(TOKEN, document.getElementById("token").value.trim());
+            start();
+          },
+        },
+        element("h2", {}, say("token.title")),
+        element("label", { class: "asked", for: "token" }, say("token.label")),
+        element("p", { class: "help", id: "token-help" }, say("token.help")),
+        element("input", {
+          id: "token",
+          type: "password",
+          required: true,
+          autocomplete: "off",
+          "aria-describedby": "token-help",
+        }),
+        element("button", { class: "primary", type: "submit" }, say("token.open")),
+      ),
+    );
   }
 
   function start() {
@@ -472,7 +673,9 @@
       redrawn = 0;
       if (summary && !summary.suppressed) Promise.all([showCrosstab(), showTree()]);
     });
-    document.addEventListener("visibilitychange", () => { if (!document.hidden && sessionStorage.getItem(TOKEN)) look(); });
+    document.addEventListener("visibilitychange", () => {
+      if (!document.hidden && sessionStorage.getItem(TOKEN)) look();
+    });
     document.getElementById("title").textContent = spoken(survey.title);
     if (sessionStorage.getItem(TOKEN)) start();
     else askForToken("");

@@ -39,8 +39,11 @@ const Page = (() => {
     new Intl.NumberFormat(language, { maximumFractionDigits: digits, minimumFractionDigits: digits }).format(value);
   const plain = (value) => new Intl.NumberFormat(language, { maximumFractionDigits: 20 }).format(value);
   const percent = (share, digits = 0) =>
-    new Intl.NumberFormat(language, { style: "percent", maximumFractionDigits: digits, minimumFractionDigits: digits })
-      .format(share);
+    new Intl.NumberFormat(language, {
+      style: "percent",
+      maximumFractionDigits: digits,
+      minimumFractionDigits: digits,
+    }).format(share);
 
   /** A list in words: “a, b or c”. */
   const either = (words) => new Intl.ListFormat(language, { type: "disjunction" }).format(words);
@@ -57,7 +60,12 @@ const Page = (() => {
       ...languages.map((one) =>
         element(
           "button",
-          { type: "button", lang: one, "aria-pressed": String(one === language), onclick: (event) => choose(event, one) },
+          {
+            type: "button",
+            lang: one,
+            "aria-pressed": String(one === language),
+            onclick: (event) => choose(event, one),
+          },
           new Intl.DisplayNames([one], { type: "language" }).of(one),
         ),
       ),

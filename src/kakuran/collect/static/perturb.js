@@ -143,6 +143,17 @@ const Perturb = (() => {
     return (code, nextWord = secureWord) => draw(code, nextWord);
   }
 
+  /** Whether a mechanism is one for so many codes and its numbers are chances; a page draws from no other. */
+  function isSound({ kind, size, reach = 0, threshold = 0, weights = [] }, codes) {
+    const rows = kind === "pram" ? weights : kind === "noise" ? [[...weights.slice(1), ...weights]] : [];
+    const totals = rows.map((row) => row.reduce((sum, weight) => sum + BigInt(weight), 0n));
+    const isFull = { retention: true, noise: totals[0] <= TOTAL, pram: totals.every((total) => total === TOTAL) }[kind];
+    const long = { retention: 0, noise: size + reach, pram: size }[kind];
+    const isShaped = weights.length === long && (kind !== "pram" || rows.every((row) => row.length === size));
+    const isChance = [threshold, ...rows.flat()].every((one) => BigInt(one) >= 0n && BigInt(one) <= 1n << 64n);
+    return size === codes && reach >= 0 && isFull && isShaped && isChance;
+  }
+
   /**
    * ε of a mechanism: the logarithm of how many times likelier one true answer makes what is released than another can.
    * Computed from the very numbers that are drawn from, so that a page need not believe what a server says of them.
@@ -158,14 +169,14 @@ const Perturb = (() => {
 
   function noiseEpsilon({ size, reach, weights }) {
     const weight = weights.map(Number);
-    const upTo = [];
-    weight.reduce((sum, one) => (upTo.push(sum + one), sum + one), 0);
-    const mass = Array.from({ length: size }, (_, code) => upTo[code + reach] + upTo[size - 1 - code + reach] - weight[0]);
-    let most = 0;
-    for (let released = -reach; released < size + reach; released += 1) {
+    let [total, most] = [0, 0];
+    const upTo = weight.map((one) => (total += one));
+    const mass = (code) => upTo[code + reach] + upTo[size - 1 - code + reach] - weight[0];
+    // Up and down weigh the same, so the upper half of what can be released mirrors the lower one.
+    for (let released = -reach; released <= size / 2; released += 1) {
       let [likeliest, least] = [0, Infinity];
       for (let code = 0; code < size; code += 1) {
-        const chance = weight[Math.abs(released - code)] / mass[code];
+        const chance = weight[Math.abs(released - code)] / mass(code);
         if (chance > likeliest) likeliest = chance;
         if (chance < least) least = chance;
       }
@@ -176,9 +187,8 @@ const Perturb = (() => {
 
   function pramEpsilon({ weights }) {
     const columns = weights.map((_, released) => weights.map((row) => Number(row[released])));
-    return Math.max(...columns.filter((column) => Math.max(...column) > 0)
-      .map((column) => Math.log(Math.max(...column) / Math.min(...column))));
+    return Math.max(...columns.map((one) => Math.max(...one) && Math.log(Math.max(...one) / Math.min(...one))));
   }
 
-  return Object.freeze({ sampler, epsilon });
+  return Object.freeze({ sampler, isSound, epsilon });
 })();
