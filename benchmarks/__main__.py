@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks import dashboard, foundations, matrices, mixtures, peers, reconstruction, vertical
+from benchmarks import collector, dashboard, foundations, matrices, mixtures, peers, reconstruction, vertical
 from benchmarks.claims import HEADER, Claim, table
 
 RESULTS = Path(__file__).parent / "results"
@@ -19,6 +19,7 @@ PARTS = {
     "mixtures": mixtures,
     "matrices": matrices,
     "vertical": vertical,
+    "collector": collector,
     "dashboard": dashboard,
 }
 
