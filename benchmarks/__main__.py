@@ -9,7 +9,18 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks import accuracy, dashboard, engine, foundations, matrices, mixtures, peers, reconstruction, vertical
+from benchmarks import (
+    accuracy,
+    collector,
+    dashboard,
+    engine,
+    foundations,
+    matrices,
+    mixtures,
+    peers,
+    reconstruction,
+    vertical,
+)
 from benchmarks.claims import HEADER, Claim, table
 from benchmarks.pictures import Picture
 
@@ -22,6 +33,7 @@ PARTS = {
     "mixtures": mixtures,
     "matrices": matrices,
     "vertical": vertical,
+    "collector": collector,
     "dashboard": dashboard,
 }
 

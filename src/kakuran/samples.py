@@ -64,6 +64,28 @@ def _draw_rows(
     return (cumulative < dice.random(len(weights))[:, None] * cumulative[:, -1:]).sum(axis=1)
 
 
+def workers(n: int = 2_000, seed: int = 0) -> pa.Table:
+    """True answers of n made-up people to the survey `kakuran collect init` writes; long hours make discontent.
+
+    Examples
+    --------
+    >>> from kakuran.samples import workers
+    >>> workers(3).column_names
+    ['job', 'hours', 'content']
+    """
+    dice = Randomness.seeded(seed).generator()
+    job = dice.choice(4, n, p=[0.45, 0.2, 0.25, 0.1])
+    hours = np.where(job == 3, 0, np.clip(np.rint(dice.normal(38, 9, n)), 1, 80)).astype(int)
+    content = np.clip(np.rint(dice.normal(np.where(hours > 45, 0.6, 2.2) + 0.4 * (job == 1), 0.8)), 0, 3).astype(int)
+    return pa.table(
+        {
+            "job": np.array(["office", "care", "craft", "none"])[job],
+            "hours": hours,
+            "content": np.array(["no", "rather-no", "rather-yes", "yes"])[content],
+        }
+    )
+
+
 def companies(n: int = 1_000, seed: int = 0) -> tuple[pa.Table, pa.Table]:
     """A bank's and a shop's table of made-up customers: most are shared, in different orders; the shop knows spending.
 

@@ -61,7 +61,10 @@ def test_the_true_answer_never_leaves_the_page(site, visit, width):
         "/",
         "/api/survey",
         "/api/responses",
-        *(f"/static/{name}" for name in ("style.css", "perturb.js", "texts.js", "page.js", "respond.js")),
+        *(
+            f"/static/{name}"
+            for name in ("style.css", "perturb.js", "texts.js", "page.js", "questions.js", "draw.js", "respond.js")
+        ),
     }
     assert site.n == 1
 

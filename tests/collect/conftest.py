@@ -95,7 +95,7 @@ def site(serve, survey, address):
 
 
 @pytest.fixture(scope="module")
-def _empty_site(tmp_path_factory):
+def empty_site(tmp_path_factory):
     """A running survey that nobody manages to answer."""
     survey, limits = make_survey(), Limits(rate=float("inf"))
     store = open_store(tmp_path_factory.mktemp("survey") / "answers.db", survey)
@@ -104,9 +104,9 @@ def _empty_site(tmp_path_factory):
 
 
 @pytest.fixture
-def form_site(_empty_site):
+def form_site(empty_site):
     """A client of a survey that refuses everything it is sent."""
-    with httpx.Client(base_url=_empty_site) as client:
+    with httpx.Client(base_url=empty_site) as client:
         yield client
 
 

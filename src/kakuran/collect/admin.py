@@ -23,6 +23,7 @@ from kakuran.collect.survey import Survey
 from kakuran.errors import KakuranError, ReleaseError
 from kakuran.release import Release
 from kakuran.release.files import targets
+from kakuran.report import release_report
 
 
 class Admin:
@@ -108,6 +109,10 @@ def _csv(release: Release, name: str) -> bytes:
     return archive.getvalue()
 
 
+def _html(release: Release, _: str) -> bytes:
+    return release_report(release).encode()
+
+
 def _saved(release: Release, name: str) -> list[tuple[str, bytes]]:
     with TemporaryDirectory() as folder:
         path = Path(folder) / name
@@ -117,5 +122,6 @@ def _saved(release: Release, name: str) -> list[tuple[str, bytes]]:
 
 _EXPORTS: dict[str, tuple[Callable[[Release, str], bytes], str, str]] = {
     "csv": (_csv, "csv.zip", "application/zip"),
+    "html": (_html, "html", "text/html; charset=utf-8"),
     "parquet": (_parquet, "parquet", "application/vnd.apache.parquet"),
 }

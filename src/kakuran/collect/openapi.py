@@ -79,8 +79,9 @@ def _public() -> Json:
 
 def _admin(survey: Survey | None) -> Json:
     names = {"type": "string"} if survey is None else {"enum": [question.name for question in survey.questions]}
-    formats = _parameter("format", {"enum": ["csv", "parquet"]})
-    exported = {200: _media("A release, in random order.", "application/vnd.apache.parquet", "application/zip")}
+    formats = _parameter("format", {"enum": ["csv", "html", "parquet"]})
+    kinds = ("application/vnd.apache.parquet", "application/zip", "text/html")
+    exported = {200: _media("A release, in random order, or its report.", *kinds)}
     state = {200: _json("Done.", _members(state=_STATE))}
     return {
         "/api/admin/summary": _statistic("summary", "Estimated distributions of all questions."),

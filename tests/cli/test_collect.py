@@ -1,0 +1,99 @@
+"""A survey from the command line, from its first line to its last record."""
+
+import json
+import os
+import re
+import signal
+import stat
+import subprocess
+import sys
+
+import httpx
+import pytest
+
+import kakuran as kk
+from kakuran.samples import workers
+
+
+@pytest.fixture
+def served(kakuran, folder):
+    """A running `kakuran collect serve`, and what it printed."""
+    assert kakuran("collect", "init").returncode == 0
+    command = [sys.executable, "-c", "from kakuran.cli import main; main()"]
+    server = subprocess.Popen(
+        [*command, "collect", "serve", "survey.toml", "--port", "0", "--rate", "0"],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+    )
+    addresses = {line.split()[0]: line.split()[1] for line in (server.stdout.readline(), server.stdout.readline())}
+    yield server, addresses
+    if server.poll() is None:
+        server.kill()
+    server.wait()
+    server.stdout.close()
+
+
+def test_a_survey_from_start_to_end(kakuran, folder, served):
+    server, addresses = served
+    survey = kk.Survey.load(folder / "survey.toml")
+    with kk.SurveyClient(addresses["respondents"], survey) as client:
+        assert client.submit_many(workers(300)) == 300
+    page, token = addresses["dashboard"].split("#")
+    summary = httpx.get(page.replace("/dashboard", "/api/admin/summary"), headers={"authorization": f"Bearer {token}"})
+    assert summary.json()["n"] == 300
+    assert stat.S_IMODE((folder / "survey.token").stat().st_mode) == 0o600
+
+    told = json.loads(kakuran("collect", "status", "survey.toml", "--json").stdout)
+    assert (told["state"], told["n"], told["k"]) == ("open", 300, 10)
+    assert told["k_reached"] == pytest.approx(1 + 299 * 9 / 999, rel=1e-4)
+    assert "k is 3.69 so far, not 10" in kakuran("collect", "status", "survey.toml").stderr
+
+    assert kakuran("collect", "backup", "survey.toml", "-o", "backup.db").returncode == 0
+    assert kakuran("collect", "close", "survey.toml").returncode == 0
+    assert httpx.get(f"{addresses['respondents']}api/survey").json()["state"] == "closed"
+    exported = kakuran("collect", "export", "survey.toml", "-o", "answers.parquet")
+    assert "k is 3.69 so far, not 10" in exported.stderr
+    assert kk.read_release(folder / "answers.parquet").n == 300
+    assert kakuran("collect", "export", "survey.toml", "-o", "answers.parquet").returncode == 5
+
+    busy = kakuran("collect", "restore", "survey.toml", "backup.db")
+    assert (busy.returncode, "in use by another server" in busy.stderr) == (9, True)
+    server.send_signal(signal.SIGTERM)
+    assert server.wait(timeout=30) == 0
+    again = kakuran("collect", "restore", "survey.toml", "backup.db")
+    assert (again.returncode, "not empty" in again.stderr) == (9, True)
+    moved = kakuran("collect", "restore", "survey.toml", "backup.db", "--database", "moved.db")
+    assert "300 records restored" in moved.stderr
+    assert (
+        json.loads(kakuran("collect", "status", "survey.toml", "--json", "--database", "moved.db").stdout)["n"] == 300
+    )
+
+
+def test_invitations_are_links_that_are_kept_nowhere_else(kakuran, folder):
+    kakuran("collect", "init")
+    ask = ("collect", "invite", "survey.toml", "--count", 3, "--address", "https://x.example/", "-o", "links")
+    uninvited = kakuran(*ask)
+    assert (uninvited.returncode, "invitations = false" in uninvited.stderr) == (9, True)
+    survey = folder / "survey.toml"
+    survey.write_text(survey.read_text(encoding="utf-8").replace("invitations = false", "invitations = true"), "utf-8")
+    made = kakuran(*ask)
+    assert made.returncode == 0
+    links = (folder / "links").read_text().splitlines()
+    assert len(set(links)) == 3
+    assert all(re.fullmatch(r"https://x\.example/#[\w-]{22}", link) for link in links)
+    secrets = [link.partition("#")[2].encode() for link in links]
+    kept = b"".join(path.read_bytes() for path in folder.glob("survey.db*"))
+    assert not any(secret in kept for secret in secrets)
+    assert json.loads(kakuran("collect", "status", "survey.toml", "--json").stdout)["unused_invitations"] == 3
+
+
+def test_nothing_is_overwritten_and_nothing_is_exported_before_there_is_something(kakuran, folder):
+    assert kakuran("collect", "init").returncode == 0
+    assert kakuran("collect", "init").returncode == 5
+    empty = kakuran("collect", "export", "survey.toml", "-o", "answers.csv")
+    assert (empty.returncode, "nobody has answered" in empty.stderr) == (5, True)
+    assert not (folder / "answers.csv").exists()
+    assert kakuran("collect", "serve", "nowhere.toml").returncode == 3
+    assert kakuran("collect", "status", "survey.toml", "--database", "postgresql://127.0.0.1:1/x").returncode == 9

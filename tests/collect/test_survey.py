@@ -1,0 +1,120 @@
+"""Survey files: what they may say, and what they promise."""
+
+import copy
+import tomllib
+from importlib import resources
+
+import pytest
+
+from kakuran.collect.survey import Survey
+from kakuran.errors import CalibrationError, SchemaError
+
+TEMPLATE = (resources.files("kakuran.collect") / "template.toml").read_text(encoding="utf-8")
+
+
+def changed(**changes):
+    fields = tomllib.loads(TEMPLATE)
+    for path, value in changes.items():
+        place = fields
+        *parents, last = path.split("__")
+        for parent in parents:
+            place = place[parent]
+        if value is None:
+            del place[last]
+        else:
+            place[last] = value
+    return fields
+
+
+def test_the_survey_to_start_from_is_a_survey(tmp_path):
+    (tmp_path / "survey.toml").write_text(TEMPLATE, encoding="utf-8")
+    survey = Survey.load(tmp_path / "survey.toml")
+    asked = survey.definition()
+    assert [question["name"] for question in asked["questions"]] == ["job", "hours", "content"]
+    assert asked["questions"][0]["values"][1] == {
+        "value": "care",
+        "label": {"en": "Care or teaching", "ja": "福祉・教育"},
+    }
+    assert all("mechanism" in question for question in asked["questions"])
+    assert (asked["k"], asked["expected_n"], asked["languages"]) == (10, 1000, ["en", "ja"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"id": "Working Life"}, "small letters"),
+        ({"id": None}, "has no id"),
+        ({"languages": []}, "languages must be a list"),
+        ({"languages": ["english"]}, "not the code of a language"),
+        ({"title": {"en": "Only English"}}, "title is not given in 'ja'"),
+        ({"title": "Working life"}, "a text a language"),
+        ({"epsilon": 1.0}, "either k, with the expected_n people it needs, or epsilon"),
+        ({"expected_n": None}, "either k, with the expected_n"),
+        ({"expected_n": 10.5}, "expected_n must be a whole number"),
+        ({"k": "ten"}, "k must be a number"),
+        ({"minimum_n": 1}, "minimum_n must be a whole number of at least 2"),
+        ({"invitations": "yes"}, "true or false"),
+        ({"colour": "red"}, "unknown setting 'colour'"),
+        ({"questions": {}}, "needs questions"),
+        ({"questions__job__values": ["office", "office"]}, "listed twice"),
+        ({"questions__job__labels__pirate": {"en": "Pirate", "ja": "海賊"}}, "not one of its values"),
+        ({"questions__job__role": "keep"}, "question 'job': unknown setting 'role'"),
+        ({"questions__hours__text": {"en": "Hours?"}}, "question 'hours': text is not given in 'ja'"),
+        ({"questions__hours__mechanism": 7}, "must be the name of one"),
+        ({"questions__hours__missing": "category"}, "unknown setting 'missing'"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_with_a_reason(changes, complaint):
+    with pytest.raises(SchemaError, match=complaint):
+        Survey.from_dict(changed(**changes))
+
+
+def test_a_promise_that_cannot_be_kept_is_refused():
+    with pytest.raises(CalibrationError, match="more than the 5 records"):
+        Survey.from_dict(changed(expected_n=5))
+
+
+@pytest.mark.parametrize("text", ["", "id = ", "\x00"])
+def test_a_file_that_is_no_survey_is_refused(tmp_path, text):
+    (tmp_path / "survey.toml").write_text(text)
+    with pytest.raises(SchemaError):
+        Survey.load(tmp_path / "survey.toml")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"k": 11},
+        {"minimum_n": 51},
+        {"title__en": "Working lives"},
+        {"questions__job__values": ["care", "office", "craft", "none"]},
+        {"questions__hours__mechanism": "laplace"},
+        {"questions__job__labels__none__ja": "なし"},
+    ],
+)
+def test_anything_people_are_asked_told_or_promised_changes_the_version(changes):
+    fields = tomllib.loads(TEMPLATE)
+    before = Survey.from_dict(copy.deepcopy(fields)).version
+    assert Survey.from_dict(fields).version == before
+    assert Survey.from_dict(changed(**changes)).version != before
+
+
+def test_the_epsilon_promised_is_the_epsilon_of_the_mechanisms():
+    survey = Survey.from_dict(changed(k=None, expected_n=None, epsilon=2.0))
+    assert survey.plan.epsilon == pytest.approx(2.0, rel=1e-5)
+    assert survey.definition()["k"] is None
+
+
+def test_k_grows_with_those_who_answer_until_it_is_the_one_promised():
+    survey = Survey.from_dict(tomllib.loads(TEMPLATE))
+    reached = [survey.plan_for(n).k for n in (1, 100, 500, 999, 1000, 5000)]
+    assert reached[0] == 1
+    assert reached == sorted(reached)
+    assert reached[3] < 10
+    assert reached[4:] == [10, 10]
+    for n in (2, 500, 1000):
+        plan = survey.plan_for(n)
+        assert plan.mechanisms == survey.plan.mechanisms
+        crowd = plan.crowd()
+        crowd.update({}, n)
+        plan.check(crowd)
