@@ -82,8 +82,8 @@ def test_invitations_are_links_that_are_kept_nowhere_else(kakuran, folder):
     assert made.returncode == 0
     links = (folder / "links").read_text().splitlines()
     assert len(set(links)) == 3
-    assert all(re.fullmatch(r"https://x\.example/#[\w-]{22}", link) for link in links)
-    secrets = [link.partition("#")[2].encode() for link in links]
+    assert all(re.fullmatch(r"https://x\.example/#i=[\w-]{22}", link) for link in links)
+    secrets = [link.partition("#i=")[2].encode() for link in links]
     kept = b"".join(path.read_bytes() for path in folder.glob("survey.db*"))
     assert not any(secret in kept for secret in secrets)
     assert json.loads(kakuran("collect", "status", "survey.toml", "--json").stdout)["unused_invitations"] == 3
