@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks import accuracy, engine, foundations, matrices, mixtures, peers, reconstruction, vertical
+from benchmarks import accuracy, engine, foundations, matrices, mixtures, peers, reconstruction, spark, vertical
 from benchmarks.claims import HEADER, Claim, table
 from benchmarks.pictures import Picture
 
@@ -17,6 +17,7 @@ RESULTS = Path(__file__).parent / "results"
 PARTS = {
     "foundations": foundations,
     "engine": engine,
+    "spark": spark,
     "reconstruction": reconstruction,
     "accuracy": accuracy,
     "mixtures": mixtures,
