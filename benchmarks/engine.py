@@ -8,14 +8,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeAlias
 
+from benchmarks import people
 from benchmarks.alone import run_alone
 from benchmarks.claims import Claim, at_most, at_most_times, no_peer, share_of_speed
 from benchmarks.pictures import Picture, lines
+from kakuran.perturbation import Kernel
 
 NOTE = (
     "Every run is a process of its own that reads from and writes to disk; the best of several turns. The copy reads "
-    "and writes a row group at a time on all cores; it does not sync its target to disk, perturbing does. Memory is the "
-    "peak of the whole process, Python and libraries included."
+    "and writes a row group at a time on all cores; it does not sync its target to disk, perturbing does. Memory is "
+    "the peak of the whole process, Python and libraries included."
 )
 PACKAGES = ("duckdb",)
 
@@ -46,6 +48,7 @@ def measure(*, quick: bool) -> Iterator[Claim | Picture]:
         yield from _told(rows, runs[rows])
     *_, before, last = sizes
     yield from _bars(last, runs[last], runs[before])
+    yield _billion(last, runs[last])
     yield Picture("engine", "Time and memory of the local engine against rows", lambda: _drawn(runs))
 
 
@@ -100,6 +103,16 @@ def _bars(rows: int, runs: Runs, smaller: Runs) -> Iterator[Claim]:
         assert isinstance(less, Run)
         yield at_most(f"peak memory, {task}, {rows:,} rows", run.peak, 1.5, "GiB")
         yield at_most_times(f"peak memory, {task}, {rows:,} rows, vs a tenth", run.peak, less.peak, "GiB", "ours", 1.1)
+
+
+def _billion(rows: int, runs: Runs) -> Claim:
+    """What ten times as much as the largest would take: time is in proportion to rows, scratch is packed rows."""
+    run = runs["perturb"]
+    assert isinstance(run, Run)
+    factor = 1_000_000_000 / rows
+    packed = Kernel(people.plan(rows, people.SIX_COLUMNS)).row_type.itemsize
+    text = f"perturb 1,000,000,000 rows, reckoned: {factor:g} × the time above, {packed} bytes of scratch a row"
+    return Claim(text, f"{factor * run.seconds / 60:.0f} min, {packed} GB of scratch", "—")
 
 
 def _drawn(runs: Mapping[int, Runs]) -> object:
