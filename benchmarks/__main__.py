@@ -19,6 +19,7 @@ from benchmarks import (
     mixtures,
     peers,
     reconstruction,
+    spark,
     vertical,
 )
 from benchmarks.claims import HEADER, Claim, table
@@ -28,6 +29,7 @@ RESULTS = Path(__file__).parent / "results"
 PARTS = {
     "foundations": foundations,
     "engine": engine,
+    "spark": spark,
     "reconstruction": reconstruction,
     "accuracy": accuracy,
     "mixtures": mixtures,

@@ -193,3 +193,17 @@ def test_a_crowd_over_no_columns_is_everybody():
     assert crowd.n == 7
     assert crowd.fewest_alike == 7
     assert crowd.smallest({}) == 7
+
+
+@given(cases(), st.sampled_from([DenseCrowd, SparseCrowd]))
+@settings(deadline=None, max_examples=50)
+def test_crowds_counted_apart_and_merged_are_the_crowd_of_all(case, kind):
+    names, codes = case
+    half = len(codes[names[0]]) // 2
+    parts = [{name: column[place] for name, column in codes.items()} for place in (slice(half), slice(half, None))]
+    one, other = (filled(kind, names, part) for part in parts)
+    one.merge(other)
+    whole = filled(kind, names, codes)
+    assert one.n == whole.n
+    assert one.fewest_alike == whole.fewest_alike
+    assert math.isclose(one.smallest(mechanisms_for(names)), whole.smallest(mechanisms_for(names)), rel_tol=1e-12)

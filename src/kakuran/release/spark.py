@@ -36,5 +36,5 @@ def records_on_spark(path: Path, manifest: Manifest, session: Any) -> SparkRecor
     from kakuran.engine.spark import SparkRecords
 
     records = SparkRecords.open(path, manifest.plan, session)
-    manifest.check_columns(records.table.columns, records.table.count(), str(path))
+    manifest.check_columns(records.records.columns, records.records.count(), str(path))
     return records

@@ -25,6 +25,12 @@ def commit(frame: DataFrame, folder: Path) -> DataFrame:
         .option("mapreduce.fileoutputcommitter.algorithm.version", 1)
         .parquet(address(folder))
     )
+    check_parts(folder)
+    return frame.sparkSession.read.schema(frame.schema).parquet(address(folder))
+
+
+def check_parts(folder: Path) -> None:
+    """Refuse a folder in which a partition was committed twice, or none was."""
     parts = Counter(_number(path) for path in parts_of(folder))
     if not parts:
         raise ReleaseError(
@@ -34,7 +40,6 @@ def commit(frame: DataFrame, folder: Path) -> DataFrame:
     twice = [number for number, files in parts.items() if files > 1]
     if twice:
         raise ReleaseError(f"{folder.parent}: partition {twice[0]} was written twice; nothing was published, run again")
-    return frame.sparkSession.read.schema(frame.schema).parquet(address(folder))
 
 
 def parts_of(folder: Path) -> list[Path]:

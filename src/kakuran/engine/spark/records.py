@@ -24,9 +24,15 @@ _SMALL_TALLY = 1 << 14
 
 @dataclass(frozen=True, eq=False)
 class SparkRecords:
-    """A DataFrame of perturbed records."""
+    """A DataFrame of perturbed records.
 
-    table: DataFrame
+    Attributes
+    ----------
+    records : the DataFrame
+    plan : of the release
+    """
+
+    records: DataFrame
     plan: Plan
 
     @classmethod
@@ -47,7 +53,7 @@ class SparkRecords:
             return tallies
 
         cells = sum(math.prod(axis.size for axis in axes) for axes in tables)
-        found = folded(columns.select(self.table), of_partition, counting.merged, is_large=cells > _SMALL_TALLY)
+        found = folded(columns.select(self.records), of_partition, counting.merged, is_large=cells > _SMALL_TALLY)
         if isinstance(found, DataError):
             raise ReleaseError(f"not a release that can be read: {found}")
         tallies = counting.zero() if found is None else found
@@ -57,8 +63,12 @@ class SparkRecords:
     def codes(self, columns: Sequence[str]) -> dict[str, Codes]:
         """The codes of some columns, on this machine."""
         attributes = [attribute for attribute in self.plan.schema.released if attribute.name in columns]
-        table = Columns(attributes).select(self.table).toArrow()
+        table = Columns(attributes).select(self.records).toArrow()
         return {
             attribute.name: encode(attribute, table.column(place), self.plan.reach(attribute.name))
             for place, attribute in enumerate(attributes)
         }
+
+    def frame(self) -> DataFrame:
+        """The DataFrame."""
+        return self.records
