@@ -183,6 +183,13 @@ def test_kept_replaced_and_dropped_columns_are_told_apart(read):
     assert "dropped: not in the release" in words
 
 
+def test_a_release_that_tells_nothing_at_all_says_so(read):
+    schema = kk.Schema([kk.Categorical("sex", ["female", "male"])])
+    plan = kk.calibrate(schema, n=100, k=2, mechanisms={"sex": kk.RetentionReplacement(2, 0.0)})
+    table = pa.table({"sex": ["female", "male"] * 50})
+    assert "tells nothing" in read(kk.release_report(kk.perturb(table, plan), original=table)).text
+
+
 def test_wide_tables_show_their_largest_cells_and_japanese_labels_are_no_trouble(read):
     values = [f"職業{place}" for place in range(60)]
     schema = kk.Schema([kk.Categorical("仕事", values), kk.Categorical("性別", ["女", "男"])])
