@@ -110,7 +110,7 @@ def advise(
     >>> schema = kk.Schema([kk.Categorical("job", ["clerk", "nurse", "smith"]), kk.Numeric("age", 0, 99, step=1)])
     >>> advice = kk.advise(schema, n=10_000, k=5)
     >>> advice.best.method
-    'perturb'
+    'microaggregate'
     >>> [outlook.method for outlook in advice.outlooks if outlook.errors is None]
     ['perturb-data-dependent', 'factorise']
     """
