@@ -148,6 +148,8 @@ def test_missing_values_and_kept_columns_can_be_advised_on():
         (census_schema(), {"n": 10, "data": census(10)}, "either n or the data"),
         (None, {"n": 10}, "wide table"),
         (census_schema(), {"n": 5}, "more than the 5 records"),
+        (census_schema(), {"n": -5}, "at least 2 records"),
+        (census_schema(), {"data": census(10).slice(0, 0)}, "at least 2 records"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(schema, given, error):

@@ -133,6 +133,19 @@ def test_neither_a_release_nor_its_originals_are_ever_held_whole(release, people
     assert max(largest) == 1_000
 
 
+def test_a_file_whose_manifest_speaks_of_other_records_is_refused(release, tmp_path):
+    import pyarrow.parquet as pq
+
+    release.save(tmp_path / "out.parquet")
+    table = pq.read_table(tmp_path / "out.parquet")
+    pq.write_table(
+        table.slice(0, 50).replace_schema_metadata(pq.read_metadata(tmp_path / "out.parquet").metadata),
+        tmp_path / "cut.parquet",
+    )
+    with pytest.raises(kk.ReleaseError, match="50 records, but its manifest speaks of 4,000"):
+        kk.release_report(tmp_path / "cut.parquet")
+
+
 def test_originals_of_other_people_are_refused(release, people):
     with pytest.raises(kk.ReleaseError, match="do not belong together"):
         kk.release_report(release, original=people.slice(0, 100))
@@ -181,6 +194,13 @@ def test_kept_replaced_and_dropped_columns_are_told_apart(read):
     assert "hidden among those who share their region" in words
     assert "sex was replaced entirely" in words
     assert "dropped: not in the release" in words
+
+
+def test_a_release_that_tells_nothing_at_all_says_so(read):
+    schema = kk.Schema([kk.Categorical("sex", ["female", "male"])])
+    plan = kk.calibrate(schema, n=100, k=2, mechanisms={"sex": kk.RetentionReplacement(2, 0.0)})
+    table = pa.table({"sex": ["female", "male"] * 50})
+    assert "tells nothing" in read(kk.release_report(kk.perturb(table, plan), original=table)).text
 
 
 def test_wide_tables_show_their_largest_cells_and_japanese_labels_are_no_trouble(read):

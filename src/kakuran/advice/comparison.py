@@ -20,7 +20,7 @@ from kakuran.advice.methods import (
 )
 from kakuran.advice.sentences import reasons
 from kakuran.advice.yardstick import Yardstick
-from kakuran.calibration import Crowd
+from kakuran.calibration import Crowd, calibrate
 from kakuran.counts import Cells, cells_of
 from kakuran.errors import CalibrationError, SchemaError
 from kakuran.factorisation.matrices import binary_matrix
@@ -110,7 +110,7 @@ def advise(
     >>> schema = kk.Schema([kk.Categorical("job", ["clerk", "nurse", "smith"]), kk.Numeric("age", 0, 99, step=1)])
     >>> advice = kk.advise(schema, n=10_000, k=5)
     >>> advice.best.method
-    'perturb'
+    'microaggregate'
     >>> [outlook.method for outlook in advice.outlooks if outlook.errors is None]
     ['perturb-data-dependent', 'factorise']
     """
@@ -137,7 +137,8 @@ def trial_of(schema: Schema | None, n: int | None, data: Any, k: float) -> Trial
     elif data is not None:
         codes = schema.encode(data)
     else:
-        return Trial(schema, _made_up(schema, min(n or 0, max(MADE_UP, math.ceil(20 * k)))), n or 0, is_assumed=True)
+        people = calibrate(schema, k=k, n=n).n  # refuses what cannot be promised
+        return Trial(schema, _made_up(schema, min(people, max(MADE_UP, math.ceil(20 * k)))), people, is_assumed=True)
     if not schema.perturbed:
         raise CalibrationError("the schema has no column to perturb")
     crowd = Crowd.of(schema.kept)

@@ -47,7 +47,7 @@ class Outlook:
     ----------
     method : ``perturb``, ``perturb-data-dependent``, ``microaggregate`` or ``factorise``
     k : what is promised
-    promise : ``Pk-anonymity`` or ``k-anonymity``
+    promise : ``Pk-anonymity`` or ``k-anonymity``; empty where the method cannot be assessed
     errors : expected share of people in the wrong cell; None where the method cannot be assessed
     note : how that was found, or why it was not
     """
@@ -200,4 +200,4 @@ def _is_number(attribute: Any) -> bool:
 
 
 def _not_assessed(method: MethodName, k: float, why: str) -> Outlook:
-    return Outlook(method, k, "Pk-anonymity", None, f"not assessed: {why}")
+    return Outlook(method, k, "", None, f"not assessed: {why}")
