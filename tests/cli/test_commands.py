@@ -117,6 +117,8 @@ def test_kept_columns_hide_people_only_among_their_group(kakuran, folder):
         (("perturb", "people.csv", "-s", "schema.toml", "--k", 10, "-o", "out.xlsx"), 5, ".parquet or a .csv"),
         (("perturb", "people.csv", "-s", "schema.toml", "-o", "out.parquet"), 2, "--k"),
         (("calibrate", "-s", "schema.toml", "--k", 10), 4, "--n"),
+        (("crosstab", "people.csv", "job", "--method", "best"), 2, "choose one of auto, ibt"),
+        (("count", "people.csv", "age > 3", "--level", 2), 2, "--level"),
         (("calibrate", "-s", "schema.toml", "--k", 10, "--n", 99, "--weight", "age"), 2, "COLUMN=VALUE"),
         (("calibrate", "-s", "schema.toml", "--k", 10, "--n", 99, "--weight", "age=x"), 2, "COLUMN=NUMBER"),
         (("calibrate", "-s", "schema.toml", "--k", 10, "--n", 99, "--mechanism", "age=pram:no.csv"), 4, "no.csv"),
@@ -213,3 +215,12 @@ def test_check_names_every_column_that_does_not_fit(kakuran, folder):
         assert "column 'sex'" in told.stderr
         assert "column 'age'" in told.stderr
     assert kakuran("schema", "check", "people.csv", "-s", "schema.toml").returncode == 0
+
+
+def test_loss_compares_the_columns_both_tables_have_and_names_the_others(kakuran, folder):
+    pq.write_table(census(800).select(["age", "job"]), folder / "fewer.parquet")
+    told = kakuran("loss", "people.csv", "fewer.parquet", "--json")
+    assert told.returncode == 0, told.stderr
+    assert set(json.loads(told.stdout)["columns"]) == {"age", "job"}
+    assert "not compared, as the table after does not have them: sex, region" in told.stderr
+    assert kakuran("loss", "fewer.parquet", "people.csv").returncode == 3

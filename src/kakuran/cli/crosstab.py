@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args
 
 import typer
 
@@ -20,10 +20,23 @@ if TYPE_CHECKING:
 Where: TypeAlias = Annotated[
     str | None, typer.Option("--where", help='Count only records that fulfil this, as "25 <= age <= 40".')
 ]
+
+
+def _known_method(method: str) -> str:
+    from kakuran.reconstruction import Method
+
+    if method not in get_args(Method):
+        raise typer.BadParameter(f"choose one of {', '.join(get_args(Method))}, got {method!r}")
+    return method
+
+
 Method: TypeAlias = Annotated[
-    str, typer.Option("--method", help="The estimator: auto, ibt, mle, inverse, simplex or shrink.")
+    str,
+    typer.Option("--method", help="The estimator: auto, ibt, mle, inverse, simplex or shrink.", callback=_known_method),
 ]
-Level: TypeAlias = Annotated[float, typer.Option("--level", help="How often an interval should hold the truth.")]
+Level: TypeAlias = Annotated[
+    float, typer.Option("--level", min=0, max=1, help="How often an interval should hold the truth.")
+]
 Population: TypeAlias = Annotated[
     bool,
     typer.Option("--population", help="Intervals for the population the records were drawn from, not for this table."),

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from kakuran.cli.console import answer_json, answer_table, check_picture, check_report, working
+from kakuran.cli.console import answer_json, answer_table, check_picture, check_report, say, working
 from kakuran.cli.options import Distances, Force, Importance, Json, Plot, Report, numbers, table_distances
 
 
@@ -37,6 +37,10 @@ def loss(
     check_report(report, force=force)
     with working("comparing"):
         before, after = (read_all(open_source(table)) for table in (original, masked))
+        left_out = [name for name in before.column_names if name not in after.column_names]
+        if left_out and len(left_out) < before.num_columns:
+            before = before.drop_columns(left_out)
+            say(f"note: not compared, as the table after does not have them: {', '.join(left_out)}")
         distances = table_distances(before, schema, distance)
         columns = losses_by_column(before, after, distances, p, weights=numbers("--weight", weight))
     whole = ColumnLoss("all", sum(one.before for one in columns), sum(one.after for one in columns))

@@ -130,8 +130,8 @@ def _findings(ours: dict[str, list[float]]) -> tuple[Finding, ...]:
     printed, auto = PRINTED["S1, proposed"], ours["auto"]
     told = (
         f"S1's Algorithm 1 loses {_told(printed)}; run again {_told(worst)} (worst case) or {_told(adapted)} "
-        "(data-dependent). Far better than noise on every cell, as S1 says; not better than microaggregation, as it "
-        "also says: how it drew its matrices and calibrated is not told. "
+        "(data-dependent). As S1 says, far better than noise on every cell; against what it says, not better than "
+        "microaggregation. How it drew its matrices and calibrated is not told. "
         f"Our `auto` loses {_told(auto)}. Noise on every cell: S1 .56, ours {ours['plain Pk on every cell'][0]:.3f} "
         "(a fair coin loses .5)"
     )
