@@ -7,12 +7,37 @@ import signal
 import stat
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import httpx
 import pytest
 
 import kakuran as kk
+from kakuran.cli import main
 from kakuran.samples import workers
+
+
+@pytest.fixture
+def kakuran(tmp_path, monkeypatch, capsys):
+    """Run a command in this process; starting another for each would take longer than the rest."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    monkeypatch.setattr("warnings.showwarning", None)
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["kakuran", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        told = capsys.readouterr()
+        return SimpleNamespace(returncode=ended.value.code, stdout=told.out, stderr=told.err)
+
+    return run
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path
 
 
 @pytest.fixture

@@ -49,7 +49,7 @@ def test_nothing_that_fits_or_misses_the_description_breaks_the_server(empty_sit
     operation = schemathesis.openapi.from_dict(document(make_survey()))[path][method]
 
     @given(case=operation.as_strategy(generation_mode=mode))
-    @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+    @settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck), database=None)
     def send(case):
         response = case.call(base_url=empty_site, headers={"authorization": f"Bearer {TOKEN}"})
         assert response.status_code < 500

@@ -35,6 +35,14 @@ class SurveyClient:
     address : of the server, as ``https://survey.example``
     survey : what the respondents were shown; the server refuses answers to any other version
     timeout : seconds to wait for an answer
+
+    Examples
+    --------
+    >>> import kakuran as kk
+    >>> from kakuran.collect import Question
+    >>> job = Question(kk.Categorical("job", ["clerk", "nurse"]), {"en": "What is your job?"})
+    >>> survey = kk.Survey("jobs", ("en",), {"en": "Jobs"}, (job,), epsilon=1.0)
+    >>> client = kk.SurveyClient("https://survey.example", survey)  # then client.submit({"job": "nurse"})
     """
 
     def __init__(self, address: str, survey: Survey, *, timeout: float = 30.0) -> None:

@@ -77,8 +77,9 @@ class Survey:
     Examples
     --------
     >>> import kakuran as kk
+    >>> from kakuran.collect import Question
     >>> job = Question(kk.Categorical("job", ["clerk", "nurse"]), {"en": "What is your job?"})
-    >>> survey = Survey("jobs", ("en",), {"en": "Jobs"}, (job,), k=10, expected_n=1000)
+    >>> survey = kk.Survey("jobs", ("en",), {"en": "Jobs"}, (job,), k=10, expected_n=1000)
     >>> round(survey.plan.epsilon, 3), round(survey.plan_for(500).k, 2)
     (2.355, 5.5)
     """
