@@ -184,6 +184,6 @@ def test_what_goes_wrong_on_the_executors_is_said_in_one_line(spark, tmp_path):
         raise RuntimeError("the disk is on fire")
 
     frame = spark.createDataFrame(PEOPLE)
-    with pytest.raises(ReleaseError, match=r"^Spark could not finish: RuntimeError: the disk is on fire$"):
+    with pytest.raises(ReleaseError, match=r"^Spark failed: RuntimeError: the disk is on fire$"):
         kk.perturb_file(frame.mapInArrow(broken, frame.schema), tmp_path / "out", kk.calibrate(SCHEMA, n=3_000, k=20))
     assert names_in(tmp_path) == []
