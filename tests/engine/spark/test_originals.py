@@ -70,7 +70,10 @@ def test_a_folder_of_files_becomes_a_folder_that_anybody_can_read(kakuran, folde
     assert spark.read.parquet(str(folder / "out")).count() == 3_000
     code, _, said = kakuran(*command)
     assert (code, "exists already" in said) == (5, True)
-    assert kakuran(*command, "--force")[0] == 0
+    for refused in ("--keep-order", "--sql=select 1"):
+        assert kakuran(*command, "--force", refused)[0] == 2
+    code, _, said = kakuran(*command, "--force", "--seed", 7)
+    assert (code, "not for publication" in said) == (0, True)
     assert rows_of(kk.read_release(folder / "out").table) != rows_of(release.table)
 
 
