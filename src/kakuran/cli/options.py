@@ -101,12 +101,13 @@ def make_plan(
 
 def smallest_group(schema: Schema, data: Source | Originals | None) -> int:
     """The records of a source, or, where columns are kept, of the smallest group that shares their values."""
+    from kakuran.schema.sources import Source
+
     if not schema.perturbed:
         raise CalibrationError("the schema has no column to perturb")
     if data is None:
         raise CalibrationError("how many records? name the data file or give --n")
-    rows = None if schema.kept else data.rows
-    if rows is not None:
+    if isinstance(data, Source) and not schema.kept and (rows := data.rows) is not None:
         return rows
     crowd = _crowd(schema, data, schema.kept)
     return crowd.fewest_alike if crowd.n else 0

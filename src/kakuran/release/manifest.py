@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any, Literal, TypeAlias, get_args
 
 from kakuran.calibration import Plan
-from kakuran.errors import KakuranError, ReleaseError
+from kakuran.errors import KakuranError, NotForPublicationWarning, ReleaseError
 
 FORMAT = 1
 """Raised whenever an older kakuran could misread a newer manifest."""
@@ -17,6 +18,12 @@ FORMAT = 1
 METADATA_KEY = b"kakuran"
 
 Order: TypeAlias = Literal["shuffled", "kept"]
+
+
+def warn_if_seeded(seed: int | None) -> None:
+    """Whoever knows the seed can undo the release."""
+    if seed is not None:
+        warnings.warn("drawn from a known seed: not for publication", NotForPublicationWarning, stacklevel=3)
 
 
 @dataclass(frozen=True)

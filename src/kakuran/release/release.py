@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +14,7 @@ from kakuran.calibration import Plan
 from kakuran.counts import Cells, Countable, Progress, Tally
 from kakuran.engine.frames import FrameRecords
 from kakuran.engine.local import perturb_batches
-from kakuran.errors import NotForPublicationWarning, ReleaseError
+from kakuran.errors import ReleaseError
 from kakuran.mine import Density, Estimate, MixtureEstimate, answer, ask
 from kakuran.mine.density import density
 from kakuran.mine.mixture import mixture
@@ -25,7 +24,7 @@ from kakuran.reconstruction import About, Method
 from kakuran.reconstruction.density import DensityMethod
 from kakuran.reconstruction.mixture import Covariance, Options
 from kakuran.release.files import check_target, read_manifest, write_release
-from kakuran.release.manifest import Manifest, Order
+from kakuran.release.manifest import Manifest, Order, warn_if_seeded
 from kakuran.release.spark import is_spark_frame, perturb_on_spark, records_on_spark
 from kakuran.release.streamed import ROWS_IN_MEMORY, StreamedRecords
 from kakuran.schema.codes import Codes
@@ -186,7 +185,7 @@ def perturb(frame: Any, plan: Plan, *, seed: int | None = None, shuffle: bool = 
         raise ReleaseError(
             "a Spark DataFrame would be drawn anew whenever it is used; draw it once, into a folder, with perturb_file"
         )
-    _warn_if_seeded(seed)
+    warn_if_seeded(seed)
     table = to_arrow(frame)
     codes = plan.schema.encode(table)
     crowd = plan.crowd()
@@ -238,13 +237,13 @@ def perturb_file(
     ...     manifest.order, kk.read_release(out).n
     ('shuffled', 100)
     """
-    _warn_if_seeded(seed)
     if is_spark_frame(source):
         from kakuran.engine.spark import Originals
 
         if not shuffle:
             raise ReleaseError("a Spark DataFrame has no order that could be kept: leave out shuffle=False")
         return perturb_on_spark(Originals(source, plan.schema), Path(target), plan, seed=seed, force=force)
+    warn_if_seeded(seed)
     check_target(Path(target), force=force)
     source = open_source(source)
     _check_apart(Path(target), source)
@@ -268,11 +267,6 @@ def _check_apart(target: Path, source: Source) -> None:
     """Refuse to write over the originals."""
     if target.exists() and any(target.samefile(path) for path in source.paths):
         raise ReleaseError(f"{target}: is the original itself; write the release elsewhere")
-
-
-def _warn_if_seeded(seed: int | None) -> None:
-    if seed is not None:
-        warnings.warn("drawn from a known seed: not for publication", NotForPublicationWarning, stacklevel=3)
 
 
 def _with_types_of(original: pa.Table, released: pa.Table) -> pa.Table:

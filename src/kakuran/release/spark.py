@@ -9,7 +9,7 @@ from narwhals.dependencies import is_pyspark_connect_dataframe, is_pyspark_dataf
 
 from kakuran.calibration import Plan
 from kakuran.release.folders import check_folder, write_folder
-from kakuran.release.manifest import Manifest
+from kakuran.release.manifest import Manifest, warn_if_seeded
 
 if TYPE_CHECKING:
     from kakuran.engine.spark import Originals, SparkRecords
@@ -22,6 +22,7 @@ def is_spark_frame(data: Any) -> bool:
 
 def perturb_on_spark(originals: Originals, target: Path, plan: Plan, *, seed: int | None, force: bool) -> Manifest:
     """Perturb a table on Spark into a folder of Parquet files, which appears whole or not at all."""
+    warn_if_seeded(seed)
     check_folder(target, force=force)
 
     def drawn(private: Path) -> tuple[list[Path], Manifest]:

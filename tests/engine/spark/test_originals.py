@@ -70,7 +70,10 @@ def test_a_folder_of_files_becomes_a_folder_that_anybody_can_read(kakuran, folde
     assert spark.read.parquet(str(folder / "out")).count() == 3_000
     code, _, said = kakuran(*command)
     assert (code, "exists already" in said) == (5, True)
-    assert kakuran(*command, "--force")[0] == 0
+    for refused in ("--keep-order", "--sql=select 1"):
+        assert kakuran(*command, "--force", refused)[0] == 2
+    code, _, said = kakuran(*command, "--force", "--seed", 7)
+    assert (code, "not for publication" in said) == (0, True)
     assert rows_of(kk.read_release(folder / "out").table) != rows_of(release.table)
 
 
@@ -184,6 +187,6 @@ def test_what_goes_wrong_on_the_executors_is_said_in_one_line(spark, tmp_path):
         raise RuntimeError("the disk is on fire")
 
     frame = spark.createDataFrame(PEOPLE)
-    with pytest.raises(ReleaseError, match=r"^Spark could not finish: RuntimeError: the disk is on fire$"):
+    with pytest.raises(ReleaseError, match=r"^Spark failed: RuntimeError: the disk is on fire$"):
         kk.perturb_file(frame.mapInArrow(broken, frame.schema), tmp_path / "out", kk.calibrate(SCHEMA, n=3_000, k=20))
     assert names_in(tmp_path) == []

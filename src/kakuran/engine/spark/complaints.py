@@ -15,11 +15,11 @@ COMPLAINTS = (PySparkException, Py4JJavaError)
 
 @contextmanager
 def told_plainly() -> Iterator[None]:
-    """A release that Spark could not finish is an error like others."""
+    """What Spark could not do is an error like others."""
     try:
         yield
     except COMPLAINTS as error:
-        raise ReleaseError(f"Spark could not finish: {gist(error)}") from error
+        raise ReleaseError(f"Spark failed: {gist(error)}") from error
 
 
 def gist(error: Exception) -> str:

@@ -52,10 +52,6 @@ class Originals:
         check_columns_are_unique(self.frame.columns)
         self.schema.check_columns(self.frame.columns)
 
-    @property
-    def rows(self) -> None:
-        """Only a job tells how many there are."""
-
     @told_plainly()
     def crowd(self, attributes: Sequence[Categorical | Numeric]) -> Crowd:
         """The crowd of the table over some of its columns; over none, just the number of records."""

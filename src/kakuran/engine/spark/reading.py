@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from kakuran.engine.spark.complaints import COMPLAINTS, gist
+from kakuran.engine.spark.complaints import COMPLAINTS, gist, told_plainly
 from kakuran.engine.spark.folders import address
 from kakuran.engine.spark.originals import Originals
 from kakuran.errors import SchemaError
@@ -16,6 +16,7 @@ from kakuran.schema import Schema
 from kakuran.schema.files import CSV
 
 
+@told_plainly()
 def start_session() -> SparkSession:
     """The session that is running, or one as SPARK_REMOTE or spark-defaults.conf ask for; local otherwise.
 

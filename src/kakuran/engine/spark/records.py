@@ -36,6 +36,7 @@ class SparkRecords:
     plan: Plan
 
     @classmethod
+    @told_plainly()
     def open(cls, path: Path, plan: Plan, session: SparkSession) -> SparkRecords:
         """The records in a Parquet file or a folder of such."""
         return cls(session.read.parquet(address(path)), plan)
