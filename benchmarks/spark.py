@@ -101,7 +101,12 @@ def _session() -> Any:
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master("local[*]").appName("benchmarks")
-    settings = {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR", "spark.driver.memory": "2g"}
+    settings = {
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+        "spark.driver.memory": "2g",
+        "spark.sql.files.openCostInBytes": "128m",  # a partition of its own for every file
+    }
     for name, value in settings.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()

@@ -20,7 +20,7 @@ from kakuran.engine.spark.bad_data import located
 from kakuran.engine.spark.columns import Columns
 from kakuran.engine.spark.complaints import told_plainly
 from kakuran.engine.spark.folders import commit, parts_of
-from kakuran.engine.spark.partials import folded, mapped
+from kakuran.engine.spark.partials import FEW_CELLS, folded, mapped
 from kakuran.engine.spark.tasks import BAD_DATA, DRAWN, Draw, Order, bad_data_in
 from kakuran.errors import DataError, ReleaseError
 from kakuran.perturbation import Kernel
@@ -30,7 +30,6 @@ from kakuran.schema.frames import check_columns_are_unique
 
 ROWS_A_FILE = 1 << 20
 """So many records a file of the release, and so many packed ones in the memory of the task that writes it."""
-_SMALL_CROWD = 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +67,7 @@ class Originals:
                 crowd.update(codes, batch.num_rows)
             return crowd
 
-        is_large = math.prod(attribute.size for attribute in attributes) > _SMALL_CROWD
+        is_large = math.prod(attribute.size for attribute in attributes) > FEW_CELLS
         found = folded(columns.select(self.frame), of_partition, _both, is_large=is_large)
         if isinstance(found, DataError):
             raise located(self.frame, columns, found)

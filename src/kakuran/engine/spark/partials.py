@@ -23,6 +23,8 @@ Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 _PARTIAL = "part int, value binary"
 _MERGERS = 8
+FEW_CELLS = 1 << 16
+"""Half a megabyte: so many counts of each partition may reach the driver as they are."""
 
 
 def mapped(frame: DataFrame, task: Task, schema: str | StructType) -> DataFrame:

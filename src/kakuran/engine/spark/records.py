@@ -15,11 +15,9 @@ from kakuran.counts import Cells, Counting, Progress, Tally
 from kakuran.engine.spark.columns import Columns
 from kakuran.engine.spark.complaints import told_plainly
 from kakuran.engine.spark.folders import address
-from kakuran.engine.spark.partials import folded
+from kakuran.engine.spark.partials import FEW_CELLS, folded
 from kakuran.errors import DataError, ReleaseError
 from kakuran.schema.codes import Codes, encode
-
-_SMALL_TALLY = 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +52,7 @@ class SparkRecords:
             return tallies
 
         cells = sum(math.prod(axis.size for axis in axes) for axes in tables)
-        found = folded(columns.select(self.records), of_partition, counting.merged, is_large=cells > _SMALL_TALLY)
+        found = folded(columns.select(self.records), of_partition, counting.merged, is_large=cells > FEW_CELLS)
         if isinstance(found, DataError):
             raise ReleaseError(f"not a release that can be read: {found}")
         tallies = counting.zero() if found is None else found
