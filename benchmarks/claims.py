@@ -67,11 +67,18 @@ def within(text: str, ours: float, peer: float, peer_name: str, seconds: float) 
     )
 
 
-def faster_run(text: str, ours: float, peer: float, peer_name: str, at_least: float) -> Claim:
-    """So many times as fast as a peer; times are in seconds for the whole run."""
-    ratio = peer / ours
+def faster_run(
+    text: str, ours: float, peer: float, peer_name: str, at_least: float, *, is_finished: bool = True
+) -> Claim:
+    """So many times as fast as a peer, or more if it was stopped; times are in seconds for the whole run."""
+    ratio, more = peer / ours, "" if is_finished else "> "
     return Claim(
-        text, f"{ours:.3f} s", f"{peer_name}: {peer:,.2f} s", f"{ratio:,.0f}×", f"≥ {at_least:g}×", ratio >= at_least
+        text,
+        f"{ours:.3f} s",
+        f"{peer_name}: {more}{peer:,.2f} s",
+        f"{more}{ratio:,.0f}×",
+        f"≥ {at_least:g}×",
+        ratio >= at_least,
     )
 
 

@@ -14,19 +14,19 @@ import numpy as np
 from benchmarks.claims import Claim, at_most, faster_run, no_peer
 from benchmarks.timing import attempt, timed
 from kakuran.factorisation import factorise_boolean, factorise_masked, release_matrix
+from kakuran.reproduction.s1 import PATTERNS
 from kakuran.samples import planted_matrix
 
 BARS = {3: 0.0102, 5: 0.0106, 10: 0.0112, 20: 0.0117}
 
 
-def boolean(rank: int, size: int, *, with_asso: bool = True) -> Iterator[Claim]:
+def boolean(rank: int, size: int) -> Iterator[Claim]:
     """The same error as Asso in a fraction of the time, never more than nimfa's; Asso takes minutes at high rank."""
     X = planted_matrix(rank, rows=size, columns=size)
     seconds, found = timed(lambda: factorise_boolean(X, rank), rounds=3)
     mine = _wrong_cells(found.product().toarray(), X)
     text = f"Boolean factorisation, {size} × {size}, rank {rank}"
-    if with_asso:
-        yield _beside_asso(X, rank, text, seconds, mine)
+    yield _beside_asso(X, rank, text, seconds, mine)
     taken, result = attempt(lambda: _nimfa(X, rank))
     if taken is None:
         yield no_peer(f"{text}: wrong cells, beside nimfa's", f"{mine:,}", str(result), "no more")
@@ -103,7 +103,7 @@ def table_1(seeds: int) -> Iterator[Claim]:
     """`auto` on S1's kind of matrix."""
     release_matrix(planted_matrix(3, seed=99), 10)
     for rank, bar in BARS.items():
-        matrices = [planted_matrix(rank, seed=seed) for seed in range(seeds)]
+        matrices = [planted_matrix(rank, patterns=PATTERNS, seed=seed) for seed in range(seeds)]
         runs = [timed(lambda X=X: release_matrix(X, 10)) for X in matrices]
         text = f"auto on 1000 × 1000 of rank {rank}, k=10, {seeds} seeds"
         yield at_most(f"{text}: loss", float(np.mean([released.loss for _, released in runs])), bar)

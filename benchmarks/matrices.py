@@ -16,12 +16,15 @@ def measure(*, quick: bool) -> Iterator[Claim]:
     part = 10 if quick else 1
     yield from measures.losses(1_000_000 // part)
     yield from measures.anonymity(500 if quick else 1000)
+    if not quick:
+        yield from measures.anonymity(None)
     yield from microaggregation.reference_values()
     yield from microaggregation.quality(10_000 // part, 50_000 // part, 100_000 // part)
     yield from microaggregation.beside_anonypyx(3000 // part)
     yield from factorisation.boolean(5, 200 if quick else 1000)
     if not quick:
-        yield from factorisation.boolean(20, 1000, with_asso=False)
+        yield from microaggregation.beside_anonypyx(10_000)
+        yield from factorisation.boolean(20, 1000)
     yield from factorisation.masked(1_000_000 // part, 10)
     yield from factorisation.table_1(1 if quick else 10)
     yield from factorisation.large(100_000 // part, 0.0103, 10)

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+import signal
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 Run: TypeAlias = Callable[[], Any]
+
+UNFINISHED = object()
+"""What a peer gave that was stopped."""
+
+PATIENCE = 120
+"""Processor seconds after which a peer is stopped that may take hours."""
 
 RUNS_A_TURN = 2
 """The first run of a turn pays for the caches and the freed memory its predecessor left behind."""
@@ -47,14 +55,37 @@ def timed(run: Run, rounds: int = 1) -> tuple[float, Any]:
     return best, given
 
 
-def attempt(run: Run) -> tuple[float | None, Any]:
-    """The processor time of a peer and what it gave; or no time, and why it did not run."""
+class OutOfPatienceError(BaseException):
+    """A peer took longer than anyone would wait; not an `Exception`, so that no peer swallows it."""
+
+
+def attempt(run: Run, patience: float = 0) -> tuple[float | None, Any]:
+    """The processor time of a peer and what it gave; or no time, and why it did not run.
+
+    With patience, a peer that is still busy after so many processor seconds is stopped: that time, and `UNFINISHED`.
+    """
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _alarm(patience):
             warnings.simplefilter("ignore")
             return timed(run)
+    except OutOfPatienceError:
+        return patience, UNFINISHED
     except Exception as error:
         return None, f"{type(error).__name__}: {error}".splitlines()[0]
+
+
+@contextlib.contextmanager
+def _alarm(patience: float) -> Iterator[None]:
+    def stop(*_: object) -> None:
+        raise OutOfPatienceError
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, patience)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def seconds(run: Run) -> float:
