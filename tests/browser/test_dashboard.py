@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zipfile
-from importlib.util import find_spec
 
 import pytest
 
@@ -169,7 +168,6 @@ def test_exports_are_releases(site, visit, tmp_path):
     assert kk.read_release(tmp_path / "animals.csv").n == 60
 
 
-@pytest.mark.skipif(find_spec("kakuran.report") is None, reason="the report is not here")
 def test_the_report_can_be_saved(site, visit, tmp_path):
     site.fill(60)
     page = open_dashboard(visit(), site)
@@ -177,6 +175,25 @@ def test_the_report_can_be_saved(site, visit, tmp_path):
         page.get_by_role("button", name="HTML report").click()
     started.value.save_as(tmp_path / "report.html")
     assert "<html" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_the_page_looks_more_seldom_while_nothing_happens(site, visit):
+    site.fill(25)
+    visitor = visit()
+    visitor.context.add_init_script(
+        """{
+            const after = window.setTimeout;
+            window.pauses = [];
+            window.setTimeout = (action, pause) => { window.pauses.push(pause); return after(action, pause / 20); };
+        }"""
+    )
+    page = open_dashboard(visitor, site)
+    page.get_by_role("img", name="Which one do you keep?").wait_for()
+    while len(pauses := page.evaluate("window.pauses.filter((pause) => pause >= 2000 && pause <= 30000)")) < 9:
+        page.wait_for_timeout(200)
+    assert pauses[0] == 2000
+    assert pauses[:9] == sorted(pauses[:9])
+    assert pauses[8] == 30_000
 
 
 def test_an_unreachable_server_is_told_and_waited_for(site, visit):

@@ -38,10 +38,7 @@ def test_both_languages_say_everything():
 
 def test_every_word_the_scripts_say_is_there_and_every_word_that_is_there_is_said():
     known = set(re.findall(r'^    "?([\w.]+)"?:', (STATIC / "texts.js").read_text(encoding="utf-8"), re.M))
-    scripts = "".join(
-        (STATIC / name).read_text(encoding="utf-8")
-        for name in ("page.js", "questions.js", "respond.js", "dashboard.js")
-    )
+    scripts = "".join(path.read_text(encoding="utf-8") for path in STATIC.glob("*.js") if path.name != "texts.js")
     said = set(re.findall(r'"([a-z]+(?:\.[a-z]+)*)"', scripts))
     built = {"state.open", "state.closed", "crosstab.rows", "crosstab.columns", "why.noise", "why.pram"} | {
         f"export.{kind}" for kind in ("csv", "parquet", "html")
