@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -73,6 +75,11 @@ def test_the_blind_error_is_that_of_the_preview(blind):
     assert by_method(blind)["perturb"].errors.one_way == pytest.approx(FLAT_GUESS * np.mean(one))
 
 
+def test_the_guide_quotes_what_the_command_prints(blind):
+    guide = (Path(__file__).parents[2] / "docs/guides/choosing-a-method.md").read_text(encoding="utf-8")
+    assert f"({by_method(blind)['perturb'].errors.both:.1%} here)" in guide
+
+
 def test_the_rehearsed_error_is_that_of_a_release_and_its_cross_tabs():
     """The same error found through the public door, averaged over draws of both."""
     people = census(3_000).select(["sex", "job"])
@@ -141,6 +148,8 @@ def test_missing_values_and_kept_columns_can_be_advised_on():
         (census_schema(), {"n": 10, "data": census(10)}, "either n or the data"),
         (None, {"n": 10}, "wide table"),
         (census_schema(), {"n": 5}, "more than the 5 records"),
+        (census_schema(), {"n": -5}, "at least 2 records"),
+        (census_schema(), {"data": census(10).slice(0, 0)}, "at least 2 records"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(schema, given, error):

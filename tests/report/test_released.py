@@ -6,7 +6,9 @@ import pyarrow as pa
 import pytest
 
 import kakuran as kk
+import kakuran.engine.local
 from kakuran.release import Manifest, Release
+from kakuran.report.answers import estimate_answer
 from kakuran.report.contents import departure, look_at, most_telling
 from kakuran.report.words import LANGUAGES, words_in
 from kakuran.samples import census, census_schema
@@ -117,6 +119,33 @@ def test_a_file_of_originals_is_read_like_a_frame(release, people, tmp_path):
     assert from_files == kk.release_report(release, original=people)
 
 
+def test_neither_a_release_nor_its_originals_are_ever_held_whole(release, people, tmp_path, monkeypatch):
+    import pyarrow.parquet as pq
+
+    pq.write_table(people, tmp_path / "people.parquet")
+    release.save(tmp_path / "out.parquet")
+    monkeypatch.setattr("kakuran.engine.local.BATCH", 1_000)
+    largest = []
+    encode = kakuran.engine.local.encode
+    monkeypatch.setattr(pq, "read_table", None)
+    monkeypatch.setattr("kakuran.engine.local.encode", lambda *given: largest.append(len(given[1])) or encode(*given))
+    assert "INTERNAL" in kk.release_report(tmp_path / "out.parquet", original=tmp_path / "people.parquet")
+    assert max(largest) == 1_000
+
+
+def test_a_file_whose_manifest_speaks_of_other_records_is_refused(release, tmp_path):
+    import pyarrow.parquet as pq
+
+    release.save(tmp_path / "out.parquet")
+    table = pq.read_table(tmp_path / "out.parquet")
+    pq.write_table(
+        table.slice(0, 50).replace_schema_metadata(pq.read_metadata(tmp_path / "out.parquet").metadata),
+        tmp_path / "cut.parquet",
+    )
+    with pytest.raises(kk.ReleaseError, match="50 records, but its manifest speaks of 4,000"):
+        kk.release_report(tmp_path / "cut.parquet")
+
+
 def test_originals_of_other_people_are_refused(release, people):
     with pytest.raises(kk.ReleaseError, match="do not belong together"):
         kk.release_report(release, original=people.slice(0, 100))
@@ -134,6 +163,17 @@ def test_markup_in_names_and_values_stays_text(read):
     page = kk.release_report(kk.perturb(table, kk.calibrate(schema, n=100, k=2)))
     assert "<script" not in page
     assert "<script>alert(1)</script>" in read(page).text
+
+
+def test_dollars_in_names_and_values_are_no_formulas():
+    odd = r"$\frac{$"
+    table = pa.table({odd: [odd, "$"] * 500, "other": [odd, "$"] * 500})
+    schema = kk.Schema([kk.Categorical(name, [odd, "$"]) for name in (odd, "other")])
+    release = kk.perturb(table, kk.calibrate(schema, n=1_000, k=2))
+    page = kk.release_report(release, answer=[estimate_answer(release.crosstab(odd, "other"), None)])
+    drawn = [base64.b64decode(found).decode() for found in re.findall(r"base64,([^\"]*)", page)]
+    assert len(drawn) == 4
+    assert all(r"$\frac{$" in one for one in drawn)
 
 
 def test_kept_replaced_and_dropped_columns_are_told_apart(read):
@@ -154,6 +194,13 @@ def test_kept_replaced_and_dropped_columns_are_told_apart(read):
     assert "hidden among those who share their region" in words
     assert "sex was replaced entirely" in words
     assert "dropped: not in the release" in words
+
+
+def test_a_release_that_tells_nothing_at_all_says_so(read):
+    schema = kk.Schema([kk.Categorical("sex", ["female", "male"])])
+    plan = kk.calibrate(schema, n=100, k=2, mechanisms={"sex": kk.RetentionReplacement(2, 0.0)})
+    table = pa.table({"sex": ["female", "male"] * 50})
+    assert "tells nothing" in read(kk.release_report(kk.perturb(table, plan), original=table)).text
 
 
 def test_wide_tables_show_their_largest_cells_and_japanese_labels_are_no_trouble(read):

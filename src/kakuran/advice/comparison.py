@@ -20,7 +20,8 @@ from kakuran.advice.methods import (
 )
 from kakuran.advice.sentences import reasons
 from kakuran.advice.yardstick import Yardstick
-from kakuran.calibration import Crowd
+from kakuran.calibration import Crowd, calibrate
+from kakuran.counts import Cells, cells_of
 from kakuran.errors import CalibrationError, SchemaError
 from kakuran.factorisation.matrices import binary_matrix
 from kakuran.mechanism.base import Codes
@@ -109,7 +110,7 @@ def advise(
     >>> schema = kk.Schema([kk.Categorical("job", ["clerk", "nurse", "smith"]), kk.Numeric("age", 0, 99, step=1)])
     >>> advice = kk.advise(schema, n=10_000, k=5)
     >>> advice.best.method
-    'perturb'
+    'microaggregate'
     >>> [outlook.method for outlook in advice.outlooks if outlook.errors is None]
     ['perturb-data-dependent', 'factorise']
     """
@@ -136,7 +137,8 @@ def trial_of(schema: Schema | None, n: int | None, data: Any, k: float) -> Trial
     elif data is not None:
         codes = schema.encode(data)
     else:
-        return Trial(schema, _made_up(schema, min(n or 0, max(MADE_UP, math.ceil(20 * k)))), n or 0, is_assumed=True)
+        people = calibrate(schema, k=k, n=n).n  # refuses what cannot be promised
+        return Trial(schema, _made_up(schema, min(people, max(MADE_UP, math.ceil(20 * k)))), people, is_assumed=True)
     if not schema.perturbed:
         raise CalibrationError("the schema has no column to perturb")
     crowd = Crowd.of(schema.kept)
@@ -163,9 +165,15 @@ def _matrix(data: Any) -> tuple[Schema, dict[str, Codes]]:
 
 
 def _made_up(schema: Schema, records: int) -> dict[str, Codes]:
-    """Records of independent, evenly filled columns: what is assumed when nothing is known."""
+    """Records of independent columns, every distribution of a column over its cells being equally likely."""
     dice = Randomness.seeded(0).generator()
-    return {one.name: dice.integers(0, one.size, records).astype(np.int32) for one in schema.released}
+    return {one.name: _made_up_column(cells_of(schema, one.name, None), records, dice) for one in schema.released}
+
+
+def _made_up_column(cells: Cells, records: int, dice: np.random.Generator) -> Codes:
+    chosen = dice.choice(cells.size, records, p=dice.dirichlet(np.ones(cells.size)))
+    first, width = cells.edges[:-1][chosen], np.diff(cells.edges)[chosen]
+    return (first + dice.random(records) * width).astype(np.int32)
 
 
 def _error(outlook: Outlook) -> float:

@@ -47,7 +47,7 @@ class Outlook:
     ----------
     method : ``perturb``, ``perturb-data-dependent``, ``microaggregate`` or ``factorise``
     k : what is promised
-    promise : ``Pk-anonymity`` or ``k-anonymity``
+    promise : ``Pk-anonymity`` or ``k-anonymity``; empty where the method cannot be assessed
     errors : expected share of people in the wrong cell; None where the method cannot be assessed
     note : how that was found, or why it was not
     """
@@ -125,7 +125,8 @@ def microaggregated(trial: Trial, k: float) -> Outlook:
     after = dict(tried.codes) | {name: _codes_again(made.column(name)) for name in made.column_names}
     yardstick = Yardstick.of(tried.schema, tried.codes)
     errors = yardstick.errors(lambda table: count_codes(tried.schema, after, table))
-    basis = "made-up records, columns independent and evenly filled" if trial.is_assumed else "records of the data"
+    made_up = "made-up records of independent columns, each distribution as likely as any"
+    basis = made_up if trial.is_assumed else "records of the data"
     return Outlook("microaggregate", k, "k-anonymity", errors, f"tried on {tried.records:,} {basis}")
 
 
@@ -199,4 +200,4 @@ def _is_number(attribute: Any) -> bool:
 
 
 def _not_assessed(method: MethodName, k: float, why: str) -> Outlook:
-    return Outlook(method, k, "Pk-anonymity", None, f"not assessed: {why}")
+    return Outlook(method, k, "", None, f"not assessed: {why}")

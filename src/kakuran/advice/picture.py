@@ -45,5 +45,5 @@ def draw_errors(advice: Advice) -> Figure:
     axes.set_title(f"Expected error of one- and two-way tables, n = {advice.n:,}", loc="left", fontsize=11)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-    axes.legend(frameon=False, fontsize=9)
+    figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=9)
     return figure

@@ -31,15 +31,15 @@ def reasons(outlooks: Sequence[Outlook], guess: float, *, from_data: bool) -> It
     """What to do, what it costs, what it promises, and what to do instead if that is not enough."""
     best, *others = [outlook for outlook in outlooks if outlook.errors is not None]
     yield (
-        f"Use {NAMES[best.method]} ({_HOW[best.method]}): of all that can be assessed it counts the fewest people in "
-        f"the wrong cell, {_share(best)} on average over one- and two-way tables."
+        f"Use {NAMES[best.method]}, with {_HOW[best.method]}: of all that can be assessed it counts the fewest people "
+        f"in the wrong cell, {_share(best)} on average over one- and two-way tables ({best.note})."
     )
     yield f"It promises {best.promise}: {_PROMISES[best.promise].format(k=best.k)}."
     stronger = [one for one in others if best.promise == "k-anonymity" and one.promise == "Pk-anonymity"][:1]
     for other in stronger:
         yield (
             "Where the values themselves must be hidden, and not only whose they are, use "
-            f"{NAMES[other.method]} ({_HOW[other.method]}): {_share(other)} in the wrong cell."
+            f"{NAMES[other.method]}, with {_HOW[other.method]}: {_share(other)} in the wrong cell ({other.note})."
         )
     if "perturb-data-dependent" in [one.method for one in (best, *stronger)]:
         yield (
@@ -48,7 +48,7 @@ def reasons(outlooks: Sequence[Outlook], guess: float, *, from_data: bool) -> It
         )
     for other in others:
         if other not in stronger:
-            yield f"{_capital(other)} would put {_share(other)} in the wrong cell ({other.promise})."
+            yield f"{_capital(other)} would put {_share(other)} in the wrong cell ({other.promise}; {other.note})."
     if best.errors is not None and best.errors.both > _USELESS * guess:
         yield (
             f"Beware: guessing without any release would put {guess:.1%} in the wrong cell. At this k the release "

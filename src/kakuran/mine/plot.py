@@ -66,8 +66,8 @@ def _bars(axes: Any, estimate: Estimate) -> None:
     axes.bar(at - 0.2, naive, 0.38, color=NAIVE, label="naive: counted in the release")
     axes.errorbar(at + 0.2, counts, [counts - low, high - counts], fmt="none", ecolor="#1f2a44", capsize=3, lw=1)
     turned = {"rotation": 30, "ha": "right"} if max(map(len, labels)) > 4 else {}
-    axes.set_xticks(at, labels, **turned)
-    axes.set_xlabel(estimate.axes[0].name if estimate.axes else "")
+    axes.set_xticks(at, map(plain, labels), **turned)
+    axes.set_xlabel(plain(estimate.axes[0].name) if estimate.axes else "")
     axes.set_ylabel("records")
     axes.set_title(estimate.caption, loc="left", fontsize=9)
     axes.legend(frameon=False, fontsize=8)
@@ -87,12 +87,17 @@ def _heatmap(axes: Any, estimate: Estimate, place: tuple[int, ...]) -> None:
         axes.text(column, row, words, ha="center", va="center", fontsize=7, color=colour)
         if unclear[row, column]:
             axes.add_patch(_hatched(column, row))
-    axes.set_xticks(range(across.size), across.labels, rotation=30, ha="right", fontsize=8)
-    axes.set_yticks(range(down.size), down.labels, fontsize=8)
-    axes.set_xlabel(across.name)
-    axes.set_ylabel(down.name)
+    axes.set_xticks(range(across.size), map(plain, across.labels), rotation=30, ha="right", fontsize=8)
+    axes.set_yticks(range(down.size), map(plain, down.labels), fontsize=8)
+    axes.set_xlabel(plain(across.name))
+    axes.set_ylabel(plain(down.name))
     others = zip(estimate.axes[2:], place, strict=True)
-    axes.set_title(", ".join(f"{axis.name} = {axis.labels[at]}" for axis, at in others), fontsize=8)
+    axes.set_title(", ".join(plain(f"{axis.name} = {axis.labels[at]}") for axis, at in others), fontsize=8)
+
+
+def plain(label: str) -> str:
+    """A label as it is: a dollar sign in it does not begin a formula."""
+    return label.replace("$", r"\$")
 
 
 def _panel(values: Any, place: tuple[int, ...]) -> Any:

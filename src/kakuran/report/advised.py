@@ -39,7 +39,7 @@ def outlook_rows(outlooks: Sequence[Outlook]) -> tuple[list[str], list[list[str]
     for one in outlooks:
         errors = one.errors
         shares = ["—"] * 3 if errors is None else [_share(errors.both), _share(errors.one_way), _share(errors.two_way)]
-        rows.append([NAMES[one.method], one.promise if errors else "", f"{one.k:g}", *shares])
+        rows.append([NAMES[one.method], one.promise, f"{one.k:g}", *shares])
     return ["method", "promise", "k", "error", "one-way", "two-way"], rows
 
 

@@ -45,7 +45,8 @@ def aggregated_report(
     say = words_in("en")
     tables = {"original": original, "released": released}
     counted = {kind: _columns(frame) for kind, frame in tables.items() if frame is not None}
-    axes = [Axis.of(name, column) for name, column in counted["released"].items()]
+    before = counted.get("original", {})
+    axes = [Axis.of(name, column, before.get(name)) for name, column in counted["released"].items()]
     records = to_arrow(released).num_rows
     is_internal = original is not None or bool(losses) or command is not None
     as_they_were = [axis.name for axis in axes if axis.name not in columns]
@@ -79,7 +80,7 @@ def loss_report(losses: Sequence[ColumnLoss], figure: Figure, command: str) -> s
 def _losses(losses: Sequence[ColumnLoss]) -> Html:
     """S3's ILD of every column and of the whole."""
     whole = ColumnLoss("all", sum(one.before for one in losses), sum(one.after for one in losses))
-    rows = [[one.name, f"{one.before:.6g}", f"{one.after:.6g}", f"{one.lost:.4f}"] for one in [*losses, whole]]
+    rows = [[one.name, f"{one.before:.6g}", f"{one.after:.6g}", f"{one.lost:z.4f}"] for one in [*losses, whole]]
     return section(
         "What was lost, column by column",
         paragraph(

@@ -26,7 +26,7 @@ class Axis:
     name : the column
     labels : of its cells
     inner : edges between the cells of a number; None for values
-    values : what each cell but the last, for all others, stands for
+    values : what each cell stands for; one more cell, where it is needed, is for all others
     """
 
     name: str
@@ -35,8 +35,8 @@ class Axis:
     values: Sequence[Any]
 
     @classmethod
-    def of(cls, name: str, column: Any) -> Axis:
-        """The cells that show a column best."""
+    def of(cls, name: str, column: Any, compared: Any = None) -> Axis:
+        """The cells that show a column best, and have a place for every value of another it is compared with."""
         if is_numeric(column) and not _has_gaps(column):
             numbers = numbers_of(name, column)
             edges = np.linspace(numbers.min(), numbers.max(), BINS + 1)
@@ -45,7 +45,9 @@ class Axis:
         values, codes = distinct_of(name, column, missing_is_value=True)
         frequent = np.argsort(-np.bincount(codes, minlength=len(values)), kind="stable")[:MOST_VALUES]
         shown = [values[place] for place in np.sort(frequent)]
-        return cls(name, [*("missing" if value is None else str(value) for value in shown), "others"], None, shown)
+        known = values if compared is None else [*values, *distinct_of(name, compared, missing_is_value=True)[0]]
+        labels = ["missing" if value is None else str(value) for value in shown]
+        return cls(name, [*labels, *(["others"] if set(known) > set(shown) else [])], None, shown)
 
     def places(self, column: Any) -> NDArray[np.intp]:
         """The cell of every record; numbers beyond the edges fall in the outermost."""

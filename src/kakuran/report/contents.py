@@ -16,12 +16,13 @@ from scipy.special import ndtri
 from kakuran.calibration import Plan
 from kakuran.counts import Tally
 from kakuran.engine.local import count_tables
-from kakuran.errors import ReleaseError, UnclearCellsWarning
+from kakuran.errors import DataError, ReleaseError, UnclearCellsWarning
 from kakuran.mechanism.base import Array
 from kakuran.mine import Estimate, answer, ask
 from kakuran.mine.question import Question
 from kakuran.release import Manifest, Release
 from kakuran.release.files import read_manifest
+from kakuran.schema.files import column_names
 
 Progress: TypeAlias = Callable[[int], object]
 
@@ -77,7 +78,7 @@ def look_at(release: Release | Path, original: Any = None, progress: Progress = 
     sides = [sorted(names, key=lambda name: -sizes[name]) for names in combinations(paired, 2)]
     pairs = [ask(plan, names, {}, None) for names in sides]
     questions = [*singles, *pairs]
-    tallies = _count(release, plan, [question.axes for question in questions], progress)
+    tallies = _count_release(release, manifest, [question.axes for question in questions], progress)
     truths = None if original is None else _true_counts(original, manifest, questions, progress)
     counts = [question.reading.of(tally.counts) for question, tally in zip(questions, tallies, strict=True)]
     telling = most_telling((counts if truths is None else truths)[len(singles) :])
@@ -91,7 +92,12 @@ def look_at(release: Release | Path, original: Any = None, progress: Progress = 
 
 
 def _true_counts(original: Any, manifest: Manifest, questions: Sequence[Question], progress: Progress) -> list[Array]:
-    counted = _count(original, manifest.plan, [question.cells for question in questions], progress)
+    plan, tables = manifest.plan, [question.cells for question in questions]
+    if isinstance(original, Path):
+        counted = count_tables(original, plan, tables, progress) if tables else []
+    else:
+        codes = plan.schema.encode(original)
+        counted = [Tally.of(codes, axes) for axes in tables]
     if counted and counted[0].n != manifest.records:
         raise ReleaseError(
             f"the original has {counted[0].n:,} records but the release has {manifest.records:,}: "
@@ -100,13 +106,19 @@ def _true_counts(original: Any, manifest: Manifest, questions: Sequence[Question
     return [tally.counts for tally in counted]
 
 
-def _count(source: Any, plan: Plan, tables: Sequence[Any], progress: Progress) -> list[Tally]:
-    if not tables:
-        return []
-    if isinstance(source, Path):
-        return count_tables(source, plan, tables, progress)
-    codes = source.codes() if isinstance(source, Release) else plan.schema.encode(source)
-    return [Tally.of(codes, axes) for axes in tables]
+def _count_release(
+    release: Release | Path, manifest: Manifest, tables: Sequence[Any], progress: Progress
+) -> list[Tally]:
+    if isinstance(release, Release):
+        codes = release.codes()
+        return [Tally.of(codes, axes) for axes in tables]
+    try:
+        tallies = count_tables(release, manifest.plan, tables, progress) if tables else []
+    except DataError as error:
+        raise ReleaseError(f"{release}: not a release that can be read: {error}") from error
+    for tally in tallies[:1]:
+        manifest.check_columns(column_names(release), tally.n, str(release))
+    return tallies
 
 
 def _pairable(plan: Plan, singles: Sequence[Question]) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ def loss_section(contents: Contents, release: Release | Path, original: Any, say
     rows = [
         [
             one.name,
-            f"{one.lost:.3f}",
+            f"{one.lost:z.3f}",
             *(f"{values[names.index(one.name)]:.1%}" if one.name in names else "—" for values in wrong.values()),
         ]
         for one in lost

@@ -49,11 +49,6 @@ def paragraph(*said: str, kind: str = "") -> Html:
     return _element("p", Html("".join(map(text, said))), kind)
 
 
-def strong(said: str) -> Html:
-    """Words that stand out."""
-    return Html(f"<strong>{text(said)}</strong>")
-
-
 def code(said: str) -> Html:
     """Something typed."""
     return Html(f"<pre><code>{text(said)}</code></pre>\n")
@@ -70,20 +65,23 @@ def facts(pairs: Iterable[tuple[str, str]]) -> Html:
     return Html(f'<dl class="facts">\n{cards}</dl>\n')
 
 
-def table(caption: str, header: Sequence[str], rows: Iterable[Sequence[str]], *, text_columns: int = 1) -> Html:
+def table(
+    caption: str, header: Sequence[str], rows: Iterable[Sequence[str]], *, text_columns: int = 1, kind: str = ""
+) -> Html:
     """A table; its first column names the row, and the first columns, which are text, are set to the left."""
 
-    def cell(place: int, said: str) -> str:
-        kind = ' class="text"' if place < text_columns else ""
-        return f'<th scope="row"{kind}>{text(said)}</th>' if place == 0 else f"<td{kind}>{text(said)}</td>"
+    def cell(place: int, said: str, scope: str | None) -> str:
+        tag, attributes = ("td", "") if scope is None else ("th", f' scope="{scope}"')
+        side = ' class="text"' if place < text_columns else ""
+        return f"<{tag}{attributes}{side}>{text(said)}</{tag}>"
 
-    head = "".join(
-        f'<th scope="col"{" class=" + chr(34) + "text" + chr(34) if place < text_columns else ""}>{text(name)}</th>'
-        for place, name in enumerate(header)
+    head = "".join(cell(place, name, "col") for place, name in enumerate(header))
+    body = "".join(
+        "<tr>" + "".join(cell(place, said, None if place else "row") for place, said in enumerate(row)) + "</tr>\n"
+        for row in rows
     )
-    body = "".join("<tr>" + "".join(cell(place, said) for place, said in enumerate(row)) + "</tr>\n" for row in rows)
     return Html(
-        f'<div class="table"><table>\n<caption>{text(caption)}</caption>\n'
+        f'<div class="{escape(f"table {kind}".strip())}"><table>\n<caption>{text(caption)}</caption>\n'
         f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table></div>\n"
     )
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.mechanism.base import Array
+from kakuran.mine.plot import plain
 from kakuran.report.drawing import ESTIMATE, NAIVE, ORIGINAL, new_figure, without_frame
 
 if TYPE_CHECKING:
@@ -76,11 +77,11 @@ def draw_heatmaps(
         axes.set_title(names[kind], loc="left", fontsize=10)
         axes.set_xticks(range(columns), [_short(label) for label in across[1]], rotation=40, ha="right", fontsize=8)
         axes.set_yticks(range(rows), [_short(label) for label in down[1]], fontsize=8)
-        axes.set_xlabel(across[0], fontsize=9)
+        axes.set_xlabel(_short(across[0]), fontsize=9)
         axes.tick_params(length=0)
         for side in axes.spines.values():
             side.set_visible(False)
-    panels[0].set_ylabel(down[0], fontsize=9)
+    panels[0].set_ylabel(_short(down[0]), fontsize=9)
     if unclear is not None:
         for row, column in np.argwhere(unclear):
             panels[-1].add_patch(_hatched(column, row))
@@ -106,4 +107,4 @@ def _few_ticks() -> Any:
 
 
 def _short(label: str) -> str:
-    return label if len(label) <= 22 else label[:21] + "…"
+    return plain(label if len(label) <= 22 else label[:21] + "…")

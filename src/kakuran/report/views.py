@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -94,12 +95,13 @@ def _pair_tables(view: View, say: Words) -> list[Html]:
     down, across = view.estimate.axes
     also = "" if view.original is None else say("pair_original")
     caption = say("pair_caption", one=down.name, other=across.name, level=LEVEL, also=also)
-    parts = [range(start, min(start + MOST_ON_PAPER, across.size)) for start in range(0, across.size, MOST_ON_PAPER)]
+    parts = np.array_split(np.arange(across.size), math.ceil(across.size / MOST_ON_PAPER))
     return [
         table(
             caption,
             [f"{down.name} ╲ {across.name}", *(across.labels[column] for column in columns)],
             [[down.labels[row], *(_cell(view, row, column, say) for column in columns)] for row in range(down.size)],
+            kind="compact",
         )
         for columns in parts
     ]

@@ -30,7 +30,9 @@ def render(fit: VerticalFit) -> str:
         f"{fit.party}: regression on {len(fit.chosen)} columns",
         facts([("shared records", f"{quality.records:,}"), ("R²", f"{quality.r_squared:.4f}")]),
         table("The fit", ["", ""], about, text_columns=2),
-        section("All columns, standardised", table("Coefficients of every party", every, all_columns(fit))),
+        section(
+            "All columns, standardised", table("Coefficients of every party", every, all_columns(fit), text_columns=2)
+        ),
         section("Our own columns, in their own units", table("Coefficients of ours", own, _own_columns(fit))),
         section("How the columns were chosen", picture(draw_path(fit), _path_in_words(fit))),
         section(
