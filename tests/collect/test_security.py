@@ -169,6 +169,15 @@ def test_every_answer_carries_the_policy(form_site, survey):
         assert "server" not in response.headers
 
 
+@pytest.mark.parametrize(
+    ("method", "path"), [("GET", "/api/responses"), ("PUT", "/api/responses/batch"), ("POST", "/")]
+)
+def test_what_a_route_does_not_do_is_refused_with_what_it_does(form_site, method, path):
+    refused = form_site.request(method, path)
+    assert (refused.status_code, problem(refused)) == (405, "method-not-allowed")
+    assert set(refused.headers["allow"].split(", ")) == ({"POST"} if "api" in path else {"GET", "HEAD"})
+
+
 NASTY = "'; DROP TABLE records; --<script>alert(1)</script>\"&\u2028"
 
 

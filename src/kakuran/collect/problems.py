@@ -75,4 +75,6 @@ class Problem(Exception):  # noqa: N818 - RFC 9457 calls it that
         extra = {} if self.retry_after is None else {"retry-after": str(self.retry_after)}
         if self.kind.status == 401:
             extra["www-authenticate"] = "Bearer"
+        if self.kind.status == 405:
+            extra["allow"] = "POST"
         return {"content-type": MEDIA_TYPE, "cache-control": "no-store"} | extra

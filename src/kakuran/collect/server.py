@@ -74,7 +74,7 @@ class Collector:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
         try:
-            if scope["type"] == "http" and scope["method"] == "POST" and scope["path"] in (_SUBMIT, _BATCH):
+            if scope["type"] == "http" and scope["path"] in (_SUBMIT, _BATCH):
                 await self._take(scope, receive, send)
             else:
                 await self._routed(scope, receive, send)
@@ -84,6 +84,8 @@ class Collector:
 
     async def _take(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
+            if scope["method"] != "POST":
+                raise Problem("method-not-allowed", "answers are sent with POST")
             if scope["path"] == _SUBMIT:
                 await self._take_one(scope, receive, send)
             else:
