@@ -117,8 +117,8 @@ def _billion(rows: int, runs: Runs) -> Claim:
 
 def _drawn(runs: Mapping[int, Runs]) -> object:
     names = {
-        "copy": "pyarrow copy",
         "perturb": "perturb, shuffled",
+        "copy": "pyarrow copy",
         "perturb-in-order": "perturb, in order",
         "count": "count three columns",
         "duckdb": "DuckDB GROUP BY",

@@ -187,6 +187,12 @@ class TestCells:
         assert found.n == sum(done) == 1000
         assert len(done) > 5
 
+    def test_any_number_of_cores_counts_the_same(self, release, small_memory, monkeypatch):
+        expected = count_cells(release, self.PLAN, self.AXES).counts
+        for cores in (1, 3, 16):
+            monkeypatch.setattr("os.cpu_count", lambda cores=cores: cores)
+            assert (count_cells(release, self.PLAN, self.AXES).counts == expected).all()
+
     def test_noise_beyond_the_bounds_is_counted_in_the_outermost_cells(self, release):
         ages = kk.read_release(release).table.column("age").to_numpy()
         assert ages.min() < 0

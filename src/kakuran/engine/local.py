@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import TypeVar
 
 import numpy as np
@@ -69,7 +69,10 @@ def count_tables(
 
     def count(part: Part) -> int:
         # Every core counts in tallies of its own, which are merged once at the end and not batch by batch.
-        tallies = counting.zero() if idle.empty() else idle.get()
+        try:
+            tallies = idle.get_nowait()
+        except Empty:
+            tallies = counting.zero()
         part.through(lambda batch: counting.update(tallies, batch))
         idle.put(tallies)
         return len(part)

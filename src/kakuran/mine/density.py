@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -122,7 +123,7 @@ def density(records: Countable, plan: Plan, column: str, *, bins: int | None, me
         raise DataError("method", f"must be one of {', '.join(get_args(DensityMethod))}", "Choose one.", example=method)
     attribute = _number(plan, column)
     axis = cells_of(plan.schema, column, min(DEFAULT_BINS, attribute.points) if bins is None else bins)
-    codes, counts = counted_codes(records, plan, column)
+    ((codes, counts),) = counted_codes(records, plan, [column])
     naive = np.bincount(axis.place(codes), counts, minlength=len(axis.labels)).astype(float)
     edges = attribute.low + attribute.step * (axis.edges.astype(float) - 0.5)
     found = _estimate(codes, counts, plan.mechanisms.get(column), attribute, axis.edges, method, naive)
@@ -139,11 +140,13 @@ def density(records: Countable, plan: Plan, column: str, *, bins: int | None, me
     )
 
 
-def counted_codes(records: Countable, plan: Plan, column: str) -> tuple[Codes, Array]:
-    """The distinct codes of a perturbed column and how many records have each."""
-    (tally,) = records.tallies([[every_code(plan, column)]])
-    (places,), counts = tally.occupied()
-    return (places - plan.reach(column)).astype(np.int32), counts
+def counted_codes(records: Countable, plan: Plan, columns: Sequence[str]) -> list[tuple[Codes, Array]]:
+    """The distinct codes of each perturbed column and how many records have them, in one pass."""
+    found = []
+    for column, tally in zip(columns, records.tallies([[every_code(plan, name)] for name in columns]), strict=True):
+        (places,), counts = tally.occupied()
+        found.append(((places - plan.reach(column)).astype(np.int32), counts))
+    return found
 
 
 def _number(plan: Plan, column: str) -> Numeric:

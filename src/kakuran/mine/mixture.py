@@ -137,10 +137,13 @@ def mixture(records: Countable, plan: Plan, columns: Sequence[str], options: Opt
 def _observed(
     records: Countable, plan: Plan, columns: Sequence[str], noises: Sequence[ColumnNoise], options: Options
 ) -> Observations:
-    """Two passes: each column by itself, which tells the cells; then all columns in those cells."""
-    codes = {name: counted_codes(records, plan, name)[0] for name in columns}
-    _check_not_empty(columns, len(codes[columns[0]]))
-    edges = {name: released_edges(codes[name], plan[name], plan.schema[name].step) for name in columns}
+    """Two passes: every column by itself, which tells the cells; then all columns in those cells."""
+    alone = counted_codes(records, plan, columns)
+    _check_not_empty(columns, len(alone[0][0]))
+    edges = {
+        name: released_edges(codes, plan[name], plan.schema[name].step)
+        for name, (codes, _) in zip(columns, alone, strict=True)
+    }
     axes = [Cells(name, edges[name], ("",) * (len(edges[name]) - 1)) for name in columns]
     (tally,) = records.tallies([axes])
     places, counts = tally.occupied()

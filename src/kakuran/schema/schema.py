@@ -114,7 +114,7 @@ class Schema:
 
     @classmethod
     def infer(cls, source: Any) -> Schema:
-        """Propose a schema for a frame or a CSV or Parquet file, with a loud warning.
+        """Propose a schema for a frame, a file or any other source (`kakuran.open_source`), with a loud warning.
 
         The domains are read off the data, so publishing them tells something about who is in it. Edit them
         until they say what everybody knows anyway.

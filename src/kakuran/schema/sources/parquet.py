@@ -50,7 +50,7 @@ class ParquetSource(Source):
         batches = file.iter_batches(base.BATCH, row_groups=list(run), columns=columns)
         while (batch := self._next(batches, file, run, columns)) is not None:
             inside = [(start - done, place) for start, place in starts if done < start < done + batch.num_rows]
-            current = max((pair for pair in starts if pair[0] <= done), key=lambda pair: pair[0])[1]
+            *_, current = (place for start, place in starts if start <= done)
             yield Part(batch, [(0, current), *inside])
             done += batch.num_rows
 
