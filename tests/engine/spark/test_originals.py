@@ -1,7 +1,9 @@
 """Releases of DataFrames and of files that Spark reads."""
 
 import json
+import signal
 import sys
+import warnings
 
 import pyarrow as pa
 import pyarrow.csv
@@ -43,7 +45,9 @@ def kakuran(monkeypatch, folder, capsys, spark):
         said = capsys.readouterr()
         return end.value.code, said.out, said.err
 
-    return run
+    before = signal.getsignal(signal.SIGTERM)
+    yield run
+    signal.signal(signal.SIGTERM, before)
 
 
 def names_in(folder):
@@ -72,7 +76,9 @@ def test_a_folder_of_files_becomes_a_folder_that_anybody_can_read(kakuran, folde
     assert (code, "exists already" in said) == (5, True)
     for refused in ("--keep-order", "--sql=select 1"):
         assert kakuran(*command, "--force", refused)[0] == 2
-    code, _, said = kakuran(*command, "--force", "--seed", 7)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        code, _, said = kakuran(*command, "--force", "--seed", 7)
     assert (code, "not for publication" in said) == (0, True)
     assert rows_of(kk.read_release(folder / "out").table) != rows_of(release.table)
 
