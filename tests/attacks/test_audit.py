@@ -133,9 +133,9 @@ def test_on_a_handful_of_records_the_posterior_is_exact(schema):
     assert outcome.worst_posterior <= outcome.certified <= 0.5 + 1e-9
 
 
-def test_a_table_too_large_to_attack_whole_is_attacked_in_part(people, schema, monkeypatch):
-    monkeypatch.setattr("kakuran.release.linkage_audit._PAIRS", 600 * 100)
-    outcome = kk.audit(people, kk.perturb(people, kk.calibrate(schema, n=600, k=5)))
+def test_a_table_too_large_to_attack_whole_is_attacked_in_part(people, schema):
+    release = kk.perturb(people, kk.calibrate(schema, n=600, k=5))
+    outcome = kk.audit(people, release, most_pairs=600 * 100)
     assert (outcome.attacked, outcome.n, outcome.linked_one_to_one) == (100, 600, None)
     assert outcome.passed
 

@@ -86,7 +86,7 @@ def test_two_companies_agree_fit_report_and_predict(terminals):
     assert set(fit["own"]) <= {"income", "age", "savings"}
     assert "leakage:" in joined.stderr
     assert shown[0] in joined.stderr
-    assert "<svg" in (bank.folder / "report.html").read_text()
+    assert 'src="data:image/svg+xml;base64,' in (bank.folder / "report.html").read_text()
     assert (bank.folder / "path.png").stat().st_size > 1000
     assert not (bank.folder / ".bank.run").exists()
 
