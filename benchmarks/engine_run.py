@@ -5,7 +5,6 @@ Prints the seconds it took, those of the processor, and the peak of its memory i
 
 from __future__ import annotations
 
-import resource
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -15,6 +14,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from benchmarks import people
+from benchmarks.own_peak import own_peak
 from kakuran.counts import cells_of
 from kakuran.engine.local import count_tables
 from kakuran.release import perturb_file
@@ -22,7 +22,6 @@ from kakuran.schema import open_source
 
 FILES = 8
 THREE_WAY = ("job", "region", "age")
-_UNIT = 1 if sys.platform == "darwin" else 1024
 
 
 def write(rows: int, folder: Path) -> None:
@@ -79,7 +78,7 @@ def main(task: str, rows: str, folder: str) -> None:
     start, processor = time.perf_counter(), time.process_time()
     TASKS[task](int(rows), Path(folder))
     taken, busy = time.perf_counter() - start, time.process_time() - processor
-    print(taken, busy, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _UNIT)
+    print(taken, busy, own_peak())
 
 
 if __name__ == "__main__":

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import resource
 import sys
 
+from benchmarks.own_peak import own_peak
 from benchmarks.timing import timed
 from kakuran.factorisation import release_matrix
 from kakuran.samples import planted_matrix
-
-_UNIT = 1 if sys.platform == "darwin" else 1024
 
 
 def main(rows: str) -> None:
@@ -17,7 +15,7 @@ def main(rows: str) -> None:
     release_matrix(planted_matrix(5, rows=30_000, columns=100), 10, rank=5)
     X = planted_matrix(20, rows=int(rows))
     seconds, released = timed(lambda: release_matrix(X, 10, rank=20))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _UNIT / 2**30
+    peak = own_peak() / 2**30
     print(released.loss, seconds, peak)
 
 

@@ -1,8 +1,4 @@
-"""Peak memory of perturbing a file, which must not grow with the file.
-
-A child's peak as the system reports it starts at that of the process that started it, so one small process,
-`python -m benchmarks.memory ROWS …`, starts all others and imports nothing itself.
-"""
+"""Peak memory of perturbing a file, which must not grow with the file."""
 
 from __future__ import annotations
 
@@ -11,17 +7,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from benchmarks.claims import Claim
+from benchmarks.claims import Claim, at_most_times
 
 
 def peak_memory(few: int, many: int) -> Iterator[Claim]:
     """`perturb_file` in a process of its own, on a file written by another."""
-    from benchmarks.claims import at_most_times
-
-    small, large = (float(peak) / 2**20 for peak in _run("memory", few, many).split())
+    small, large = (peak_of(rows) / 2**20 for rows in (few, many))
     text = f"peak memory of perturbing a file of {many:,} rows, vs one of {few:,}"
     yield at_most_times(text, large, small, "MiB", "ours, the smaller file", 1.1)
 
@@ -37,7 +29,3 @@ def peak_of(rows: int) -> int:
 def _run(module: str, *arguments: object) -> str:
     command = [sys.executable, "-m", f"benchmarks.{module}", *map(str, arguments)]
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-
-
-if __name__ == "__main__":
-    print(*(peak_of(int(rows)) for rows in sys.argv[1:]))

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import resource
 import sys
 
 from benchmarks import people
+from benchmarks.own_peak import own_peak
 from kakuran.release import perturb_file
-
-_UNIT = 1 if sys.platform == "darwin" else 1024
 
 
 def main(rows: str, source: str, target: str) -> None:
     """Perturb, then look back."""
     perturb_file(source, target, people.plan(int(rows)))
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _UNIT)
+    print(own_peak())
 
 
 if __name__ == "__main__":
