@@ -1,6 +1,7 @@
 """A real cluster of two machines, as far as Spark can tell: speculative copies of a task need two."""
 
 import os
+import socket
 import subprocess
 import sys
 from contextlib import ExitStack
@@ -11,6 +12,12 @@ import pytest
 
 SPARK_CLASS = Path(pyspark.__file__).parent / "bin/spark-class"
 DEPLOY = "org.apache.spark.deploy"
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 @pytest.fixture
@@ -27,11 +34,12 @@ def master(executors, tmp_path):
             stack.callback(process.wait)
             stack.callback(process.terminate)
 
-        start("master.Master", "--host", "127.0.0.1", "--port", "17177")
+        address = f"127.0.0.1:{free_port()}"
+        start("master.Master", "--host", "127.0.0.1", "--port", address.partition(":")[2])
         for host in ("127.0.0.1", "127.0.0.2"):
             work = ["--cores", "1", "--memory", "1g", "--work-dir", tmp_path / host]
-            start("worker.Worker", "--host", host, *work, "spark://127.0.0.1:17177")
-        yield "spark://127.0.0.1:17177"
+            start("worker.Worker", "--host", host, *work, f"spark://{address}")
+        yield f"spark://{address}"
 
 
 def test_neither_a_task_that_ran_twice_nor_a_lost_machine_publishes_two_draws_of_a_record(master, tmp_path):
