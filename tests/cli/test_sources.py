@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import kakuran as kk
+from kakuran.release.files import FOLDER_MANIFEST
 from kakuran.samples import census
 
 
@@ -84,7 +85,7 @@ def test_a_release_in_a_folder_is_asked_like_any_other(kakuran, folder):
     (folder / "out").mkdir()
     for number in range(2):
         pq.write_table(release.table.slice(400 * number, 400), folder / "out" / f"part-{number}.parquet")
-    (folder / "out" / "release.json").write_text(release.manifest.to_json(), encoding="utf-8")
+    (folder / "out" / FOLDER_MANIFEST).write_text(release.manifest.to_json(), encoding="utf-8")
     release.save(folder / "out.parquet")
     answers = [kakuran("crosstab", path, "sex", "--json") for path in ("out", "out.parquet")]
     assert answers[0].returncode == 0, answers[0].stderr
