@@ -9,7 +9,7 @@ demo: $(READY)  ## release a made-up census and reconstruct a cross-tab from it
 	$(BIN)/kakuran demo --folder demo --plot demo/crosstab.png --force
 
 test: system lint types docs  ## everything CI runs
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup  # one core a worker, one worker for Spark
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup --hypothesis-profile ci  # one core a worker, one worker for Spark
 
 system:  ## what the tests drive besides Python: a browser, a database, a Java for Spark
 	tests/system-packages

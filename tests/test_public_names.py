@@ -14,12 +14,19 @@ import pytest
 import kakuran
 
 MODULES = [module.name for module in pkgutil.walk_packages(kakuran.__path__, "kakuran.")]
+ON_SPARK = [name for name in MODULES if name.startswith("kakuran.engine.spark")]
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", sorted({*MODULES} - {*ON_SPARK}))
 def test_examples_of_a_module_print_what_they_say(name):
     assert doctest.testmod(importlib.import_module(name)).failed == 0
+
+
+@pytest.mark.xdist_group("spark")
+def test_examples_on_spark_print_what_they_say(spark):
+    for name in ON_SPARK:
+        assert doctest.testmod(importlib.import_module(name), extraglobs={"spark": spark}).failed == 0
 
 
 @pytest.mark.parametrize("name", kakuran.__all__)

@@ -113,5 +113,5 @@ def test_rows_missing_from_a_large_csv_file_are_noticed_when_it_is_counted(made,
 
 def test_a_folder_without_a_manifest_is_no_release(tmp_path):
     (tmp_path / "out").mkdir()
-    with pytest.raises(kk.ReleaseError, match=r"has no manifest release\.json in it"):
+    with pytest.raises(kk.ReleaseError, match=r"has no manifest _release\.json in it"):
         kk.read_release(tmp_path / "out")

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import kakuran as kk
-import kakuran.engine.local
+from kakuran.counts import counting
 from kakuran.release import Manifest, Release
 from kakuran.report.answers import estimate_answer
 from kakuran.report.contents import departure, look_at, most_telling
@@ -124,11 +124,12 @@ def test_neither_a_release_nor_its_originals_are_ever_held_whole(release, people
 
     pq.write_table(people, tmp_path / "people.parquet")
     release.save(tmp_path / "out.parquet")
-    monkeypatch.setattr("kakuran.engine.local.BATCH", 1_000)
+    monkeypatch.setattr("kakuran.schema.sources.base.BATCH", 1_000)
+    monkeypatch.setattr("kakuran.release.release.ROWS_IN_MEMORY", 1_000)
     largest = []
-    encode = kakuran.engine.local.encode
+    encode = counting.encode
     monkeypatch.setattr(pq, "read_table", None)
-    monkeypatch.setattr("kakuran.engine.local.encode", lambda *given: largest.append(len(given[1])) or encode(*given))
+    monkeypatch.setattr(counting, "encode", lambda *given: largest.append(len(given[1])) or encode(*given))
     assert "INTERNAL" in kk.release_report(tmp_path / "out.parquet", original=tmp_path / "people.parquet")
     assert max(largest) == 1_000
 

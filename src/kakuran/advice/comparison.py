@@ -50,6 +50,14 @@ class Advice:
     curves : every method at other k as well
     guess : the share of people somebody would put in the wrong cell who never saw a release
     sentences : which to use, and why
+
+    Examples
+    --------
+    >>> import kakuran as kk
+    >>> schema = kk.Schema([kk.Categorical("job", ["clerk", "nurse", "smith"])])
+    >>> advice = kk.advise(schema, n=10_000, k=5)
+    >>> advice.from_data, advice.to_dict()["best"] == advice.best.method
+    (False, True)
     """
 
     n: int

@@ -87,7 +87,7 @@ def test_nothing_overflows_and_moments_stay_moments(ratio, distance, scale):
     assert math.isfinite(log_f)
     assert log_f <= -math.log(2 * scale) + 1e-12
     assert second >= first**2 - 1e-9 * max(second, sigma**2)
-    assert abs(first) <= sigma * min(ratio, abs(distance)) * (1 + 1e-9)
+    assert abs(first) <= sigma * (min(ratio, abs(distance)) * (1 + 1e-9) + 1e-12)
 
 
 def test_the_density_is_that_of_s0_with_its_misprints_mended():

@@ -41,6 +41,17 @@ class Originals:
     frame : the records
     schema : what its columns may hold
     are_text : whether its columns are text still, as in a CSV file
+
+    Examples
+    --------
+    With a session called ``spark``:
+
+    >>> import kakuran as kk
+    >>> from kakuran.engine.spark import Originals
+    >>> schema = kk.Schema([kk.Categorical("job", ["clerk", "nurse"])])
+    >>> people = Originals(spark.createDataFrame([("nurse",), ("clerk",), ("nurse",)], ["job"]), schema)
+    >>> people.crowd(schema.released).n
+    3
     """
 
     frame: DataFrame

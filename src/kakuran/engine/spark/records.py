@@ -28,6 +28,19 @@ class SparkRecords:
     ----------
     records : the DataFrame
     plan : of the release
+
+    Examples
+    --------
+    With a session called ``spark``:
+
+    >>> import kakuran as kk
+    >>> from kakuran.counts import cells_of
+    >>> from kakuran.engine.spark import SparkRecords
+    >>> schema = kk.Schema([kk.Categorical("job", ["clerk", "nurse"])])
+    >>> drawn = spark.createDataFrame([("nurse",), ("clerk",), ("nurse",)], ["job"])
+    >>> (tally,) = SparkRecords(drawn, kk.calibrate(schema, n=3, k=2)).tallies([[cells_of(schema, "job", None)]])
+    >>> tally.counts.tolist()
+    [1.0, 2.0]
     """
 
     records: DataFrame
