@@ -65,7 +65,7 @@ class Load:
     path: str
     host: str
     waiting: deque[tuple[float, bytes]] = field(default_factory=deque)
-    idle: list[Connection] = field(default_factory=list)
+    idle: deque[Connection] = field(default_factory=deque)
     seconds: list[float] = field(default_factory=list)
     statuses: Counter[int] = field(default_factory=Counter)
 
@@ -75,9 +75,9 @@ class Load:
         return f"{head}content-length: {len(body)}\r\n\r\n".encode() + body
 
     def send_waiting(self) -> None:
-        """Give every idle connection something to do."""
+        """Give every idle connection something to do, in turn: a server closes those that are idle for long."""
         while self.waiting and self.idle:
-            self.idle.pop().send(*self.waiting.popleft())
+            self.idle.popleft().send(*self.waiting.popleft())
 
 
 class Connection(asyncio.Protocol):
