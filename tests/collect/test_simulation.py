@@ -1,11 +1,13 @@
-"""Random histories of submitting, replaying, crashing, restarting and closing, held against a model."""
+"""Random histories of submitting, replaying, sending nonsense, crashing, restarting, closing, beside a model."""
 
 import dataclasses
+import json
 import shutil
 import tempfile
 import uuid
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
@@ -13,11 +15,21 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invar
 from kakuran.collect.ids import id_bytes, secret_hash
 from kakuran.collect.live import Live
 from kakuran.collect.messages import Form, Submission
+from kakuran.collect.problems import Problem
 from kakuran.collect.store import open_store
 
 from .conftest import make_survey
 
 ROWS = st.tuples(st.integers(0, 2), st.integers(0, 120)).map(bytes)
+SPOILT = [
+    lambda sheet: sheet | {"id": "7"},
+    lambda sheet: sheet | {"version": "0" * 32},
+    lambda sheet: sheet | {"name": "somebody"},
+    lambda sheet: sheet | {"answers": {"job": "nurse"}},
+    lambda sheet: sheet | {"answers": {"job": "nobody", "age": 40}},
+    lambda sheet: sheet | {"answers": {"job": "nurse", "age": 10**9}},
+    lambda sheet: [sheet],
+]
 
 
 class Collecting(RuleBasedStateMachine):
@@ -76,6 +88,15 @@ class Collecting(RuleBasedStateMachine):
     @rule(one=sent, row=ROWS)
     def change_an_answer(self, one, row):
         self._submit(Submission(one.ids, [row, *one.rows[1:]], one.invitation))
+
+    @rule(spoil=st.sampled_from(SPOILT))
+    def submit_invalid(self, spoil):
+        """Refused before it comes near the store, whatever is wrong with it."""
+        sheet = {"id": str(uuid.uuid4()), "version": make_survey().version, "answers": {"job": "nurse", "age": 40}}
+        form = Form(make_survey())
+        assert form.read_one(json.dumps(sheet).encode()).rows
+        with pytest.raises(Problem):
+            form.read_one(json.dumps(spoil(sheet)).encode())
 
     @rule(some=st.lists(sent, min_size=2, max_size=5))
     def submit_together(self, some):
