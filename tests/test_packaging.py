@@ -8,7 +8,6 @@ import sys
 import tarfile
 import tomllib
 import zipfile
-from importlib.util import find_spec
 from pathlib import Path
 
 import pyarrow.csv
@@ -204,7 +203,6 @@ def test_the_image_copies_what_there_is_and_does_not_run_as_root():
     assert set(extras) <= set(PROJECT["optional-dependencies"])
 
 
-@pytest.mark.skipif(find_spec("kakuran.cli.collect") is None, reason="the collector is not in this checkout")
 def test_the_command_of_the_image_is_one_that_kakuran_knows(tmp_path):
     command = [*json.loads(lines_of("ENTRYPOINT")[0]), *json.loads(lines_of("CMD")[0])]
     group, action, *options = command[1:]

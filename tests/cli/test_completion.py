@@ -1,7 +1,6 @@
 """Completion at the prompt, through the scripts that the shells are given."""
 
 import os
-import shutil
 import subprocess
 import sys
 
@@ -33,7 +32,6 @@ def prompt(tmp_path):
     return run
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [

@@ -26,7 +26,7 @@ PRINTED = {
 }
 K = 10
 PATTERNS = 0.5
-"""People have half as many patterns as items do: as few different rows of U as S1 tells of, and no fewer."""
+"""People have so many patterns for one of an item. S1 does not say; fewer still would suit its "dozen or so" better."""
 DRAWINGS = (
     (1, "purchases of people"),
     (2, "counts, and bought or not"),
@@ -118,7 +118,8 @@ def _report(ours: dict[str, list[float]], seeds: int, tried: Sequence[int]) -> l
         "- Majority votes make microaggregation much better than the paper's, which lies near the empty table.",
         "- *How matrices are drawn matters.* S1 says only that at rank 10 a dozen or so different rows of U occur. If",
         f"  people and items have equally many patterns there are {_kinds(1.0, seeds):.0f} among 1000 people; if",
-        f"  people have half as many, as in all rows of the table but one, {_kinds(PATTERNS, seeds):.0f}.",
+        f"  people have half as many, as in all rows of the table but one, {_kinds(PATTERNS, seeds):.0f}: nearer, but",
+        "  still more than a dozen or so.",
         "- `auto` takes k-anonymous rows of U (Theorem 1's other half) and ends little above the 1 % of flips that no",
         "  release of patterns can know.",
         "",

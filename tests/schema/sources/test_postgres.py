@@ -20,8 +20,6 @@ PROGRAMS = [
     Path(path).parent for path in (shutil.which("initdb"), *Path("/usr/lib/postgresql").glob("*/bin/initdb")) if path
 ]
 
-pytestmark = pytest.mark.skipif(not PROGRAMS, reason="PostgreSQL is not installed")
-
 
 @pytest.fixture(scope="module")
 def server():
