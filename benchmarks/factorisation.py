@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.claims import Claim, at_most, faster_run, no_peer
 from benchmarks.timing import attempt, timed
 from kakuran.factorisation import factorise_boolean, factorise_masked, release_matrix
-from kakuran.reproduction.s1 import PATTERNS
+from kakuran.reproduction.s1 import PEOPLE
 from kakuran.samples import planted_matrix
 
 BARS = {3: 0.0102, 5: 0.0106, 10: 0.0112, 20: 0.0117}
@@ -103,7 +103,7 @@ def table_1(seeds: int) -> Iterator[Claim]:
     """`auto` on S1's kind of matrix."""
     release_matrix(planted_matrix(3, seed=99), 10)
     for rank, bar in BARS.items():
-        matrices = [planted_matrix(rank, patterns=PATTERNS, seed=seed) for seed in range(seeds)]
+        matrices = [planted_matrix(rank, people=PEOPLE, seed=seed) for seed in range(seeds)]
         runs = [timed(lambda X=X: release_matrix(X, 10)) for X in matrices]
         text = f"auto on 1000 × 1000 of rank {rank}, k=10, {seeds} seeds"
         yield at_most(f"{text}: loss", float(np.mean([released.loss for _, released in runs])), bar)

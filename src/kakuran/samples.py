@@ -122,13 +122,14 @@ def planted_matrix(
     columns: int = 1000,
     ones: float = 0.01,
     flips: float = 0.01,
-    patterns: float = 1.0,
+    people: float | None = None,
     seed: int = 0,
 ) -> Any:
     """A sparse binary matrix of a Boolean rank, with a share of ones, then a share of all entries flipped (S1 §4.1).
 
-    S1 does not say how its matrix of rank r is drawn. Here every person has each of r patterns, and every item is in
-    each, with the same probability; with `patterns` below 1 people have that much fewer, and patterns more items.
+    S1 does not say how its matrix of rank r is drawn. Here every person has each of r patterns with the probability
+    `people`, and every item is in each with whatever probability makes the share of ones; without `people` the two
+    probabilities are the same.
 
     Examples
     --------
@@ -139,11 +140,12 @@ def planted_matrix(
     from scipy.sparse import csr_array, vstack
 
     dice = Randomness.seeded(seed).generator()
-    share = np.sqrt(1 - (1 - ones) ** (1 / rank))
-    V = (dice.random((columns, rank)) < share / patterns).astype(np.float32)
+    both = 1 - (1 - ones) ** (1 / rank)
+    people = np.sqrt(both) if people is None else people
+    V = (dice.random((columns, rank)) < both / people).astype(np.float32)
     parts = []
     for start in range(0, rows, _ROWS_AT_A_TIME):
-        U = (dice.random((min(_ROWS_AT_A_TIME, rows - start), rank)) < share * patterns).astype(np.float32)
+        U = (dice.random((min(_ROWS_AT_A_TIME, rows - start), rank)) < people).astype(np.float32)
         has = U @ V.T > 0
         flipped = dice.integers(0, has.size, dice.binomial(has.size, flips))
         has.reshape(-1)[flipped] ^= True
