@@ -13,7 +13,7 @@ from kakuran.factorisation import factorise_boolean, release_matrix
 from kakuran.factorisation.bits import pack
 from kakuran.factorisation.perturbed import Calibration, perturb_bits
 from kakuran.randomness import Randomness
-from kakuran.reproduction import s1_drawings
+from kakuran.reproduction import s1_drawings, s1_real
 from kakuran.reproduction.findings import Finding, Reproduced
 from kakuran.samples import planted_matrix
 from kakuran.schema import Categorical, Schema
@@ -35,7 +35,6 @@ DRAWINGS = (
     (4, "factorise, perturb U, multiply"),
     (5, "the same for counts, with a mask"),
 )
-REAL = ("groceries.csv", "online_retail.parquet")
 
 
 def reproduce(folder: Path, *, quick: bool, data: Path | None = None) -> Reproduced:
@@ -45,7 +44,7 @@ def reproduce(folder: Path, *, quick: bool, data: Path | None = None) -> Reprodu
     ----------
     folder : where the pictures go
     quick : one seed and few ranks instead of ten seeds and all of them
-    data : a folder with groceries.csv (baskets) and online_retail.parquet (invoices)
+    data : a folder with groceries.csv (baskets), online_retail.parquet (invoices) or u.data (ratings)
     """
     seeds, tried = (1, (2, 3, 5)) if quick else (10, range(2, 21))
     shares = OTHER_SHARES[-1:] if quick else OTHER_SHARES
@@ -57,11 +56,10 @@ def reproduce(folder: Path, *, quick: bool, data: Path | None = None) -> Reprodu
     ours["plain Pk on every cell"] = [_plain_loss()] * len(RANKS)
     _draw(ours).savefig(folder / "s1-loss.png", dpi=144)
     s1_drawings.draw().savefig(folder / "s1-figures-1-5.png", dpi=110)
-    has_data = data is not None and all((data / name).exists() for name in REAL)
     text = [
         *_report(ours, seeds, tried),
         *_ways_to_draw(ours["auto"], shares, seeds),
-        *(_real(data) if data is not None and has_data else []),
+        *(s1_real.losses(data) if data is not None else []),
     ]
     return Reproduced("\n".join(text), _findings(ours))
 
@@ -195,43 +193,3 @@ def _draw(ours: dict[str, list[float]]) -> Any:
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     return figure
-
-
-def _real(data: Path) -> list[str]:
-    lines = [
-        "## Real data",
-        "",
-        "| data | k | empty table | plain microaggregation | perturbed factors | `auto` |",
-        "|---|---|---|---|---|---|",
-    ]
-    for name, matrix, kind in _real_matrices(data):
-        for k in (2, 5, 10):
-            released = release_matrix(matrix, k, kind=kind)  # type: ignore[arg-type]
-            shown = [released.losses[way] for way in ("empty", "microaggregation", "perturb")]
-            cells = " | ".join(f"{loss:.4f}" for loss in (*shown, released.loss))
-            lines.append(f"| {name}, {matrix.shape[0]:,} × {matrix.shape[1]:,} | {k} | {cells} |")
-    return [*lines, ""]
-
-
-def _real_matrices(data: Path) -> list[tuple[str, Any, str]]:
-    """Baskets as bits; invoices as the number of times, and the pieces, a customer bought of an article."""
-    import pyarrow.compute as pc
-    import pyarrow.parquet as pq
-    from scipy.sparse import csr_array
-
-    from kakuran.release.transactions import read_transactions
-    from kakuran.schema.columns import distinct_of
-
-    groceries = read_transactions(data / "groceries.csv", "baskets").matrix
-    invoices = pq.read_table(data / "online_retail.parquet", columns=["CustomerID", "StockCode", "Quantity"])
-    is_sale = pc.and_(pc.greater(invoices["CustomerID"], 0), pc.greater(invoices["Quantity"], 0))
-    sales = invoices.filter(is_sale)
-    people, rows = distinct_of("CustomerID", sales["CustomerID"])
-    articles, columns = distinct_of("StockCode", sales["StockCode"])
-    shape, pieces = (len(people), len(articles)), sales["Quantity"].to_numpy().astype(float)
-    times, bought = (csr_array((cells, (rows, columns)), shape=shape) for cells in (np.ones(len(rows)), pieces))
-    return [
-        ("groceries, bought or not", groceries, "binary"),
-        ("online retail, times bought", times, "counts"),
-        ("online retail, pieces", bought, "counts"),
-    ]
