@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import sys
+import traceback
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -49,22 +51,37 @@ def main() -> None:
     unknown = sorted(set(arguments.parts) - set(PARTS))
     if unknown:
         parser.error(f"no part {unknown[0]!r}; there are {', '.join(PARTS)}")
-    for name in arguments.parts or PARTS:
-        print(f"{name}\n\n{HEADER}", end="", flush=True)
-        claims: list[Claim] = []
-        pictures: list[Picture] = []
-        for found in PARTS[name].measure(quick=arguments.quick):
-            if isinstance(found, Picture):
-                pictures.append(found)
-            else:
-                print(found, flush=True)
-                claims.append(found)
-        print()
-        if not arguments.quick:
-            RESULTS.mkdir(exist_ok=True)
-            for picture in pictures:
-                picture.draw().savefig(RESULTS / f"{picture.name}.png", dpi=144)
-            (RESULTS / f"{name}.md").write_text(report(name, claims, pictures), encoding="utf-8")
+    failed = [name for name in arguments.parts or PARTS if not _has_run(name, quick=arguments.quick)]
+    if failed:
+        sys.exit(f"stopped by an error above, nothing kept: {', '.join(failed)}")
+
+
+def _has_run(name: str, *, quick: bool) -> bool:
+    """Whether a part came to its end; one that stops leaves the others their hour."""
+    try:
+        _run(name, quick=quick)
+    except Exception:
+        traceback.print_exc()
+        return False
+    return True
+
+
+def _run(name: str, *, quick: bool) -> None:
+    print(f"{name}\n\n{HEADER}", end="", flush=True)
+    claims: list[Claim] = []
+    pictures: list[Picture] = []
+    for found in PARTS[name].measure(quick=quick):
+        if isinstance(found, Picture):
+            pictures.append(found)
+        else:
+            print(found, flush=True)
+            claims.append(found)
+    print()
+    if not quick:
+        RESULTS.mkdir(exist_ok=True)
+        for picture in pictures:
+            picture.draw().savefig(RESULTS / f"{picture.name}.png", dpi=144)
+        (RESULTS / f"{name}.md").write_text(report(name, claims, pictures), encoding="utf-8")
 
 
 def report(name: str, claims: Sequence[Claim], pictures: Sequence[Picture]) -> str:
