@@ -49,7 +49,7 @@ def test_two_questions_have_the_estimate_of_their_crosstab(release):
 def test_the_tree_is_the_one_the_library_grows(release):
     columns = columns_for(release.plan, "sex")
     grown = grow_tree(
-        columns.records(release.tally(columns.axes), release.plan),
+        columns.counted(release.plan, release.n, release.tallies),
         columns.is_ordered,
         criterion="entropy",
         max_depth=5,

@@ -20,6 +20,7 @@ from scipy.stats import chi2_contingency, chisquare
 import kakuran as kk
 from kakuran.counts import Tally, cells_of, every_code
 from kakuran.engine.local import count_crowd
+from kakuran.mine import columns
 from kakuran.release.files import FOLDER_MANIFEST
 from kakuran.release.manifest import METADATA_KEY
 from kakuran.release.streamed import StreamedRecords
@@ -180,6 +181,17 @@ def test_the_same_tree(held, release):
     ]
     assert trees[0].export_text() == trees[1].export_text()
     assert "age" in trees[0].export_text()
+
+
+def test_the_same_tree_level_by_level(held, release, monkeypatch):
+    features = ["age", "job", "region"]
+    expected = kk.ReconstructedTree(max_depth=3, method="ibt").fit(release, target="ill", features=features)
+    monkeypatch.setattr(columns, "MOST_DISTINCT", 0)
+    found = kk.ReconstructedTree(max_depth=3, method="ibt").fit(held, target="ill", features=features)
+    assert found.export_text() == expected.export_text()
+    assert "age" in found.export_text()
+    assert np.allclose(found.predict_proba(people(100)), expected.predict_proba(people(100)), rtol=1e-12)
+    assert np.isclose(found.held_out_likelihood_, expected.held_out_likelihood_, rtol=1e-12)
 
 
 @pytest.fixture(scope="module")

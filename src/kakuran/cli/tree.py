@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from kakuran.cli.completion import columns_of_release
 from kakuran.cli.console import answer_json, check_picture, check_report, progress, say
 from kakuran.cli.options import Force, Json, Plot, ReleaseFile, Report
+
+if TYPE_CHECKING:
+    from kakuran.counts import Cells, Tally
 
 
 def tree(
@@ -43,14 +47,15 @@ def tree(
         check_picture(plot, force=force)
     check_report(report, force=force)
     opened = read_release(release)
-    plan = opened.plan
-    columns = columns_for(plan, target, features or None)
-    with progress("counting", opened.n) as advance:
-        tally = opened.tally(columns.axes, advance)
+    columns = columns_for(opened.plan, target, features or None)
+
+    def tallies(tables: Sequence[Sequence[Cells]]) -> list[Tally]:
+        with progress("counting", opened.n) as advance:
+            return opened.tallies(tables, advance)
+
+    counted = columns.counted(opened.plan, opened.n, tallies)
     options: Any = {"criterion": criterion, "method": method}
-    grown = grow_tree(
-        columns.records(tally, plan), columns.is_ordered, max_depth=max_depth, min_support=min_support, **options
-    )
+    grown = grow_tree(counted, columns.is_ordered, max_depth=max_depth, min_support=min_support, **options)
     shares = dict(
         zip((axis.name for axis in columns.axes[1:]), importances(grown.root, len(columns.axes)), strict=True)
     )

@@ -18,8 +18,9 @@ from kakuran.errors import SchemaError
 from kakuran.mine import Estimate, Question, ask
 from kakuran.mine.columns import Columns, columns_for
 from kakuran.mine.crosstab import estimate
+from kakuran.mine.nodes import Node
 from kakuran.mine.plot import MOST_CELLS
-from kakuran.mine.tree import Node, grow_tree
+from kakuran.mine.tree import grow_tree
 from kakuran.mine.tree_view import importances, tree_text
 from kakuran.randomness import Randomness
 from kakuran.reconstruction import interval, reconstruct
@@ -41,8 +42,8 @@ class Source(Protocol):
     def n(self) -> int:
         """Number of records."""
 
-    def tally(self, axes: Sequence[Cells]) -> Tally:
-        """Count the perturbed records in the cells that some axes span."""
+    def tallies(self, tables: Sequence[Sequence[Cells]]) -> list[Tally]:
+        """Count the perturbed records in the cells that the axes of each table span, all tables in one pass."""
 
 
 def summary(source: Source, *, minimum_n: int) -> dict[str, Any]:
@@ -51,7 +52,7 @@ def summary(source: Source, *, minimum_n: int) -> dict[str, Any]:
     if source.n < minimum_n:
         return _suppressed(source, minimum_n) | promise
     asked = [ask(source.plan, (attribute.name,), {}, None) for attribute in source.plan.schema.released]
-    tallies = [source.tally(question.axes) for question in asked]
+    tallies = source.tallies([question.axes for question in asked])
     return _known(source, minimum_n) | {
         **promise,
         "level": LEVEL,
@@ -74,7 +75,8 @@ def crosstab(source: Source, rows: str, columns: str, *, minimum_n: int) -> dict
         raise SchemaError(f"{rows} × {columns} has {down.size * across.size:,} cells, too many to look at")
     if source.n < minimum_n:
         return _suppressed(source, minimum_n)
-    found = _estimated(question, source.tally(question.axes), source.plan)
+    (tally,) = source.tallies([question.axes])
+    found = _estimated(question, tally, source.plan)
     return _known(source, minimum_n) | {
         "rows": {"name": rows, "labels": down.labels},
         "columns": {"name": columns, "labels": across.labels},
@@ -90,7 +92,7 @@ def tree(source: Source, target: str, *, minimum_n: int) -> dict[str, Any]:
     if source.n < minimum_n:
         return _suppressed(source, minimum_n)
     grown = grow_tree(
-        columns.records(source.tally(columns.axes), source.plan),
+        columns.counted(source.plan, source.n, source.tallies),
         columns.is_ordered,
         criterion="entropy",
         max_depth=5,

@@ -13,7 +13,7 @@ import pyarrow as pa
 from kakuran.calibration import Plan
 from kakuran.collect.messages import Form
 from kakuran.collect.store import Store
-from kakuran.counts import Cells, Tally
+from kakuran.counts import Cells, Tally, count_codes
 from kakuran.errors import ReleaseError
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
@@ -36,9 +36,9 @@ class Snapshot:
     n: int
     codes: Mapping[str, Codes]
 
-    def tally(self, axes: Sequence[Cells]) -> Tally:
-        """Count the perturbed records in the cells that some axes span."""
-        return Tally.of(self.codes, axes)
+    def tallies(self, tables: Sequence[Sequence[Cells]]) -> list[Tally]:
+        """Count the perturbed records in the cells that the axes of each table span."""
+        return count_codes(self.codes, tables)
 
     def release(self) -> Release:
         """The records in random order, with what is promised for them."""

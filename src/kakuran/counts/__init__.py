@@ -5,7 +5,7 @@ from kakuran.counts.countable import Countable, Progress
 from kakuran.counts.counting import Counting
 from kakuran.counts.predicate import Predicate, parse
 from kakuran.counts.reading import Reading
-from kakuran.counts.tally import Tally
+from kakuran.counts.tally import Tally, count_codes
 
 __all__ = [
     "Cells",
@@ -16,6 +16,7 @@ __all__ = [
     "Reading",
     "Tally",
     "cells_of",
+    "count_codes",
     "every_code",
     "parse",
 ]

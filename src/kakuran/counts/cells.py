@@ -56,6 +56,11 @@ class Cells:
         runs = mechanism.transition(self.edges)
         return runs if self.groups is None else runs.lumped(self.groups, np.diff(self.edges).astype(float))
 
+    def lumped(self, parts: NDArray[np.intp]) -> Cells:
+        """Fewer cells, given the number of the one that each of these becomes part of."""
+        groups = parts if self.groups is None else parts[self.groups]
+        return Cells(self.name, self.edges, ("",) * (int(parts.max()) + 1), groups)
+
     @classmethod
     def of_parts(cls, name: str, parts: NDArray[np.intp], labels: Sequence[str]) -> Cells:
         """The cells that a part number for every code makes."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from kakuran.calibration import Plan
 from kakuran.counts.cells import Cells
-from kakuran.counts.tally import Tally
+from kakuran.counts.tally import Places, Tally
 from kakuran.schema import Categorical, Numeric
 from kakuran.schema.codes import encode
 
@@ -44,8 +44,9 @@ class Counting:
             attribute.name: encode(attribute, batch.column(attribute.name), self.plan.reach(attribute.name))
             for attribute in self.attributes
         }
+        records = Places(codes)
         for tally in tallies:
-            tally.update(codes)
+            tally.add(records)
 
     def __call__(self, batch: pa.RecordBatch) -> list[Tally]:
         """The tallies of a batch."""

@@ -20,6 +20,38 @@ _MOST_CELLS = 1 << 62
 _FEW = 1 << 18
 
 
+class Places:
+    """Where some records lie in many tables; what the first axes of several tables have in common is found once."""
+
+    def __init__(self, codes: Mapping[str, Codes]) -> None:
+        self._codes = codes
+        self._known: dict[tuple[Cells, ...], NDArray[np.int64]] = {}
+
+    def cells(self, axes: tuple[Cells, ...]) -> NDArray[np.int64]:
+        """The cell of each record in the table that some axes span."""
+        *first, last = axes
+        if not first:
+            return last.place(self._codes[last.name])
+        cells = self._shared(tuple(first)) * last.size
+        cells += self._shared((last,))
+        return cells
+
+    def _shared(self, axes: tuple[Cells, ...]) -> NDArray[np.int64]:
+        if axes not in self._known:
+            self._known[axes] = self.cells(axes)
+        return self._known[axes]
+
+
+def count_codes(codes: Mapping[str, Codes], tables: Sequence[Sequence[Cells]]) -> list[Tally]:
+    """The tallies of records in memory, some of them at a time."""
+    tallies = [Tally.zero(axes) for axes in tables]
+    for start in range(0, len(next(iter(codes.values()))), _FEW):
+        records = Places({name: column[start : start + _FEW] for name, column in codes.items()})
+        for tally in tallies:
+            tally.add(records)
+    return tallies
+
+
 class Tally(ABC):
     """How many records lie in each cell of the table that some axes span.
 
@@ -57,11 +89,11 @@ class Tally(ABC):
 
     def update(self, codes: Mapping[str, Codes]) -> None:
         """Count records, given the codes of each column."""
-        cell = np.zeros(len(codes[self.axes[0].name]), np.int64)
-        for axis in self.axes:
-            cell *= axis.size
-            cell += axis.place(codes[axis.name])
-        self._add(cell)
+        self.add(Places(codes))
+
+    def add(self, records: Places) -> None:
+        """Count records whose places other tallies ask for too."""
+        self._add(records.cells(self.axes))
 
     @abstractmethod
     def _add(self, cells: NDArray[np.int64]) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kakuran.calibration import Plan
-from kakuran.counts import Cells, Progress, Tally
+from kakuran.counts import Cells, Progress, Tally, count_codes
 from kakuran.schema.codes import Codes, encode
 from kakuran.schema.frames import to_arrow
 
@@ -21,8 +21,7 @@ class FrameRecords:
 
     def tallies(self, tables: Sequence[Sequence[Cells]], progress: Progress = int) -> list[Tally]:
         """Count the records in the cells that the axes of each table span."""
-        codes = self.codes([axis.name for axes in tables for axis in axes])
-        tallies = [Tally.of(codes, axes) for axes in tables]
+        tallies = count_codes(self.codes([axis.name for axes in tables for axis in axes]), tables)
         progress(tallies[0].n)
         return tallies
 

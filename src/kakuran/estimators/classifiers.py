@@ -17,6 +17,7 @@ from kakuran.errors import DataError, SchemaError
 from kakuran.mechanism.base import Array
 from kakuran.mine.bayes import fit_naive_bayes
 from kakuran.mine.columns import Columns, columns_for
+from kakuran.mine.counted import Counted
 from kakuran.mine.splits import CRITERIA, Criterion
 from kakuran.mine.tree import grow_tree
 from kakuran.mine.tree_view import draw_tree, importances, tree_text
@@ -51,16 +52,16 @@ class _Classifier(ClassifierMixin, BaseEstimator):
         if isinstance(X, Release):
             if target is None:
                 raise SchemaError("which column should be predicted? give target=…")
-            records, ordered = self._from_release(X, target, features)
+            counted, ordered = self._from_release(X, target, features)
         else:
-            records, ordered = self._from_arrays(X, y)
-        self._learn(records, ordered)
+            counted, ordered = self._from_arrays(X, y)
+        self._learn(counted, ordered)
         self.n_features_in_ = len(ordered) - 1
         return self
 
     @abstractmethod
-    def _learn(self, records: Records, is_ordered: Sequence[bool]) -> None:
-        """Learn the first axis of the records from the others."""
+    def _learn(self, counted: Counted, is_ordered: Sequence[bool]) -> None:
+        """Learn the first axis from the others."""
 
     @abstractmethod
     def _probabilities(self, records: Records) -> Array:
@@ -78,12 +79,12 @@ class _Classifier(ClassifierMixin, BaseEstimator):
 
     def _from_release(
         self, release: Release, target: str, features: Sequence[str] | None
-    ) -> tuple[Records, Sequence[bool]]:
+    ) -> tuple[Counted, Sequence[bool]]:
         self.columns_ = columns_for(release.plan, target, features)
         self.schema_ = release.plan.schema
         self.classes_ = np.array(self.columns_.axes[0].labels)
         self.feature_names_in_ = np.array([axis.name for axis in self.columns_.axes[1:]], dtype=object)
-        return self.columns_.records(release.tally(self.columns_.axes), release.plan), self.columns_.is_ordered
+        return self.columns_.counted(release.plan, release.n, release.tallies), self.columns_.is_ordered
 
     def _from_arrays(self, X: Any, y: Any) -> tuple[Records, Sequence[bool]]:
         values, classes = validate_data(self, X, y, dtype=np.float64)
@@ -136,7 +137,8 @@ class ReconstructedTree(_Classifier):
     max_depth : the most splits on a path
     min_support : estimated records that every node must have; besides, it must stand out from the noise
     method : ``"auto"`` reconstructs the joint table of all columns once, as latent classes chosen by held-out
-        likelihood; any other method of `kakuran.reconstruct` is used node by node, as in S4 (``"ibt"``)
+        likelihood, if at most 2²⁰ distinct records are possible; else it is used node by node, as in S4, which any
+        other method of `kakuran.reconstruct` always is (``"ibt"``). Every level is then one counting pass
 
     Attributes
     ----------
@@ -167,13 +169,13 @@ class ReconstructedTree(_Classifier):
         self.min_support = min_support
         self.method = method
 
-    def _learn(self, records: Records, is_ordered: Sequence[bool]) -> None:
+    def _learn(self, counted: Counted, is_ordered: Sequence[bool]) -> None:
         if self.criterion not in CRITERIA:
             raise SchemaError(f"criterion must be one of {', '.join(CRITERIA)}, got {self.criterion!r}")
         if not self.max_depth >= 1:
             raise SchemaError(f"max_depth must be at least 1, got {self.max_depth}")
         self.tree_ = grow_tree(
-            records,
+            counted,
             is_ordered,
             criterion=self.criterion,
             max_depth=self.max_depth,
@@ -181,7 +183,7 @@ class ReconstructedTree(_Classifier):
             method=self.method,
         )
         self.held_out_likelihood_ = self.tree_.held_out
-        self.feature_importances_ = importances(self.tree_.root, len(records.sizes))
+        self.feature_importances_ = importances(self.tree_.root, len(is_ordered))
 
     def _probabilities(self, records: Records) -> Array:
         return self.tree_.predict(records)
@@ -223,8 +225,8 @@ class ReconstructedNaiveBayes(_Classifier):
     def __init__(self, method: Method = "auto") -> None:
         self.method = method
 
-    def _learn(self, records: Records, is_ordered: Sequence[bool]) -> None:
-        self.bayes_ = fit_naive_bayes(records, method=self.method)
+    def _learn(self, counted: Counted, is_ordered: Sequence[bool]) -> None:
+        self.bayes_ = fit_naive_bayes(counted.distinct(), method=self.method)
         self.held_out_likelihood_ = self.bayes_.held_out
 
     def _probabilities(self, records: Records) -> Array:

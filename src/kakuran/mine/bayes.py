@@ -40,9 +40,8 @@ def fit_naive_bayes(records: Records, *, method: Method) -> NaiveBayes:
 
 
 def _model(records: Records, method: Method) -> MixtureModel:
-    source = PathSource(records, method)
     everything = tuple(np.ones(size, bool) for size in records.sizes)
-    tables = [source.table(everything, axis) for axis in range(1, len(records.sizes))]
+    (tables,) = PathSource(records, method).tables([everything])
     shares = tables[0].sum(axis=1) + SMOOTHING
     return MixtureModel(shares / shares.sum(), (np.eye(len(shares)), *map(_conditional, tables)))
 

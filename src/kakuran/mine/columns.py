@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -9,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.calibration import Plan
-from kakuran.counts import Cells, Tally, cells_of
+from kakuran.counts import Cells, cells_of
 from kakuran.errors import SchemaError
+from kakuran.mine.counted import Counted, Passes, Tallies
 from kakuran.mine.question import transition_of
 from kakuran.reconstruction.latent import Records
 from kakuran.schema import Categorical, Numeric
@@ -18,6 +20,8 @@ from kakuran.schema.codes import Codes
 
 BINS = 16
 """Into how many cells a number is cut."""
+MOST_DISTINCT = 1 << 20
+"""So many distinct records are learned from in memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,10 +31,11 @@ class Columns:
     axes: tuple[Cells, ...]
     is_ordered: tuple[bool, ...]
 
-    def records(self, tally: Tally, plan: Plan) -> Records:
-        """The distinct perturbed records of a tally over these axes."""
-        places, weights = tally.occupied()
-        return Records(places, weights, tuple(transition_of(plan, axis) for axis in self.axes), tally.shape)
+    def counted(self, plan: Plan, n: int, tallies: Tallies) -> Counted:
+        """The records of a release, to learn from: counted once if few can be distinct, else over and over."""
+        transitions = tuple(transition_of(plan, axis) for axis in self.axes)
+        passes = Passes(self.axes, transitions, tallies)
+        return passes.distinct() if min(n, math.prod(passes.sizes)) <= MOST_DISTINCT else passes
 
     def placed(self, codes: Mapping[str, Codes], plan: Plan | None) -> Records:
         """Records to predict the target of; clean ones, unless a plan says how they were perturbed."""

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kakuran.mechanism.base import Array
-from kakuran.mine.sources import Path
-from kakuran.reconstruction.choice import marginal
+from kakuran.mine.sources import Marginals, Path
 from kakuran.reconstruction.latent import Records
 
 
@@ -21,10 +20,9 @@ class MixtureModel:
     profiles: tuple[Array, ...]
 
     @classmethod
-    def of_marginals(cls, records: Records) -> MixtureModel:
+    def of_marginals(cls, marginals: Marginals) -> MixtureModel:
         """As if attributes were independent: one latent class."""
-        counts = [marginal(records.counts(axis), transition) for axis, transition in enumerate(records.transitions)]
-        return cls(np.ones(1), tuple((count / max(count.sum(), 1.0))[:, None] for count in counts))
+        return cls(np.ones(1), tuple((count / max(count.sum(), 1.0))[:, None] for count in marginals.estimated))
 
     def along(self, records: Records, paths: Sequence[Path]) -> Array:
         """The probability that each record truly lies on each path."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -12,9 +13,10 @@ from numpy.typing import NDArray
 
 from kakuran.mechanism import Transition
 from kakuran.mechanism.base import Array
+from kakuran.mine.counted import Counted
 from kakuran.reconstruction import Method, Operator, reconstruct
 from kakuran.reconstruction.choice import marginal
-from kakuran.reconstruction.latent import Records
+from kakuran.reconstruction.latent import Records, Table
 
 Path: TypeAlias = Sequence[NDArray[np.bool_]]
 """The cells of each axis that a node is about; the class is axis 0 and never restricted."""
@@ -23,8 +25,11 @@ Path: TypeAlias = Sequence[NDArray[np.bool_]]
 class Source(Protocol):
     """Estimated counts for any node."""
 
-    def table(self, path: Path, axis: int) -> Array:
-        """Class × cell of an axis, of the records on the path."""
+    def tables(self, paths: Sequence[Path]) -> list[list[Array]]:
+        """For each path, of the records on it: class × cell of every other axis, in order."""
+
+    def classes(self, paths: Sequence[Path]) -> list[Array]:
+        """For each path, of the records on it: how many there are of each class."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +39,14 @@ class MixtureSource:
     shares: Array
     profiles: tuple[Array, ...]
     total: float
+
+    def tables(self, paths: Sequence[Path]) -> list[list[Array]]:
+        """For each path, of the records on it: class × cell of every other axis, in order."""
+        return [[self.table(path, axis) for axis in range(1, len(path))] for path in paths]
+
+    def classes(self, paths: Sequence[Path]) -> list[Array]:
+        """For each path, of the records on it: how many there are of each class."""
+        return [self.table(path, 1).sum(axis=1) for path in paths]
 
     def table(self, path: Path, axis: int) -> Array:
         """Σ_k π_k Π_j θ_jk, summed over the path."""
@@ -45,49 +58,105 @@ class MixtureSource:
 
 
 @dataclass(frozen=True, eq=False)
+class Marginals:
+    """Every axis by itself: how it was perturbed, and its perturbed counts."""
+
+    transitions: tuple[Transition | None, ...]
+    counts: tuple[Array, ...]
+
+    @cached_property
+    def estimated(self) -> tuple[Array, ...]:
+        """The true counts along each axis."""
+        return tuple(map(marginal, self.counts, self.transitions))
+
+    def lumped(self, axis: int, parts: NDArray[np.intp]) -> Transition | None:
+        """The transition between parts of an axis; inside each, true values as they are estimated to lie."""
+        transition = self.transitions[axis]
+        return None if transition is None else transition.lumped(parts, self.estimated[axis] + 1e-9)
+
+    def spread(self, path: Path) -> float:
+        """The standard error of an unbiased count of the records on a path: what noise alone could make of it."""
+        total = float(self.counts[0].sum())
+        variance = total
+        for axis, allowed in enumerate(path):
+            if allowed.all():
+                continue
+            seen = np.bincount(allowed, self.counts[axis], 2) / total
+            parts = self.lumped(axis, allowed.astype(np.intp))
+            variance *= (seen if parts is None else parts.squared_solve(seen, 0))[1]
+        return math.sqrt(variance)
+
+
+@dataclass(frozen=True, eq=False)
 class PathSource:
     """S4's way: for every attribute a joint reconstruction of class × path × attribute (eq. 12–14).
 
     Along the path only two parts of each attribute matter: on it or not (eq. 6).
     """
 
-    records: Records
+    counted: Counted
     method: Method
 
-    def table(self, path: Path, axis: int) -> Array:
-        """Reconstruct the joint and take the slice that is on the path."""
-        records = self.records
-        others = [other for other in range(1, len(path)) if other != axis and not path[other].all()]
-        transitions = [records.transitions[0], records.transitions[axis]]
-        places, sizes = [records.places[0], records.places[axis]], [records.sizes[0], records.sizes[axis]]
-        for other in others:
-            transitions.append(_two_parts(records, other, path[other]))
-            places.append(path[other][records.places[other]].astype(np.intp))
-            sizes.append(2)
-        cells = np.ravel_multi_index(places, sizes)
-        counts = np.bincount(cells, records.weights, math.prod(sizes)).reshape(sizes).astype(float)
-        found = reconstruct(counts, Operator(transitions), self.method).counts
-        for _ in others:
+    @cached_property
+    def firsts(self) -> list[Array]:
+        """The perturbed counts of class × cell of every other axis: all that the first level needs."""
+        return self.counted.tables([{0: None, axis: None} for axis in range(1, len(self.counted.sizes))])
+
+    @cached_property
+    def marginals(self) -> Marginals:
+        """Every axis by itself."""
+        counts = (self.firsts[0].sum(axis=1), *(table.sum(axis=0) for table in self.firsts))
+        return Marginals(self.counted.transitions, counts)
+
+    def tables(self, paths: Sequence[Path]) -> list[list[Array]]:
+        """For each path, of the records on it: class × cell of every other axis, in order; counted in one pass."""
+        found = iter(self._found([(path, axis) for path in paths for axis in range(1, len(path))]))
+        return [[next(found) for _ in path[1:]] for path in paths]
+
+    def classes(self, paths: Sequence[Path]) -> list[Array]:
+        """For each path, of the records on it: how many there are of each class; counted in one pass."""
+        return [table.sum(axis=1) for table in self._found([(path, 1) for path in paths])]
+
+    def _found(self, wanted: Sequence[tuple[Path, int]]) -> list[Array]:
+        """Reconstruct the joints of some paths and axes, and take the slices that are on the paths."""
+        joints = [_joint(path, axis) for path, axis in wanted]
+        beyond_first_level = [joint for joint in joints if len(joint) > 2]
+        counts = iter(self.counted.tables(beyond_first_level) if beyond_first_level else [])
+        return [
+            self._on_path(path, axis, joint, next(counts) if len(joint) > 2 else self.firsts[axis - 1])
+            for (path, axis), joint in zip(wanted, joints, strict=True)
+        ]
+
+    def _on_path(self, path: Path, axis: int, joint: Table, counts: Array) -> Array:
+        transitions = [
+            self.counted.transitions[other] if parts is None else self.marginals.lumped(other, parts)
+            for other, parts in joint.items()
+        ]
+        order = [0, len(joint) - 1, *range(1, len(joint) - 1)]
+        operator = Operator([transitions[place] for place in order])
+        found = reconstruct(np.ascontiguousarray(counts.transpose(order)), operator, self.method).counts
+        for _ in range(len(joint) - 2):
             found = found[..., 1]
         return np.maximum(found, 0.0) * path[axis]
 
+    def coarse(self, parts: Sequence[NDArray[np.intp]]) -> Records:
+        """The distinct records when only the part of every axis is looked at that they are in."""
+        table = {axis: part for axis, part in enumerate(parts) if axis == 0 or part.any()}
+        found, weights = self.counted.occupied(table)
+        places = dict(zip(table, found, strict=True))
+        nowhere = np.zeros(len(weights), np.intp)
+        return Records(
+            tuple(places.get(axis, nowhere) for axis in range(len(parts))),
+            weights,
+            tuple(self.marginals.lumped(axis, part) for axis, part in enumerate(parts)),
+            tuple(int(part.max()) + 1 for part in parts),
+        )
 
-def _two_parts(records: Records, axis: int, allowed: NDArray[np.bool_]) -> Transition | None:
-    """The transition between off and on the path; inside each, true values as they are estimated to lie."""
-    transition = records.transitions[axis]
-    if transition is None:
-        return None
-    return transition.lumped(allowed.astype(np.intp), marginal(records.counts(axis), transition) + 1e-9)
 
+def _joint(path: Path, axis: int) -> Table:
+    """Class × two parts of every attribute on the path × cells of an attribute, which come last.
 
-def spread(records: Records, path: Path) -> float:
-    """The standard error of an unbiased count of the records on a path: what noise alone could make of it."""
-    total = records.weights.sum()
-    variance = total
-    for axis, allowed in enumerate(path):
-        if allowed.all():
-            continue
-        seen = np.bincount(allowed[records.places[axis]], records.weights, 2).astype(float) / total
-        parts = _two_parts(records, axis, allowed)
-        variance *= (seen if parts is None else parts.squared_solve(seen, 0))[1]
-    return math.sqrt(variance)
+    Tables of one node then begin with the same axes, which engines place records along only once.
+    """
+    others = [other for other in range(1, len(path)) if other != axis and not path[other].all()]
+    return {0: None, **{other: path[other].astype(np.intp) for other in others}, axis: None}

@@ -10,8 +10,8 @@ import numpy as np
 from kakuran.counts import Cells
 from kakuran.errors import needing
 from kakuran.mechanism.base import Array
+from kakuran.mine.nodes import Node
 from kakuran.mine.splits import Split
-from kakuran.mine.tree import Node
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,10 +8,11 @@ other records held out, are averaged.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,9 @@ _FURTHER = 0.8
 _MOST_STEPS = 300
 _JUDGED_EVERY = 5
 _PATIENCE = 40
+
+Table: TypeAlias = Mapping[int, NDArray[np.intp] | None]
+"""The axes of a table to count: all cells of an axis, or fewer, given the part that each of its cells is in."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +71,30 @@ class Records:
         """The perturbed counts along one axis."""
         counts: Array = np.bincount(self.places[axis], self.weights, self.sizes[axis]).astype(float)
         return counts
+
+    def tables(self, asked: Sequence[Table]) -> list[Array]:
+        """The perturbed counts of some tables."""
+        found = []
+        for table in asked:
+            cells, shape = self._cells(table)
+            found.append(np.bincount(cells, self.weights, math.prod(shape)).reshape(shape).astype(float))
+        return found
+
+    def occupied(self, table: Table) -> tuple[tuple[NDArray[np.intp], ...], Array]:
+        """The place along each axis of a table of every cell that somebody is in, and how many are."""
+        cells, shape = self._cells(table)
+        distinct, which = np.unique(cells, return_inverse=True)
+        return np.unravel_index(distinct, shape), np.bincount(which, self.weights).astype(float)
+
+    def _cells(self, table: Table) -> tuple[NDArray[np.intp], tuple[int, ...]]:
+        """The cell of each record in a table, and the table's shape."""
+        places = [self.places[axis] if parts is None else parts[self.places[axis]] for axis, parts in table.items()]
+        shape = tuple(self.sizes[axis] if parts is None else int(parts.max()) + 1 for axis, parts in table.items())
+        return np.ravel_multi_index(places, shape), shape
+
+    def distinct(self) -> Records:
+        """These."""
+        return self
 
     def perturbed(self, profiles: Sequence[Array]) -> list[Array]:
         """The distribution of perturbed cells for each axis and class."""

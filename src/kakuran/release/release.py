@@ -100,7 +100,11 @@ class Release:
 
     def tally(self, axes: Sequence[Cells], progress: Progress = int) -> Tally:
         """Count the perturbed records in the cells that some axes span."""
-        return self.records.tallies([axes], progress)[0]
+        return self.tallies([axes], progress)[0]
+
+    def tallies(self, tables: Sequence[Sequence[Cells]], progress: Progress = int) -> list[Tally]:
+        """Count the perturbed records in the cells that the axes of each table span, all tables in one pass."""
+        return self.records.tallies(tables, progress)
 
     def crosstab(
         self,
