@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kakuran.randomness import Randomness
 from kakuran.schema.codes import narrowest_integer
@@ -24,13 +24,12 @@ ROWS_AT_A_TIME = 1 << 20
 """Rows that are scattered together: every bucket is opened once for all of them."""
 
 
-def scatter(rows: Rows, buckets: int, randomness: Randomness) -> Iterator[Rows]:
-    """The rows of each bucket, where every row has chosen one at random."""
+def scatter(rows: Rows, buckets: int, randomness: Randomness) -> tuple[Rows, NDArray[np.int64]]:
+    """The rows bucket by bucket, where every row has chosen one at random, and where each bucket starts and ends."""
     chosen = randomness.below(buckets, len(rows))
     order = np.argsort(chosen.astype(narrowest_integer(buckets)), kind="stable")
-    scattered = rows[order]
     bounds = np.searchsorted(chosen[order], np.arange(buckets + 1))
-    return (scattered[start:stop] for start, stop in itertools.pairwise(bounds))
+    return rows[order], bounds
 
 
 class Shuffler:
@@ -57,9 +56,10 @@ class Shuffler:
             return
         rows = np.concatenate(self._waiting)
         self._waiting.clear()
-        for path, chosen in zip(self._paths, scatter(rows, len(self._paths), self._randomness), strict=True):
+        scattered, bounds = scatter(rows, len(self._paths), self._randomness)
+        for path, (start, stop) in zip(self._paths, itertools.pairwise(bounds), strict=True):
             with path.open("ab") as bucket:
-                chosen.tofile(bucket)
+                scattered[start:stop].tofile(bucket)
 
     def bucket(self, number: int) -> Rows:
         """The rows of one bucket in random order, once all rows were added; any thread may ask."""

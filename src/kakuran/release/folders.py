@@ -59,4 +59,5 @@ def _beside(path: Path) -> Iterator[Path]:
     finally:
         if (private / "replaced").exists() and not path.exists():
             (private / "replaced").replace(path)
-        shutil.rmtree(private, ignore_errors=True)
+        # Renamed first: a task that nobody waits for could put a new file into it while it is emptied.
+        shutil.rmtree(private.replace(f"{private}.gone"), ignore_errors=True)

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 from narwhals.dependencies import is_pyspark_connect_dataframe, is_pyspark_dataframe
 
 from kakuran.calibration import Plan
+from kakuran.errors import ReleaseError
 from kakuran.release.folders import check_folder, write_folder
 from kakuran.release.manifest import Manifest, warn_if_seeded
+from kakuran.release.streamed import StreamedRecords
+from kakuran.schema.files import CSV
 
 if TYPE_CHECKING:
     from kakuran.engine.spark import Originals, SparkRecords
@@ -33,9 +36,10 @@ def perturb_on_spark(originals: Originals, target: Path, plan: Plan, *, seed: in
 
 
 def records_on_spark(path: Path, manifest: Manifest, session: Any) -> SparkRecords:
-    """The records of a release in a folder, to be counted by Spark."""
-    from kakuran.engine.spark import SparkRecords
+    """The records of a release in Parquet files, to be counted by Spark."""
+    from kakuran.engine.spark import Files, SparkRecords
 
-    records = SparkRecords.open(path, manifest.plan, session)
-    manifest.check_columns(records.records.columns, records.records.count(), str(path))
-    return records
+    if path.suffix in CSV:
+        raise ReleaseError(f"{path}: Spark counts Parquet files, not CSV; leave out the session")
+    source = StreamedRecords.open(path.absolute(), manifest).source
+    return SparkRecords(Files(session, source), manifest.plan)

@@ -41,14 +41,6 @@ def reading(path: Path) -> Iterator[None]:
         raise SchemaError(f"{path}: cannot be read: {problem}") from None
 
 
-def row_count(path: Path) -> int | None:
-    """Number of records, where the file says so without being read."""
-    if not is_parquet(path):
-        return None
-    with reading(path):
-        return int(pq.read_metadata(path).num_rows)
-
-
 def column_names(path: Path) -> list[str]:
     """The names of the columns."""
     with reading(path):

@@ -13,6 +13,7 @@ import pytest
 import kakuran as kk
 from kakuran.calibration import Crowd
 from kakuran.cli import main
+from kakuran.engine.local import count_crowd
 from kakuran.engine.spark import Originals, originals, read_originals
 from kakuran.errors import CalibrationError, DataError, ReleaseError, SchemaError
 from kakuran.samples import census, census_schema
@@ -101,25 +102,29 @@ def test_missing_cells_and_odd_column_names_are_read_as_locally(spark, tmp_path)
     )
     path = tmp_path / "odd.csv"
     path.write_text('a.b,n `1`,flag\n"y, z",3,true\n,NA,false\nx,,true\n', encoding="utf-8")
-    found = read_originals(spark, path, schema).crowd(schema.released)
-    expected = Crowd.of(schema.released)
-    for part in kk.open_source(path).parts(
-        {a.name: pa.array(a.values).type for a in schema if a.name != "n `1`"} | {"n `1`": pa.float64()}
-    ):
-        expected.update(schema.encode(part.records), len(part))
-    assert found.n == 3
-    assert (found.counts == expected.counts).all()
+    locally = count_crowd(kk.open_source(path), schema, schema.released)
+    table = pa.table({"n `1`": [3, None, None], "flag": [True, False, True], "a.b": ["y, z", "", "x"]})
+    for found in (read_originals(spark, path, schema), Originals(spark.createDataFrame(table), schema)):
+        counted = found.crowd(schema.released)
+        assert counted.n == 3
+        assert (counted.counts == locally.counts).all()
 
 
 def test_bad_data_names_its_file_and_column_and_nothing_is_published(kakuran, folder):
     bad = PEOPLE.slice(0, 500).set_column(1, "age", pa.array([30] * 498 + [480, 530]))
-    pq.write_table(bad, folder / "parquet/part1.parquet")
+    pq.write_table(bad, folder / "parquet/part1.parquet", row_group_size=300)
     code, _, said = kakuran("perturb", "parquet", "-s", "schema.toml", "--k", 20, "-o", "out", "--engine", "spark")
     assert code == 3
     assert "column 'age': 2 rows outside" in said
-    assert str(folder / "parquet/part1.parquet") in said
+    assert f"{folder / 'parquet/part1.parquet'}, row group 1" in said
     assert "Traceback" not in said
     assert names_in(folder) == ["csv", "parquet", "schema.toml"]
+
+
+def test_bad_data_in_a_frame_straight_from_files_names_its_file(spark, folder):
+    pq.write_table(PEOPLE.slice(0, 9).set_column(1, "age", pa.array([480] * 9)), folder / "parquet/part1.parquet")
+    with pytest.raises(DataError, match=r"column 'age': 9 rows outside .*, in .*parquet/part1.parquet"):
+        Originals(spark.read.parquet(str(folder / "parquet")), SCHEMA).crowd(SCHEMA.released)
 
 
 def test_text_that_is_no_number_is_bad_data_and_not_missing(spark, folder):
@@ -127,7 +132,7 @@ def test_text_that_is_no_number_is_bad_data_and_not_missing(spark, folder):
     path.write_text(
         path.read_text(encoding="utf-8").replace("\n", '\n"male","old","retired","west"\n', 1), encoding="utf-8"
     )
-    with pytest.raises(DataError, match=r"column 'age': at least one row is not a valid double, in .*part2.csv"):
+    with pytest.raises(DataError, match=r"not a valid double, for example 'old', in .*part2.csv, after row 0"):
         read_originals(spark, folder / "csv", SCHEMA).crowd(SCHEMA.released)
 
 
@@ -142,7 +147,7 @@ def test_values_of_the_data_do_not_reach_the_files_of_a_failed_run(spark, tmp_pa
     assert not [path for path in written if b"spy" in path.read_bytes()]
 
 
-def test_the_promise_is_checked_before_anything_is_drawn(spark, tmp_path):
+def test_the_promise_is_checked_before_anything_is_published(spark, tmp_path):
     kept = kk.Schema([kk.Categorical("sex", ["female", "male"], role="keep"), kk.Numeric("age", 0, 120, step=1)])
     table = pa.table({"sex": ["female"] * 90 + ["male"] * 10, "age": [30] * 100})
     frame = spark.createDataFrame(table).repartition(3)
@@ -181,11 +186,15 @@ def test_a_frame_cannot_be_perturbed_lazily_nor_in_its_order(spark, tmp_path):
 
 
 def test_what_cannot_be_read_is_said_in_one_line(spark, tmp_path):
-    with pytest.raises(SchemaError, match="no such file or folder"):
-        read_originals(spark, tmp_path / "nothing", SCHEMA)
+    with pytest.raises(SchemaError, match=r"nothing.parquet: no such file"):
+        read_originals(spark, tmp_path / "nothing.parquet", SCHEMA)
     (tmp_path / "not.parquet").write_text("text", encoding="utf-8")
     with pytest.raises(SchemaError, match="cannot be read"):
         read_originals(spark, tmp_path / "not.parquet", SCHEMA)
+    release = kk.perturb(PEOPLE, kk.calibrate(SCHEMA, n=3_000, k=20))
+    release.save(tmp_path / "release.csv")
+    with pytest.raises(ReleaseError, match="Spark counts Parquet files, not CSV"):
+        kk.read_release(tmp_path / "release.csv", spark=spark)
 
 
 def test_what_goes_wrong_on_the_executors_is_said_in_one_line(spark, tmp_path):

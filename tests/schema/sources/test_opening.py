@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import duckdb
 import pandas as pd
 import polars as pl
@@ -349,3 +351,22 @@ class TestTypesOfCsv:
         path = tmp_path / "in.csv"
         path.write_text("a,b\n" + ",x\n" * 2000 + "2.5,y\n")
         assert {str(part.records.schema.field("a").type) for part in open_source(path).parts()} == {"double"}
+
+
+@pytest.mark.parametrize("rows", [1, 120, 400, 10_000])
+def test_pieces_of_files_are_read_apart_and_together_are_the_table(tmp_path, rows):
+    for year, size in ((2020, 100), (2021, 50)):
+        folder = tmp_path / f"year={year}"
+        folder.mkdir()
+        pq.write_table(TABLE.slice(300 * (year - 2020), 300), folder / "people.parquet", row_group_size=size)
+    source, wanted = open_source(tmp_path), WANTED | {"year": pa.int64()}
+    pieces = pickle.loads(pickle.dumps(source.pieces(rows)))
+    assert [row for piece in pieces for row in rows_of(piece, wanted)] == rows_of(source, wanted)
+    assert all(piece.rows >= rows for piece in pieces[:-1])
+    places = [place for piece in pieces for part in piece.parts(wanted) for _, place in part.places]
+    assert places == [
+        f"{path}, row group {group}"
+        for path, groups in zip(source.paths, (3, 6), strict=True)
+        for group in range(groups)
+    ]
+    assert [row for piece in pieces[0].pieces(1) for row in rows_of(piece, wanted)] == rows_of(pieces[0], wanted)

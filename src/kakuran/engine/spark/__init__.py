@@ -1,4 +1,4 @@
-"""The Spark engine: the same kernels and tallies on the partitions of a DataFrame.
+"""The Spark engine: the same kernels and tallies on the partitions of a DataFrame, or on pieces of files.
 
 Needs kakuran on the executors too, and a folder that they and this program see under the same path.
 """
@@ -13,5 +13,6 @@ except ImportError as error:
 from kakuran.engine.spark.originals import Originals
 from kakuran.engine.spark.reading import read_originals, start_session
 from kakuran.engine.spark.records import SparkRecords
+from kakuran.engine.spark.tables import Files
 
-__all__ = ["Originals", "SparkRecords", "read_originals", "start_session"]
+__all__ = ["Files", "Originals", "SparkRecords", "read_originals", "start_session"]

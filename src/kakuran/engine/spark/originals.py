@@ -1,8 +1,8 @@
 """A table of originals on Spark: counted for the promise, and drawn once.
 
 Why a release takes two jobs is told in docs/decisions/spark-draws-once.md. The first draws, and writes what it drew;
-the second reads that back and puts it in random order. Nothing is drawn in the second, and nothing in the first is
-read by anybody before its output has been committed.
+the second reads that back and puts it in random order. Nothing is drawn in the second, and nothing that the first wrote
+is read by anybody before it has been settled which attempts count.
 """
 
 from __future__ import annotations
@@ -10,23 +10,25 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import add
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
 from kakuran.calibration import Crowd, Plan
-from kakuran.engine.spark.bad_data import located
-from kakuran.engine.spark.columns import Columns
+from kakuran.engine.spark.attempts import Attempt, commit
 from kakuran.engine.spark.complaints import told_plainly
-from kakuran.engine.spark.folders import commit, parts_of
-from kakuran.engine.spark.partials import FEW_CELLS, folded, mapped
-from kakuran.engine.spark.tasks import BAD_DATA, DRAWN, Draw, Order, bad_data_in
-from kakuran.errors import DataError, ReleaseError
+from kakuran.engine.spark.partials import FEW_CELLS, folded, numbered
+from kakuran.engine.spark.tables import Files, table_of
+from kakuran.engine.spark.tasks import BUCKETS, Draw, Drawn, Order
+from kakuran.errors import ReleaseError
 from kakuran.perturbation import Kernel
 from kakuran.schema import Categorical, Numeric, Schema
-from kakuran.schema.codes import encode
+from kakuran.schema.codes import Codes, encode
 from kakuran.schema.frames import check_columns_are_unique
+from kakuran.schema.sources import Part
 
 ROWS_A_FILE = 1 << 20
 """So many records a file of the release, and so many packed ones in the memory of the task that writes it."""
@@ -34,13 +36,12 @@ ROWS_A_FILE = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class Originals:
-    """A DataFrame of original records, classic or of Spark Connect.
+    """A table of original records: a DataFrame, classic or of Spark Connect, or files.
 
     Attributes
     ----------
-    frame : the records
+    records : the DataFrame, or the files
     schema : what its columns may hold
-    are_text : whether its columns are text still, as in a CSV file
 
     Examples
     --------
@@ -54,35 +55,34 @@ class Originals:
     3
     """
 
-    frame: DataFrame
+    records: DataFrame | Files
     schema: Schema
-    are_text: bool = False
 
     def __post_init__(self) -> None:
-        check_columns_are_unique(self.frame.columns)
-        self.schema.check_columns(self.frame.columns)
+        columns = table_of(self.records).columns
+        check_columns_are_unique(columns)
+        self.schema.check_columns(columns)
 
     @told_plainly()
     def crowd(self, attributes: Sequence[Categorical | Numeric]) -> Crowd:
         """The crowd of the table over some of its columns; over none, just the number of records."""
-        if not attributes:
-            everybody = Crowd.of(())
-            everybody.update({}, self.frame.count())
+        table, everybody = table_of(self.records), Crowd.of(attributes)
+        if not attributes and (rows := table.rows) is not None:
+            everybody.update({}, rows)
             return everybody
-        columns = Columns(attributes, self.are_text)
 
-        def of_partition(batches: Iterator[pa.RecordBatch]) -> Crowd:
+        def of_parts(parts: Iterator[Part]) -> Crowd:
             crowd = Crowd.of(attributes)
-            for batch in columns.batches(batches):
-                codes = {attribute.name: encode(attribute, batch.column(attribute.name)) for attribute in attributes}
-                crowd.update(codes, batch.num_rows)
+            for part in parts:
+                crowd.update(part.through(encoded), len(part))
             return crowd
 
-        is_large = math.prod(attribute.size for attribute in attributes) > FEW_CELLS
-        found = folded(columns.select(self.frame), of_partition, _both, is_large=is_large)
-        if isinstance(found, DataError):
-            raise located(self.frame, columns, found)
-        return Crowd.of(attributes) if found is None else found
+        def encoded(batch: pa.RecordBatch) -> dict[str, Codes]:
+            return {attribute.name: encode(attribute, batch.column(attribute.name)) for attribute in attributes}
+
+        # Where nothing else tells how many records there are, a column does.
+        columns = attributes or self.schema.released[:1]
+        return table.folded(columns, of_parts, _both, everybody, is_large=_is_large(everybody))
 
     @told_plainly()
     def draw(self, plan: Plan, folder: Path, seed: int | None = None) -> tuple[list[Path], int]:
@@ -94,23 +94,29 @@ class Originals:
         folder : an empty, private one that the executors see too
         seed : every partition has a stream of its own: a secret one, or a function of the seed and its number
         """
-        crowd = self.crowd(plan.crowd().attributes)
-        plan.check(crowd)
-        buckets = -(-crowd.n // ROWS_A_FILE)
-        drawn = self._drawn(plan, buckets, folder / "drawn", seed)
-        order = Order(Kernel(plan), seed)
-        written = commit(mapped(drawn.repartitionById(buckets, "bucket"), order, order.schema), folder / "ordered")
-        _check_what_was_drawn(written, plan, crowd)
-        return parts_of(folder / "ordered"), crowd.n
+        drawn, ordered = folder.absolute() / "drawn", folder.absolute() / "ordered"
+        drawn.mkdir()
+        ordered.mkdir()
+        found = self._drawn(Draw(Kernel(plan), drawn, seed))
+        plan.check(found.crowd)
+        files = min(-(-found.crowd.n // ROWS_A_FILE), BUCKETS)
+        order = Order(Kernel(plan), commit(drawn, found.attempts), ordered, files, seed)
+        parts = commit(ordered, self._ordered(order))
+        _check_none_is_missing(parts, found.crowd.n)
+        return parts, found.crowd.n
 
-    def _drawn(self, plan: Plan, buckets: int, folder: Path, seed: int | None) -> DataFrame:
-        columns = Columns(plan.schema.released, self.are_text)
-        draw = Draw(Kernel(plan), columns, buckets, seed)
-        drawn = commit(mapped(columns.select(self.frame), draw, DRAWN), folder)
-        bad_data = drawn.where(drawn["bucket"] == BAD_DATA).head()
-        if bad_data is not None:
-            raise located(self.frame, columns, bad_data_in(bad_data["rows"]))
-        return drawn
+    def _drawn(self, draw: Draw) -> Drawn:
+        plan = draw.kernel.plan
+        nothing = Drawn([], plan.crowd())
+        is_large = _is_large(nothing.crowd)
+        return table_of(self.records).folded(plan.schema.released, draw, Drawn.merge, nothing, is_large=is_large)
+
+    def _ordered(self, order: Order) -> list[Attempt]:
+        numbers = numbered(table_of(self.records).session, order.files)
+        nothing: list[Attempt] = []
+        found = folded(numbers, order, add, nothing, is_large=False)
+        assert isinstance(found, list)  # noqa: S101 (no values are read that could be bad)
+        return found
 
 
 def _both(one: Crowd, other: Crowd) -> Crowd:
@@ -118,14 +124,14 @@ def _both(one: Crowd, other: Crowd) -> Crowd:
     return one
 
 
-def _check_what_was_drawn(written: DataFrame, plan: Plan, crowd: Crowd) -> None:
-    """A DataFrame is computed anew for every job, so what was counted need not be what was drawn."""
-    records = written.count()
-    if records != crowd.n:
+def _is_large(crowd: Crowd) -> bool:
+    return math.prod(attribute.size for attribute in crowd.attributes) > FEW_CELLS
+
+
+def _check_none_is_missing(parts: Sequence[Path], records: int) -> None:
+    found = sum(pq.read_metadata(part).num_rows for part in parts)
+    if found != records:
         raise ReleaseError(
-            f"{crowd.n:,} records were counted, but {records:,} were drawn: the table changed in between, or not all "
-            "executors see the folder. Nothing was published; write the table to files of its own, or name another "
-            "folder"
+            f"{records:,} records were drawn, but {found:,} are in the files: not all executors see the same folder. "
+            "Nothing was published; name another folder"
         )
-    if plan.calibration == "worst-case":
-        plan.check(Originals(written, plan.schema).crowd(plan.schema.kept))

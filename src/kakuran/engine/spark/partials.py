@@ -13,8 +13,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql import DataFrame
-from pyspark.sql.types import StructType
+from pyspark.sql import DataFrame, SparkSession
 
 from kakuran.errors import DataError
 
@@ -27,32 +26,40 @@ FEW_CELLS = 1 << 16
 """Half a megabyte: so many counts of each partition may reach the driver as they are."""
 
 
-def mapped(frame: DataFrame, task: Task, schema: str | StructType) -> DataFrame:
-    """A frame with a task run on each of its partitions, whenever it is asked for."""
-    with warnings.catch_warnings():
-        # mapInArrow checks for pandas and has doubts about its version 3; no task of ours uses pandas.
-        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
-        return frame.mapInArrow(task, schema)
+def numbered(session: SparkSession, count: int) -> DataFrame:
+    """The numbers from 0, each in a partition of its own: a task is handed its number and nothing else."""
+    return session.range(0, count, 1, max(count, 1))
+
+
+def numbers_in(batches: Iterator[pa.RecordBatch]) -> Iterator[int]:
+    """The numbers a task was handed."""
+    return (number for batch in batches for number in batch.column(0).to_pylist())
 
 
 def partition_number() -> int:
     """Which partition the running task works on; the same in every attempt at it."""
+    return running_task().partitionId()
+
+
+def running_task() -> TaskContext:
+    """The attempt at a task that runs here."""
     context = TaskContext.get()
     assert context is not None  # noqa: S101
-    return context.partitionId()
+    return context
 
 
 def folded(
     frame: DataFrame,
     of_partition: Callable[[Iterator[pa.RecordBatch]], Value],
     merge: Callable[[Value, Value], Value],
+    zero: Value,
     *,
     is_large: bool,
-) -> Value | DataError | None:
-    """The values of all partitions merged, the first bad data that was met, or nothing if there is no partition.
+) -> Value | DataError:
+    """The values of all partitions merged, or the first bad data that was met.
 
-    Large values are merged by a few tasks first, so that few reach the driver. A partition goes to the same merger
-    however often it is computed: none counts twice.
+    Large values are merged by a few tasks first, so that few reach the driver. Of a partition that is computed twice
+    one value counts: it goes to the same merger every time, and what a merger made is used once.
     """
 
     def partial(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -74,11 +81,19 @@ def folded(
             return one
         return other if isinstance(other, DataError) else merge(one, other)
 
-    partials = mapped(frame, partial, _PARTIAL)
+    partials = _mapped(frame, partial)
     if is_large:
-        partials = mapped(partials.repartitionById(_MERGERS, "part"), merged, _PARTIAL)
+        partials = _mapped(partials.repartitionById(_MERGERS, "part"), merged)
     rows = sorted(partials.collect(), key=lambda row: row.part)
-    return reduce(both, (_loads(row.value) for row in rows)) if rows else None
+    found: Value | DataError = reduce(both, (_loads(row.value) for row in rows), zero)
+    return found
+
+
+def _mapped(frame: DataFrame, task: Task) -> DataFrame:
+    with warnings.catch_warnings():
+        # mapInArrow checks for pandas and has doubts about its version 3; no task of ours uses pandas.
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+        return frame.mapInArrow(task, _PARTIAL)
 
 
 def _row(value: object) -> pa.RecordBatch:

@@ -7,26 +7,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from kakuran.calibration import Plan
 from kakuran.counts import Cells, Counting, Progress, Tally
-from kakuran.engine.spark.columns import Columns
 from kakuran.engine.spark.complaints import told_plainly
-from kakuran.engine.spark.folders import address
-from kakuran.engine.spark.partials import FEW_CELLS, folded
+from kakuran.engine.spark.partials import FEW_CELLS
+from kakuran.engine.spark.tables import Files, Frame, table_of
 from kakuran.errors import DataError, ReleaseError
 from kakuran.schema.codes import Codes, encode
+from kakuran.schema.sources import Part
 
 
 @dataclass(frozen=True, eq=False)
 class SparkRecords:
-    """A DataFrame of perturbed records.
+    """Perturbed records: a DataFrame, or Parquet files.
 
     Attributes
     ----------
-    records : the DataFrame
+    records : the DataFrame, or the Parquet files
     plan : of the release
 
     Examples
@@ -43,44 +42,47 @@ class SparkRecords:
     [1.0, 2.0]
     """
 
-    records: DataFrame
+    records: DataFrame | Files
     plan: Plan
-
-    @classmethod
-    @told_plainly()
-    def open(cls, path: Path, plan: Plan, session: SparkSession) -> SparkRecords:
-        """The records in a Parquet file or a folder of such."""
-        return cls(session.read.parquet(address(path)), plan)
 
     @told_plainly()
     def tallies(self, tables: Sequence[Sequence[Cells]], progress: Progress = int) -> list[Tally]:
         """Count the records in the cells that the axes of each table span; one job for all tables."""
         counting = Counting(self.plan, tables)
-        columns = Columns(counting.attributes)
 
-        def of_partition(batches: Iterator[pa.RecordBatch]) -> list[Tally]:
+        def of_parts(parts: Iterator[Part]) -> list[Tally]:
             tallies = counting.zero()
-            for batch in columns.batches(batches):
-                counting.update(tallies, batch)
+            for part in parts:
+                part.through(lambda batch: counting.update(tallies, batch))
             return tallies
 
-        cells = sum(math.prod(axis.size for axis in axes) for axes in tables)
-        found = folded(columns.select(self.records), of_partition, counting.merged, is_large=cells > FEW_CELLS)
-        if isinstance(found, DataError):
-            raise ReleaseError(f"not a release that can be read: {found}")
-        tallies = counting.zero() if found is None else found
+        is_large = sum(math.prod(axis.size for axis in axes) for axes in tables) > FEW_CELLS
+        try:
+            tallies = table_of(self.records).folded(
+                counting.attributes, of_parts, counting.merged, counting.zero(), is_large=is_large
+            )
+        except DataError as error:
+            raise ReleaseError(f"not a release that can be read: {error}") from None
         progress(tallies[0].n)
         return tallies
 
     def codes(self, columns: Sequence[str]) -> dict[str, Codes]:
         """The codes of some columns, on this machine."""
         attributes = [attribute for attribute in self.plan.schema.released if attribute.name in columns]
-        table = Columns(attributes).select(self.records).toArrow()
+        table = Frame(self.frame()).select(attributes).toArrow()
         return {
             attribute.name: encode(attribute, table.column(place), self.plan.reach(attribute.name))
             for place, attribute in enumerate(attributes)
         }
 
+    @told_plainly()
     def frame(self) -> DataFrame:
-        """The DataFrame."""
+        """The DataFrame; of files, one that Spark reads."""
+        if isinstance(self.records, Files):
+            return self.records.session.read.parquet(*map(_address, self.records.source.paths))
         return self.records
+
+
+def _address(path: Path) -> str:
+    """Without a scheme Spark would take the path for one of the cluster's own file system; it decodes no escapes."""
+    return f"file://{path.absolute()}"

@@ -2,101 +2,103 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql.types import BooleanType, DataType, DoubleType, LongType, StringType, StructField, StructType
+import pyarrow.parquet as pq
 
-from kakuran.engine.spark.columns import Columns
-from kakuran.engine.spark.partials import partition_number
-from kakuran.errors import DataError
+from kakuran.calibration import Crowd
+from kakuran.engine.spark.attempts import Attempt, writing
+from kakuran.engine.spark.partials import numbers_in
 from kakuran.perturbation import Kernel
 from kakuran.perturbation.shuffle import ROWS_AT_A_TIME, Rows, scatter
 from kakuran.randomness import Randomness
+from kakuran.schema.sources import Part
 
-DRAWN = "bucket int, place bigint, rows binary"
-"""Drawn records, packed: the bucket they chose, the partition and batch they come from, their codes."""
-BAD_DATA = -1
-"""Instead of a bucket: what was wrong with a record, and no value of it."""
+BUCKETS = 1024
+"""A drawn record chooses one of so many; a file of the release has the records of some."""
+ROWS_A_GROUP = 1 << 17
+"""So many records a row group of the release, decoded at a time."""
+_PACKED = pa.schema([("rows", pa.large_binary())])
+"""Drawn records: a batch has a value a bucket, the packed codes of those that chose it."""
 
-_SPARK_TYPES: dict[pa.DataType, DataType] = {
-    pa.bool_(): BooleanType(),
-    pa.int64(): LongType(),
-    pa.float64(): DoubleType(),
-    pa.string(): StringType(),
-}
-_ROWS_WRITTEN_AT_ONCE = 1 << 16
+
+@dataclass(frozen=True)
+class Drawn:
+    """Files of drawn records, and the crowd of the very originals they were drawn of."""
+
+    attempts: Sequence[Attempt]
+    crowd: Crowd
+
+    def merge(self, other: Drawn) -> Drawn:
+        """Both."""
+        self.crowd.merge(other.crowd)
+        return Drawn([*self.attempts, *other.attempts], self.crowd)
 
 
 @dataclass(frozen=True)
 class Draw:
-    """Perturb the records of a partition, every one of which chooses a bucket at random."""
+    """Perturb records, every one of which chooses a bucket at random."""
 
     kernel: Kernel
-    columns: Columns
-    buckets: int
+    folder: Path
     seed: int | None
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Numbered blocks of packed rows, or of bad data."""
-        partition = partition_number()
-        randomness = Randomness.from_seed(self.seed).spawn(partition)
-        try:
-            for number, rows in enumerate(_gathered(self._drawn(batches, randomness))):
-                blocks = list(scatter(rows, self.buckets, randomness))
-                yield _blocks(range(self.buckets), partition << 32 | number, [block.tobytes() for block in blocks])
-        except DataError as error:
-            told = json.dumps({"column": error.column, "problem": error.problem, "remedy": error.remedy})
-            yield _blocks([BAD_DATA], 0, [told.encode()])
+    def __call__(self, parts: Iterator[Part]) -> Drawn:
+        """The file that this attempt wrote, and the crowd of what it read."""
+        crowd = self.kernel.plan.crowd()
+        with writing(self.folder) as (file, attempt), pa.ipc.new_file(file, _PACKED) as writer:
+            randomness = Randomness.from_seed(self.seed).spawn(attempt.partition)
+            for rows in _gathered(self._drawn(parts, crowd, randomness)):
+                writer.write_batch(_packed(*scatter(rows, BUCKETS, randomness)))
+        return Drawn([attempt], crowd)
 
-    def _drawn(self, batches: Iterator[pa.RecordBatch], randomness: Randomness) -> Iterator[Rows]:
-        for batch in self.columns.batches(batches):
-            codes = self.kernel.plan.schema.encode(batch)
+    def _drawn(self, parts: Iterator[Part], crowd: Crowd, randomness: Randomness) -> Iterator[Rows]:
+        for part in parts:
+            codes = part.through(self.kernel.plan.schema.encode)
+            crowd.update({attribute.name: codes[attribute.name] for attribute in crowd.attributes}, len(part))
             yield self.kernel.pack(self.kernel.sample(codes, randomness))
 
 
 @dataclass(frozen=True)
 class Order:
-    """Put the drawn records of a partition in random order; nothing is drawn of their values."""
+    """Put the drawn records of some buckets in random order; nothing is drawn of their values."""
 
     kernel: Kernel
+    drawn: Sequence[Path]
+    folder: Path
+    files: int
     seed: int | None
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Batches of released records."""
-        blocks = [block for batch in batches for block in batch.to_pylist()]
-        # Blocks arrive as the network brings them; a seeded order must not depend on that.
-        blocks.sort(key=lambda block: (block["bucket"], block["place"]))
-        rows = np.frombuffer(b"".join(block["rows"] for block in blocks), self.kernel.row_type)
-        randomness = Randomness.from_seed(self.seed).spawn(-1 - partition_number())
-        rows = rows[randomness.permutation(len(rows))]
-        for start in range(0, len(rows), _ROWS_WRITTEN_AT_ONCE):
-            yield self._decoded(rows[start : start + _ROWS_WRITTEN_AT_ONCE])
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> list[Attempt]:
+        """The file of the release that this attempt wrote."""
+        (number,) = numbers_in(batches)
+        rows = self._rows(number * BUCKETS // self.files, (number + 1) * BUCKETS // self.files)
+        rows = rows[Randomness.from_seed(self.seed).spawn(-1 - number).permutation(len(rows))]
+        with writing(self.folder) as (file, attempt), pq.ParquetWriter(file, self.kernel.schema) as writer:
+            for start in range(0, len(rows), ROWS_A_GROUP):
+                writer.write_batch(self.kernel.decode(self.kernel.unpack(rows[start : start + ROWS_A_GROUP])))
+        return [attempt]
 
-    def _decoded(self, rows: Rows) -> pa.RecordBatch:
-        return self.kernel.decode(self.kernel.unpack(rows)).cast(self._plain_schema)
-
-    @property
-    def _plain_schema(self) -> pa.Schema:
-        """What a kernel gives, without dictionaries: Spark knows none."""
-        return pa.schema([(field.name, _plain(field.type)) for field in self.kernel.schema])
-
-    @property
-    def schema(self) -> StructType:
-        """The same in Spark's words."""
-        return StructType([StructField(field.name, _SPARK_TYPES[field.type]) for field in self._plain_schema])
+    def _rows(self, first: int, end: int) -> Rows:
+        """The records of neighbouring buckets, which lie together in every batch of every file."""
+        blocks: list[Rows] = []
+        for path in self.drawn:
+            with pa.memory_map(str(path)) as mapped:
+                file = pa.ipc.open_file(mapped)
+                for number in range(file.num_record_batches):
+                    _, bounds, rows = file.get_batch(number).column(0).buffers()
+                    start, stop = np.frombuffer(bounds, np.int64)[[first, end]]
+                    blocks.append(np.frombuffer(rows[start:stop], self.kernel.row_type))
+        return np.concatenate(blocks)
 
 
-def _plain(kind: pa.DataType) -> pa.DataType:
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
-
-
-def bad_data_in(told: bytes) -> DataError:
-    """The error a block of bad data tells of."""
-    return DataError(**json.loads(told))
+def _packed(rows: Rows, bounds: np.ndarray[tuple[int], np.dtype[np.int64]]) -> pa.RecordBatch:
+    buffers = [None, pa.py_buffer(bounds * rows.itemsize), pa.py_buffer(rows)]
+    return pa.record_batch([pa.Array.from_buffers(pa.large_binary(), BUCKETS, buffers)], schema=_PACKED)
 
 
 def _gathered(drawn: Iterator[Rows]) -> Iterator[Rows]:
@@ -109,13 +111,3 @@ def _gathered(drawn: Iterator[Rows]) -> Iterator[Rows]:
             some = []
     if some:
         yield np.concatenate(some)
-
-
-def _blocks(buckets: range | list[int], place: int, rows: list[bytes]) -> pa.RecordBatch:
-    return pa.record_batch(
-        {
-            "bucket": pa.array(buckets, pa.int32()),
-            "place": pa.array([place] * len(rows), pa.int64()),
-            "rows": pa.array(rows, pa.binary()),
-        }
-    )

@@ -81,6 +81,22 @@ class Source(ABC):
     def parts(self, wanted: Wanted | None = None) -> Iterator[Part]:
         """All records, with the columns wanted, or with all as they are."""
 
+    def pieces(self, rows: int) -> Sequence[Source]:
+        """Sources of at least so many records each, save the last, that together are this one; or just this one."""
+        return [self]
+
+
+def runs(numbers: range, sizes: Sequence[int], least: int) -> Iterator[range]:
+    """Neighbouring numbers whose sizes together reach the least; what is left over is the last run."""
+    first, reached = numbers.start, 0
+    for number in numbers:
+        reached += sizes[number]
+        if reached >= least:
+            yield range(first, number + 1)
+            first, reached = number + 1, 0
+    if first < numbers.stop:
+        yield range(first, numbers.stop)
+
 
 def is_text(kind: pa.DataType) -> bool:
     """Whether a column is declared to hold text, which is read as a dictionary where it is kept as one."""

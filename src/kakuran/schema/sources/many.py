@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kakuran.errors import DataError, SchemaError
+from kakuran.schema.sources import base
 from kakuran.schema.sources.base import Part, Source, Wanted
 
 _NOTHING = "__HIVE_DEFAULT_PARTITION__"
@@ -82,6 +84,19 @@ class ManySource(Source):
     def parts(self, wanted: Wanted | None = None) -> Iterator[Part]:
         """File after file."""
         return itertools.chain.from_iterable(self._parts_of(member, wanted) for member in self._members)
+
+    def pieces(self, rows: int) -> Sequence[Source]:
+        """Some files each, or some part of one."""
+        members = [Member(piece, one.folders) for one in self._members for piece in one.source.pieces(rows)]
+        sizes = [member.source.rows_guess for member in members]
+        return [self._of(members[run.start : run.stop]) for run in base.runs(range(len(members)), sizes, rows)]
+
+    def _of(self, members: Sequence[Member]) -> ManySource:
+        """The same table with fewer records; its columns are not looked up again."""
+        piece = copy(self)
+        piece._members = members
+        piece.paths = tuple(path for member in members for path in member.source.paths)
+        return piece
 
     def _parts_of(self, member: Member, wanted: Wanted | None) -> Iterator[Part]:
         inside = wanted

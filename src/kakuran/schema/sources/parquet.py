@@ -9,16 +9,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kakuran.errors import SchemaError
-from kakuran.schema.files import column_names, reading, row_count
+from kakuran.schema.files import column_names, reading
 from kakuran.schema.sources import base
 from kakuran.schema.sources.base import Part, Source, Wanted, is_text
 
 
 class ParquetSource(Source):
-    """One Parquet file."""
+    """One Parquet file, or some of its row groups."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, groups: range | None = None) -> None:
         self.path = path
+        self._groups = groups
         self.described = str(path)
         self.paths = (path,)
 
@@ -30,7 +31,19 @@ class ParquetSource(Source):
     @property
     def rows(self) -> int | None:
         """As the file says."""
-        return row_count(self.path)
+        groups, sizes = self._sizes()
+        return sum(sizes[group] for group in groups)
+
+    def pieces(self, rows: int) -> Sequence[Source]:
+        """Some row groups each."""
+        return [ParquetSource(self.path, run) for run in base.runs(*self._sizes(), rows)]
+
+    def _sizes(self) -> tuple[range, list[int]]:
+        """The row groups that are read, and the sizes of all."""
+        with reading(self.path):
+            metadata = pq.read_metadata(self.path)
+        sizes = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+        return range(len(sizes)) if self._groups is None else self._groups, sizes
 
     def parts(self, wanted: Wanted | None = None) -> Iterator[Part]:
         """A large row group in several batches, several small ones in one."""
@@ -38,8 +51,8 @@ class ParquetSource(Source):
         columns = None if wanted is None else list(wanted)
         # Pre-buffering would hold on to the bytes of every row group read so far.
         with reading(self.path), pq.ParquetFile(self.path, read_dictionary=texts, pre_buffer=False) as file:
-            sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
-            for run in _runs(sizes):
+            groups, sizes = self._sizes()
+            for run in base.runs(groups, sizes, base.BATCH):
                 yield from self._read_run(file, run, sizes, columns)
 
     def _read_run(
@@ -68,15 +81,3 @@ class ParquetSource(Source):
                         where = f"{self.path}, row group {group}, column {name!r}"
                         raise SchemaError(f"{where}: cannot be read: {found}") from None
             raise error
-
-
-def _runs(sizes: Sequence[int]) -> Iterator[range]:
-    """Neighbouring row groups that together fill a batch."""
-    first, rows = 0, 0
-    for group, size in enumerate(sizes):
-        rows += size
-        if rows >= base.BATCH:
-            yield range(first, group + 1)
-            first, rows = group + 1, 0
-    if first < len(sizes):
-        yield range(first, len(sizes))

@@ -1,0 +1,162 @@
+"""Tables that the tasks of a job read part by part."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import TypeAlias, TypeVar
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from kakuran.engine.spark.bad_data import located
+from kakuran.engine.spark.partials import folded, numbered, numbers_in, partition_number
+from kakuran.errors import DataError
+from kakuran.schema import Categorical, Numeric
+from kakuran.schema.codes import declared_type
+from kakuran.schema.sources import Part, Source
+
+Value = TypeVar("Value")
+Reading: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[Part]]
+"""The parts of a table that a task is to see, given what Spark hands it."""
+
+ROWS_A_TASK = 1 << 20
+"""At least so many records of files are read by one task: to start one takes longer than to count a few."""
+_ROWS_AT_ONCE = 1 << 16
+"""Spark hands over 10,000 rows at a time; larger batches cost less a row."""
+
+
+class Table(ABC):
+    """Records with named columns."""
+
+    @property
+    @abstractmethod
+    def session(self) -> SparkSession:
+        """Where the jobs run."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> list[str]:
+        """Their names."""
+
+    @property
+    @abstractmethod
+    def rows(self) -> int | None:
+        """How many records there are, where that is known without reading all their columns."""
+
+    @abstractmethod
+    def read(self, attributes: Sequence[Categorical | Numeric]) -> tuple[DataFrame, Reading]:
+        """What Spark hands to the tasks of a job, and how these come from there to some columns; picklable."""
+
+    def folded(
+        self,
+        attributes: Sequence[Categorical | Numeric],
+        of_parts: Callable[[Iterator[Part]], Value],
+        merge: Callable[[Value, Value], Value],
+        zero: Value,
+        *,
+        is_large: bool,
+    ) -> Value:
+        """One value of some columns: every task makes one of the parts it reads, and all are merged."""
+        frame, reading = self.read(attributes)
+        found = folded(frame, lambda batches: of_parts(reading(batches)), merge, zero, is_large=is_large)
+        if isinstance(found, DataError):
+            raise self.located(found, attributes)
+        return found
+
+    def located(self, error: DataError, attributes: Sequence[Categorical | Numeric]) -> DataError:
+        """The error again, and where the bad data lies, if its part did not know."""
+        return error
+
+
+@dataclass(frozen=True, eq=False)
+class Files(Table):
+    """Files that tasks read by themselves, without a row passing through Java; all must see them under one path."""
+
+    on: SparkSession
+    source: Source
+
+    @property
+    def session(self) -> SparkSession:
+        """Where the jobs run."""
+        return self.on
+
+    @property
+    def columns(self) -> list[str]:
+        """Their names."""
+        return self.source.names
+
+    @property
+    def rows(self) -> int | None:
+        """As the files say."""
+        return self.source.rows
+
+    def read(self, attributes: Sequence[Categorical | Numeric]) -> tuple[DataFrame, Reading]:
+        """A number for every task, which stands for a piece of the files."""
+        pieces = self.source.pieces(ROWS_A_TASK)
+        wanted = {attribute.name: declared_type(attribute) for attribute in attributes}
+
+        def reading(batches: Iterator[pa.RecordBatch]) -> Iterator[Part]:
+            return chain.from_iterable(pieces[number].parts(wanted) for number in numbers_in(batches))
+
+        return numbered(self.on, len(pieces)), reading
+
+
+@dataclass(frozen=True, eq=False)
+class Frame(Table):
+    """A DataFrame, classic or of Spark Connect, whose rows Spark computes and hands over."""
+
+    frame: DataFrame
+
+    @property
+    def session(self) -> SparkSession:
+        """Where the jobs run."""
+        return self.frame.sparkSession
+
+    @property
+    def columns(self) -> list[str]:
+        """Their names."""
+        return self.frame.columns
+
+    @property
+    def rows(self) -> int | None:
+        """Spark counts them."""
+        return self.frame.count()
+
+    def read(self, attributes: Sequence[Categorical | Numeric]) -> tuple[DataFrame, Reading]:
+        """The columns themselves."""
+        names = [attribute.name for attribute in attributes]
+
+        def reading(batches: Iterator[pa.RecordBatch]) -> Iterator[Part]:
+            place = f"partition {partition_number()} of the DataFrame"
+            return (Part(batch.rename_columns(names), [(0, place)]) for batch in _joined(batches))
+
+        return self.select(attributes), reading
+
+    def select(self, attributes: Sequence[Categorical | Numeric]) -> DataFrame:
+        """Some columns, numbered: Spark would take the name ``a.b`` for a field of a column ``a``."""
+        unnamed = self.frame.toDF(*(f"c{place}" for place in range(len(self.columns))))
+        return unnamed.select([f"c{self.columns.index(attribute.name)}" for attribute in attributes])
+
+    def located(self, error: DataError, attributes: Sequence[Categorical | Numeric]) -> DataError:
+        """With the file, where the frame comes straight from files."""
+        attribute = next(attribute for attribute in attributes if attribute.name == error.column)
+        return located(self.select([attribute]), attribute, error)
+
+
+def table_of(records: DataFrame | Files) -> Table:
+    """Either as a table."""
+    return records if isinstance(records, Files) else Frame(records)
+
+
+def _joined(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    some: list[pa.RecordBatch] = []
+    for batch in batches:
+        some.append(batch)
+        if sum(map(len, some)) >= _ROWS_AT_ONCE:
+            yield pa.concat_batches(some)
+            some = []
+    if some:
+        yield pa.concat_batches(some)
