@@ -16,6 +16,7 @@ from kakuran.cli.options import (
     Json,
     Public,
     Report,
+    Sql,
     numbers,
     pairs,
     table_distances,
@@ -27,6 +28,7 @@ def microaggregate(
     data: Data,
     k: Annotated[int, typer.Option("--k", help="At least k records will share their values.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Table to write (.parquet or .csv).")],
+    sql: Sql = None,
     column: Annotated[
         list[str] | None, typer.Option("--column", "-c", help="A column to aggregate; all by default. Repeatable.")
     ] = None,
@@ -64,7 +66,7 @@ def microaggregate(
 
     check_target(output, force=force)
     check_report(report, public=public, force=force)
-    source = open_source(data)
+    source = open_source(data, sql)
     if output.exists() and any(output.samefile(path) for path in source.paths):
         raise ReleaseError(f"{output}: is the original itself; write the table elsewhere")
     with working("aggregating"):

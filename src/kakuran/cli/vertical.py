@@ -9,7 +9,7 @@ import typer
 
 from kakuran.cli.console import answer_json, answer_table, say
 from kakuran.cli.options import Force, Json
-from kakuran.cli.vertical_run import address, key_file, read_table, run_fit, run_prediction
+from kakuran.cli.vertical_run import address, key_file, read_own, run_fit, run_prediction
 from kakuran.errors import DataError, ProtocolError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="One regression over columns that several companies hold.")
 
 PlanFile: TypeAlias = Annotated[Path, typer.Option("--plan", help="The plan (TOML) all parties hold.")]
-Data: TypeAlias = Annotated[Path, typer.Option("--data", help="Our own table (CSV or Parquet).")]
+Data: TypeAlias = Annotated[Path, typer.Option("--data", help="Our own table: a CSV, Parquet or Arrow file.")]
 Me: TypeAlias = Annotated[str, typer.Option("--as", help="Which party of the plan we are.")]
 KeyFile: TypeAlias = Annotated[Path | None, typer.Option("--key", help="Our key; NAME.key beside the plan by default.")]
 Host: TypeAlias = Annotated[str, typer.Option("--host", help="Address to listen on.")]
@@ -77,7 +77,7 @@ def init(
     if draft is None and target is None:
         raise ProtocolError(f"{plan}: is not there; the first party makes it and names the --target")
     target = draft.target if draft is not None else str(target)
-    table = read_table(data, ids)
+    table = read_own(data, ids)
     if ids not in table.column_names:
         raise DataError(ids, f"is not in {data}", "Name the column of ids.")
     holds_target = target in table.column_names

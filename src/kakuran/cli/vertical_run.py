@@ -39,7 +39,7 @@ def run_fit(
         check_picture(plot, force=force)
     plan = VerticalPlan.load(path)
     say(f"plan {plan.fingerprint}")
-    party = Party(me, plan, read_table(data, plan.terms(me).id), state=state or path.parent / f".{me}.run", notify=say)
+    party = Party(me, plan, read_own(data, plan.terms(me).id), state=state or path.parent / f".{me}.run", notify=say)
     with _interruptible(), meet(plan, me, meeting, say) as links:
         fit = party.fit(links)
     fit.save(output, force=force)
@@ -66,7 +66,7 @@ def run_prediction(
     check_new(output, force=force)
     plan = VerticalPlan.load(path)
     receiver, ids = receiver or plan.holder, plan.terms(fitted.party).id
-    table = read_table(data, ids)
+    table = read_own(data, ids)
     with _interruptible(), meet(plan, fitted.party, meeting, say) as links:
         predictions = predict_together(links, plan, fitted, table, receiver=receiver, notify=say)
     if predictions is None:
@@ -100,19 +100,12 @@ def _show_fit(fit: VerticalFit, plan: VerticalPlan) -> None:
         say(f"leakage: {sentence}")
 
 
-def read_table(path: Path, ids: str) -> Any:
-    """The table; ids in CSV are read as text, so that 007 stays 007."""
-    import pyarrow as pa
-    import pyarrow.csv
-    import pyarrow.parquet as pq
+def read_own(path: Path, ids: str) -> Any:
+    """Our own table; ids are read as text where that is open, so that 007 stays 007."""
+    from kakuran.schema import open_source
+    from kakuran.schema.reading import read_all
 
-    from kakuran.schema.files import csv_options, is_parquet, reading
-
-    with reading(path):
-        if is_parquet(path):
-            return pq.read_table(path)
-        convert = pa.csv.ConvertOptions(column_types={ids: pa.string()})
-        return pa.csv.read_csv(path, **{**csv_options(path), "convert_options": convert})
+    return read_all(open_source(path), texts=[ids])
 
 
 def key_file(plan: Path, me: str, key: Path | None) -> Path:
