@@ -152,8 +152,14 @@ def test_ids_in_csv_keep_their_leading_zeros(tmp_path):
 
 
 def test_the_demo_runs_two_processes_and_equals_pooling(tmp_path):
-    result = Terminal(tmp_path / "here").run("demo", "--n", 300)
+    terminal = Terminal(tmp_path / "here")
+    mine = terminal.folder / "demo-vertical" / "bank" / "notes.txt"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("keep me")
+    assert terminal.run("demo").returncode == 5
+    result = terminal.run("demo", "--n", 300, "--force")
     assert result.returncode == 0, result.stderr
+    assert mine.read_text() == "keep me"
     rows = [line.split("│") for line in result.stdout.splitlines() if line.startswith("│")]
     assert len(rows) >= 3
     for row in rows:

@@ -55,8 +55,6 @@ def test_bytes_that_are_no_frame_are_refused(noise):
 
 def resealed(frame, change):
     """A frame whose content was changed by somebody who then computed the digest anew."""
-    import hashlib
-
     content = change(frame[:-32])
     return content + hashlib.sha256(content).digest()
 

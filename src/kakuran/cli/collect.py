@@ -134,6 +134,7 @@ def invite(
         secrets = [new_secret() for _ in range(count)]
         with whole_or_nothing(output) as folder:
             links = "".join(f"{address.rstrip('/')}/#i={secret}\n" for secret in secrets)
+            (folder / output.name).touch(0o600)
             (folder / output.name).write_text(links, encoding="utf-8")
             store.invite([secret_hash(secret) for secret in secrets])
     say(f"{count:,} links in {output}; they are kept nowhere else")

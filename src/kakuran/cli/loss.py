@@ -40,7 +40,7 @@ def loss(
         left_out = [name for name in before.column_names if name not in after.column_names]
         if left_out and len(left_out) < before.num_columns:
             before = before.drop_columns(left_out)
-            say(f"note: not compared, as the table after does not have them: {', '.join(left_out)}")
+            say(f"not compared, as the table after does not have them: {', '.join(left_out)}", "note")
         distances = table_distances(before, schema, distance)
         columns = losses_by_column(before, after, distances, p, weights=numbers("--weight", weight))
     whole = ColumnLoss("all", sum(one.before for one in columns), sum(one.after for one in columns))
