@@ -7,8 +7,8 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from kakuran.cli.collect_run import check_new, facts, opened, run_server, warn_of_small_k
-from kakuran.cli.console import answer_json, answer_table, say
+from kakuran.cli.collect_run import facts, opened, run_server, warn_of_small_k
+from kakuran.cli.console import answer_json, answer_table, check_new, say
 from kakuran.cli.options import Force, Json
 from kakuran.errors import CollectError, ReleaseError
 

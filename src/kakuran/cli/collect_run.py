@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from kakuran.cli.console import say
-from kakuran.errors import MissingExtraError, ReleaseError
+from kakuran.errors import needing
 
 if TYPE_CHECKING:
     from kakuran.collect import Survey
@@ -23,10 +23,8 @@ def opened(path: Path, database: str | None) -> Iterator[tuple[Survey, Store]]:
     """The survey in a file and the store that goes with it."""
     from kakuran.collect import Survey
 
-    try:
+    with needing("collecting a survey", "collect"):
         from kakuran.collect.store import open_store
-    except ModuleNotFoundError:
-        raise MissingExtraError("collecting a survey", "collect") from None
     survey = Survey.load(path)
     with closing(open_store(database or path.with_suffix(".db"), survey)) as store:
         yield survey, store
@@ -78,12 +76,6 @@ def warn_of_small_k(survey: Survey, n: int) -> None:
             f"not {survey.k:g}, and a release says so",
             "warning",
         )
-
-
-def check_new(path: Path, *, force: bool) -> None:
-    """Refuse to replace a file unasked."""
-    if path.exists() and not force:
-        raise ReleaseError(f"{path}: exists already; use --force to replace it")
 
 
 def other_versions(survey: Survey, store: Store) -> dict[str, int]:

@@ -92,9 +92,10 @@ def answer_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]
     Console().print(table)
 
 
-def check_picture(path: Path, *, force: bool) -> None:
+def check_picture(path: Path | None, *, force: bool) -> None:
     """Refuse a picture that could not be drawn, before the work it is to show."""
-    _check_drawable(path, "a picture is a .png, .svg or .pdf file", (".png", ".svg", ".pdf"), force=force)
+    if path is not None:
+        _check_drawable(path, "a picture is a .png, .svg or .pdf file", (".png", ".svg", ".pdf"), force=force)
 
 
 def check_report(path: Path | None, *, public: bool = False, force: bool) -> None:
@@ -114,10 +115,9 @@ def _check_drawable(path: Path, kinds: str, suffixes: Sequence[str], *, force: b
 
 def check_new(path: Path, *, force: bool) -> None:
     """Refuse a file that exists already, or has nowhere to be."""
-    if path.exists() and not force:
-        raise errors.ReleaseError(f"{path}: exists already; use --force to replace it")
-    if not path.parent.is_dir():
-        raise errors.ReleaseError(f"{path}: there is no folder {path.parent}")
+    from kakuran.release.files import check_free
+
+    check_free(path, force=force)
 
 
 def require_plots() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from kakuran.cli.console import answer_json, answer_table, say
-from kakuran.cli.options import Force, Json
+from kakuran.cli.options import Force, Json, Plot, Report
 from kakuran.cli.vertical_run import address, key_file, read_own, run_fit, run_prediction
 from kakuran.errors import DataError, ProtocolError
 
@@ -24,8 +24,6 @@ KeyFile: TypeAlias = Annotated[Path | None, typer.Option("--key", help="Our key;
 Host: TypeAlias = Annotated[str, typer.Option("--host", help="Address to listen on.")]
 Port: TypeAlias = Annotated[int, typer.Option("--port", help="Port to listen on; 0 takes a free one.")]
 Output: TypeAlias = Annotated[Path | None, typer.Option("--output", "-o", help="Our fit; NAME.fit.json by default.")]
-Report: TypeAlias = Annotated[Path | None, typer.Option("--report", help="Standalone page to write (.html).")]
-Picture: TypeAlias = Annotated[Path | None, typer.Option("--plot", help="Picture of the selection path to write.")]
 State: TypeAlias = Annotated[
     Path | None, typer.Option("--state", help="Folder for resuming; .NAME.run beside the plan by default.")
 ]
@@ -125,7 +123,7 @@ def serve(
     port: Port = _PORT,
     output: Output = None,
     report: Report = None,
-    plot: Picture = None,
+    plot: Plot = None,
     state: State = None,
     timeout: Timeout = 60.0,
     patience: Patience = 300.0,
@@ -150,7 +148,7 @@ def join(
     port: Port = _PORT,
     output: Output = None,
     report: Report = None,
-    plot: Picture = None,
+    plot: Plot = None,
     state: State = None,
     timeout: Timeout = 60.0,
     patience: Patience = 300.0,

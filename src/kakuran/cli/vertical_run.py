@@ -29,14 +29,13 @@ def run_fit(
     json: bool,
 ) -> None:
     """Meet the others, fit, and write and show what came of it."""
-    from kakuran.report import write_report
+    from kakuran.cli.reporting import leave, leave_picture
     from kakuran.vertical import Party, VerticalPlan, meet
 
     output = output or path.parent / f"{me}.fit.json"
     check_new(output, force=force)
     check_report(report, force=force)
-    if plot is not None:
-        check_picture(plot, force=force)
+    check_picture(plot, force=force)
     plan = VerticalPlan.load(path)
     say(f"plan {plan.fingerprint}")
     party = Party(me, plan, read_own(data, plan.terms(me).id), state=state or path.parent / f".{me}.run", notify=say)
@@ -44,9 +43,9 @@ def run_fit(
         fit = party.fit(links)
     fit.save(output, force=force)
     if report is not None:
-        write_report(report, fit.report())
+        leave(report, fit.report(), public=False)
     if plot is not None:
-        fit.plot().savefig(plot, dpi=144)
+        leave_picture(plot, fit.plot())
     if json:
         answer_json(fit.to_dict())
     else:
@@ -58,12 +57,11 @@ def run_prediction(
 ) -> None:
     """Meet the others, predict, and write the predictions if they are ours to have."""
     import pyarrow as pa
-    import pyarrow.csv
 
-    from kakuran.release.files import whole_or_nothing
+    from kakuran.release.files import check_table, write_table
     from kakuran.vertical import VerticalPlan, meet, predict_together
 
-    check_new(output, force=force)
+    check_table(output, force=force)
     plan = VerticalPlan.load(path)
     receiver, ids = receiver or plan.holder, plan.terms(fitted.party).id
     table = read_own(data, ids)
@@ -73,8 +71,7 @@ def run_prediction(
         say(f"{receiver} has the predictions")
         return
     rows = pa.table({ids: table.column(ids).take(predictions.rows), plan.target: predictions.values})
-    with whole_or_nothing(output) as folder:
-        pyarrow.csv.write_csv(rows, folder / output.name)
+    write_table(output, rows)
     say(f"{rows.num_rows:,} predictions in {output}")
 
 
