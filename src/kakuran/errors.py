@@ -36,8 +36,7 @@ class SchemaError(KakuranError, ValueError):
 class DataError(KakuranError, ValueError):
     """A column that does not fit its declared domain.
 
-    The message shows one offending value: it is meant for the steward's own terminal.
-    Anything that writes logs uses `without_value` instead.
+    The message shows one offending value: it is meant for the steward's own terminal. `without_value` is for logs.
     """
 
     def __init__(

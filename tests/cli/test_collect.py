@@ -105,6 +105,7 @@ def test_invitations_are_links_that_are_kept_nowhere_else(kakuran, folder):
     survey.write_text(survey.read_text(encoding="utf-8").replace("invitations = false", "invitations = true"), "utf-8")
     made = kakuran(*ask)
     assert made.returncode == 0
+    assert (folder / "links").stat().st_mode & 0o077 == 0
     links = (folder / "links").read_text().splitlines()
     assert len(set(links)) == 3
     assert all(re.fullmatch(r"https://x\.example/#i=[\w-]{22}", link) for link in links)

@@ -103,7 +103,7 @@ def test_the_table_and_the_picture_are_written(ask, folder, file):
         (("crosstab", "out.parquet", "sex", "--level", 1.5), 2, "--level"),
         (("crosstab", "out.parquet", "sex", "--plot", "x.gif"), 5, "a picture is a .png"),
         (("crosstab", "out.parquet", "sex", "-o", "x.xlsx"), 5, ".parquet or a .csv"),
-        (("crosstab", "out.parquet", "sex", "-o", "out.parquet", "--force"), 5, "is the release itself"),
+        (("crosstab", "out.parquet", "sex", "-o", "out.parquet", "--force"), 5, "is the original itself"),
         (("crosstab", "out.parquet", "job", "region", "age", "--bins", "age=20", "--plot", "x.png", "-o", "x.csv"), 3,
          "heatmaps are too many"),
         (("crosstab", "nowhere.parquet", "sex"), 5, "no such file"),

@@ -101,3 +101,33 @@ def test_what_is_no_source_gets_one_clear_sentence(kakuran, shapes):
         done = kakuran("perturb", data, "-s", "schema.toml", "--k", 10, "-o", "out.parquet")
         assert done.returncode == 3
         assert told in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (("check", "-q", "age"), "the table is empty"),
+        (("microaggregate", "--k", 5, "-o", "out.csv"), "k=5 is more than the 0 records"),
+        (("factorise", "--k", 5, "-o", "out.csv", "--layout", "long"), "holds no row"),
+        (("audit", "out.parquet"), "the original has 0 records but the release has 800"),
+    ],
+    ids=lambda part: part[0] if isinstance(part, tuple) else "",
+)
+def test_a_table_of_nobody_gets_one_clear_sentence(kakuran, shapes, command, told):
+    if command[0] == "audit":
+        plan = kk.calibrate(kk.Schema.load(shapes / "schema.toml"), n=800, k=10)
+        kk.perturb(census(800), plan).save(shapes / "out.parquet")
+    pq.write_table(census(800).slice(0, 0), shapes / "nobody.parquet")
+    done = kakuran(command[0], "nobody.parquet", *command[1:])
+    assert done.returncode in (3, 4, 5)
+    assert told in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    "command", [("check", "-q", "job"), ("microaggregate", "--k", 5, "-o", "out.csv", "-c", "age", "--json")]
+)
+def test_a_query_chooses_who_is_checked_and_aggregated(kakuran, shapes, command):
+    done = kakuran(command[0], "people.duckdb", "--sql", "select job, age from people where age < 40", *command[1:])
+    assert done.returncode == 0, done.stderr
+    young = sum(age < 40 for age in census(800)["age"].to_pylist())
+    assert f"{young:,}" in done.stdout

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kakuran.cli import main
-from kakuran.cli.vertical_run import read_table
+from kakuran.cli.vertical_run import read_own
 from kakuran.samples import companies
 
 NEW = ("-o", "new.fit.json")
@@ -143,17 +143,23 @@ def test_a_mistake_gets_one_clear_sentence_and_its_exit_code(terminals, monkeypa
 def test_parquet_is_read_as_it_is(tmp_path):
     table = pa.table({"id": [7, 12], "x": [1.5, 2.5]})
     pq.write_table(table, tmp_path / "a.parquet")
-    assert read_table(tmp_path / "a.parquet", "id") == table
+    assert read_own(tmp_path / "a.parquet", "id") == table
 
 
 def test_ids_in_csv_keep_their_leading_zeros(tmp_path):
     pyarrow.csv.write_csv(pa.table({"id": ["007", "7"], "x": [1, 2]}), tmp_path / "a.csv")
-    assert read_table(tmp_path / "a.csv", "id")["id"].to_pylist() == ["007", "7"]
+    assert read_own(tmp_path / "a.csv", "id")["id"].to_pylist() == ["007", "7"]
 
 
 def test_the_demo_runs_two_processes_and_equals_pooling(tmp_path):
-    result = Terminal(tmp_path / "here").run("demo", "--n", 300)
+    terminal = Terminal(tmp_path / "here")
+    mine = terminal.folder / "demo-vertical" / "bank" / "notes.txt"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("keep me")
+    assert terminal.run("demo").returncode == 5
+    result = terminal.run("demo", "--n", 300, "--force")
     assert result.returncode == 0, result.stderr
+    assert mine.read_text() == "keep me"
     rows = [line.split("│") for line in result.stdout.splitlines() if line.startswith("│")]
     assert len(rows) >= 3
     for row in rows:

@@ -148,6 +148,22 @@ def test_an_address_that_sends_too_much_is_told_how_long_to_wait(serve, survey, 
         assert site.get("/api/survey").status_code == 200
 
 
+def test_batches_that_are_refused_cost_their_sender_too(serve, survey, tmp_path):
+    limits = Limits(rate=0.001, burst=4)
+    with serve(survey, tmp_path / "answers.db", limits=limits) as base, httpx.Client(base_url=base) as site:
+        wrong = batch(survey, 2) | {"version": "another"}
+        tries = [problem(site.post("/api/responses/batch", json=wrong)) for _ in range(5)]
+        assert tries == ["wrong-version"] * 4 + ["too-many-requests"]
+
+
+@pytest.mark.parametrize("records", [1, 4, 5, 100])
+def test_a_batch_of_any_size_is_taken_from_who_has_sent_nothing_before(serve, survey, tmp_path, records):
+    limits = Limits(rate=0.001, burst=4)
+    with serve(survey, tmp_path / "answers.db", limits=limits) as base, httpx.Client(base_url=base) as site:
+        taken = site.post("/api/responses/batch", json=batch(survey, records))
+        assert taken.json() == {"accepted": records, "replayed": 0}
+
+
 def test_a_server_with_more_waiting_than_it_can_store_says_so(serve, survey, tmp_path):
     limits = Limits(rate=float("inf"), waiting=5)
     with serve(survey, tmp_path / "answers.db", limits=limits) as base, httpx.Client(base_url=base) as site:

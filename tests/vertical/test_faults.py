@@ -155,10 +155,10 @@ def test_a_new_alignment_leaves_no_stage_of_an_older_one(monkeypatch, tmp_path):
     with monkeypatch.context() as failing:
         failing.setattr("kakuran.vertical.party.Party._conclude", crash)
         run(case, states=states)
-        (tmp_path / "bob" / "aligned.npz").unlink()
+        (tmp_path / "bob" / "kakuran-aligned.npz").unlink()
         failing.setattr("kakuran.vertical.party.Party._run_residual", crash)
         run(case, states=states)
-    assert sorted(path.name for path in tmp_path.glob("*/*")) == ["aligned.npz", "aligned.npz"]
+    assert sorted(path.name for path in tmp_path.glob("*/*")) == ["kakuran-aligned.npz"] * 2
     assert run(case, states=states)["alice"].chosen == run(case)["alice"].chosen
 
 
@@ -168,9 +168,28 @@ def test_state_of_other_data_is_not_resumed(tmp_path):
     assert kept.tags() == {"aligned": "tag"}
     assert kept.load("aligned")[0] == {"n": 3}
     assert Checkpoints(tmp_path / "state", "plan alice other").tags() == {}
-    (tmp_path / "state" / "broken.npz").write_bytes(b"no such thing")
+    (tmp_path / "state" / "kakuran-broken.npz").write_bytes(b"no such thing")
     assert kept.tags() == {"aligned": "tag"}
     assert (tmp_path / "state").stat().st_mode & 0o077 == 0
+
+
+def test_in_a_folder_that_was_there_before_only_our_own_stages_are_touched(tmp_path):
+    (tmp_path / "mine.npz").write_bytes(b"somebody's data")
+    kept = Checkpoints(tmp_path, "plan alice data")
+    kept.save("aligned", "tag", {}, rows=np.arange(3))
+    assert (tmp_path / "kakuran-aligned.npz").stat().st_mode & 0o077 == 0
+    (tmp_path / ".kakuran-pair.npz.killed").mkdir()
+    kept.start_over()
+    kept.save("aligned", "tag", {}, rows=np.arange(3))
+    kept.forget()
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.npz"]
+
+
+def test_a_folder_made_for_a_run_goes_with_it(tmp_path):
+    kept = Checkpoints(tmp_path / "state", "plan alice data")
+    kept.save("aligned", "tag", {}, rows=np.arange(3))
+    kept.forget()
+    assert not (tmp_path / "state").exists()
 
 
 @pytest.mark.parametrize("words", [0, 1])

@@ -1,6 +1,7 @@
 """Frames carry messages whole or not at all."""
 
 import dataclasses
+import hashlib
 import struct
 
 import numpy as np
@@ -54,8 +55,6 @@ def test_bytes_that_are_no_frame_are_refused(noise):
 
 def resealed(frame, change):
     """A frame whose content was changed by somebody who then computed the digest anew."""
-    import hashlib
-
     content = change(frame[:-32])
     return content + hashlib.sha256(content).digest()
 
@@ -97,3 +96,10 @@ def test_an_array_cannot_claim_more_numbers_than_it_brings():
     huge = resealed(frame, lambda c: c[:HEADER_SIZE] + struct.pack("<BBQ", 0, 1, 2**62) + c[HEADER_SIZE + 10 :])
     with pytest.raises(ProtocolError, match="malformed Part"):
         decode(huge)
+
+
+def test_an_array_without_numbers_cannot_claim_an_endless_axis():
+    body = struct.pack("<BBQQ?", 0, 2, 0, 2**63, False)
+    header = struct.pack("<4sHHI", b"KKRN", 1, Part.code, len(body))
+    with pytest.raises(ProtocolError, match="malformed Part"):
+        decode(header + body + hashlib.sha256(header + body).digest())

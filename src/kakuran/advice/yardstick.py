@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from kakuran.counts import Tally, cells_of
-from kakuran.measure import l1_accuracy
+from kakuran.measure import wrong_cells
 from kakuran.mechanism.base import Array, Codes
 from kakuran.schema import Schema
 
@@ -55,10 +55,7 @@ class Yardstick:
 
     def errors(self, estimated: Callable[[tuple[str, ...]], Array]) -> Errors:
         """How far estimated tables lie from the true ones."""
-        wrong = [
-            1 - l1_accuracy(truth, np.maximum(estimated(table), 0)) / 100
-            for table, truth in zip(self.tables, self.truths, strict=True)
-        ]
+        wrong = [wrong_cells(truth, estimated(table)) for table, truth in zip(self.tables, self.truths, strict=True)]
         return _averaged(self.tables, wrong)
 
     def guess(self) -> Errors:

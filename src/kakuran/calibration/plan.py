@@ -72,6 +72,11 @@ class Plan:
             raise CalibrationError(f"column {column!r} is {done}: it has no mechanism")
         return self.mechanisms[column]
 
+    def k_for(self, n: int) -> float:
+        """The k that these mechanisms keep for n people, whatever is in their table (S1 eq. 4, maths §2)."""
+        cost = sum(mechanism.largest_swap_cost for mechanism in self.mechanisms.values())
+        return 1 + max(n - 1, 0) * math.exp(-cost)
+
     def reach(self, column: str) -> int:
         """How many codes beyond its domain a released value of a column may lie."""
         return self.mechanisms[column].reach if column in self.mechanisms else 0
@@ -85,8 +90,7 @@ class Plan:
         if not crowd.n:
             raise CalibrationError("the table is empty: there is nobody to hide among")
         if self.calibration == "worst-case":
-            cost = sum(mechanism.largest_swap_cost for mechanism in self.mechanisms.values())
-            if 1 + (self.n - 1) * math.exp(-cost) < self.k * (1 - _LAST_DIGITS):
+            if self.k_for(self.n) < self.k * (1 - _LAST_DIGITS):
                 raise CalibrationError(f"the mechanisms of this plan do not reach k={self.k:g}; calibrate again")
             fewest = crowd.fewest_alike
             if fewest < self.n:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kakuran.cli.console import answer_json, answer_table, check_picture, check_report, say, working
+from kakuran.cli.console import answer_json, answer_table, check_picture, check_report, working
 from kakuran.cli.options import Force, Json, K, Plot, Report, Sql
 
 if TYPE_CHECKING:
@@ -34,11 +34,11 @@ def advise(
 ) -> None:
     """Compare perturbation, microaggregation and factorisation by expected error, and say which to use."""
     from kakuran.advice import advise as compare
+    from kakuran.cli.reporting import leave, leave_picture, typed
     from kakuran.report.advised import outlook_rows
     from kakuran.schema import Schema
 
-    if plot is not None:
-        check_picture(plot, force=force)
+    check_picture(plot, force=force)
     check_report(report, force=force)
     declared = None if schema is None else Schema.load(schema)
     with working("comparing") as tell:
@@ -53,10 +53,8 @@ def advise(
         for sentence in advice.sentences:
             typer.echo(sentence)
     if plot is not None:
-        advice.plot().savefig(plot, dpi=144)
-        say(f"drew {plot}")
+        leave_picture(plot, advice.plot())
     if report is not None:
-        from kakuran.cli.reporting import leave, typed
         from kakuran.report import advice_report
 
         leave(report, advice_report(advice, typed()), public=not advice.from_data)

@@ -22,15 +22,14 @@ def audit(
     json: Json = False,
 ) -> None:
     """Play the strongest attacker we can compute; exit with 1 if the promise is broken."""
-    from kakuran.cli.reporting import report_release
+    from kakuran.cli.reporting import leave_picture, report_release
     from kakuran.cli.show import show_audit
     from kakuran.release import audit as run_audit
     from kakuran.release import read_release
     from kakuran.schema import open_source
     from kakuran.schema.reading import read_table
 
-    if plot is not None:
-        check_picture(plot, force=force)
+    check_picture(plot, force=force)
     check_report(report, public=public, force=force)
     released = read_release(release)
     source = open_source(original, sql)
@@ -42,11 +41,11 @@ def audit(
     else:
         show_audit(outcome)
     if plot is not None:
-        outcome.plot().savefig(plot, dpi=144)
+        leave_picture(plot, outcome.plot())
     if report is not None:
         report_release(report, release, original=source, audit=outcome, public=public)
     for problem in outcome.problems:
-        say(f"[bold red]failed:[/] {problem}")
+        say(problem, "failed")
     if outcome.passed:
-        say(f"[bold green]passed:[/] no attack linked anybody with probability above 1/{outcome.k:g}")
+        say(f"no attack linked anybody with probability above 1/{outcome.k:g}", "passed")
     raise typer.Exit(0 if outcome.passed else 1)

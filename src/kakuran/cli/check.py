@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kakuran.cli.console import answer_json, answer_table, say, working
-from kakuran.cli.options import Data, Json
+from kakuran.cli.options import Data, Json, Sql
 
 if TYPE_CHECKING:
     from kakuran.measure import Anonymity
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 def check(
     data: Data,
     quasi: Annotated[list[str], typer.Option("--quasi", "-q", help="A column an attacker may know. Repeatable.")],
+    sql: Sql = None,
     sensitive: Annotated[
         list[str] | None, typer.Option("--sensitive", help="A column nobody should learn. Repeatable.")
     ] = None,
@@ -34,14 +35,14 @@ def check(
     from kakuran.schema.reading import read_all
 
     with working("checking"):
-        found = check_anonymity(read_all(open_source(data)), quasi, sensitive or ())
+        found = check_anonymity(read_all(open_source(data, sql)), quasi, sensitive or ())
     if json:
         answer_json(_described(found))
     else:
         _show(found)
     problems = _problems(found, k, least_l, most_t)
     for problem in problems:
-        say(f"[bold red]failed:[/] {problem}")
+        say(problem, "failed")
     raise typer.Exit(1 if problems else 0)
 
 

@@ -7,8 +7,8 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from kakuran.cli.collect_run import check_new, facts, opened, run_server, warn_of_small_k
-from kakuran.cli.console import answer_json, answer_table, say
+from kakuran.cli.collect_run import facts, opened, run_server, warn_of_small_k
+from kakuran.cli.console import answer_json, answer_table, check_new, say
 from kakuran.cli.options import Force, Json
 from kakuran.errors import CollectError, ReleaseError
 
@@ -134,6 +134,7 @@ def invite(
         secrets = [new_secret() for _ in range(count)]
         with whole_or_nothing(output) as folder:
             links = "".join(f"{address.rstrip('/')}/#i={secret}\n" for secret in secrets)
+            (folder / output.name).touch(0o600)
             (folder / output.name).write_text(links, encoding="utf-8")
             store.invite([secret_hash(secret) for secret in secrets])
     say(f"{count:,} links in {output}; they are kept nowhere else")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from kakuran.cli.console import say
-from kakuran.errors import MissingExtraError, ReleaseError
+from kakuran.errors import needing
 
 if TYPE_CHECKING:
     from kakuran.collect import Survey
@@ -23,10 +23,8 @@ def opened(path: Path, database: str | None) -> Iterator[tuple[Survey, Store]]:
     """The survey in a file and the store that goes with it."""
     from kakuran.collect import Survey
 
-    try:
+    with needing("collecting a survey", "collect"):
         from kakuran.collect.store import open_store
-    except ModuleNotFoundError:
-        raise MissingExtraError("collecting a survey", "collect") from None
     survey = Survey.load(path)
     with closing(open_store(database or path.with_suffix(".db"), survey)) as store:
         yield survey, store
@@ -42,7 +40,7 @@ def run_server(survey: Survey, store: Store, serving: Serving, token: str) -> No
         address = serving.address(listening)
         say(f"survey {survey.id}, version {survey.version}: {_promise(survey)}")
         for version, count in other_versions(survey, store).items():
-            say(f"[bold yellow]warning:[/] the database holds {count:,} records of version {version}, counted apart")
+            say(f"the database holds {count:,} records of version {version}, counted apart", "warning")
         say(f"perturb.js {fingerprints()['perturb.js']}")
         typer.echo(f"respondents  {address}/")
         typer.echo(f"dashboard    {address}/dashboard#{token}")
@@ -74,15 +72,10 @@ def warn_of_small_k(survey: Survey, n: int) -> None:
     """Say so while fewer have answered than the promise needs."""
     if survey.expected_n is not None and 0 < n < survey.expected_n:
         say(
-            f"[bold yellow]warning:[/] {n:,} of the expected {survey.expected_n:,} have answered: k is "
-            f"{survey.plan_for(n).k:.3g} so far, not {survey.k:g}, and a release says so"
+            f"{n:,} of the expected {survey.expected_n:,} have answered: k is {survey.plan_for(n).k:.3g} so far, "
+            f"not {survey.k:g}, and a release says so",
+            "warning",
         )
-
-
-def check_new(path: Path, *, force: bool) -> None:
-    """Refuse to replace a file unasked."""
-    if path.exists() and not force:
-        raise ReleaseError(f"{path}: exists already; use --force to replace it")
 
 
 def other_versions(survey: Survey, store: Store) -> dict[str, int]:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import typer
 
@@ -36,6 +36,13 @@ _EXIT_CODES: Sequence[tuple[type[errors.KakuranError], int]] = (
     (errors.GuardError, 8),
     (errors.CollectError, 9),
 )
+_STYLES = {
+    "error": "bold red",
+    "failed": "bold red",
+    "passed": "bold green",
+    "warning": "bold yellow",
+    "note": "bold yellow",
+}
 
 
 def run(app: typer.Typer) -> NoReturn:
@@ -52,16 +59,18 @@ def run(app: typer.Typer) -> NoReturn:
     sys.exit(0)
 
 
-def say(message: str) -> None:
-    """Tell the person at the terminal something that is not the answer."""
+def say(message: str, kind: Literal["error", "failed", "passed", "warning", "note"] | None = None) -> None:
+    """Tell the person at the terminal something that is not the answer; brackets in it are just brackets."""
     from rich.console import Console
+    from rich.text import Text
 
-    Console(stderr=True, soft_wrap=True, highlight=False).print(message)
+    label = Text() if kind is None else Text.assemble((f"{kind}:", _STYLES[kind]), " ")
+    Console(stderr=True, soft_wrap=True, highlight=False).print(label.append(message))
 
 
 def complain(error: errors.KakuranError) -> None:
     """Tell what went wrong, in one sentence."""
-    say(f"[bold red]error:[/] {_escaped(str(error))}")
+    say(str(error), "error")
 
 
 def answer_json(value: Any) -> None:
@@ -73,18 +82,20 @@ def answer_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]
     """The answer, for people: the first columns, which are text, to the left, numbers to the right."""
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table(title=_escaped(title), title_justify="left", title_style="bold", header_style="bold")
+    table = Table(title=Text(title), title_justify="left", title_style="bold", header_style="bold")
     for place, name in enumerate(header):
-        table.add_column(_escaped(name), justify="left" if place < text_columns else "right")
+        table.add_column(Text(name), justify="left" if place < text_columns else "right")
     for row in rows:
-        table.add_row(*map(_escaped, row))
+        table.add_row(*map(Text, row))
     Console().print(table)
 
 
-def check_picture(path: Path, *, force: bool) -> None:
+def check_picture(path: Path | None, *, force: bool) -> None:
     """Refuse a picture that could not be drawn, before the work it is to show."""
-    _check_drawable(path, "a picture is a .png, .svg or .pdf file", (".png", ".svg", ".pdf"), force=force)
+    if path is not None:
+        _check_drawable(path, "a picture is a .png, .svg or .pdf file", (".png", ".svg", ".pdf"), force=force)
 
 
 def check_report(path: Path | None, *, public: bool = False, force: bool) -> None:
@@ -104,10 +115,9 @@ def _check_drawable(path: Path, kinds: str, suffixes: Sequence[str], *, force: b
 
 def check_new(path: Path, *, force: bool) -> None:
     """Refuse a file that exists already, or has nowhere to be."""
-    if path.exists() and not force:
-        raise errors.ReleaseError(f"{path}: exists already; use --force to replace it")
-    if not path.parent.is_dir():
-        raise errors.ReleaseError(f"{path}: there is no folder {path.parent}")
+    from kakuran.release.files import check_free
+
+    check_free(path, force=force)
 
 
 def require_plots() -> None:
@@ -157,15 +167,9 @@ def working(title: str) -> Iterator[Callable[[str], object]]:
             raise typer.Exit(130) from None
 
 
-def _escaped(text: str) -> str:
-    from rich.markup import escape
-
-    return escape(text)
-
-
 def _interrupt(*_: object) -> NoReturn:
     raise KeyboardInterrupt
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    say(f"[bold yellow]warning:[/] {_escaped(str(message))}")
+    say(str(message), "warning")

@@ -11,7 +11,6 @@ import typer
 from kakuran.cli.completion import columns_of_release
 from kakuran.cli.console import answer_json, answer_table, check_picture, check_report, progress, say
 from kakuran.cli.options import Force, Json, Plot, ReleaseFile, Report, pairs
-from kakuran.errors import ReleaseError
 
 if TYPE_CHECKING:
     from kakuran.mine import Estimate
@@ -139,34 +138,27 @@ def _described(estimate: Estimate) -> dict[str, Any]:
 
 
 def _check_targets(release: Path, plot: Path | None, report: Path | None, output: Path | None, *, force: bool) -> None:
-    from kakuran.release.files import check_target
+    from kakuran.release.files import check_apart, check_table
 
-    if plot is not None:
-        check_picture(plot, force=force)
+    check_picture(plot, force=force)
     check_report(report, force=force)
     if output is not None:
-        check_target(output, force=force)
-        if output.exists() and release.exists() and output.samefile(release):
-            raise ReleaseError(f"{output}: is the release itself; write the table elsewhere")
+        check_table(output, force=force)
+        check_apart(output, [release])
 
 
 def _write(estimate: Estimate, path: Path) -> None:
-    import pyarrow.csv
-    import pyarrow.parquet
+    from kakuran.release.files import write_table
 
-    from kakuran.release.files import whole_or_nothing
-    from kakuran.schema.files import CSV
-
-    write = pyarrow.csv.write_csv if path.suffix in CSV else pyarrow.parquet.write_table
-    with whole_or_nothing(path) as folder:
-        write(estimate.to_arrow(), folder / path.name)
+    write_table(path, estimate.to_arrow())
     say(f"wrote {path}")
 
 
 def _draw(estimate: Estimate, plot: Path | None) -> None:
+    from kakuran.cli.reporting import leave_picture
+
     if plot is not None:
-        estimate.plot().savefig(plot, dpi=144)
-        say(f"drew {plot}")
+        leave_picture(plot, estimate.plot())
 
 
 def _report(estimate: Estimate, where: str | None, release: Path, report: Path | None) -> None:

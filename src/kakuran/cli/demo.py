@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kakuran.cli.console import answer_table, can_draw, check_picture, check_report, progress, require_plots, say
-from kakuran.cli.options import Force
+from kakuran.cli.options import Force, Plot
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,14 +21,14 @@ def demo(
     folder: Annotated[Path, typer.Option("--folder", help="Where to put the release.")] = Path("demo"),
     k: Annotated[float, typer.Option("--k", help="Nobody can be linked with probability above 1/k.")] = 10,
     n: Annotated[int, typer.Option("--n", help="How many made-up people.")] = 50_000,
-    plot: Annotated[Path | None, typer.Option("--plot", help="Picture to write as well (.png or .svg).")] = None,
+    plot: Plot = None,
     force: Force = False,
 ) -> None:
     """Release a made-up census and reconstruct a cross-tab from the release alone."""
     import pyarrow.parquet as pq
 
     from kakuran.calibration import calibrate
-    from kakuran.cli.reporting import quick_audit, report_release
+    from kakuran.cli.reporting import leave_picture, quick_audit, report_release
     from kakuran.counts import Tally
     from kakuran.release import perturb_file, read_release
     from kakuran.release.files import check_target
@@ -43,8 +43,7 @@ def demo(
         check_target(path, force=force)
     if can_draw():
         check_report(report, force=force)
-    if plot is not None:
-        check_picture(plot, force=force)
+    check_picture(plot, force=force)
     people, schema = census(n), census_schema()
     pq.write_table(people, source)
     plan = calibrate(schema, n=n, k=k)
@@ -67,8 +66,7 @@ def demo(
     naive, reconstructed = (abs(table - truth).sum() / truth.sum() for table in tables[1:])
     say(f"records counted in the wrong cell: naive {naive / 2:.1%}, reconstructed {reconstructed / 2:.1%}")
     if plot is not None:
-        _draw(jobs, sexes, tables).savefig(plot, dpi=144)
-        say(f"drew {plot}")
+        leave_picture(plot, _draw(jobs, sexes, tables))
     if can_draw():
         original = open_source(source)
         report_release(report, target, original=original, audit=quick_audit(original, target), public=False)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from kakuran.cli.console import answer_json, answer_table, check_picture, check_report, say, working
 from kakuran.cli.options import Force, Json, Plot, Public, Report
-
-if TYPE_CHECKING:
-    from kakuran.factorisation import ReleasedMatrix
 
 
 def factorise(
@@ -54,15 +51,16 @@ def factorise(
 ) -> None:
     """Release a table of people × items so that nobody's row can be found."""
     from kakuran.cli.bars import draw_bars
+    from kakuran.cli.reporting import leave, leave_picture, typed
     from kakuran.factorisation import release_matrix
     from kakuran.factorisation.matrices import counts_matrix
     from kakuran.release.transactions import check_transactions_target, read_transactions, write_transactions
+    from kakuran.report.matrix import loss_table
 
     chosen: Any = _layout(layout)
     if not dry_run:
         check_transactions_target(output, data, chosen, force=force)
-    if plot is not None:
-        check_picture(plot, force=force)
+    check_picture(plot, force=force)
     check_report(report, public=public, force=force)
     options: dict[str, Any] = {
         "kind": kind,
@@ -81,33 +79,21 @@ def factorise(
     if json:
         answer_json(released.manifest | {"losses": released.losses})
     else:
-        _show(released)
+        answer_table(*loss_table(released.losses, released.manifest["protect"]))
     if plot is not None:
-        title = f"Loss at k = {k}"
-        draw_bars(title, released.losses, "mean |x − x′|", released.manifest["protect"]).savefig(plot, dpi=144)
+        title, chosen_way = f"Loss at k = {k}", released.manifest["protect"]
+        leave_picture(plot, draw_bars(title, released.losses, "mean |x − x′|", chosen_way))
     if not dry_run:
         written = " and ".join(map(str, write_transactions(output, released, source, chosen)))
         say(f"wrote {written}: {matrix.shape[0]:,} rows, {matrix.shape[1]:,} items, k = {k}")
         if report is not None:
-            from kakuran.cli.reporting import leave, typed
             from kakuran.report import matrix_report
 
             compared: Any = {} if public else {"original": matrix, "losses": released.losses, "command": typed()}
             page = matrix_report(released.manifest, released.matrix, source.items, **compared)
             leave(report, page, public=public)
     if keep_order:
-        say("[bold yellow]warning:[/] rows keep their order: not for publication")
-
-
-def _show(released: ReleasedMatrix) -> None:
-    from kakuran.report.matrix import WAYS
-
-    chosen = released.manifest["protect"]
-    rows = [
-        [WAYS[name] + (" (released)" if name == chosen else ""), f"{loss:.5f}"]
-        for name, loss in released.losses.items()
-    ]
-    answer_table("Mean absolute loss of a cell", ["", "loss"], rows)
+        say("rows keep their order: not for publication", "warning")
 
 
 def _layout(text: str) -> str:

@@ -27,23 +27,22 @@ def loss(
 ) -> None:
     """Say how much information a masked table has lost: 0 if all distances are kept, 1 if all records are alike."""
     from kakuran.cli.bars import draw_bars
-    from kakuran.measure import losses_by_column
-    from kakuran.measure.loss import ColumnLoss
+    from kakuran.cli.reporting import leave, leave_picture, typed
+    from kakuran.measure import ColumnLoss, losses_by_column
     from kakuran.schema import open_source
     from kakuran.schema.reading import read_all
 
-    if plot is not None:
-        check_picture(plot, force=force)
+    check_picture(plot, force=force)
     check_report(report, force=force)
     with working("comparing"):
         before, after = (read_all(open_source(table)) for table in (original, masked))
         left_out = [name for name in before.column_names if name not in after.column_names]
         if left_out and len(left_out) < before.num_columns:
             before = before.drop_columns(left_out)
-            say(f"note: not compared, as the table after does not have them: {', '.join(left_out)}")
+            say(f"not compared, as the table after does not have them: {', '.join(left_out)}", "note")
         distances = table_distances(before, schema, distance)
         columns = losses_by_column(before, after, distances, p, weights=numbers("--weight", weight))
-    whole = ColumnLoss("all", sum(one.before for one in columns), sum(one.after for one in columns))
+    whole = ColumnLoss.of_all(columns)
     if json:
         described = {one.name: {"before": one.before, "after": one.after, "lost": one.lost} for one in columns}
         answer_json({"information_loss": whole.lost, "columns": described})
@@ -54,9 +53,8 @@ def loss(
         return
     figure = draw_bars(f"Information lost: {whole.lost:.4g}", {one.name: one.lost for one in columns}, "share lost")
     if plot is not None:
-        figure.savefig(plot, dpi=144)
+        leave_picture(plot, figure)
     if report is not None:
-        from kakuran.cli.reporting import leave, typed
         from kakuran.report.aggregated import loss_report
 
         leave(report, loss_report(columns, figure, typed()), public=False)

@@ -16,17 +16,19 @@ from kakuran.cli.options import (
     Json,
     Public,
     Report,
+    Sql,
     numbers,
     pairs,
     table_distances,
 )
-from kakuran.errors import DataError, ReleaseError
+from kakuran.errors import DataError
 
 
 def microaggregate(
     data: Data,
     k: Annotated[int, typer.Option("--k", help="At least k records will share their values.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Table to write (.parquet or .csv).")],
+    sql: Sql = None,
     column: Annotated[
         list[str] | None, typer.Option("--column", "-c", help="A column to aggregate; all by default. Repeatable.")
     ] = None,
@@ -56,17 +58,17 @@ def microaggregate(
 ) -> None:
     """Make a table k-anonymous by aggregating alike records; what is not aggregated stays as it is."""
     from kakuran import microaggregation
+    from kakuran.cli.reporting import leave, typed
     from kakuran.measure import losses_by_column
     from kakuran.randomness import Randomness
-    from kakuran.release.files import check_target
+    from kakuran.release.files import check_apart, check_table, write_table
     from kakuran.schema import open_source
     from kakuran.schema.reading import read_all
 
-    check_target(output, force=force)
+    check_table(output, force=force)
     check_report(report, public=public, force=force)
-    source = open_source(data)
-    if output.exists() and any(output.samefile(path) for path in source.paths):
-        raise ReleaseError(f"{output}: is the original itself; write the table elsewhere")
+    source = open_source(data, sql)
+    check_apart(output, source.paths)
     with working("aggregating"):
         table = read_all(source)
         _check_columns(table, [*(drop or ()), *(column or ())])
@@ -84,9 +86,8 @@ def microaggregate(
         )
         losses = losses_by_column(table.select(names), made.table.select(names), distances)
         released = made.table if keep_order else made.table.take(Randomness.secure().permutation(table.num_rows))
-    _write(output, released)
+    write_table(output, released)
     if report is not None:
-        from kakuran.cli.reporting import leave, typed
         from kakuran.report import aggregated_report
 
         compared: Any = {} if public else {"original": table, "losses": losses, "command": typed()}
@@ -94,9 +95,9 @@ def microaggregate(
     say(f"wrote {output}: {table.num_rows:,} records, at least {made.k} share their {', '.join(names)}")
     kept = [name for name in table.column_names if name not in names]
     if kept:
-        say(f"[bold yellow]note:[/] as they were: {', '.join(kept)}; name columns to leave out with --drop")
+        say(f"as they were: {', '.join(kept)}; name columns to leave out with --drop", "note")
     if keep_order:
-        say("[bold yellow]warning:[/] records keep their order: not for publication")
+        say("records keep their order: not for publication", "warning")
     if json:
         lost = {one.name: one.lost for one in losses}
         answer_json({"records": table.num_rows, "k": made.k, "groups": int(made.groups.max()) + 1, "lost": lost})
@@ -106,17 +107,3 @@ def _check_columns(table: Any, names: list[str]) -> None:
     for name in names:
         if name not in table.column_names:
             raise DataError(name, "is not in the table", f"There are {', '.join(table.column_names)}.")
-
-
-def _write(path: Path, table: Any) -> None:
-    import pyarrow.csv
-    import pyarrow.parquet as pq
-
-    from kakuran.release.files import whole_or_nothing
-    from kakuran.schema.files import PARQUET
-
-    with whole_or_nothing(path) as folder:
-        if path.suffix in PARQUET:
-            pq.write_table(table, folder / path.name)
-        else:
-            pyarrow.csv.write_csv(table, folder / path.name)

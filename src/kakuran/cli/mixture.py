@@ -29,10 +29,10 @@ def mixture(
     json: Json = False,
 ) -> None:
     """Reconstruct the clusters of true numbers from a release, and the density of one."""
+    from kakuran.cli.reporting import leave_picture, report_answer
     from kakuran.release import read_release
 
-    if plot is not None:
-        check_picture(plot, force=force)
+    check_picture(plot, force=force)
     check_report(report, force=force)
     opened = read_release(release)
     found = opened.mixture(
@@ -47,12 +47,10 @@ def mixture(
     else:
         _show(found, density)
     if not found.mixture.converged:
-        say("[bold yellow]warning:[/] the fit has not settled; the noise hides much of these clusters")
+        say("the fit has not settled; the noise hides much of these clusters", "warning")
     if plot is not None:
-        (found if density is None else density).plot().savefig(plot, dpi=144)
-        say(f"drew {plot}")
+        leave_picture(plot, (found if density is None else density).plot())
     if report is not None:
-        from kakuran.cli.reporting import report_answer
         from kakuran.report.answers import mixture_answer
 
         report_answer(report, release, mixture_answer(found, density))

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from kakuran.cli.console import progress, say
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from kakuran.release import Audit
     from kakuran.schema.sources import Source
 
@@ -52,6 +54,15 @@ def leave(report: Path, page: str, *, public: bool) -> None:
 
     write_report(report, page)
     say(f"wrote {report}{'' if public else ': internal, not for publication'}")
+
+
+def leave_picture(path: Path, figure: Figure) -> None:
+    """Write a picture, and say where it is."""
+    from kakuran.release.files import whole_or_nothing
+
+    with whole_or_nothing(path) as folder:
+        figure.savefig(folder / path.name, dpi=144)
+    say(f"drew {path}")
 
 
 def quick_audit(original: Source, release: Path) -> Audit | None:

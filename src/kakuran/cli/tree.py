@@ -68,8 +68,9 @@ def tree(
         matters = ", ".join(f"{name} {share:.0%}" for name, share in ranked if share > 0.005)
         say(f"what matters: {matters or 'nothing that this release shows reliably'}")
     if plot is not None:
-        draw_tree(grown.root, columns.axes, columns.is_ordered).savefig(plot, dpi=144)
-        say(f"drew {plot}")
+        from kakuran.cli.reporting import leave_picture
+
+        leave_picture(plot, draw_tree(grown.root, columns.axes, columns.is_ordered))
     if report is not None:
         from kakuran.cli.reporting import report_answer
         from kakuran.report.answers import tree_answer

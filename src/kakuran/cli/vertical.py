@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from kakuran.cli.console import answer_json, answer_table, say
-from kakuran.cli.options import Force, Json
-from kakuran.cli.vertical_run import address, key_file, read_table, run_fit, run_prediction
+from kakuran.cli.options import Force, Json, Plot, Report
+from kakuran.cli.vertical_run import address, key_file, read_own, run_fit, run_prediction
 from kakuran.errors import DataError, ProtocolError
 
 if TYPE_CHECKING:
@@ -18,14 +18,12 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="One regression over columns that several companies hold.")
 
 PlanFile: TypeAlias = Annotated[Path, typer.Option("--plan", help="The plan (TOML) all parties hold.")]
-Data: TypeAlias = Annotated[Path, typer.Option("--data", help="Our own table (CSV or Parquet).")]
+Data: TypeAlias = Annotated[Path, typer.Option("--data", help="Our own table: a CSV, Parquet or Arrow file.")]
 Me: TypeAlias = Annotated[str, typer.Option("--as", help="Which party of the plan we are.")]
 KeyFile: TypeAlias = Annotated[Path | None, typer.Option("--key", help="Our key; NAME.key beside the plan by default.")]
 Host: TypeAlias = Annotated[str, typer.Option("--host", help="Address to listen on.")]
 Port: TypeAlias = Annotated[int, typer.Option("--port", help="Port to listen on; 0 takes a free one.")]
 Output: TypeAlias = Annotated[Path | None, typer.Option("--output", "-o", help="Our fit; NAME.fit.json by default.")]
-Report: TypeAlias = Annotated[Path | None, typer.Option("--report", help="Standalone page to write (.html).")]
-Picture: TypeAlias = Annotated[Path | None, typer.Option("--plot", help="Picture of the selection path to write.")]
 State: TypeAlias = Annotated[
     Path | None, typer.Option("--state", help="Folder for resuming; .NAME.run beside the plan by default.")
 ]
@@ -77,7 +75,7 @@ def init(
     if draft is None and target is None:
         raise ProtocolError(f"{plan}: is not there; the first party makes it and names the --target")
     target = draft.target if draft is not None else str(target)
-    table = read_table(data, ids)
+    table = read_own(data, ids)
     if ids not in table.column_names:
         raise DataError(ids, f"is not in {data}", "Name the column of ids.")
     holds_target = target in table.column_names
@@ -94,7 +92,7 @@ def init(
     made = with_us(make_key(key_file(plan, me, key), me))
     made.save(plan)
     say(f"{me} brings {', '.join(brought)}; key in {key_file(plan, me, key)}, which never leaves this machine")
-    say(f"fingerprint of {plan}: [bold]{made.fingerprint}[/]")
+    say(f"fingerprint of {plan}: {made.fingerprint}")
     say("send the plan to the others; when all have joined, compare the fingerprint by telephone")
 
 
@@ -112,7 +110,7 @@ def show(plan: PlanFile = Path("plan.toml"), json: Json = False) -> None:
     rows = [[terms.name, ", ".join(terms.columns), terms.id] for terms in agreed.parties]
     answer_table(f"{agreed.target} of {agreed.holder or 'nobody yet'}, explained by", ["party", "columns", "ids"], rows)
     say(f"protocol {agreed.protocol}, search {agreed.search} by {agreed.criterion}, ranking {agreed.ranking}")
-    say(f"fingerprint: [bold]{agreed.fingerprint}[/]")
+    say(f"fingerprint: {agreed.fingerprint}")
 
 
 @app.command()
@@ -125,7 +123,7 @@ def serve(
     port: Port = _PORT,
     output: Output = None,
     report: Report = None,
-    plot: Picture = None,
+    plot: Plot = None,
     state: State = None,
     timeout: Timeout = 60.0,
     patience: Patience = 300.0,
@@ -150,7 +148,7 @@ def join(
     port: Port = _PORT,
     output: Output = None,
     report: Report = None,
-    plot: Picture = None,
+    plot: Plot = None,
     state: State = None,
     timeout: Timeout = 60.0,
     patience: Patience = 300.0,

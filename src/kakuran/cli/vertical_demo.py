@@ -28,10 +28,11 @@ def run_demo(folder: Path, n: int, protocol: str, *, force: bool) -> None:
         raise MissingExtraError(f"the {protocol} protocol", "vertical")
     if folder.exists() and not force:
         raise ReleaseError(f"{folder}: exists already; use --force to replace it")
-    shutil.rmtree(folder, ignore_errors=True)
     tables = dict(zip(("bank", "shop"), companies(n), strict=True))
     for name, table in tables.items():
-        (folder / name).mkdir(parents=True)
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        for made in ("plan.toml", f"{name}.key", f"{name}.fit.json"):  # of a demo before; the rest is not ours
+            (folder / name / made).unlink(missing_ok=True)
         pyarrow.csv.write_csv(table, folder / name / "customers.csv")
     first = ("init", "--as", "bank", "--id", "customer", "--target", "spending", "--protocol", protocol)
     _run(folder / "bank", *first, "--data", "customers.csv")

@@ -29,24 +29,23 @@ def run_fit(
     json: bool,
 ) -> None:
     """Meet the others, fit, and write and show what came of it."""
-    from kakuran.report import write_report
+    from kakuran.cli.reporting import leave, leave_picture
     from kakuran.vertical import Party, VerticalPlan, meet
 
     output = output or path.parent / f"{me}.fit.json"
     check_new(output, force=force)
     check_report(report, force=force)
-    if plot is not None:
-        check_picture(plot, force=force)
+    check_picture(plot, force=force)
     plan = VerticalPlan.load(path)
     say(f"plan {plan.fingerprint}")
-    party = Party(me, plan, read_table(data, plan.terms(me).id), state=state or path.parent / f".{me}.run", notify=say)
+    party = Party(me, plan, read_own(data, plan.terms(me).id), state=state or path.parent / f".{me}.run", notify=say)
     with _interruptible(), meet(plan, me, meeting, say) as links:
         fit = party.fit(links)
     fit.save(output, force=force)
     if report is not None:
-        write_report(report, fit.report())
+        leave(report, fit.report(), public=False)
     if plot is not None:
-        fit.plot().savefig(plot, dpi=144)
+        leave_picture(plot, fit.plot())
     if json:
         answer_json(fit.to_dict())
     else:
@@ -58,23 +57,21 @@ def run_prediction(
 ) -> None:
     """Meet the others, predict, and write the predictions if they are ours to have."""
     import pyarrow as pa
-    import pyarrow.csv
 
-    from kakuran.release.files import whole_or_nothing
+    from kakuran.release.files import check_table, write_table
     from kakuran.vertical import VerticalPlan, meet, predict_together
 
-    check_new(output, force=force)
+    check_table(output, force=force)
     plan = VerticalPlan.load(path)
     receiver, ids = receiver or plan.holder, plan.terms(fitted.party).id
-    table = read_table(data, ids)
+    table = read_own(data, ids)
     with _interruptible(), meet(plan, fitted.party, meeting, say) as links:
         predictions = predict_together(links, plan, fitted, table, receiver=receiver, notify=say)
     if predictions is None:
         say(f"{receiver} has the predictions")
         return
     rows = pa.table({ids: table.column(ids).take(predictions.rows), plan.target: predictions.values})
-    with whole_or_nothing(output) as folder:
-        pyarrow.csv.write_csv(rows, folder / output.name)
+    write_table(output, rows)
     say(f"{rows.num_rows:,} predictions in {output}")
 
 
@@ -100,19 +97,12 @@ def _show_fit(fit: VerticalFit, plan: VerticalPlan) -> None:
         say(f"leakage: {sentence}")
 
 
-def read_table(path: Path, ids: str) -> Any:
-    """The table; ids in CSV are read as text, so that 007 stays 007."""
-    import pyarrow as pa
-    import pyarrow.csv
-    import pyarrow.parquet as pq
+def read_own(path: Path, ids: str) -> Any:
+    """Our own table; ids are read as text where that is open, so that 007 stays 007."""
+    from kakuran.schema import open_source
+    from kakuran.schema.reading import read_all
 
-    from kakuran.schema.files import csv_options, is_parquet, reading
-
-    with reading(path):
-        if is_parquet(path):
-            return pq.read_table(path)
-        convert = pa.csv.ConvertOptions(column_types={ids: pa.string()})
-        return pa.csv.read_csv(path, **{**csv_options(path), "convert_options": convert})
+    return read_all(open_source(path), texts=[ids])
 
 
 def key_file(plan: Path, me: str, key: Path | None) -> Path:

@@ -20,7 +20,7 @@ from kakuran.collect.public import Public
 from kakuran.collect.responses import HEADERS, answer
 from kakuran.collect.store import State, Store, StoreError
 from kakuran.collect.survey import Survey
-from kakuran.errors import KakuranError, ReleaseError
+from kakuran.errors import KakuranError
 from kakuran.release import Release
 from kakuran.release.files import targets
 from kakuran.report import release_report
@@ -61,9 +61,16 @@ class Admin:
             raise Problem("invalid", f"format is one of {', '.join(_EXPORTS)}")
         make, suffix, media_type = _EXPORTS[kind]
         name = f"{self._survey.id}.{suffix}"
-        body = await _in_thread(lambda: make(self._live.snapshot().release(), self._survey.id))
+        body = await _in_thread(lambda: make(self._enough().release(), self._survey.id))
         headers = HEADERS | {"content-disposition": f'attachment; filename="{name}"'}
         return Response(body, headers=headers, media_type=media_type)
+
+    def _enough(self) -> Snapshot:
+        """The records so far, once there are as many as statistics may be told of."""
+        snapshot = self._live.snapshot()
+        if snapshot.n < self._survey.minimum_n:
+            raise Problem("no-records", f"fewer than {self._survey.minimum_n:,} people have answered")
+        return snapshot
 
     async def close(self, _: Request) -> Response:
         """Take no more answers."""
@@ -90,8 +97,6 @@ async def _in_thread(work: Callable[[], Any]) -> Any:
         return await asyncio.to_thread(work)
     except StoreError:
         raise Problem("not-kept", "the database cannot be used", retry_after=2) from None
-    except ReleaseError:
-        raise Problem("no-records", "nobody has answered yet") from None
     except KakuranError:
         raise Problem("invalid", "that cannot be asked of this survey") from None
 

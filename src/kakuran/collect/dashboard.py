@@ -6,7 +6,6 @@ is told before `minimum_n` of them did.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
@@ -48,7 +47,7 @@ class Source(Protocol):
 
 def summary(source: Source, *, minimum_n: int) -> dict[str, Any]:
     """All questions one by one, what is promised, and how intervals shrank as answers came in."""
-    promise = {"k": _short(crowd(source)), "epsilon": source.plan.epsilon}
+    promise = {"k": _short(source.plan.k_for(source.n)), "epsilon": source.plan.epsilon}
     if source.n < minimum_n:
         return _suppressed(source, minimum_n) | promise
     asked = [ask(source.plan, (attribute.name,), {}, None) for attribute in source.plan.schema.released]
@@ -108,12 +107,6 @@ def tree(source: Source, target: str, *, minimum_n: int) -> dict[str, Any]:
         "importances": {name: _short(share) for name, share in zip(names, shares, strict=True)},
         "text": tree_text(grown.root, columns.axes, columns.is_ordered).splitlines(),
     }
-
-
-def crowd(source: Source) -> float:
-    """The k that holds with the answers so far: 1 + (n−1)·exp(−cost of the most different two records)."""
-    cost = sum(mechanism.largest_swap_cost for mechanism in source.plan.mechanisms.values())
-    return 1 + max(source.n - 1, 0) * math.exp(-cost)
 
 
 def history(asked: Sequence[Question], tallies: Sequence[Tally], plan: Plan, minimum_n: int) -> list[dict[str, Any]]:

@@ -43,17 +43,17 @@ class RateLimiter:
         self._burst = burst
         self._buckets: dict[str, tuple[float, float]] = {}
 
-    def take(self, address: str, records: int) -> None:
-        """Take a token for each record, or raise a `Problem` that says how long to wait."""
+    def take(self, address: str, records: int, *, paid: int = 0) -> None:
+        """Take a token for each record, but for those paid before; or raise a `Problem` that says how long to wait."""
         if self._rate == math.inf:
             return
         now = time.monotonic()
         key = _network(address)
         tokens, since = self._buckets.get(key, (self._burst, now))
         tokens = min(self._burst, tokens + (now - since) * self._rate)
-        cost = min(records, self._burst)
+        cost = min(records, self._burst) - paid
         if tokens < cost:
-            wait = math.ceil((cost - tokens) / self._rate)
+            wait = math.ceil((cost + paid - tokens) / self._rate)
             raise Problem("too-many-requests", "your address has sent too many answers", retry_after=wait)
         if len(self._buckets) >= _MOST_ADDRESSES and key not in self._buckets:
             self._forget_full(now)

@@ -30,7 +30,7 @@ KINDS = {
         Kind("too-slow", 408, "Too slow", "Send the whole request without pausing."),
         Kind("conflict", 409, "Another answer has this id", "Make a new random id for every answer sheet."),
         Kind("wrong-version", 409, "Another version of the survey", "Load /api/survey again and perturb anew."),
-        Kind("no-records", 409, "No records yet", "Wait until somebody has answered."),
+        Kind("no-records", 409, "Too few records yet", "Wait until more people have answered."),
         Kind("closed", 410, "The survey is closed", "No more answers are taken."),
         Kind("too-large", 413, "Too large", "Send fewer records at a time."),
         Kind("wrong-media-type", 415, "Not JSON", "Send Content-Type: application/json."),

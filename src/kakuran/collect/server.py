@@ -105,10 +105,11 @@ class Collector:
         await send_json(send, 201 if added else 200, {"id": id_text(submission.ids[0])})
 
     async def _take_batch(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._limiter.take(_address(scope), 1)  # a batch that is refused costs something too
         body = await read_body(scope, receive, self._limits.batch_bytes, self._limits.seconds)
         submission = self._form.read_batch(body)
         count = len(submission.ids)
-        self._limiter.take(_address(scope), count)
+        self._limiter.take(_address(scope), count, paid=1)
         added = await self._store_or_refuse(submission)
         await send_json(send, 200, {"accepted": added, "replayed": count - added})
 

@@ -136,8 +136,7 @@ class Survey:
         """The plan with what it promises n people: the k aimed at, or the smaller one that so many reach."""
         if self.expected_n is not None and n >= self.expected_n:
             return self.plan
-        cost = sum(mechanism.largest_swap_cost for mechanism in self.plan.mechanisms.values())
-        return Plan(self.schema, self.plan.mechanisms, n, 1 + (n - 1) * math.exp(-cost), "worst-case")
+        return Plan(self.schema, self.plan.mechanisms, n, self.plan.k_for(n), "worst-case")
 
     @cached_property
     def version(self) -> str:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClusterMixin, DensityMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -158,8 +157,7 @@ class NoisyMixture(ClusterMixin, DensityMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> Array:
         """The probability of each component given a perturbed record (S0 eq. 10)."""
         records = self._perturbed(X)
-        joint = self.mixture_.log_joint(records)
-        return np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
+        return self.mixture_.memberships(records)
 
     def predict(self, X: Any) -> Any:
         """The most probable component of each perturbed record: its cluster (S0 §4.3)."""

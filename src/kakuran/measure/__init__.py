@@ -1,6 +1,6 @@
 """How much is lost, how much is at risk."""
 
-from kakuran.measure.accuracy import l1_accuracy, mean_absolute_loss
+from kakuran.measure.accuracy import l1_accuracy, mean_absolute_loss, wrong_cells
 from kakuran.measure.anonymity import Anonymity, Diversity, check_anonymity
 from kakuran.measure.graph import Graph
 from kakuran.measure.linkage import Attacker, LinkageAttack, exact_posteriors
@@ -24,4 +24,5 @@ __all__ = [
     "losses_by_column",
     "mean_absolute_loss",
     "risk_of",
+    "wrong_cells",
 ]

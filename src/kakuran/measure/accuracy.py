@@ -26,6 +26,18 @@ def l1_accuracy(p: Any, q: Any) -> float:
     return float(100 * (1 - np.abs(shares[0] - shares[1]).sum() / 2))
 
 
+def wrong_cells(truth: Any, counts: Any) -> float:
+    """The share of people whom estimated counts put in the wrong cell, ½ Σ|p − q|; cells below zero count as empty.
+
+    Examples
+    --------
+    >>> from kakuran.measure import wrong_cells
+    >>> round(wrong_cells([2, 1, 1], [4, 1, -1]), 6)
+    0.3
+    """
+    return 1 - l1_accuracy(truth, np.maximum(counts, 0)) / 100
+
+
 def _distribution(name: str, cells: Any) -> Any:
     if not (cells >= 0).all() or not 0 < cells.sum() < np.inf:
         raise DataError(name, "is not a distribution", "Give counts or shares of at least 0, not all 0.")

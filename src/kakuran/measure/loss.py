@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,15 +15,20 @@ from kakuran.schema.columns import columns_of, numbers_of
 
 @dataclass(frozen=True)
 class ColumnLoss:
-    """The information capacity of one column before and after, with its weight in the whole."""
+    """The information capacity of one column before and after, weighted as in the whole."""
 
     name: str
     before: float
     after: float
 
+    @classmethod
+    def of_all(cls, columns: Sequence[ColumnLoss]) -> ColumnLoss:
+        """Several columns together: capacities add up."""
+        return cls("all", sum(one.before for one in columns), sum(one.after for one in columns))
+
     @property
     def lost(self) -> float:
-        """ILD of this column alone: 0 where there was nothing to lose."""
+        """ILD of these capacities: 0 where there was nothing to lose."""
         if not self.before:
             return 0.0 if not self.after else -np.inf
         return (self.before - self.after) / self.before
@@ -60,8 +65,7 @@ def information_loss(
     >>> round(kk.information_loss(["Tokyo", "Chiba", "Osaka", "Nara"], ["east", "east", "west", "west"], tree), 4)
     0.7778
     """
-    columns = losses_by_column(original, masked, distance, p, weights=weights)
-    return ColumnLoss("all", sum(one.before for one in columns), sum(one.after for one in columns)).lost
+    return ColumnLoss.of_all(losses_by_column(original, masked, distance, p, weights=weights)).lost
 
 
 def information_capacity(

@@ -70,9 +70,7 @@ class MixtureEstimate:
 
     def predict_proba(self) -> Array:
         """The probability of each component for every released record."""
-        joint = self.mixture.log_joint(self.records)
-        shares = np.exp(joint - joint.max(axis=1, keepdims=True))
-        return shares / shares.sum(axis=1, keepdims=True)
+        return self.mixture.memberships(self.records)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for programs."""

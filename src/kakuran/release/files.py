@@ -25,18 +25,39 @@ FOLDER_MANIFEST = "_release.json"
 
 
 def check_target(path: Path, *, force: bool) -> None:
-    """Refuse a target that is of the wrong kind, exists already, or has nowhere to be."""
+    """Refuse to write a release to files of the wrong kind, that exist already, or have nowhere to be."""
+    _check_kind(path)
+    check_free(*targets(path), force=force)
+
+
+def check_table(path: Path, *, force: bool) -> None:
+    """The same for a plain table, which has no manifest."""
+    _check_kind(path)
+    check_free(path, force=force)
+
+
+def _check_kind(path: Path) -> None:
     if path.suffix not in PARQUET + CSV:
         raise ReleaseError(f"{path}: name a .parquet or a .csv file")
-    for target in targets(path):
-        if target.is_dir():
-            raise ReleaseError(f"{target}: is a folder; name a file")
-        if target.exists() and not force:
-            raise ReleaseError(f"{target}: exists already; use --force (force=True) to replace it")
-    if not path.parent.is_dir():
-        raise ReleaseError(f"{path}: there is no folder {path.parent}")
-    if not os.access(path.parent, os.W_OK):
-        raise ReleaseError(f"{path}: the folder {path.parent} cannot be written to")
+
+
+def check_free(*paths: Path, force: bool) -> None:
+    """Refuse to write files that exist already, or have nowhere to be."""
+    for path in paths:
+        if path.is_dir():
+            raise ReleaseError(f"{path}: is a folder; name a file")
+        if path.exists() and not force:
+            raise ReleaseError(f"{path}: exists already; use --force (force=True) to replace it")
+        if not path.parent.is_dir():
+            raise ReleaseError(f"{path}: there is no folder {path.parent}")
+        if not os.access(path.parent, os.W_OK):
+            raise ReleaseError(f"{path}: the folder {path.parent} cannot be written to")
+
+
+def check_apart(target: Path, originals: Iterable[Path]) -> None:
+    """Refuse to write over what is read."""
+    if target.exists() and any(path.exists() and target.samefile(path) for path in originals):
+        raise ReleaseError(f"{target}: is the original itself; write elsewhere")
 
 
 @contextmanager
@@ -82,6 +103,13 @@ def write_release(
     write = _write_csv if path.suffix in CSV else _write_parquet
     with whole_or_nothing(*targets(path)) as folder, closing(make_batches(folder)) as batches:
         return write(folder / path.name, schema, batches, make_manifest)
+
+
+def write_table(path: Path, table: pa.Table) -> None:
+    """Write a plain table as CSV or Parquet, whole or not at all."""
+    write = pa.csv.write_csv if path.suffix in CSV else pq.write_table
+    with whole_or_nothing(path) as folder:
+        write(table, folder / path.name)
 
 
 def _write_parquet(

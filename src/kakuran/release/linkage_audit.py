@@ -149,12 +149,12 @@ def audit(
     plan = release.plan
     truth = plan.schema.encode(original)
     n = len(next(iter(truth.values())))
-    if not n:
-        raise ReleaseError("an empty release has nobody to link")
     if n != release.n:
         raise ReleaseError(
             f"the original has {n:,} records but the release has {release.n:,}: they do not belong together"
         )
+    if not n:
+        raise ReleaseError("an empty release has nobody to link")
     dice = Randomness.secure()
     count = min(n, max(1, int(most_pairs / n)))
     is_aligned = release.manifest.order == "kept"

@@ -23,13 +23,13 @@ from kakuran.randomness import Randomness
 from kakuran.reconstruction import About, Method
 from kakuran.reconstruction.density import DensityMethod
 from kakuran.reconstruction.mixture import Covariance, Options
-from kakuran.release.files import check_target, read_manifest, write_release
+from kakuran.release.files import check_apart, check_target, read_manifest, write_release
 from kakuran.release.manifest import Manifest, Order, warn_if_seeded
 from kakuran.release.spark import is_spark_frame, perturb_on_spark, records_on_spark
 from kakuran.release.streamed import ROWS_IN_MEMORY, StreamedRecords
 from kakuran.schema.codes import Codes
 from kakuran.schema.frames import like, to_arrow
-from kakuran.schema.sources import Source, open_source
+from kakuran.schema.sources import open_source
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,7 +250,7 @@ def perturb_file(
     warn_if_seeded(seed)
     check_target(Path(target), force=force)
     source = open_source(source)
-    _check_apart(Path(target), source)
+    check_apart(Path(target), source.paths)
     order: Order = "shuffled" if shuffle else "kept"
     return write_release(
         Path(target),
@@ -265,12 +265,6 @@ def perturb_file(
         ),
         lambda records: Manifest(plan, records, order, seeded=seed is not None),
     )
-
-
-def _check_apart(target: Path, source: Source) -> None:
-    """Refuse to write over the originals."""
-    if target.exists() and any(target.samefile(path) for path in source.paths):
-        raise ReleaseError(f"{target}: is the original itself; write the release elsewhere")
 
 
 def _with_types_of(original: pa.Table, released: pa.Table) -> pa.Table:

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from kakuran.errors import DataError, ReleaseError, SchemaError
 from kakuran.factorisation import ReleasedMatrix
-from kakuran.release.files import manifest_path, whole_or_nothing
+from kakuran.release.files import check_apart, check_free, manifest_path, whole_or_nothing
 from kakuran.schema import open_source
 from kakuran.schema.columns import distinct_of, numbers_of
 from kakuran.schema.files import CSV, PARQUET, reading
@@ -140,13 +140,8 @@ def check_transactions_target(path: Path, source: Path, layout: Layout, *, force
     """Refuse a target of the wrong kind, one that exists, the original itself, or one that has nowhere to be."""
     if layout != "baskets" and path.suffix not in CSV + PARQUET:
         raise ReleaseError(f"{path}: a {layout} table is a .parquet or a .csv file")
-    for target in _targets(path):
-        if target.exists() and not force:
-            raise ReleaseError(f"{target}: exists already; use --force to replace it")
-    if path.exists() and source.exists() and path.samefile(source):
-        raise ReleaseError(f"{path}: is the original itself; write the release elsewhere")
-    if not path.parent.is_dir():
-        raise ReleaseError(f"{path}: there is no folder {path.parent}")
+    check_free(*_targets(path), force=force)
+    check_apart(path, [source])
 
 
 def write_transactions(path: Path, released: ReleasedMatrix, source: Transactions, layout: Layout) -> list[Path]:

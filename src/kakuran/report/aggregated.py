@@ -79,8 +79,8 @@ def loss_report(losses: Sequence[ColumnLoss], figure: Figure, command: str) -> s
 
 def _losses(losses: Sequence[ColumnLoss]) -> Html:
     """S3's ILD of every column and of the whole."""
-    whole = ColumnLoss("all", sum(one.before for one in losses), sum(one.after for one in losses))
-    rows = [[one.name, f"{one.before:.6g}", f"{one.after:.6g}", f"{one.lost:z.4f}"] for one in [*losses, whole]]
+    every = [*losses, ColumnLoss.of_all(losses)]
+    rows = [[one.name, f"{one.before:.6g}", f"{one.after:.6g}", f"{one.lost:z.4f}"] for one in every]
     return section(
         "What was lost, column by column",
         paragraph(

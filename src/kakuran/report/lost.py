@@ -9,9 +9,8 @@ import numpy as np
 from kakuran.calibration import Plan
 from kakuran.counts import Tally, every_code
 from kakuran.engine.local import count_tables
-from kakuran.measure import ColumnLoss, l1_accuracy
+from kakuran.measure import ColumnLoss, wrong_cells
 from kakuran.measure.distance import Distance, capacity_of_counts
-from kakuran.mechanism.base import Array
 from kakuran.release import Release
 from kakuran.report.contents import Contents
 from kakuran.report.page import Html, beside, paragraph, picture, section, table
@@ -44,11 +43,6 @@ def loss_section(contents: Contents, release: Release, original: Source, say: Wo
         paragraph(say("loss_why")),
         beside(picture(figure, say("loss_picture")), table(say("loss_caption"), header, rows)),
     )
-
-
-def wrong_cells(truth: Array | None, counts: Array) -> float:
-    """The share of people counted in the wrong cell: ½ Σ|p − q|."""
-    return 1 - l1_accuracy(truth, np.maximum(counts, 0)) / 100
 
 
 def column_losses(release: Release, original: Source) -> list[ColumnLoss]:

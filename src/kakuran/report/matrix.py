@@ -13,7 +13,7 @@ from kakuran.report.pictures import draw_bars
 from kakuran.report.words import words_in
 
 MOST_ITEMS = 25
-WAYS = {
+_WAYS = {
     "empty": "an empty table",
     "microaggregation": "plain microaggregation",
     "aggregate": "aggregated rows",
@@ -98,12 +98,17 @@ def _share(matrix: Any) -> Any:
 
 
 def _losses(losses: Mapping[str, float], chosen: str) -> Html:
-    rows = [[WAYS[name] + (" (released)" if name == chosen else ""), f"{loss:.5f}"] for name, loss in losses.items()]
     return section(
         "What was lost",
         paragraph("The mean difference of a cell from the original, of what was released and of other ways beside it."),
-        table("Mean absolute loss of a cell", ["", "loss"], rows),
+        table(*loss_table(losses, chosen)),
     )
+
+
+def loss_table(losses: Mapping[str, float], chosen: str) -> tuple[str, list[str], list[list[str]]]:
+    """What every way loses, as a caption, a header and rows of text."""
+    rows = [[_WAYS[name] + (" (released)" if name == chosen else ""), f"{loss:.5f}"] for name, loss in losses.items()]
+    return "Mean absolute loss of a cell", ["", "loss"], rows
 
 
 def _limits(perturbed: bool) -> list[str]:

@@ -94,10 +94,6 @@ def _noise(n: int) -> Laplace:
     return Laplace(DOMAIN.size, DOMAIN.step, SCALES[n])
 
 
-def _mean_accuracy(n: int, method: DensityMethod, draws: int) -> float:
-    return float(np.mean([synthetic_accuracy(n, method, seed) for seed in range(draws)]))
-
-
 def adult_accuracies(column: Array, name: str, seed: int) -> list[float]:
     """L1 accuracy of one release of an Adult column at k = 2: S0's own method, `auto`, and IBT.
 

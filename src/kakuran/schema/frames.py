@@ -58,7 +58,8 @@ def like(table: pa.Table, frame: Any) -> Any:
     if isinstance(frame, pa.Table):
         return table
     if isinstance(frame, pa.RecordBatch):
-        return table.combine_chunks().to_batches()[0] if table.num_rows else table.schema.empty_table()
+        arrays = [column.combine_chunks() for column in table.columns]
+        return pa.RecordBatch.from_arrays(arrays, schema=table.schema)
     native = nw.from_arrow(table, backend=nw.from_native(frame, eager_only=True).implementation).to_native()
     if is_pandas_dataframe(native):
         return _with_pandas_types(native, table, frame)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,14 @@ from numpy.typing import NDArray
 from kakuran.errors import ProtocolError
 from kakuran.release.files import whole_or_nothing
 
+_PREFIX = "kakuran-"
+
 
 class Checkpoints:
     """Stages by name, each with a tag that all who share the stage must agree on.
 
-    Without a folder nothing is kept. A folder left by another plan or other data counts as empty.
+    Without a folder nothing is kept. Stages of another plan or of other data count as none; what else is in the folder
+    is not ours to read or to remove.
     """
 
     def __init__(self, folder: Path | None, run: str) -> None:
@@ -36,6 +40,7 @@ class Checkpoints:
         path = self._path(self._folder, stage)
         content = json.dumps({"run": self._run, "tag": tag, "facts": dict(facts)})
         with whole_or_nothing(path) as scratch:
+            (scratch / path.name).touch(0o600)
             np.savez(scratch / path.name, allow_pickle=False, about=np.array(content), **arrays)
 
     def load(self, stage: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -50,26 +55,34 @@ class Checkpoints:
         if self._folder is None:
             return {}
         found = {}
-        for path in sorted(self._folder.glob("*.npz")):
+        for path in self._kept():
             try:
                 with np.load(path, allow_pickle=False) as kept:
                     about = json.loads(str(kept["about"]))
             except (OSError, ValueError, KeyError):
                 continue
             if about["run"] == self._run:
-                found[path.stem] = about["tag"]
+                found[path.stem.removeprefix(_PREFIX)] = about["tag"]
         return found
 
     def start_over(self) -> None:
         """Remove all stages: those of another order of records must not be mixed with new ones."""
-        for path in () if self._folder is None else self._folder.glob("*.npz"):
+        for path in self._kept():
             path.unlink()
 
     def forget(self) -> None:
-        """Remove everything, once the run is over."""
-        if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+        """Remove all stages, once the run is over, and the folder if nothing else is in it."""
+        if self._folder is None:
+            return
+        self.start_over()
+        for scratch in self._folder.glob(f".{_PREFIX}*"):  # of a run that was killed
+            shutil.rmtree(scratch, ignore_errors=True)
+        with suppress(OSError):
+            self._folder.rmdir()
+
+    def _kept(self) -> list[Path]:
+        return [] if self._folder is None else sorted(self._folder.glob(f"{_PREFIX}*.npz"))
 
     @staticmethod
     def _path(folder: Path, stage: str) -> Path:
-        return folder / f"{stage}.npz"
+        return folder / f"{_PREFIX}{stage}.npz"

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kakuran.errors import ProtocolError, ReleaseError
-from kakuran.release.files import whole_or_nothing
+from kakuran.errors import ProtocolError
+from kakuran.release.files import check_free, whole_or_nothing
 from kakuran.vertical.leakage import Exposure
 from kakuran.vertical.regression.inference import Inference, Quality
 from kakuran.vertical.regression.moments import Array
@@ -144,8 +144,7 @@ class VerticalFit:
     def save(self, path: str | Path, *, force: bool = False) -> None:
         """Write the fit as JSON; it holds this party's own coefficients and is meant for it alone."""
         path = Path(path)
-        if path.exists() and not force:
-            raise ReleaseError(f"{path}: exists already; use --force (force=True) to replace it")
+        check_free(path, force=force)
         with whole_or_nothing(path) as folder:
             file = folder / path.name
             file.touch(0o600)

@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 from kakuran.errors import DataError, needing
 from kakuran.mechanism.base import Array
 from kakuran.reconstruction.mixture import em, gibbs, rotated, shape
-from kakuran.reconstruction.mixture.ellipses import Ellipses
+from kakuran.reconstruction.mixture.ellipses import Ellipses, shares_of
 from kakuran.reconstruction.mixture.model import Components
 from kakuran.reconstruction.mixture.noise import ColumnNoise, place_rows
 
@@ -70,6 +70,10 @@ class Mixture:
         if self.kind == "full":
             return gibbs.log_joint(records, self.ellipses, scale)
         return rotated.log_joint_of(records, self.ellipses, scale)
+
+    def memberships(self, records: Array) -> Array:
+        """The probability of each component given a perturbed record (S0 eq. 10)."""
+        return shares_of(self.log_joint(records))
 
     def log_likelihoods(self, records: Array) -> Array:
         """log p(y) of perturbed records."""

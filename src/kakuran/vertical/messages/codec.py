@@ -10,6 +10,7 @@ Decoding never runs anything the peer sent: a frame is a known kind with known f
 from __future__ import annotations
 
 import hashlib
+import math
 import struct
 from dataclasses import fields
 from typing import Any, get_type_hints
@@ -130,10 +131,11 @@ class _Reader:
         if kind >= len(_ARRAY_TYPES) or _ARRAY_TYPES[kind] != expected or axes > 2:
             raise self._malformed()
         shape = [self._unpack("<Q") for _ in range(axes)]
-        count = 1
-        for length in shape:
-            count *= length
-        array = np.frombuffer(self._take(count * expected.itemsize), expected).reshape(shape)
+        content = self._take(math.prod(shape) * expected.itemsize)
+        try:
+            array = np.frombuffer(content, expected).reshape(shape)
+        except ValueError:  # no numbers at all, yet an axis longer than any array has
+            raise self._malformed() from None
         if not np.isfinite(array).all():
             raise ProtocolError(f"the peer sent a {self._kind} with numbers that are not finite")
         return array

@@ -1,0 +1,23 @@
+import pytest
+
+from kakuran.cli.console import answer_table, complain, say
+from kakuran.errors import DataError
+
+ODD = "speed [m/s] [/] [bold]x[/bold] :smile:"
+
+
+@pytest.mark.parametrize("kind", [None, "failed", "passed", "warning", "note"])
+def test_brackets_in_what_is_said_are_just_brackets(capsys, kind):
+    say(ODD, kind)
+    assert capsys.readouterr().err == f"{kind}: {ODD}\n" * (kind is not None) + f"{ODD}\n" * (kind is None)
+
+
+def test_brackets_in_an_error_are_just_brackets(capsys):
+    complain(DataError(ODD, "is missing", "Add it."))
+    assert f"error: column {ODD!r}: is missing. Add it." in capsys.readouterr().err
+
+
+def test_brackets_in_a_table_are_just_brackets(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    answer_table(ODD, [ODD, "n"], [[ODD, "1"]])
+    assert capsys.readouterr().out.count(ODD) == 3
