@@ -46,7 +46,7 @@ def audit(
     if report is not None:
         report_release(report, release, original=source, audit=outcome, public=public)
     for problem in outcome.problems:
-        say(f"[bold red]failed:[/] {problem}")
+        say(problem, "failed")
     if outcome.passed:
-        say(f"[bold green]passed:[/] no attack linked anybody with probability above 1/{outcome.k:g}")
+        say(f"no attack linked anybody with probability above 1/{outcome.k:g}", "passed")
     raise typer.Exit(0 if outcome.passed else 1)

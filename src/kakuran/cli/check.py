@@ -41,7 +41,7 @@ def check(
         _show(found)
     problems = _problems(found, k, least_l, most_t)
     for problem in problems:
-        say(f"[bold red]failed:[/] {problem}")
+        say(problem, "failed")
     raise typer.Exit(1 if problems else 0)
 
 

@@ -42,7 +42,7 @@ def run_server(survey: Survey, store: Store, serving: Serving, token: str) -> No
         address = serving.address(listening)
         say(f"survey {survey.id}, version {survey.version}: {_promise(survey)}")
         for version, count in other_versions(survey, store).items():
-            say(f"[bold yellow]warning:[/] the database holds {count:,} records of version {version}, counted apart")
+            say(f"the database holds {count:,} records of version {version}, counted apart", "warning")
         say(f"perturb.js {fingerprints()['perturb.js']}")
         typer.echo(f"respondents  {address}/")
         typer.echo(f"dashboard    {address}/dashboard#{token}")
@@ -74,8 +74,9 @@ def warn_of_small_k(survey: Survey, n: int) -> None:
     """Say so while fewer have answered than the promise needs."""
     if survey.expected_n is not None and 0 < n < survey.expected_n:
         say(
-            f"[bold yellow]warning:[/] {n:,} of the expected {survey.expected_n:,} have answered: k is "
-            f"{survey.plan_for(n).k:.3g} so far, not {survey.k:g}, and a release says so"
+            f"{n:,} of the expected {survey.expected_n:,} have answered: k is "
+            f"{survey.plan_for(n).k:.3g} so far, not {survey.k:g}, and a release says so",
+            "warning",
         )
 
 

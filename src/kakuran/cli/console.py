@@ -16,11 +16,11 @@ import json
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn, TypeAlias
 
 import typer
 
@@ -37,6 +37,15 @@ _EXIT_CODES: Sequence[tuple[type[errors.KakuranError], int]] = (
     (errors.CollectError, 9),
 )
 
+Kind: TypeAlias = Literal["error", "failed", "warning", "note", "passed"]
+_COLOURS: Mapping[Kind, str] = {
+    "error": "red",
+    "failed": "red",
+    "warning": "yellow",
+    "note": "yellow",
+    "passed": "green",
+}
+
 
 def run(app: typer.Typer) -> NoReturn:
     """Run the command line; turn known errors into one clear sentence and an exit code."""
@@ -52,16 +61,17 @@ def run(app: typer.Typer) -> NoReturn:
     sys.exit(0)
 
 
-def say(message: str) -> None:
+def say(message: str, kind: Kind | None = None) -> None:
     """Tell the person at the terminal something that is not the answer."""
     from rich.console import Console
 
-    Console(stderr=True, soft_wrap=True, highlight=False).print(message)
+    opening = "" if kind is None else f"[bold {_COLOURS[kind]}]{kind}:[/] "
+    Console(stderr=True, soft_wrap=True, highlight=False).print(opening + _escaped(message))
 
 
 def complain(error: errors.KakuranError) -> None:
     """Tell what went wrong, in one sentence."""
-    say(f"[bold red]error:[/] {_escaped(str(error))}")
+    say(str(error), "error")
 
 
 def answer_json(value: Any) -> None:
@@ -168,4 +178,4 @@ def _interrupt(*_: object) -> NoReturn:
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    say(f"[bold yellow]warning:[/] {_escaped(str(message))}")
+    say(str(message), "warning")

@@ -96,7 +96,7 @@ def factorise(
             page = matrix_report(released.manifest, released.matrix, source.items, **compared)
             leave(report, page, public=public)
     if keep_order:
-        say("[bold yellow]warning:[/] rows keep their order: not for publication")
+        say("rows keep their order: not for publication", "warning")
 
 
 def _show(released: ReleasedMatrix) -> None:

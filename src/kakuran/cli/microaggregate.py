@@ -94,9 +94,9 @@ def microaggregate(
     say(f"wrote {output}: {table.num_rows:,} records, at least {made.k} share their {', '.join(names)}")
     kept = [name for name in table.column_names if name not in names]
     if kept:
-        say(f"[bold yellow]note:[/] as they were: {', '.join(kept)}; name columns to leave out with --drop")
+        say(f"as they were: {', '.join(kept)}; name columns to leave out with --drop", "note")
     if keep_order:
-        say("[bold yellow]warning:[/] records keep their order: not for publication")
+        say("records keep their order: not for publication", "warning")
     if json:
         lost = {one.name: one.lost for one in losses}
         answer_json({"records": table.num_rows, "k": made.k, "groups": int(made.groups.max()) + 1, "lost": lost})

@@ -47,7 +47,7 @@ def mixture(
     else:
         _show(found, density)
     if not found.mixture.converged:
-        say("[bold yellow]warning:[/] the fit has not settled; the noise hides much of these clusters")
+        say("the fit has not settled; the noise hides much of these clusters", "warning")
     if plot is not None:
         (found if density is None else density).plot().savefig(plot, dpi=144)
         say(f"drew {plot}")

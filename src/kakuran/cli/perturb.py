@@ -84,7 +84,7 @@ def perturb(
     if not dry_run:
         write(plan)
         if keep_order:
-            say("[bold yellow]warning:[/] records keep their order: not for publication")
+            say("records keep their order: not for publication", "warning")
         if report is not None:
             original = open_source(data, sql)
             attacked = None if public else quick_audit(original, output)

@@ -94,7 +94,7 @@ def init(
     made = with_us(make_key(key_file(plan, me, key), me))
     made.save(plan)
     say(f"{me} brings {', '.join(brought)}; key in {key_file(plan, me, key)}, which never leaves this machine")
-    say(f"fingerprint of {plan}: [bold]{made.fingerprint}[/]")
+    say(f"fingerprint of {plan}: {made.fingerprint}")
     say("send the plan to the others; when all have joined, compare the fingerprint by telephone")
 
 
@@ -112,7 +112,7 @@ def show(plan: PlanFile = Path("plan.toml"), json: Json = False) -> None:
     rows = [[terms.name, ", ".join(terms.columns), terms.id] for terms in agreed.parties]
     answer_table(f"{agreed.target} of {agreed.holder or 'nobody yet'}, explained by", ["party", "columns", "ids"], rows)
     say(f"protocol {agreed.protocol}, search {agreed.search} by {agreed.criterion}, ranking {agreed.ranking}")
-    say(f"fingerprint: [bold]{agreed.fingerprint}[/]")
+    say(f"fingerprint: {agreed.fingerprint}")
 
 
 @app.command()
