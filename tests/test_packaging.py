@@ -94,6 +94,7 @@ def test_the_sdist_holds_what_the_tests_and_the_documentation_need(built):
     for part in ("src", "tests", "tools", "docs", "notebooks"):
         assert {str(path.relative_to(ROOT)) for path in tracked(part)} <= sdist
     assert {"pyproject.toml", "mkdocs.yml", "Makefile", "constraints.txt", "CHANGELOG.md", "CITATION.cff"} <= sdist
+    assert {"Dockerfile", ".dockerignore", "README.md", "README.ja.md", "benchmarks/results/engine.md"} <= sdist
 
 
 def test_the_version_stands_in_one_place_and_everybody_says_the_same(tmp_path):
@@ -139,9 +140,12 @@ def test_every_other_command_does_without_extras(folder, tmp_path):
         "check people.csv -q sex",
         "loss people.csv people.csv",
         f"factorise baskets.txt --layout baskets --k 5 -o {tmp_path}/f.csv",
+        f"demo --n 300 --folder {tmp_path}/demo",
     ]
-    for command, (code, told) in zip(commands, exits(commands, folder), strict=True):
+    said = exits(commands, folder)
+    for command, (code, told) in zip(commands, said, strict=True):
         assert code == 0, (command, told)
+    assert "kakuran[plot]" in said[-1][1]  # demo does without its report, and tells how to get it
 
 
 def test_every_public_name_is_there_or_names_its_extra(folder):

@@ -13,6 +13,7 @@
 
     InferredDomainWarning   a domain was read off private data
     LeakageWarning          a protocol reveals more than the result
+    MissingLettersWarning   labels of a picture have letters that no installed font has
     NotForPublicationWarning  a release was drawn from a seed somebody knows
     UnclearCellsWarning     some estimates cannot be told from noise
 
@@ -121,6 +122,10 @@ class NotForPublicationWarning(UserWarning):
 
 class UnclearCellsWarning(UserWarning):
     """Some estimated counts cannot be told from noise: their intervals reach zero."""
+
+
+class MissingLettersWarning(UserWarning):
+    """Labels of a picture have letters that no installed font has."""
 
 
 class LeakageWarning(UserWarning):

@@ -12,7 +12,7 @@ import pytest
 import tenseal.sealapi as seal
 
 from kakuran.vertical.protocols import encryption
-from kakuran.vertical.protocols.encryption import SLOTS, Multiplier, pack, plain_modulus, unpack
+from kakuran.vertical.protocols.encryption import SLOTS, Multiplier, pack, plain_modulus, precision, unpack
 
 BYTES = 33
 """For a coefficient of the product of a 194-bit polynomial and one of zeros and ones."""
@@ -107,9 +107,15 @@ def quotient(noise, by):
 
 
 @pytest.fixture(scope="module")
-def attack():
+def owner():
+    """The owner of the key."""
+    return Remembering()
+
+
+@pytest.fixture(scope="module")
+def attack(owner):
     """How well what the owner reads off the noise of a reply correlates with the other's polynomial."""
-    scheme, owner, rng = encryption._scheme(), Remembering(), np.random.default_rng(2)
+    scheme, rng = encryption._scheme(), np.random.default_rng(2)
     assert set(owner.secret.tolist()) == {-1, 0, 1}
     ours, theirs = (rng.integers(-(2**20), 2**20, SLOTS) for _ in range(2))
     sent = pack(owner.encryptor.encrypt_symmetric(scheme.plaintext(theirs)))
@@ -143,3 +149,15 @@ def test_without_the_switch_the_noise_gives_alices_column_away(attack):
 def test_after_the_switch_the_noise_says_nothing(attack):
     """Independent polynomials correlate above 6/√8192 twice in 10⁹ runs."""
     assert attack(lambda multiplier, total: unpack(seal.Ciphertext, multiplier.seal(total, 1, SLOTS))) < 6 / SLOTS**0.5
+
+
+def test_the_noise_of_a_hundred_thousand_products_is_below_68_bits_of_which_the_switch_takes_120(owner):
+    scheme, rng = encryption._scheme(), np.random.default_rng(3)
+    multiplier, bits, total = Multiplier(pack(owner.public)), precision(100_000), None
+    for _ in range(-(-100_000 // SLOTS)):
+        ours, theirs = (rng.integers(-(2**bits), 2**bits, SLOTS) for _ in range(2))
+        sent = multiplier.load(pack(owner.encryptor.encrypt_symmetric(scheme.plaintext(theirs))))
+        total = multiplier.add_product(total, sent, multiplier.prepare(ours))
+    scheme.evaluator.transform_from_ntt_inplace(total)
+    assert 2**60 < np.abs(owner.noise(total)).max() < 2**68
+    assert sum(encryption._SENT_PRIMES[encryption._RETURNED_PRIMES :]) == 120

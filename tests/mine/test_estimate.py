@@ -1,5 +1,3 @@
-import sys
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -147,9 +145,3 @@ def test_panels_say_which_part_of_the_table_they_show():
 def test_a_picture_nobody_could_read_is_refused(shape, words):
     with pytest.raises(kk.SchemaError, match=words):
         estimate(*shape).plot()
-
-
-def test_without_matplotlib_a_picture_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(kk.MissingExtraError, match=r"kakuran\[plot\]"):
-        estimate(3).plot()

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 def draw_bars(title: str, values: Mapping[str, float], label: str, highlight: str | None = None) -> Figure:
     """One horizontal bar a name, from the top down; one of them may stand out."""
-    from matplotlib.figure import Figure
+    from kakuran.picture import Picture
 
-    figure = Figure(figsize=(7, 0.9 + 0.4 * len(values)), layout="constrained")
+    figure = Picture(figsize=(7, 0.9 + 0.4 * len(values)), layout="constrained")
     axes = figure.subplots()
     colours = ["#d1603d" if name == highlight else "#1f2a44" for name in values]
     drawn = axes.barh(list(values), list(values.values()), color=colours, height=0.6)
     axes.bar_label(drawn, fmt="%.4g", padding=3)
-    axes.margins(x=0.15)
+    axes.margins(x=0.25)
     axes.invert_yaxis()
     axes.set_xlabel(label)
     axes.set_title(title, loc="left")

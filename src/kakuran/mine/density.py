@@ -100,8 +100,8 @@ class Density:
     def plot(self) -> Figure:
         """The estimated density with its intervals, over the uncorrected one."""
         with needing("a plot", "plot"):
-            from matplotlib.figure import Figure
-        figure = Figure(figsize=(8, 3.6), layout="constrained")
+            from kakuran.picture import Picture
+        figure = Picture(figsize=(8, 3.6), layout="constrained")
         axes = figure.subplots()
         widths = np.diff(self.edges)
         axes.stairs(self.naive / widths, self.edges, fill=True, color="#c9c4ba", label="naive: counted in the release")

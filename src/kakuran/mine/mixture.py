@@ -176,8 +176,8 @@ def _noise(plan: Plan, name: str, covariance: str) -> ColumnNoise:
 
 def _ellipses(estimate: MixtureEstimate) -> Figure:
     with needing("a plot", "plot"):
-        from matplotlib.figure import Figure
-    figure = Figure(figsize=(5.5, 5), layout="constrained")
+        from kakuran.picture import Picture
+    figure = Picture(figsize=(5.5, 5), layout="constrained")
     axes = figure.subplots()
     shown = estimate.records[:: max(len(estimate.records) // _SHOWN, 1)]
     axes.plot(shown[:, 0], shown[:, 1], ".", color="#c9c4ba", markersize=2, label="perturbed records")

@@ -23,10 +23,10 @@ MOST_CELLS = 1_000
 def draw(estimate: Estimate) -> Figure:
     """One column: bars with intervals. Two: a heatmap. More: one heatmap a value of the others."""
     with needing("a plot", "plot"):
-        from matplotlib.figure import Figure
+        from kakuran.picture import Picture
     _check_size(estimate)
     if len(estimate.axes) <= 1:
-        figure = Figure(figsize=(max(4.0, 1.5 + 0.45 * estimate.counts.size), 3.6), layout="constrained")
+        figure = Picture(figsize=(max(4.0, 1.5 + 0.45 * estimate.counts.size), 3.6), layout="constrained")
         _bars(figure.subplots(), estimate)
         return figure
     panels = math.prod(estimate.counts.shape[2:])
@@ -34,7 +34,7 @@ def draw(estimate: Estimate) -> Figure:
     across = min(panels, 3)
     down = math.ceil(panels / across)
     size = (max(4.5, across * (1.8 + 0.9 * columns)), 0.3 + down * (1.2 + 0.42 * rows))
-    figure = Figure(figsize=size, layout="constrained")
+    figure = Picture(figsize=size, layout="constrained")
     grids = figure.subplots(down, across, squeeze=False).ravel()
     for axes, place in zip(grids, np.ndindex(*estimate.counts.shape[2:]), strict=False):
         _heatmap(axes, estimate, place)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -72,10 +73,13 @@ def _summary(node: Node, target: Cells) -> str:
 def draw_tree(root: Node, axes: Sequence[Cells], is_ordered: Sequence[bool]) -> Figure:
     """Boxes from left to right; the bar in each shows the shares of the classes."""
     with needing("a plot", "plot"):
-        from matplotlib.figure import Figure
+        from kakuran.picture import Picture
     places = _places(root)
     deepest = max(depth for depth, _ in places.values())
-    figure = Figure(figsize=(3.4 * (deepest + 1), 1.1 + 0.75 * len(list(root.leaves()))), layout="constrained")
+    width, longest = 3.4 * (deepest + 1), max(map(len, axes[0].labels))
+    across = min(axes[0].size, max(1, int(width / (0.6 + 0.11 * longest))))  # inches of a mark, and of a wide letter
+    height = 0.9 + 0.2 * math.ceil(axes[0].size / across) + 0.75 * len(list(root.leaves()))
+    figure = Picture(figsize=(width, height), layout="constrained")
     drawing = figure.subplots()
     drawing.set_axis_off()
     colours = _colours(axes[0].size)
@@ -90,7 +94,7 @@ def draw_tree(root: Node, axes: Sequence[Cells], is_ordered: Sequence[bool]) -> 
         _draw_node(drawing, node, axes[0], depth, height, colours)
     for label, colour in zip(axes[0].labels, colours, strict=True):
         drawing.bar([0], [0], color=colour, label=label)
-    figure.legend(title=axes[0].name, frameon=False, fontsize=8, loc="outside upper left", ncols=min(axes[0].size, 8))
+    figure.legend(title=axes[0].name, frameon=False, fontsize=8, loc="outside upper left", ncols=across)
     drawing.set_xlim(-0.1, deepest + 0.75)
     return figure
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from kakuran.errors import MissingExtraError
+from kakuran.errors import MissingExtraError, MissingLettersWarning
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,4 +48,5 @@ def _any_script() -> Iterator[None]:
     """Letters missing in the font that measures them are not missing where they are shown."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*missing from font", category=UserWarning)
+        warnings.simplefilter("ignore", MissingLettersWarning)
         yield

@@ -17,12 +17,12 @@ _LINE, _CHOSEN, _REFUSED = "#1f2a44", "#d1603d", "#c9c4ba"
 def draw_path(fit: VerticalFit) -> Figure:
     """The criterion step by step; each step is named by the column that went (−) or came (+)."""
     with needing("a plot", "plot"):
-        from matplotlib.figure import Figure
+        from kakuran.picture import Picture
     steps = fit.selection.steps
     labels = [{"start": "start", "drop": f"− {step.column}", "add": f"+ {step.column}"}[step.action] for step in steps]
     scores = [step.score for step in steps]
     last = max(place for place, step in enumerate(steps) if step.accepted)
-    figure = Figure(figsize=(max(5.0, 0.45 * len(steps) + 2.5), 3.8), layout="constrained")
+    figure = Picture(figsize=(max(5.0, 0.45 * len(steps) + 2.5), 3.8), layout="constrained")
     axes = figure.subplots()
     axes.plot(range(last + 1), scores[: last + 1], "-o", color=_LINE, markersize=4)
     if last + 1 < len(steps):

@@ -13,8 +13,9 @@ from scipy.stats import norm
 from kakuran.reconstruction.mixture.channel import Cells, LaplacePoints
 from kakuran.reconstruction.mixture.em import climb, e_step, log_joint, log_likelihood, m_step
 from kakuran.reconstruction.mixture.gradient import climb_by_gradient, gradient
+from kakuran.reconstruction.mixture.growth import spread_out
 from kakuran.reconstruction.mixture.model import Components, Observations
-from kakuran.reconstruction.mixture.observe import observations, of_codes
+from kakuran.reconstruction.mixture.observe import observations, of_codes, of_numbers
 from kakuran.reconstruction.mixture.quasi_newton import polish
 
 from .conftest import MECHANISMS, S0, channel_and_places, draw
@@ -70,6 +71,16 @@ def test_the_height_never_falls_along_em(observed, two):
     path = np.array(climb(two, observed, tolerance=0, most_steps=60).path)
     assert len(path) > 5
     assert (np.diff(path) >= -1e-9 * np.abs(path[1:])).all()
+
+
+def test_quasi_newton_takes_tens_of_steps_where_em_takes_thousands():
+    dice = np.random.default_rng(0)
+    observed = observations([of_numbers(draw(S0, 100_000, dice) + dice.laplace(0, 2, 100_000), 2.0)], smoothing=0.5)
+    start = spread_out(observed, 4)
+    ours, plain = polish(start, observed), climb(start, observed, tolerance=0, most_steps=2_000)
+    assert ours.converged
+    assert len(ours.path) < 100
+    assert plain.path[-1] < ours.path[-1] - 1e-6 * observed.n
 
 
 @settings(deadline=None, max_examples=40)

@@ -113,10 +113,10 @@ class Mixture:
     def plot(self, column: int = 0) -> Figure:
         """The density of one column, and its components."""
         with needing("a plot", "plot"):
-            from matplotlib.figure import Figure
+            from kakuran.picture import Picture
         low, high = self.quantile(np.array([0.001, 0.999]), column)
         points = np.linspace(low - 0.1 * (high - low), high + 0.1 * (high - low), 800)
-        figure = Figure(figsize=(8, 3.6), layout="constrained")
+        figure = Picture(figsize=(8, 3.6), layout="constrained")
         axes = figure.subplots()
         whole, support = self.columns, self._supports[column]
         for chosen in range(len(whole)):
