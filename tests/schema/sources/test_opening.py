@@ -239,6 +239,11 @@ class TestQueries:
             rows_of(open_source(path, sql=sql), None)
         assert open_source(path).rows == 600
 
+    def test_what_goes_wrong_deep_in_the_result_is_told(self, tmp_path):
+        late = "select case i when 300000 then cast('x' || i as int) end as x from range(400000) t(i)"
+        with pytest.raises(kk.SchemaError, match=r"data\.duckdb: .*Could not convert string 'x300000'"):
+            rows_of(open_source(database(tmp_path), sql=late), None)
+
     def test_a_database_that_is_none_is_named(self, tmp_path):
         with pytest.raises(kk.SchemaError, match=r"none\.duckdb: no such file"):
             open_source(tmp_path / "none.duckdb")

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import kakuran as kk
-from kakuran.schema.sources import base, open_source
+from kakuran.schema.sources import base, open_source, postgres
 
 PROGRAMS = [
     Path(path).parent for path in (shutil.which("initdb"), *Path("/usr/lib/postgresql").glob("*/bin/initdb")) if path
@@ -82,8 +82,43 @@ def test_types_are_those_of_the_server(people):
     assert [str(kind) for kind in batch.schema.types] == ["string", "string", "int64", "double", "bool"]
 
 
-def test_it_is_perturbed_into_a_release(people, tmp_path, monkeypatch):
-    monkeypatch.setattr("kakuran.schema.sources.delimited.BLOCK", 2000)
+VALUES = {
+    "7::smallint": 7,
+    "7::bigint": 7,
+    "9007199254740993::bigint": 9007199254740993,
+    "1.1::real": 1.1,
+    "0.1::double precision": 0.1,
+    "1.25::numeric": 1.25,
+    "1.25::numeric(8, 2)": 1.25,
+    "123456789012345678901234567890.5::numeric(40, 10)": 123456789012345678901234567890.5,
+    "true": True,
+    "'né, \"a\"'::varchar(9)": 'né, "a"',
+    "''": "",
+    "date '2020-02-29'": "2020-02-29",
+    "timestamp '2020-02-29 01:02:03.5'": "2020-02-29 01:02:03.5",
+    "interval '1 day'": "1 day",
+    "'00000000-0000-0000-0000-00000000000a'::uuid": "00000000-0000-0000-0000-00000000000a",
+    "array[1, 2]": "{1,2}",
+    "'{\"a\": 1}'::json": '{"a": 1}',
+    "'on the way'::mood": "on the way",
+}
+
+
+def test_numbers_and_truth_stay_what_they_are_and_all_else_is_text_as_the_server_writes_it(people):
+    with psycopg.connect(people) as connection:
+        connection.execute("create type mood as enum ('here', 'on the way')")
+    listed = ", ".join(f"{value} as x{place}" for place, value in enumerate(VALUES))
+    source = open_source(people, sql=f"select {listed} union all select {', '.join(['null'] * len(VALUES))}")
+    (batch,) = (part.records for part in source.parts())
+    assert [column.to_pylist() for column in batch.columns] == [[value, None] for value in VALUES.values()]
+
+
+def test_a_number_is_text_where_the_schema_says_so(people):
+    (batch,) = (part.records for part in open_source(people, sql="select 7 as code").parts({"code": pa.string()}))
+    assert batch.column("code").to_pylist() == ["7"]
+
+
+def test_it_is_perturbed_into_a_release(people, tmp_path):
     schema = kk.Schema([kk.Numeric("age", 0, 89, step=1), kk.Categorical("smokes", [False, True])])
     source = open_source(people, sql="select age, smokes from people")
     manifest = kk.perturb_file(source, tmp_path / "out.parquet", kk.calibrate(schema, n=1000, k=10))
@@ -108,10 +143,48 @@ def test_a_query_that_is_none_is_refused_without_telling_the_password(people, sq
     assert open_source(people, sql=QUERY).rows == 1000
 
 
-def test_a_server_that_is_not_there_is_refused_without_telling_the_password():
-    with pytest.raises(kk.SchemaError, match="postgresql://") as caught:
-        _ = open_source("postgresql://steward:secret@127.0.0.1:1/postgres", sql="select 1").names
+def test_a_query_may_not_change_anything_by_way_of_a_function(people):
+    with psycopg.connect(people) as connection:
+        connection.execute("create table visits (at int)")
+        connection.execute(
+            "create function visit() returns int language sql as 'insert into visits values (1) returning at'"
+        )
+    with pytest.raises(kk.SchemaError, match="cannot execute INSERT in a read-only transaction"):
+        list(open_source(people, sql="select visit()").parts())
+
+
+def test_what_goes_wrong_deep_in_the_result_is_told(people):
+    source = open_source(people, sql="select 1 / (i - 300000) as x from generate_series(1, 400000) i")
+    with pytest.raises(kk.SchemaError, match="postgresql:///postgres: division by zero"):
+        list(source.parts())
+
+
+def test_a_query_is_in_the_dialect_of_the_server(people):
+    source = open_source(people, sql="select distinct on (smokes) age::text as age from people order by smokes, age")
+    assert [row["age"] for part in source.parts() for row in part.records.to_pylist()] == ["1", "0"]
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://steward:secret@127.0.0.1:1/postgres",
+        "postgresql://steward:sec%72et@127.0.0.1:1/postgres",
+        "postgresql://127.0.0.1:1/postgres?user=steward&password=secret",
+    ],
+)
+def test_a_server_that_is_not_there_is_refused_without_telling_the_password(address):
+    with pytest.raises(kk.SchemaError, match=r"postgresql://.*Connection refused") as caught:
+        _ = open_source(address, sql="select 1").names
     assert "secret" not in str(caught.value)
+    assert "sec%72et" not in str(caught.value)
+
+
+def test_without_the_extension_at_hand_or_to_be_had_the_extra_is_named(monkeypatch, tmp_path):
+    monkeypatch.setattr(postgres, "_WHEEL", "no_such_package")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    with pytest.raises(kk.errors.MissingExtraError, match=r"pip install 'kakuran\[postgres\]'"):
+        _ = open_source("postgresql://host/name", sql="select 1").names
 
 
 def test_a_query_must_be_given():
@@ -120,9 +193,8 @@ def test_a_query_must_be_given():
 
 
 def test_reading_may_stop_early(people, monkeypatch):
-    monkeypatch.setattr("kakuran.schema.sources.delimited.BLOCK", 2000)
-    monkeypatch.setattr(base, "BATCH", 50)
-    parts = open_source(people, sql=QUERY).parts({"age": pa.float64()})
-    assert len(next(parts))
+    monkeypatch.setattr(base, "BATCH", 2048)
+    parts = open_source(people, sql="select 1 as one from generate_series(1, 100000)").parts()
+    assert len(next(parts)) == 2048
     parts.close()
     assert open_source(people, sql=QUERY).rows == 1000

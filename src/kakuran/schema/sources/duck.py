@@ -7,14 +7,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from kakuran.errors import MissingExtraError, SchemaError
 from kakuran.schema.files import ARROW, CSV
 from kakuran.schema.sources import base
 from kakuran.schema.sources.base import Part, Source, Wanted
-from kakuran.schema.sources.sql import bare, counted, quoted, selected
+from kakuran.schema.sources.sql import bare, counted, literal, quoted, selected
 
 VIEW = "data"
 """What plain files are called in a query over them."""
+IN_A_STREAM = (pa.ArrowException, OSError)
+"""As which errors of DuckDB arrive when a result is streamed."""
 
 
 class DuckSource(Source):
@@ -51,10 +55,7 @@ class DuckSource(Source):
     def parts(self, wanted: Wanted | None = None) -> Iterator[Part]:
         """As DuckDB streams them."""
         with self._connection() as connection:
-            done = 0
-            for batch in connection.sql(selected(wanted, self._query)).to_arrow_reader(base.BATCH):
-                yield Part(batch, [(0, f"{self.described}, rows {done + 1:,} to {done + batch.num_rows:,}")])
-                done += batch.num_rows
+            yield from arrow_parts(connection.sql(selected(wanted, self._query)), self.described)
 
     @contextmanager
     def _connection(self) -> Iterator[Any]:
@@ -67,7 +68,7 @@ class DuckSource(Source):
                 if self._database is None:
                     _show_files(connection, self.paths)
                 yield connection
-        except duckdb.Error as error:
+        except (duckdb.Error, *IN_A_STREAM) as error:
             raise SchemaError(f"{self.described}: {str(error).splitlines()[0]}") from None
 
     def _only_table(self) -> str:
@@ -82,6 +83,14 @@ class DuckSource(Source):
         return "from " + ".".join(quoted(name) for name in found[0])
 
 
+def arrow_parts(result: Any, described: str) -> Iterator[Part]:
+    """A result as DuckDB streams it."""
+    done = 0
+    for batch in result.to_arrow_reader(base.BATCH):
+        yield Part(batch, [(0, f"{described}, rows {done + 1:,} to {done + batch.num_rows:,}")])
+        done += batch.num_rows
+
+
 def _show_files(connection: Any, paths: Sequence[Path]) -> None:
     """Make plain files known under one name; folders named column=value tell columns here too."""
     if paths[0].suffix in ARROW:
@@ -89,6 +98,6 @@ def _show_files(connection: Any, paths: Sequence[Path]) -> None:
 
         connection.register(VIEW, dataset.dataset([str(path) for path in paths], format="ipc"))
         return
-    listed = ", ".join("'" + str(path).replace("'", "''") + "'" for path in paths)
+    listed = ", ".join(literal(str(path)) for path in paths)
     reader = "read_csv" if paths[0].suffix in CSV else "read_parquet"
     connection.sql(f"create view {VIEW} as from {reader}([{listed}])")

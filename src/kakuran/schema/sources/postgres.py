@@ -1,99 +1,115 @@
-"""Queries that a PostgreSQL server answers, streamed by COPY."""
+"""Queries that a PostgreSQL server answers, streamed by DuckDB's extension for it."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
-
-import pyarrow as pa
-import pyarrow.csv
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from kakuran.errors import MissingExtraError, SchemaError
-from kakuran.schema.sources.base import Part, Source, Wanted
-from kakuran.schema.sources.delimited import csv_parts, heed_quotes
-from kakuran.schema.sources.sql import bare, counted, selected
+from kakuran.schema.sources.base import Part, Source, Wanted, is_text
+from kakuran.schema.sources.duck import IN_A_STREAM, arrow_parts
+from kakuran.schema.sources.sql import bare, counted, literal, quoted, selected
 
 SCHEMES = ("postgresql", "postgres")
 
-_KINDS = {16: pa.bool_(), 20: pa.int64(), 21: pa.int64(), 23: pa.int64(), 700: pa.float64(), 701: pa.float64()}
-_KINDS[1700] = pa.float64()
-"""Arrow's types of true/false and numbers, by PostgreSQL's numbers for its own; everything else is text."""
+_SERVER = "server"
+_WHEEL = "duckdb_extension_postgres_scanner"
+_NUMBERS = {
+    "BOOLEAN": "{}",
+    "SMALLINT": "{}::int8",
+    "INTEGER": "{}::int8",
+    "BIGINT": "{}",
+    # By way of its text, 1.1 stays 1.1 and does not become 1.10000002.
+    "FLOAT": "{}::text::float8",
+    "DOUBLE": "{}::float8",
+    "DECIMAL": "{}::float8",
+}
+"""How the server is asked for true/false and numbers, by DuckDB's names for their types; all else it sends as text."""
 
 
 class PostgresSource(Source):
-    """The result of a query."""
+    """The result of a query in the server's own dialect."""
 
     def __init__(self, address: str, sql: str) -> None:
         parts = urlsplit(address)
-        # A password may stand in the address, and must not in an error.
         self.described = f"{parts.scheme}://{parts.hostname or ''}{parts.path}"
         self._address = address
+        self._passwords = [parts.password or "", *parse_qs(parts.query).get("password", [])]
         self._query = bare(sql)
 
     @property
     def names(self) -> list[str]:
         """The columns of the result."""
-        return list(self._types())
+        with self._connection() as connection:
+            return list(self._types(connection))
 
     @property
     def rows(self) -> int | None:
         """The server counts them."""
-        with self._cursor() as cursor:
-            cursor.execute(counted(self._query))
-            return int(cursor.fetchone()[0])
+        with self._connection() as connection:
+            return int(connection.sql(_answer(counted(self._query))).fetchall()[0][0])
 
     def parts(self, wanted: Wanted | None = None) -> Iterator[Part]:
-        """As the server sends them, as CSV: missing values are empty, empty text is quoted."""
-        types = self._types() if wanted is None else wanted
-        convert = pa.csv.ConvertOptions(column_types=types, true_values=["t"], false_values=["f"])
-        heed_quotes(convert)
-        parse = pa.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=len(types) > 1)
-        options = {"parse_options": parse, "convert_options": convert}
-        with self._cursor() as cursor:
-            query = f"copy ({selected(wanted, self._query)}) to stdout (format csv, header)"
-            with cursor.copy(query) as copy, _Stream(copy) as stream:
-                yield from csv_parts(stream, options, list(types), self.described)
+        """As the server sends them."""
+        with self._connection() as connection:
+            types = self._types(connection)
+            if wanted is not None:
+                types = {name: "TEXT" if is_text(kind) else types[name] for name, kind in wanted.items()}
+            columns = ", ".join(_column(name, kind) for name, kind in types.items())
+            query = f"select {columns} from (\n{self._query}\n) as selected"  # noqa: S608
+            yield from arrow_parts(connection.sql(_answer(query)), self.described)
 
-    def _types(self) -> dict[str, pa.DataType]:
-        with self._cursor() as cursor:
-            cursor.execute(selected(None, self._query) + " limit 0")
-            return {column.name: _KINDS.get(column.type_code, pa.string()) for column in cursor.description}
+    def _types(self, connection: Any) -> dict[str, str]:
+        """The columns of the result, with DuckDB's names for their types."""
+        found = connection.sql(_answer(selected(None, self._query)))
+        return {name: str(kind) for name, kind in zip(found.columns, found.types, strict=True)}
 
     @contextmanager
-    def _cursor(self) -> Iterator[Any]:
+    def _connection(self) -> Iterator[Any]:
         try:
-            import psycopg
+            import duckdb
         except ImportError:
             raise MissingExtraError("a PostgreSQL source", "postgres") from None
         try:
-            with psycopg.connect(self._address) as connection, connection.cursor() as cursor:
-                connection.read_only = True
-                yield cursor
-        except psycopg.Error as error:
-            raise SchemaError(f"{self.described}: {str(error).splitlines()[0]}") from None
+            with duckdb.connect() as connection:
+                _load_extension(connection, duckdb)
+                connection.execute(f"attach {literal(self._address)} as {_SERVER} (type postgres, read_only)")
+                yield connection
+        except (duckdb.Error, *IN_A_STREAM) as error:
+            raise SchemaError(f"{self.described}: {self._without_passwords(str(error))}") from None
+
+    def _without_passwords(self, told: str) -> str:
+        """What the server complains of, or whoever did not reach it."""
+        told = told.replace(self._address, self.described)
+        for password in filter(None, self._passwords):
+            told = told.replace(password, "…").replace(unquote(password), "…")
+        return told.rpartition("ERROR:")[2].strip().splitlines()[0]
 
 
-class _Stream(io.RawIOBase):
-    """What COPY sends, as a file."""
+def _answer(query: str) -> str:
+    """What the server answers to a query, as DuckDB is asked for it."""
+    return f"from postgres_query('{_SERVER}', {literal(query)})"
 
-    def __init__(self, copy: Any) -> None:
-        self._chunks = iter(copy)
-        self._left = b""
 
-    def readable(self) -> bool:
-        return True
+def _column(name: str, kind: str) -> str:
+    """A column as the server is asked for it."""
+    form = _NUMBERS.get(kind.partition("(")[0], "{}::text")
+    return f"{form.format(quoted(name))} as {quoted(name)}"
 
-    def read(self, size: int = -1) -> bytes:
-        chunks = [self._left]
-        while size < 0 or sum(map(len, chunks)) < size:
-            chunk = next(self._chunks, None)
-            if chunk is None:
-                break
-            chunks.append(bytes(chunk))
-        joined = b"".join(chunks)
-        taken = len(joined) if size < 0 else size
-        self._left = joined[taken:]
-        return joined[:taken]
+
+def _load_extension(connection: Any, duckdb: Any) -> None:
+    """Load the extension from its package; where there is none, from where DuckDB keeps its own, or its makers do."""
+    package = find_spec(_WHEEL)
+    if package is not None and package.origin is not None:
+        folder = Path(package.origin).parent / "extensions" / f"v{duckdb.__version__}"
+        if (extension := folder / "postgres_scanner.duckdb_extension").exists():
+            connection.execute(f"load {literal(str(extension))}")
+            return
+    try:
+        connection.execute("install postgres; load postgres")
+    except duckdb.Error:
+        raise MissingExtraError("a PostgreSQL source", "postgres") from None

@@ -24,3 +24,8 @@ def counted(query: str) -> str:
 def quoted(name: str) -> str:
     """A name as SQL takes it, whatever is in it."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """A text as SQL takes it, whatever is in it."""
+    return "'" + text.replace("'", "''") + "'"
