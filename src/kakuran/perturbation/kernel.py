@@ -62,16 +62,20 @@ class Kernel:
         )
 
     def pack(self, codes: Columns) -> np.ndarray[tuple[int], np.dtype[np.void]]:
-        """Codes as packed rows, which shuffle and spill to disk as one array."""
+        """Codes as packed rows, which shuffle and spill to disk as one array.
+
+        Opaque ones: numpy moves a row that it knows the fields of field by field, ten times as slowly.
+        """
         columns = [codes[attribute.name] for attribute in self.plan.schema.released]
         rows = np.empty(len(columns[0]), self.row_type)
         for place, column in enumerate(columns):
             rows[f"f{place}"] = column
-        return rows
+        return rows.view(np.dtype((np.void, rows.itemsize)))
 
     def unpack(self, rows: np.ndarray[tuple[int], np.dtype[np.void]]) -> dict[str, Codes]:
-        """The inverse of `pack`."""
+        """The inverse of `pack`; rows whose fields are known do too."""
+        fields = rows.view(self.row_type) if rows.dtype.names is None else rows
         return {
-            attribute.name: rows[f"f{place}"].astype(np.int32)
+            attribute.name: fields[f"f{place}"].astype(np.int32)
             for place, attribute in enumerate(self.plan.schema.released)
         }

@@ -29,7 +29,7 @@ def scatter(rows: Rows, buckets: int, randomness: Randomness) -> tuple[Rows, NDA
     chosen = randomness.below(buckets, len(rows))
     order = np.argsort(chosen.astype(narrowest_integer(buckets)), kind="stable")
     bounds = np.searchsorted(chosen[order], np.arange(buckets + 1))
-    return rows[order], bounds
+    return rows.take(order), bounds
 
 
 class Shuffler:
@@ -69,4 +69,4 @@ class Shuffler:
             return np.empty(0, np.dtype([]))
         rows = np.fromfile(self._paths[number], self._row_type)
         self._paths[number].unlink()
-        return rows[self._randomness.spawn(number).permutation(len(rows))]
+        return rows.take(self._randomness.spawn(number).permutation(len(rows)))

@@ -52,7 +52,7 @@ class Draw:
         crowd = self.kernel.plan.crowd()
         with writing(self.folder) as (file, attempt), pa.ipc.new_file(file, _PACKED) as writer:
             randomness = Randomness.from_seed(self.seed).spawn(attempt.partition)
-            for rows in _gathered(self._drawn(parts, crowd, randomness)):
+            for rows in _rechunked(self._drawn(parts, crowd, randomness), ROWS_AT_A_TIME):
                 writer.write_batch(_packed(*scatter(rows, BUCKETS, randomness)))
         return Drawn([attempt], crowd)
 
@@ -65,7 +65,10 @@ class Draw:
 
 @dataclass(frozen=True)
 class Order:
-    """Put the drawn records of some buckets in random order; nothing is drawn of their values."""
+    """Put the drawn records of some buckets in random order; nothing is drawn of their values.
+
+    Records have chosen their buckets independently, so buckets in random order, one after the other, are too.
+    """
 
     kernel: Kernel
     drawn: Sequence[Path]
@@ -76,24 +79,27 @@ class Order:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> list[Attempt]:
         """The file of the release that this attempt wrote."""
         (number,) = numbers_in(batches)
-        rows = self._rows(number * BUCKETS // self.files, (number + 1) * BUCKETS // self.files)
-        rows = rows[Randomness.from_seed(self.seed).spawn(-1 - number).permutation(len(rows))]
         with writing(self.folder) as (file, attempt), pq.ParquetWriter(file, self.kernel.schema) as writer:
-            for start in range(0, len(rows), ROWS_A_GROUP):
-                writer.write_batch(self.kernel.decode(self.kernel.unpack(rows[start : start + ROWS_A_GROUP])))
+            for rows in _rechunked(self._shuffled(number), ROWS_A_GROUP):
+                writer.write_batch(self.kernel.decode(self.kernel.unpack(rows)))
         return [attempt]
 
-    def _rows(self, first: int, end: int) -> Rows:
-        """The records of neighbouring buckets, which lie together in every batch of every file."""
-        blocks: list[Rows] = []
-        for path in self.drawn:
-            with pa.memory_map(str(path)) as mapped:
-                file = pa.ipc.open_file(mapped)
-                for number in range(file.num_record_batches):
-                    _, bounds, rows = file.get_batch(number).column(0).buffers()
-                    start, stop = np.frombuffer(bounds, np.int64)[[first, end]]
-                    blocks.append(np.frombuffer(rows[start:stop], self.kernel.row_type))
-        return np.concatenate(blocks)
+    def _shuffled(self, number: int) -> Iterator[Rows]:
+        """The records of the buckets that are this file's, each bucket in random order."""
+        randomness = Randomness.from_seed(self.seed).spawn(-1 - number)
+        batches = [batch for path in self.drawn for batch in _mapped(path)]
+        for bucket in range(number * BUCKETS // self.files, (number + 1) * BUCKETS // self.files):
+            packed = b"".join(batch[bucket].as_buffer() for batch in batches)
+            rows = np.frombuffer(packed, np.dtype((np.void, self.kernel.row_type.itemsize)))
+            yield rows.take(randomness.permutation(len(rows)))
+
+
+def _mapped(path: Path) -> Iterator[pa.LargeBinaryArray]:
+    """The batches of a file of drawn records; of a bucket no more is read than its records."""
+    with pa.memory_map(str(path)) as mapped:
+        file = pa.ipc.open_file(mapped)
+        for number in range(file.num_record_batches):
+            yield file.get_batch(number).column(0)
 
 
 def _packed(rows: Rows, bounds: np.ndarray[tuple[int], np.dtype[np.int64]]) -> pa.RecordBatch:
@@ -101,13 +107,15 @@ def _packed(rows: Rows, bounds: np.ndarray[tuple[int], np.dtype[np.int64]]) -> p
     return pa.record_batch([pa.Array.from_buffers(pa.large_binary(), BUCKETS, buffers)], schema=_PACKED)
 
 
-def _gathered(drawn: Iterator[Rows]) -> Iterator[Rows]:
-    """Some batches at a time, so that what goes to one bucket is a block worth the name."""
+def _rechunked(pieces: Iterator[Rows], size: int) -> Iterator[Rows]:
+    """The same rows, so many at a time."""
     some: list[Rows] = []
-    for rows in drawn:
+    for rows in pieces:
         some.append(rows)
-        if sum(map(len, some)) >= ROWS_AT_A_TIME:
-            yield np.concatenate(some)
-            some = []
-    if some:
+        if sum(map(len, some)) >= size:
+            joined = np.concatenate(some)
+            whole = len(joined) // size * size
+            yield from (joined[start : start + size] for start in range(0, whole, size))
+            some = [joined[whole:]]
+    if any(map(len, some)):
         yield np.concatenate(some)
