@@ -13,6 +13,7 @@ Answers go to stdout, everything else to stderr. Exit codes:
 from __future__ import annotations
 
 import json
+import math
 import signal
 import sys
 import warnings
@@ -76,8 +77,16 @@ def complain(error: errors.KakuranError) -> None:
 
 
 def answer_json(value: Any) -> None:
-    """The answer, for programs."""
-    typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
+    """The answer, for programs; what JSON has no number for is text, as in a manifest: "inf"."""
+    typer.echo(json.dumps(_finite(value), ensure_ascii=False, indent=2, allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _finite(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(part) for part in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def answer_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]], *, text_columns: int = 1) -> None:
