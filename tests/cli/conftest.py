@@ -1,13 +1,18 @@
 import os
 import subprocess
 import sys
+import warnings
+from functools import partial
 from pathlib import Path
 
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
+from kakuran.cli import main
 from kakuran.samples import census, census_schema
+
+TERMINAL = {"COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}
 
 
 @pytest.fixture
@@ -21,17 +26,58 @@ def folder(tmp_path):
 
 
 @pytest.fixture
-def kakuran(folder):
-    """Run the real command in the folder."""
+def run_in(monkeypatch, capsys):
+    """Run the command in a folder, in this process: starting one for each takes longer than all else."""
+
+    def run(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
+        with monkeypatch.context() as patch, warnings.catch_warnings():
+            warnings.simplefilter("default")
+            patch.chdir(folder)
+            patch.setattr(sys, "argv", ["kakuran", *map(str, arguments)])
+            patch.setattr("signal.signal", lambda *_: None)
+            for name, value in TERMINAL.items():
+                patch.setenv(name, value)
+            with pytest.raises(SystemExit) as ended:
+                main()
+        shown = capsys.readouterr()
+        return subprocess.CompletedProcess(arguments, ended.value.code, shown.out, shown.err)
+
+    return run
+
+
+@pytest.fixture
+def kakuran(folder, run_in):
+    """Run the command in the folder."""
+    return partial(run_in, folder)
+
+
+@pytest.fixture
+def process(folder):
+    """Run the command in the folder as a process of its own."""
 
     def run(*arguments: object) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-c", "from kakuran.cli import main; main()", *map(str, arguments)]
-        environment = os.environ | {"COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}
+        environment = os.environ | TERMINAL
         return subprocess.run(
             command, cwd=folder, capture_output=True, text=True, env=environment, timeout=120, check=False
         )
 
     return run
+
+
+@pytest.fixture
+def refused(kakuran, listing):
+    """Make a mistake: it gets one clear sentence and its exit code, no answer, and leaves no file behind."""
+
+    def check(arguments, code, words):
+        before = listing()
+        result = kakuran(*arguments)
+        assert result.returncode == code, result.stderr
+        assert words in " ".join(result.stderr.split())
+        assert result.stdout == ""
+        assert listing() == before
+
+    return check
 
 
 @pytest.fixture

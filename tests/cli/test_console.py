@@ -1,6 +1,9 @@
+import json
+import math
+
 import pytest
 
-from kakuran.cli.console import answer_table, complain, say
+from kakuran.cli.console import answer_json, answer_table, complain, say
 from kakuran.errors import DataError
 
 ODD = "speed [m/s] [/] [bold]x[/bold] :smile:"
@@ -21,3 +24,13 @@ def test_brackets_in_a_table_are_just_brackets(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     answer_table(ODD, [ODD, "n"], [[ODD, "1"]])
     assert capsys.readouterr().out.count(ODD) == 3
+
+
+def test_what_json_has_no_number_for_is_text(capsys):
+    answer_json({"lost": -math.inf, "rows": [(1, math.nan, 0.5)], "name": "inf", "none": None})
+
+    def no_constant(name):
+        raise AssertionError(name)
+
+    told = json.loads(capsys.readouterr().out, parse_constant=no_constant)
+    assert told == {"lost": "-inf", "rows": [[1, "nan", 0.5]], "name": "inf", "none": None}

@@ -3,8 +3,6 @@
 import base64
 import json
 import re
-import sys
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -13,32 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from kakuran import Schema, calibrate, perturb
-from kakuran.cli import main
 
 PERTURB = ("perturb", "people.csv", "-s", "schema.toml", "--k", 10, "-o", "out.parquet")
-
-
-@dataclass
-class Done:
-    returncode: int
-    stdout: str
-    stderr: str
-
-
-@pytest.fixture
-def kakuran(folder, monkeypatch, capsys):
-    """Run the command in this process: starting one for each takes longer than all else."""
-    monkeypatch.chdir(folder)
-    monkeypatch.setattr("signal.signal", lambda *_: None)
-    monkeypatch.setattr("warnings.showwarning", None)
-
-    def run(*arguments: object) -> Done:
-        monkeypatch.setattr(sys, "argv", ["kakuran", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return Done(ended.value.code, *capsys.readouterr())
-
-    return run
 
 
 @pytest.fixture

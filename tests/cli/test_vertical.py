@@ -3,11 +3,9 @@
 import json
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
-import warnings
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +13,6 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from kakuran.cli import main
 from kakuran.cli.vertical_run import read_own
 from kakuran.samples import companies
 
@@ -125,18 +122,12 @@ def test_two_companies_agree_fit_report_and_predict(terminals):
         (("predict", "--fit", "no.json", "--data", "data.csv"), 7, "not a fit"),
     ],
 )
-def test_a_mistake_gets_one_clear_sentence_and_its_exit_code(terminals, monkeypatch, capsys, arguments, code, words):
+def test_a_mistake_gets_one_clear_sentence_and_its_exit_code(terminals, run_in, arguments, code, words):
     bank, _ = terminals
     before = sorted(path.name for path in bank.folder.iterdir() if path.suffix != ".run")
-    monkeypatch.chdir(bank.folder)
-    monkeypatch.setattr(sys, "argv", ["kakuran", "vertical", *arguments])
-    monkeypatch.setattr(signal, "signal", lambda *_: None)
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
-    with pytest.raises(SystemExit) as ended, warnings.catch_warnings():
-        main()
-    said = " ".join(capsys.readouterr().err.split())
-    assert ended.value.code == code, said
-    assert words in said
+    result = run_in(bank.folder, "vertical", *arguments)
+    assert result.returncode == code, result.stderr
+    assert words in " ".join(result.stderr.split())
     assert sorted(path.name for path in bank.folder.iterdir() if path.suffix != ".run") == before
 
 

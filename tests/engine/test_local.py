@@ -52,7 +52,7 @@ def source(request, tmp_path):
 
 @pytest.fixture
 def small_memory(monkeypatch):
-    monkeypatch.setattr(local, "ROWS_IN_MEMORY", 64)
+    monkeypatch.setattr(local, "ROWS_A_BUCKET", 64)
     monkeypatch.setattr(base, "BATCH", 50)
     monkeypatch.setattr(delimited, "BLOCK", 2000)
 

@@ -1,78 +1,33 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kakuran.mechanism.alias import TOTAL, AliasTable, integer_weights
 
 
-def weights_of_halves(*powers):
-    """Weights 2^−p of the total."""
-    return np.array([TOTAL >> power for power in powers], np.uint64)
-
-
-class TestIntegerWeights:
-    @pytest.mark.parametrize(
-        "shape",
-        [[1.0], [1.0, 1.0], [1, 0, 0], [0, 0, 3], [1e-300, 1.0], [1e300, 1e-300], [0.1] * 10, np.ones(100_003)],
+@st.composite
+def exact_weights(draw):
+    """Whole weights that add up to 2⁶³, zeros and heavy skew included."""
+    cuts = draw(
+        st.lists(st.one_of(st.integers(0, TOTAL), st.integers(0, 100), st.sampled_from([0, TOTAL])), max_size=40)
     )
-    @pytest.mark.parametrize("floor", [0, 1, 1 << 20])
-    def test_weights_add_up_to_two_to_the_63(self, shape, floor):
-        weights = integer_weights(np.array(shape, float), floor)
-        assert sum(weights.tolist()) == TOTAL
-
-    def test_only_possible_outcomes_get_the_floor(self):
-        weights = integer_weights(np.array([0.0, 1e-200, 0.5, 0.0]), 7)
-        assert weights.tolist()[:2] == [0, 7]
-        assert weights[3] == 0
-
-    def test_weights_are_in_proportion(self):
-        shape = np.array([0.1, 0.2, 0.3, 0.4])
-        assert integer_weights(shape, 1) / TOTAL == pytest.approx(shape, rel=1e-14)
+    edges = [0, *sorted(cuts), TOTAL]
+    return np.array([upper - lower for lower, upper in pairwise(edges)], np.uint64)
 
 
-class TestTable:
-    @pytest.mark.parametrize(
-        "weights",
-        [
-            weights_of_halves(0),
-            weights_of_halves(1, 1),
-            weights_of_halves(2, 2, 2, 2),
-            weights_of_halves(1, 2, 2),
-            weights_of_halves(2, 2, 1),
-            weights_of_halves(2, 1, 3, 3),
-            weights_of_halves(3, 3, 1, 2),
-            np.array([TOTAL >> 2, (TOTAL >> 2) + 100, (TOTAL >> 2) - 100, TOTAL >> 2], np.uint64),
-            np.array([0, 0, TOTAL], np.uint64),
-            np.array([TOTAL - 1, 1], np.uint64),
-            np.array([1, TOTAL - 2, 1], np.uint64),
-        ],
-        ids=lambda weights: " ".join(f"{weight / TOTAL:.3g}" for weight in weights),
-    )
-    def test_outcomes_whose_weight_fills_a_column_exactly_keep_it(self, weights):
-        assert share_of_words(AliasTable.build(weights))[: len(weights)] == [2 * int(weight) for weight in weights]
-
-    def test_the_words_around_a_cut_part_there(self):
-        table = AliasTable.build(integer_weights(np.array([0.5, 0.2, 0.3]), 1))
-        parted = [column for column in range(3) if table.jump[column]]
-        assert len(parted) == 2
-        for column in parted:
-            around = table.cut[column] - np.array([1, 0], np.uint64)
-            assert table.draw(around).tolist() == [column, column + table.jump[column]]
-
-    def test_the_first_and_last_word_are_outcomes_too(self):
-        weights = integer_weights(np.array([0.5, 0.2, 0.3]), 1)
-        drawn = AliasTable.build(weights).draw(np.array([0, (1 << 64) - 1], np.uint64))
-        assert set(drawn.tolist()) <= {0, 1, 2}
-
-    def test_rows_pick_one_of_several_tables(self):
-        tables = [AliasTable.build(np.array(weights, np.uint64)) for weights in ([TOTAL, 0], [0, TOTAL])]
-        joined = AliasTable(
-            tables[0].bits, np.concatenate([t.cut for t in tables]), np.concatenate([t.jump for t in tables])
-        )
-        words = np.arange(0, 1 << 64, 1 << 60, dtype=np.uint64)
-        rows = np.arange(len(words)) % 2
-        assert joined.draw(words, rows).tolist() == rows.tolist()
+@st.composite
+def weights_in_whole_columns(draw):
+    """Weights that are multiples of an eighth of a column, so that columns fill up exactly."""
+    size = draw(st.integers(2, 17))
+    parts = 8 << (size - 1).bit_length()
+    cuts = sorted(draw(st.lists(st.integers(0, parts), min_size=size - 1, max_size=size - 1)))
+    edges = [0, *cuts, parts]
+    return np.array([(upper - lower) * (TOTAL // parts) for lower, upper in pairwise(edges)], np.uint64)
 
 
 def share_of_words(table):
@@ -84,3 +39,94 @@ def share_of_words(table):
         shares[column] += staying
         shares[column + jump] += width - staying
     return shares
+
+
+def assert_exact(table, weights):
+    shares = share_of_words(table)
+    assert shares[: len(weights)] == [2 * weight for weight in weights.tolist()]
+    assert not any(shares[len(weights) :])
+
+
+@settings(deadline=None, max_examples=300)
+@given(exact_weights())
+def test_every_outcome_has_exactly_the_words_its_weight_says(weights):
+    assert_exact(AliasTable.build(weights), weights)
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        [TOTAL],
+        [TOTAL // 2] * 2,
+        [TOTAL // 4] * 4,
+        [TOTAL // 2, TOTAL // 4, TOTAL // 4],
+        [TOTAL // 4, TOTAL // 4, TOTAL // 2],
+        [TOTAL // 4, TOTAL // 2, TOTAL // 8, TOTAL // 8],
+        [TOTAL // 8, TOTAL // 8, TOTAL // 2, TOTAL // 4],
+        [TOTAL // 4, TOTAL // 4 + 100, TOTAL // 4 - 100, TOTAL // 4],
+        [0, 0, TOTAL],
+        [0, TOTAL, 0],
+        [TOTAL - 1, 1],
+        [1, TOTAL - 2, 1],
+    ],
+)
+def test_so_it_is_where_columns_just_fill_or_hardly_anything_is_in_them(weights):
+    weights = np.array(weights, np.uint64)
+    assert_exact(AliasTable.build(weights), weights)
+
+
+@settings(deadline=None, max_examples=300)
+@given(weights_in_whole_columns())
+def test_weights_that_fill_columns_exactly_are_kept_too(weights):
+    assert_exact(AliasTable.build(weights), weights)
+
+
+@settings(deadline=None, max_examples=100)
+@given(exact_weights(), st.data())
+def test_drawing_reads_the_table_as_it_was_counted(weights, data):
+    table = AliasTable.build(weights)
+    width = (1 << 64) >> table.bits
+    words = data.draw(st.lists(st.integers(0, (1 << 64) - 1), max_size=20))
+    words += [word for cut in table.cut.tolist() for word in (cut - 1, cut) if 0 <= word < 1 << 64]
+    expected = []
+    for word in words:
+        column = word // width
+        expected.append(column + (int(table.jump[column]) if word >= int(table.cut[column]) else 0))
+    drawn = table.draw(np.array(words, np.uint64)).tolist()
+    assert drawn == expected
+    assert all(weights[outcome] > 0 for outcome in drawn)
+
+
+def test_rows_pick_one_of_several_tables():
+    tables = [AliasTable.build(np.array(weights, np.uint64)) for weights in ([TOTAL, 0], [0, TOTAL])]
+    joined = AliasTable(
+        tables[0].bits, np.concatenate([t.cut for t in tables]), np.concatenate([t.jump for t in tables])
+    )
+    words = np.arange(0, 1 << 64, 1 << 60, dtype=np.uint64)
+    rows = np.arange(len(words)) % 2
+    assert joined.draw(words, rows).tolist() == rows.tolist()
+
+
+shapes = st.lists(
+    st.one_of(st.just(0.0), st.floats(0, 1), st.floats(0, 1e-300), st.floats(0, 1e9)), min_size=1, max_size=60
+).filter(lambda shape: sum(shape) > 1e-290)
+
+
+@settings(deadline=None, max_examples=300)
+@given(shapes, st.sampled_from([0, 1, 1000, 1 << 30]))
+def test_integer_weights_add_up_and_stay_in_proportion(shape, floor):
+    shape = np.array(shape)
+    weights = integer_weights(shape, floor)
+    assert sum(weights.tolist()) == TOTAL
+    assert not weights[shape == 0].any()
+    assert (weights[shape > 0] >= floor).all()
+    spread = 1 - floor * (shape > 0).sum() / TOTAL
+    ideal = shape / shape.sum() * spread + floor / TOTAL * (shape > 0)
+    assert np.abs(weights / TOTAL - ideal).max() < 2.0**-48
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(1, 300_000), st.floats(1e-7, 10), st.integers(0, 1 << 32))
+def test_long_shapes_add_up_too(length, rate, seed):
+    shape = np.exp(-rate * np.random.default_rng(seed).uniform(0, 30, length))
+    assert sum(integer_weights(shape, 5).tolist()) == TOTAL

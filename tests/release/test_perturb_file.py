@@ -56,7 +56,7 @@ def noiseless(schema):
 @pytest.fixture
 def small_memory(monkeypatch):
     """Make the engine believe that few rows fit in memory, so that small tables need many buckets."""
-    monkeypatch.setattr(local, "ROWS_IN_MEMORY", 64)
+    monkeypatch.setattr(local, "ROWS_A_BUCKET", 64)
     monkeypatch.setattr(base, "BATCH", 50)
     monkeypatch.setattr(shuffle, "ROWS_AT_A_TIME", 64)
     monkeypatch.setattr(delimited, "BLOCK", 2000)

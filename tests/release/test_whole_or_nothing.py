@@ -28,7 +28,7 @@ ROWS = 2000
 
 @pytest.fixture(autouse=True)
 def _small_memory(monkeypatch):
-    monkeypatch.setattr(local, "ROWS_IN_MEMORY", 64)
+    monkeypatch.setattr(local, "ROWS_A_BUCKET", 64)
     monkeypatch.setattr(base, "BATCH", 50)
     monkeypatch.setattr(delimited, "BLOCK", 1000)
 
@@ -226,7 +226,7 @@ SCRIPT = """
     from kakuran.release import perturb_file
     from kakuran.schema.sources import base
 
-    local.ROWS_IN_MEMORY, base.BATCH = 20_000, 10_000
+    local.ROWS_A_BUCKET, base.BATCH = 20_000, 10_000
     schema = kk.Schema(
         [kk.Categorical("job", ["clerk", "nurse"]), kk.Categorical("region", ["east", "west"], role="keep")]
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kakuran.advice.sentences import NAMES
-from kakuran.errors import MissingExtraError
+from kakuran.errors import needing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,10 +22,8 @@ _STYLES = {
 
 def draw_errors(advice: Advice) -> Figure:
     """A line a method, the k that is wanted, and what guessing would get wrong."""
-    try:
+    with needing("a plot", "plot"):
         from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("a plot", "plot") from None
     figure = Figure(figsize=(7.6, 4.4), layout="constrained")
     axes = figure.subplots()
     for method, (colour, marker) in _STYLES.items():

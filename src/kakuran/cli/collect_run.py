@@ -72,8 +72,8 @@ def warn_of_small_k(survey: Survey, n: int) -> None:
     """Say so while fewer have answered than the promise needs."""
     if survey.expected_n is not None and 0 < n < survey.expected_n:
         say(
-            f"{n:,} of the expected {survey.expected_n:,} have answered: k is {survey.plan_for(n).k:.3g} so far, "
-            f"not {survey.k:g}, and a release says so",
+            f"{n:,} of the expected {survey.expected_n:,} have answered: k is "
+            f"{survey.plan_for(n).k:.3g} so far, not {survey.k:g}, and a release says so",
             "warning",
         )
 

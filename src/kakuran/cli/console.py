@@ -13,14 +13,15 @@ Answers go to stdout, everything else to stderr. Exit codes:
 from __future__ import annotations
 
 import json
+import math
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal, NoReturn, TypeAlias
 
 import typer
 
@@ -36,12 +37,14 @@ _EXIT_CODES: Sequence[tuple[type[errors.KakuranError], int]] = (
     (errors.GuardError, 8),
     (errors.CollectError, 9),
 )
-_STYLES = {
-    "error": "bold red",
-    "failed": "bold red",
-    "passed": "bold green",
-    "warning": "bold yellow",
-    "note": "bold yellow",
+
+Kind: TypeAlias = Literal["error", "failed", "warning", "note", "passed"]
+_COLOURS: Mapping[Kind, str] = {
+    "error": "red",
+    "failed": "red",
+    "warning": "yellow",
+    "note": "yellow",
+    "passed": "green",
 }
 
 
@@ -59,12 +62,12 @@ def run(app: typer.Typer) -> NoReturn:
     sys.exit(0)
 
 
-def say(message: str, kind: Literal["error", "failed", "passed", "warning", "note"] | None = None) -> None:
+def say(message: str, kind: Kind | None = None) -> None:
     """Tell the person at the terminal something that is not the answer; brackets in it are just brackets."""
     from rich.console import Console
     from rich.text import Text
 
-    label = Text() if kind is None else Text.assemble((f"{kind}:", _STYLES[kind]), " ")
+    label = Text() if kind is None else Text.assemble((f"{kind}:", f"bold {_COLOURS[kind]}"), " ")
     Console(stderr=True, soft_wrap=True, highlight=False).print(label.append(message))
 
 
@@ -74,8 +77,16 @@ def complain(error: errors.KakuranError) -> None:
 
 
 def answer_json(value: Any) -> None:
-    """The answer, for programs."""
-    typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
+    """The answer, for programs; what JSON has no number for is text, as in a manifest: "inf"."""
+    typer.echo(json.dumps(_finite(value), ensure_ascii=False, indent=2, allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _finite(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(part) for part in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def answer_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]], *, text_columns: int = 1) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from kakuran.errors import SchemaError
 from kakuran.schema import Categorical, Dropped
 from kakuran.schema.plain import attribute_of
+from kakuran.schema.toml import read_document
 
 MINIMUM_N = 50
 
@@ -35,12 +35,7 @@ _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 
 def load(path: Path) -> dict[str, Any]:
     """What a survey file says."""
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise SchemaError(f"{path}: no such survey file; make one with `kakuran collect init`") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
-        raise SchemaError(f"{path}: not a TOML file: {error}") from error
+    return read_document(path, "survey", "kakuran collect init")
 
 
 def check(fields: Mapping[str, Any]) -> dict[str, Any]:

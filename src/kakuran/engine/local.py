@@ -26,7 +26,8 @@ from kakuran.schema.sources import Part, Source
 Given = TypeVar("Given")
 Made = TypeVar("Made")
 
-ROWS_IN_MEMORY = 1 << 18
+ROWS_A_BUCKET = 1 << 18
+"""Rows that are put in random order together, in memory."""
 MOST_BUCKETS = 1024
 
 
@@ -134,15 +135,15 @@ def perturb_batches(
     if not shuffle:
         yield from perturbed(kernel.decode)
         return
-    buckets = min(-(-source.rows_guess // ROWS_IN_MEMORY) or 1, MOST_BUCKETS)
+    buckets = min(-(-source.rows_guess // ROWS_A_BUCKET) or 1, MOST_BUCKETS)
     shuffler = Shuffler(buckets, scratch, randomness.spawn(-1))
     for rows in perturbed(kernel.pack):
         shuffler.add(rows)
 
     def decoded(bucket: int) -> list[pa.RecordBatch]:
         rows = shuffler.bucket(bucket)
-        starts = range(0, len(rows), ROWS_IN_MEMORY)
-        return [kernel.decode(kernel.unpack(rows[start : start + ROWS_IN_MEMORY])) for start in starts]
+        starts = range(0, len(rows), ROWS_A_BUCKET)
+        return [kernel.decode(kernel.unpack(rows[start : start + ROWS_A_BUCKET])) for start in starts]
 
     for batches in in_order(decoded, range(buckets)):
         yield from batches

@@ -18,7 +18,7 @@ from scipy.special import logsumexp, softmax
 
 from kakuran.mechanism.base import Array
 from kakuran.reconstruction.binwise import STOPS, paths
-from kakuran.reconstruction.mixture.channel import Cells
+from kakuran.reconstruction.mixture.channel import GridCells
 from kakuran.reconstruction.mixture.model import Components, Observations
 from kakuran.reconstruction.mixture.selection import PARTS, REPEATS, Split, splits, try_out
 
@@ -88,7 +88,7 @@ def _jackknife(by_split: Array) -> Array:
 
 def _mixtures(observed: Observations, starts: Places, divided: list[Split]) -> Family:
     (cells,) = observed.channels
-    assert isinstance(cells, Cells)  # noqa: S101
+    assert isinstance(cells, GridCells)  # noqa: S101
     trials = try_out(observed, divided, MOST_COMPONENTS)
     estimates = [[_shares(cells, components, starts) for components in grown] for grown in trials.components]
     names = tuple(f"mixture of {count}" for count in range(1, len(trials.scores) + 1))
@@ -97,7 +97,7 @@ def _mixtures(observed: Observations, starts: Places, divided: list[Split]) -> F
 
 def _bin_by_bin(observed: Observations, starts: Places, divided: list[Split]) -> Family:
     (cells,) = observed.channels
-    assert isinstance(cells, Cells)  # noqa: S101
+    assert isinstance(cells, GridCells)  # noqa: S101
     widths = np.diff(cells.edges)
     matrix = np.add.reduceat(cells.matrix * widths, starts, axis=1) / np.add.reduceat(widths, starts)
     kept, held = (np.stack([split[part] for split in divided]) for part in (0, 1))
@@ -106,7 +106,7 @@ def _bin_by_bin(observed: Observations, starts: Places, divided: list[Split]) ->
     return Family(names, scores / REPEATS, estimates)
 
 
-def _shares(cells: Cells, components: Components, starts: Places) -> Array:
+def _shares(cells: GridCells, components: Components, starts: Places) -> Array:
     shares = cells.shares(components.weights, components.means[:, 0], components.sigmas[:, 0])
     return np.add.reduceat(shares, starts)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -12,11 +11,12 @@ import numpy as np
 from scipy.special import ndtri
 
 from kakuran.calibration import Plan
-from kakuran.counts import Progress, Tally
+from kakuran.counts import Progress
 from kakuran.engine.local import count_tables
-from kakuran.errors import ReleaseError, UnclearCellsWarning
+from kakuran.errors import ReleaseError
 from kakuran.mechanism.base import Array
-from kakuran.mine import Estimate, answer, ask
+from kakuran.mine import Estimate, ask
+from kakuran.mine.crosstab import estimate
 from kakuran.mine.question import Question
 from kakuran.release import Manifest, Release
 from kakuran.schema.sources import Source
@@ -73,7 +73,10 @@ def look_at(release: Release, original: Source | None = None, progress: Progress
     telling = most_telling((counts if truths is None else truths)[len(singles) :])
     shown = [*range(len(singles)), *(len(singles) + place for place in telling)]
     views = tuple(
-        View(_estimate(questions[place], tallies[place], plan), None if truths is None else truths[place])
+        View(
+            estimate(questions[place], tallies[place], plan, method="auto", level=LEVEL, about="table"),
+            None if truths is None else truths[place],
+        )
         for place in shown
     )
     untold = tuple(one.name for one in plan.schema.released if one.name not in told)
@@ -125,9 +128,3 @@ def departure(counts: Array) -> float:
     statistic = float(((counts - expected) ** 2 / expected).sum())
     spread = 2 / (9 * freedom)
     return float((np.cbrt(statistic / freedom) - (1 - spread)) / math.sqrt(spread))
-
-
-def _estimate(question: Question, tally: Tally, plan: Plan) -> Estimate:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnclearCellsWarning)
-        return answer(question, tally, plan, method="auto", level=LEVEL, about="table")

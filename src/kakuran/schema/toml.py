@@ -20,17 +20,22 @@ _HEADER = """\
 
 def load(path: Path) -> Mapping[str, Mapping[str, Any]]:
     """The settings of every column in a schema file."""
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise SchemaError(f"{path}: no such schema file; make one with `kakuran schema infer`") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
-        raise SchemaError(f"{path}: not a TOML file: {error}") from error
+    document = read_document(path, "schema", "kakuran schema infer")
     columns = document.get("columns")
     if not isinstance(columns, dict) or set(document) != {"columns"}:
         found = ", ".join(document) or "nothing"
         raise SchemaError(f"{path}: expected tables named [columns.NAME] and nothing else, got {found}")
     return columns
+
+
+def read_document(path: Path, kind: str, made_by: str) -> dict[str, Any]:
+    """What a TOML file says, or how to come by one of its kind."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise SchemaError(f"{path}: no such {kind} file; make one with `{made_by}`") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise SchemaError(f"{path}: not a TOML file: {error}") from error
 
 
 def save(columns: Mapping[str, Mapping[str, Any]], path: Path) -> None:

@@ -10,7 +10,7 @@ from scipy.optimize import approx_fprime
 from scipy.special import erfc
 from scipy.stats import norm
 
-from kakuran.reconstruction.mixture.channel import Cells, LaplacePoints
+from kakuran.reconstruction.mixture.channel import GridCells, LaplacePoints
 from kakuran.reconstruction.mixture.em import climb, e_step, log_joint, log_likelihood, m_step
 from kakuran.reconstruction.mixture.gradient import climb_by_gradient, gradient
 from kakuran.reconstruction.mixture.growth import spread_out
@@ -188,7 +188,7 @@ def test_components_cut_off_by_the_domain_are_found_whole():
     dice = np.random.default_rng(5)
     numbers = dice.normal(2.0, 4.0, 400_000)
     codes = np.rint(numbers[(numbers > 0) & (numbers < 30)] / 0.5).astype(np.int32)
-    channel = Cells(np.eye(61), 0.5 * (np.arange(62) - 0.5), 0.5 * np.arange(61), 1.0)
+    channel = GridCells(np.eye(61), 0.5 * (np.arange(62) - 0.5), 0.5 * np.arange(61), 1.0)
     counts = np.bincount(codes, minlength=61).astype(float)
     # Rounding moves a quarter of a step into the first cell from inside; the outermost cells are half as wide.
     observed = Observations([channel], counts * np.where(np.arange(61) % 60 == 0, 2, 1))

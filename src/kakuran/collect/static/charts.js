@@ -19,6 +19,16 @@ const Charts = (() => {
 
   const text = (x, y, words, attributes = {}) => drawn("text", { x, y, ...attributes }, words);
 
+  /** A line across, with what it stands for at its left. */
+  function gridLine([from, to], y, words) {
+    return drawn(
+      "g",
+      {},
+      drawn("line", { x1: from, x2: to, y1: y, y2: y, class: "grid" }),
+      text(from - 8, y + 4, words, { class: "faint", "text-anchor": "end" }),
+    );
+  }
+
   /** One row an answer: its name and numbers, the estimate with its interval, the naive share below. */
   function bars(frame, label, rows) {
     const largest = Math.max(...rows.flatMap(({ high, naive }) => [high, naive]), 1e-9);
@@ -87,14 +97,7 @@ const Charts = (() => {
         width,
         top + tall + bottom,
         label,
-        ticks.map((tick) =>
-          drawn(
-            "g",
-            {},
-            drawn("line", { x1: left, x2: width, y1: up(tick), y2: up(tick), class: "grid" }),
-            text(left - 8, up(tick) + 4, percent(tick), { class: "faint", "text-anchor": "end" }),
-          ),
-        ),
+        ticks.map((tick) => gridLine([left, width], up(tick), percent(tick))),
         rows.map((row, place) => {
           const middle = left + each * (place + 0.5);
           return drawn(
@@ -139,14 +142,7 @@ const Charts = (() => {
         width,
         top + tall + bottom,
         label,
-        ticks.map((tick) =>
-          drawn(
-            "g",
-            {},
-            drawn("line", { x1: left, x2: width - right, y1: up(tick), y2: up(tick), class: "grid" }),
-            text(left - 8, up(tick) + 4, number(tick * 100), { class: "faint", "text-anchor": "end" }),
-          ),
-        ),
+        ticks.map((tick) => gridLine([left, width - right], up(tick), number(tick * 100))),
         apart(sizes, along, 58).map((size) =>
           text(along(size), top + tall + 18, number(size), { class: "faint", "text-anchor": "middle" }),
         ),

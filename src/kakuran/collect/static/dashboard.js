@@ -1,13 +1,9 @@
 "use strict";
-/*
- * The survey owner's page. It asks for statistics with the token that came behind the # of its address, which no server
- * log ever sees; from then on the token is kept for this tab alone.
- */
+/* The survey owner's page: how the survey stands, looked at again and again; what is asked for is in asking.js. */
 (() => {
   const { element, say, spoken, number } = Page;
-  const TOKEN = "kakuran:token";
+  const { Refused, ask, askJson, asQuery } = Asking;
   const [SOONEST, LATEST] = [2000, 30000]; // milliseconds between two looks: sooner while answers come in
-  const SELDOM = 10000; // the tables below are drawn again at most this often
 
   let survey;
   let status = { state: "open", n: null };
@@ -16,32 +12,9 @@
   let timer;
   let isLooking = false;
   let isUnreachable = false;
-  let tabled = { n: null, at: 0 }; // how many answers the tables below are about, and since when
-  const chosen = {}; // which questions the tables below are about: rows, columns, target
 
   const screen = document.getElementById("screen");
   const alertLine = document.getElementById("alert");
-
-  // Asking.
-
-  class Refused extends Error {
-    constructor(problem, code) {
-      super(problem.detail ?? problem.title ?? String(code));
-      this.code = code;
-    }
-  }
-
-  async function ask(path, options = {}) {
-    const reply = await fetch(`api/${path}`, {
-      ...options,
-      headers: { Authorization: `Bearer ${sessionStorage.getItem(TOKEN)}` },
-    });
-    if (!reply.ok) throw new Refused(await reply.json().catch(() => ({})), reply.status);
-    return reply;
-  }
-
-  const askJson = async (path, options) => (await ask(path, options)).json();
-  const asQuery = (values) => new URLSearchParams(values).toString();
 
   function tell(words) {
     alertLine.textContent = words;
@@ -69,8 +42,7 @@
       element("section", { id: "promise", class: "card", "aria-labelledby": "promise-title" }),
       element("div", { id: "questions", class: "grid" }),
       element("section", { id: "history", class: "card", "aria-labelledby": "history-title" }),
-      crosstabCard(),
-      treeCard(),
+      ...Tables.cards(),
       exportCard(),
     );
     document
@@ -124,99 +96,6 @@
     const details = document.activeElement?.closest("details[data-key]");
     const part = document.activeElement?.matches("summary") ? "summary" : ".scroll";
     return details && `details[data-key="${CSS.escape(details.dataset.key)}"] > ${part}`;
-  }
-
-  // Two questions together.
-
-  function picker(key, offered, changed) {
-    return element(
-      "label",
-      { class: "picker" },
-      element("span", {}, say(key === "target" ? "tree.target" : `crosstab.${key}`)),
-      element(
-        "select",
-        {
-          id: `pick-${key}`,
-          onchange: (event) => {
-            chosen[key] = event.target.value;
-            changed();
-          },
-        },
-        offered.map((name) => element("option", { value: name, selected: chosen[key] === name }, names.title(name))),
-      ),
-    );
-  }
-
-  const tellCell = (words) => (document.getElementById("cell").textContent = words);
-
-  function crosstabCard() {
-    const all = survey.questions.map(({ name }) => name);
-    return element(
-      "section",
-      { id: "crosstab", class: "card", "aria-labelledby": "crosstab-title", hidden: true },
-      element("h2", { id: "crosstab-title" }, say("crosstab.title")),
-      all.length < 2
-        ? element("p", {}, say("none"))
-        : [
-            element(
-              "div",
-              { class: "pickers" },
-              picker("rows", all, showCrosstab),
-              picker("columns", all, showCrosstab),
-            ),
-            element("p", { class: "small" }, say("crosstab.body")),
-            element("div", { id: "heatmap" }),
-            element("p", { id: "cell", class: "cell-said", role: "status" }),
-          ],
-    );
-  }
-
-  async function showCrosstab() {
-    const { rows, columns } = chosen;
-    if (survey.questions.length < 2) return;
-    const heatmap = document.getElementById("heatmap");
-    if (rows === columns) return heatmap.replaceChildren(element("p", {}, say("crosstab.same")));
-    try {
-      const found = await askJson(`admin/crosstab?${asQuery({ rows, columns })}`);
-      if (chosen.rows === rows && chosen.columns === columns && !found.suppressed)
-        Heatmap.draw(heatmap, found, names, tellCell);
-    } catch (fault) {
-      complain(fault);
-    }
-  }
-
-  // What predicts an answer.
-
-  function treeCard() {
-    const targets = survey.questions.filter(({ kind }) => kind === "categorical").map(({ name }) => name);
-    const isPossible = targets.length > 0 && survey.questions.length > 1;
-    return element(
-      "section",
-      { id: "tree", class: "card", "aria-labelledby": "tree-title", hidden: true },
-      element("h2", { id: "tree-title" }, say("tree.title")),
-      isPossible
-        ? [
-            element("div", { class: "pickers" }, picker("target", targets, showTree)),
-            element("p", { class: "small" }, say("tree.body")),
-            element("div", { id: "grown", "aria-live": "polite" }),
-          ]
-        : element("p", {}, say("none")),
-    );
-  }
-
-  async function showTree() {
-    const { target } = chosen;
-    const grown = document.getElementById("grown");
-    if (!grown) return;
-    if (grown.dataset.target !== target) grown.replaceChildren(element("p", {}, say("tree.working")));
-    try {
-      const found = await askJson(`admin/tree?${asQuery({ target })}`);
-      if (chosen.target !== target || found.suppressed) return;
-      grown.dataset.target = target;
-      grown.replaceChildren(...Tree.draw(found, names));
-    } catch (fault) {
-      complain(fault);
-    }
   }
 
   // Export, closing.
@@ -306,7 +185,7 @@
       status = await askJson("status");
       const hasMoved = await refresh();
       pause = hasMoved ? SOONEST : Math.min(pause * 1.5, LATEST);
-      await showTables();
+      await Tables.show(summary);
       if (isUnreachable) tell("");
       isUnreachable = false;
     } catch (fault) {
@@ -329,16 +208,9 @@
     return hasMoved;
   }
 
-  /** The tables below, where they are about fewer answers than there are. */
-  async function showTables() {
-    if (summary.suppressed || tabled.n === summary.n || Date.now() - tabled.at < SELDOM) return;
-    tabled = { n: summary.n, at: Date.now() };
-    await Promise.all([showCrosstab(), showTree()]);
-  }
-
   function complain(fault) {
     if (fault.code === 401) {
-      sessionStorage.removeItem(TOKEN);
+      Asking.forget();
       askForToken(say("token.wrong"));
       return;
     }
@@ -356,7 +228,7 @@
           class: "card token",
           onsubmit: (event) => {
             event.preventDefault();
-            sessionStorage.setItem(TOKEN, document.getElementById("token").value.trim());
+            Asking.remember(document.getElementById("token").value.trim());
             start();
           },
         },
@@ -378,35 +250,31 @@
   function start() {
     tell("");
     summary = null;
-    tabled = { n: null, at: 0 };
+    Tables.outdate();
     build();
     look();
   }
 
   async function open() {
-    if (location.hash.length > 1) {
-      sessionStorage.setItem(TOKEN, decodeURIComponent(location.hash.slice(1)));
-      history.replaceState(null, "", location.pathname + location.search);
-    }
+    Asking.takeToken();
     try {
       survey = await (await fetch("api/survey")).json();
     } catch {
       return tell(say("fault.survey"));
     }
     status.state = survey.state;
-    const byKind = [...survey.questions].sort((one, other) => one.kind.localeCompare(other.kind)); // categories first
-    [chosen.rows, chosen.columns, chosen.target] = [byKind[0], byKind[1], byKind[0]].map((question) => question?.name);
+    Tables.begin(survey, names, complain);
     Page.offerLanguages(survey.languages, () => {
-      if (!sessionStorage.getItem(TOKEN)) return askForToken("");
+      if (!Asking.token()) return askForToken("");
       build();
-      tabled = { n: null, at: 0 };
-      if (summary) showTables();
+      Tables.outdate();
+      if (summary) Tables.show(summary);
     });
     document.addEventListener("visibilitychange", () => {
-      if (!document.hidden && sessionStorage.getItem(TOKEN)) look();
+      if (!document.hidden && Asking.token()) look();
     });
     document.getElementById("title").textContent = spoken(survey.title);
-    if (sessionStorage.getItem(TOKEN)) start();
+    if (Asking.token()) start();
     else askForToken("");
   }
 

@@ -95,7 +95,7 @@ class LaplaceBins:
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class GridCells:
     """Numbers on a grid between bounds, seen through any mechanism.
 
     A component is a Gaussian cut off at the bounds; the true record is the cell it falls in, and the mechanism acts on

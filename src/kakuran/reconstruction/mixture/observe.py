@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kakuran.mechanism import Mechanism, Noise
 from kakuran.mechanism.base import Array, Codes
-from kakuran.reconstruction.mixture.channel import Cells, Channel, LaplaceBins, LaplacePoints
+from kakuran.reconstruction.mixture.channel import Channel, GridCells, LaplaceBins, LaplacePoints
 from kakuran.reconstruction.mixture.model import Observations
 
 MOST_POINTS = 1024
@@ -41,7 +41,7 @@ def _bins(distinct: Array, scale: float) -> tuple[float, float]:
 
 def of_codes(
     codes: Codes, mechanism: Mechanism, low: float, step: float, edges: NDArray[np.integer]
-) -> tuple[Cells, NDArray[np.intp]]:
+) -> tuple[GridCells, NDArray[np.intp]]:
     """A column of codes perturbed by any mechanism, and each record's place in it.
 
     Parameters
@@ -56,7 +56,7 @@ def of_codes(
     seen, places = np.unique(np.searchsorted(released, codes, side="right") - 1, return_inverse=True)
     centres = low + step * 0.5 * (released[seen] + released[seen + 1] - 1).astype(float)
     unit = max(math.sqrt(mechanism.variance().mean() / 2), step / 2)
-    return Cells(transition.matrix[seen], low + step * (np.asarray(edges) - 0.5), centres, unit), places
+    return GridCells(transition.matrix[seen], low + step * (np.asarray(edges) - 0.5), centres, unit), places
 
 
 def released_edges(codes: Codes, noise: Noise, step: float) -> NDArray[np.int64]:
