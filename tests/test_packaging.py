@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -20,7 +21,8 @@ from kakuran.samples import census, census_schema
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 OPTIONAL = (
-    "matplotlib", "sklearn", "tenseal", "pandas", "polars", "duckdb", "pyspark", "starlette", "uvicorn", "sqlalchemy",
+    "matplotlib", "sklearn", "tenseal", "pandas", "polars", "duckdb", "psycopg", "pyspark", "starlette", "uvicorn",
+    "sqlalchemy",
 )  # fmt: skip
 BARE = f"""
 import sys
@@ -74,6 +76,7 @@ def folder(tmp_path_factory):
     census_schema().save(place / "schema.toml")
     kk.perturb(people, kk.calibrate(census_schema(), n=300, k=5)).save(place / "out.parquet")
     (place / "baskets.txt").write_text("bread,milk\nmilk\n" * 20)
+    shutil.copy(ROOT / "src/kakuran/collect/template.toml", place / "survey.toml")
     return place
 
 
@@ -120,6 +123,12 @@ def test_a_command_that_lacks_an_extra_names_it_and_leaves_nothing(folder):
         "demo --folder d --plot a.png": "plot",
         "reproduce s3 --quick": "plot",
         "vertical demo": "vertical",
+        "collect serve survey.toml": "collect",
+        "collect status survey.toml": "collect",
+        "perturb people.csv -s schema.toml --k 5 -o folder --engine spark": "spark",
+        "schema infer people.csv --sql select -o s.toml": "duckdb",
+        "schema infer postgresql://host/people --sql select -o s.toml": "postgres",
+        "perturb people.csv -s schema.toml --k 5 -o o.parquet --report r.html": "plot",
     }
     before = sorted(folder.iterdir())
     for (command, extra), (code, told) in zip(lacking.items(), exits([*lacking], folder), strict=True):

@@ -14,7 +14,7 @@ from kakuran.samples import census, census_schema, planted_matrix
 
 @pytest.fixture(scope="module")
 def from_data():
-    return kk.advise(census_schema(), data=census(1_500), k=10)
+    return kk.advise(census_schema(), data=census(5_000), k=10)
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +33,21 @@ def test_the_best_method_is_the_one_with_the_least_error_and_the_first_named(fro
     assert from_data.best.errors.both == errors[0]
     assert from_data.sentences[0].startswith("Use ")
     assert f"{errors[0]:.1%}" in from_data.sentences[0]
+
+
+def test_the_guide_shows_what_is_found(from_data, blind):
+    guide = (Path(__file__).parents[2] / "docs/guides/choosing-a-method.md").read_text(encoding="utf-8")
+    methods = by_method(from_data)
+    for name, method in (
+        ("microaggregation", "microaggregate"),
+        ("perturbation (data-dependent)", "perturb-data-dependent"),
+        ("perturbation (worst case)", "perturb"),
+    ):
+        row = next(line for line in guide.splitlines() if line.startswith(f"| {name} |"))
+        told = [float(cell.strip(" %")) / 100 for cell in row.split("|")[3:6]]
+        found = methods[method].errors
+        assert told == pytest.approx([found.both, found.one_way, found.two_way], abs=0.002)
+    assert f"({by_method(blind)['perturb'].errors.both:.1%} here)" in guide
 
 
 def test_promises_are_told_apart(from_data):

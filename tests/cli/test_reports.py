@@ -11,6 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from kakuran import Schema, calibrate, perturb
+from kakuran.cli.options import Language
+from kakuran.report.words import LANGUAGES
 
 PERTURB = ("perturb", "people.csv", "-s", "schema.toml", "--k", 10, "-o", "out.parquet")
 
@@ -49,6 +51,14 @@ def test_a_public_report_is_that_of_the_release_whatever_was_typed(kakuran, fold
     asked = kakuran("audit", "people.csv", "out.parquet", "--report", "elsewhere/report.html", "--public")
     assert asked.returncode == 0
     assert page_of(folder / "elsewhere") == page
+
+
+def test_a_report_is_written_in_japanese_when_asked(kakuran, folder, released):
+    asked = kakuran("audit", "people.csv", "out.parquet", "--report", "report.html", "--public", "--lang", "ja")
+    assert asked.returncode == 0
+    assert '<html lang="ja">' in page_of(folder)
+    assert kakuran(*PERTURB, "--lang", "fr").returncode == 2
+    assert [*Language] == [*LANGUAGES]
 
 
 def test_audit_reports_what_the_attacker_achieved(kakuran, folder, released):

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from kakuran.cli.console import answer_json, check_picture, check_report, progress, say
-from kakuran.cli.options import Force, Json, Plot, Public, Report, Sql
+from kakuran.cli.options import Force, Json, Lang, Language, Plot, Public, Report, Sql
 
 
 def audit(
@@ -18,6 +18,7 @@ def audit(
     plot: Plot = None,
     report: Report = None,
     public: Public = False,
+    lang: Lang = Language.en,
     force: Force = False,
     json: Json = False,
 ) -> None:
@@ -43,7 +44,7 @@ def audit(
     if plot is not None:
         leave_picture(plot, outcome.plot())
     if report is not None:
-        report_release(report, release, original=source, audit=outcome, public=public)
+        report_release(report, release, original=source, audit=outcome, public=public, lang=lang)
     for problem in outcome.problems:
         say(problem, "failed")
     if outcome.passed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -17,6 +18,14 @@ if TYPE_CHECKING:
     from kakuran.mechanism import Mechanism
     from kakuran.schema import Categorical, Numeric, Schema
     from kakuran.schema.sources import Source
+
+
+class Language(StrEnum):
+    """What a report may be written in."""
+
+    en = "en"
+    ja = "ja"
+
 
 SchemaFile: TypeAlias = Annotated[Path, typer.Option("--schema", "-s", help="Schema file (TOML).")]
 Data: TypeAlias = Annotated[
@@ -60,6 +69,7 @@ Report: TypeAlias = Annotated[
 Public: TypeAlias = Annotated[
     bool, typer.Option("--public", help="Leave out of the report all that needs the originals, and what was typed.")
 ]
+Lang: TypeAlias = Annotated[Language, typer.Option("--lang", help="Language of the report.")]
 Force: TypeAlias = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
 

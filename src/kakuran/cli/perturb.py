@@ -16,6 +16,8 @@ from kakuran.cli.options import (
     Force,
     Json,
     K,
+    Lang,
+    Language,
     Mechanisms,
     Public,
     Report,
@@ -62,6 +64,7 @@ def perturb(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and its cost; write nothing.")] = False,
     report: Report = None,
     public: Public = False,
+    lang: Lang = Language.en,
     force: Force = False,
     json: Json = False,
 ) -> None:
@@ -88,7 +91,7 @@ def perturb(
         if report is not None:
             original = open_source(data, sql)
             attacked = None if public else quick_audit(original, output)
-            report_release(report, output, original=original, audit=attacked, public=public)
+            report_release(report, output, original=original, audit=attacked, public=public, lang=lang)
     if json:
         answer_json(describe_plan(plan, preview(plan)))
     elif dry_run:

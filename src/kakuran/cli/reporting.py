@@ -23,7 +23,13 @@ MOST_PAIRS = 1e8
 
 
 def report_release(
-    report: Path, release: Path, *, original: Source | None = None, audit: Audit | None = None, public: bool = True
+    report: Path,
+    release: Path,
+    *,
+    original: Source | None = None,
+    audit: Audit | None = None,
+    public: bool = True,
+    lang: str = "en",
 ) -> None:
     """Write the report of a release: for everybody, or for its steward, with what was typed."""
     from kakuran.release.files import read_manifest
@@ -32,9 +38,9 @@ def report_release(
     read = read_manifest(release).records * (1 if public else 2)
     with progress("reporting", read) as advance:
         if public:
-            page = release_report(release, progress=advance)
+            page = release_report(release, lang=lang, progress=advance)
         else:
-            page = release_report(release, original=original, audit=audit, command=typed(), progress=advance)
+            page = release_report(release, original=original, audit=audit, command=typed(), lang=lang, progress=advance)
     leave(report, page, public=public)
 
 
