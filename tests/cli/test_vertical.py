@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kakuran.cli import main
-from kakuran.cli.vertical_run import read_table
+from kakuran.cli.vertical_run import OwnFile, read_table
 from kakuran.samples import companies
 
 NEW = ("-o", "new.fit.json")
@@ -143,12 +143,18 @@ def test_a_mistake_gets_one_clear_sentence_and_its_exit_code(terminals, monkeypa
 def test_parquet_is_read_as_it_is(tmp_path):
     table = pa.table({"id": [7, 12], "x": [1.5, 2.5]})
     pq.write_table(table, tmp_path / "a.parquet")
-    assert read_table(tmp_path / "a.parquet", "id") == table
+    assert read_table(OwnFile(tmp_path / "a.parquet"), "id") == table
 
 
 def test_ids_in_csv_keep_their_leading_zeros(tmp_path):
     pyarrow.csv.write_csv(pa.table({"id": ["007", "7"], "x": [1, 2]}), tmp_path / "a.csv")
-    assert read_table(tmp_path / "a.csv", "id")["id"].to_pylist() == ["007", "7"]
+    assert read_table(OwnFile(tmp_path / "a.csv"), "id")["id"].to_pylist() == ["007", "7"]
+
+
+def test_a_table_with_semicolons_in_another_encoding_is_read_as_told(tmp_path):
+    (tmp_path / "a.csv").write_bytes("番号;年齢\n007;31\n".encode("cp932"))
+    table = read_table(OwnFile(tmp_path / "a.csv", encoding="cp932"), "番号")
+    assert table.to_pylist() == [{"番号": "007", "年齢": 31}]
 
 
 def test_the_demo_runs_two_processes_and_equals_pooling(tmp_path):

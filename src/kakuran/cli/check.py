@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kakuran.cli.console import answer_json, answer_table, say, working
-from kakuran.cli.options import Data, Json
+from kakuran.cli.options import Data, Delimiter, Encoding, Json
 
 if TYPE_CHECKING:
     from kakuran.measure import Anonymity
@@ -26,6 +26,8 @@ def check(
     most_t: Annotated[
         float | None, typer.Option("--t", help="Fail unless every class is t-close (ordered for numbers).")
     ] = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
     json: Json = False,
 ) -> None:
     """Check a table for k-anonymity, l-diversity and t-closeness; exit with 1 if it fails what was asked."""
@@ -34,7 +36,9 @@ def check(
     from kakuran.schema.reading import read_all
 
     with working("checking"):
-        found = check_anonymity(read_all(open_source(data)), quasi, sensitive or ())
+        found = check_anonymity(
+            read_all(open_source(data, delimiter=delimiter, encoding=encoding)), quasi, sensitive or ()
+        )
     if json:
         answer_json(_described(found))
     else:

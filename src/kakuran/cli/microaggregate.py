@@ -10,7 +10,9 @@ import typer
 from kakuran.cli.console import answer_json, check_report, say, working
 from kakuran.cli.options import (
     Data,
+    Delimiter,
     Distances,
+    Encoding,
     Force,
     Importance,
     Json,
@@ -49,6 +51,8 @@ def microaggregate(
         bool,
         typer.Option("--keep-order", help="Insecure: leave records in their order, by which they can be linked."),
     ] = False,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
     report: Report = None,
     public: Public = False,
     force: Force = False,
@@ -64,7 +68,7 @@ def microaggregate(
 
     check_target(output, force=force)
     check_report(report, public=public, force=force)
-    source = open_source(data)
+    source = open_source(data, delimiter=delimiter, encoding=encoding)
     if output.exists() and any(output.samefile(path) for path in source.paths):
         raise ReleaseError(f"{output}: is the original itself; write the table elsewhere")
     with working("aggregating"):

@@ -13,6 +13,8 @@ from kakuran.cli.console import answer_json, check_report, progress, say
 from kakuran.cli.options import (
     Data,
     DataDependent,
+    Delimiter,
+    Encoding,
     Force,
     Json,
     K,
@@ -46,6 +48,8 @@ def perturb(
     k: K,
     output: Annotated[Path, typer.Option("--output", "-o", help="Release: .parquet, .csv; on Spark a folder.")],
     sql: Sql = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
     engine: Annotated[
         Engine, typer.Option("--engine", help="spark: read, perturb and write a folder with Spark.")
     ] = Engine.local,
@@ -76,17 +80,18 @@ def perturb(
     declared = Schema.load(schema)
     source: Source | Originals
     if engine == Engine.spark:
-        _check_options_for_spark(sql, keep_order=keep_order)
+        _check_options_for_spark(sql, delimiter, encoding, keep_order=keep_order)
         source, write = _on_spark(data, declared, output, seed=seed, force=force, dry_run=dry_run)
     else:
-        source, write = _locally(data, sql, output, seed=seed, keep_order=keep_order, force=force, dry_run=dry_run)
+        source = open_source(data, sql, delimiter=delimiter, encoding=encoding)
+        write = _locally(source, output, seed=seed, keep_order=keep_order, force=force, dry_run=dry_run)
     plan = make_plan(declared, source, k=k, n=None, data_dependent=data_dependent, weights=weight, mechanisms=mechanism)
     if not dry_run:
         write(plan)
         if keep_order:
             say("[bold yellow]warning:[/] records keep their order: not for publication")
         if report is not None:
-            original = open_source(data, sql)
+            original = open_source(data, sql, delimiter=delimiter, encoding=encoding)
             attacked = None if public else quick_audit(original, output)
             report_release(report, output, original=original, audit=attacked, public=public)
     if json:
@@ -96,16 +101,14 @@ def perturb(
 
 
 def _locally(
-    data: str, sql: str | None, output: Path, *, seed: int | None, keep_order: bool, force: bool, dry_run: bool
-) -> tuple[Source, Callable[[Plan], None]]:
-    """The source, and how to perturb it."""
+    source: Source, output: Path, *, seed: int | None, keep_order: bool, force: bool, dry_run: bool
+) -> Callable[[Plan], None]:
+    """How to perturb the source."""
     from kakuran.release import perturb_file
     from kakuran.release.files import check_target, targets
-    from kakuran.schema import open_source
 
     if not dry_run:
         check_target(output, force=force)
-    source = open_source(data, sql)
 
     def write(plan: Plan) -> None:
         with progress("perturbing", source.rows) as advance:
@@ -114,7 +117,7 @@ def _locally(
             )
         _say_written(" and ".join(str(path) for path in targets(output)), manifest)
 
-    return source, write
+    return write
 
 
 def _on_spark(
@@ -133,9 +136,11 @@ def _on_spark(
     )
 
 
-def _check_options_for_spark(sql: str | None, *, keep_order: bool) -> None:
+def _check_options_for_spark(sql: str | None, delimiter: str | None, encoding: str | None, *, keep_order: bool) -> None:
     if sql is not None:
         raise typer.BadParameter("--sql is for the local engine; on Spark query the table from Python")
+    if delimiter is not None or encoding is not None:
+        raise typer.BadParameter("--delimiter, --encoding: Spark reads CSV files that are UTF-8 and have commas")
     if keep_order:
         raise typer.BadParameter("--keep-order: Spark has no order of records that could be kept")
 

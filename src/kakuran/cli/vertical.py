@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from kakuran.cli.console import answer_json, answer_table, say
-from kakuran.cli.options import Force, Json
-from kakuran.cli.vertical_run import address, key_file, read_table, run_fit, run_prediction
+from kakuran.cli.options import Delimiter, Encoding, Force, Json
+from kakuran.cli.vertical_run import OwnFile, address, key_file, read_table, run_fit, run_prediction
 from kakuran.errors import DataError, ProtocolError
 
 if TYPE_CHECKING:
@@ -55,6 +55,8 @@ def init(
     least: Annotated[int | None, typer.Option("--least", help="Variables every party keeps (2).")] = None,
     intercept: Annotated[bool | None, typer.Option("--intercept/--no-intercept", help="Fit a constant.")] = None,
     key: KeyFile = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
 ) -> None:
     """Make a plan, or join the one that is there: adds our columns and certificate, and makes our key."""
     from kakuran.vertical.keys import make_key
@@ -77,7 +79,7 @@ def init(
     if draft is None and target is None:
         raise ProtocolError(f"{plan}: is not there; the first party makes it and names the --target")
     target = draft.target if draft is not None else str(target)
-    table = read_table(data, ids)
+    table = read_table(OwnFile(data, delimiter, encoding), ids)
     if ids not in table.column_names:
         raise DataError(ids, f"is not in {data}", "Name the column of ids.")
     holds_target = target in table.column_names
@@ -127,6 +129,8 @@ def serve(
     report: Report = None,
     plot: Picture = None,
     state: State = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
     timeout: Timeout = 60.0,
     patience: Patience = 300.0,
     force: Force = False,
@@ -136,7 +140,7 @@ def serve(
     from kakuran.vertical import Meeting
 
     meeting = Meeting(key_file(plan, me, key), (host, port), (), timeout, patience)
-    run_fit(me, data, plan, meeting, output, report, plot, state, force=force, json=json)
+    run_fit(me, OwnFile(data, delimiter, encoding), plan, meeting, output, report, plot, state, force=force, json=json)
 
 
 @app.command()
@@ -152,6 +156,8 @@ def join(
     report: Report = None,
     plot: Picture = None,
     state: State = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
     timeout: Timeout = 60.0,
     patience: Patience = 300.0,
     force: Force = False,
@@ -161,7 +167,7 @@ def join(
     from kakuran.vertical import Meeting
 
     meeting = Meeting(key_file(plan, me, key), (host, port), [address(text) for text in addresses], timeout, patience)
-    run_fit(me, data, plan, meeting, output, report, plot, state, force=force, json=json)
+    run_fit(me, OwnFile(data, delimiter, encoding), plan, meeting, output, report, plot, state, force=force, json=json)
 
 
 @app.command()
@@ -175,6 +181,8 @@ def predict(
     host: Host = _ANYWHERE,
     port: Port = _PORT,
     output: Annotated[Path, typer.Option("--output", "-o", help="Predictions by id.")] = Path("predictions.csv"),
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
     timeout: Timeout = 60.0,
     patience: Patience = 300.0,
     force: Force = False,
@@ -185,7 +193,7 @@ def predict(
     fitted = VerticalFit.load(fit)
     known = [address(text) for text in addresses or ()]
     meeting = Meeting(key_file(plan, fitted.party, key), (host, port), known, timeout, patience)
-    run_prediction(fitted, data, plan, meeting, receiver, output, force=force)
+    run_prediction(fitted, OwnFile(data, delimiter, encoding), plan, meeting, receiver, output, force=force)
 
 
 @app.command()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +16,18 @@ if TYPE_CHECKING:
     from kakuran.vertical import Meeting, VerticalFit, VerticalPlan
 
 
+@dataclass(frozen=True)
+class OwnFile:
+    """Our table, and how it is written if it is CSV."""
+
+    path: Path
+    delimiter: str | None = None
+    encoding: str | None = None
+
+
 def run_fit(
     me: str,
-    data: Path,
+    data: OwnFile,
     path: Path,
     meeting: Meeting,
     output: Path | None,
@@ -54,7 +64,7 @@ def run_fit(
 
 
 def run_prediction(
-    fitted: VerticalFit, data: Path, path: Path, meeting: Meeting, receiver: str | None, output: Path, *, force: bool
+    fitted: VerticalFit, data: OwnFile, path: Path, meeting: Meeting, receiver: str | None, output: Path, *, force: bool
 ) -> None:
     """Meet the others, predict, and write the predictions if they are ours to have."""
     import pyarrow as pa
@@ -100,19 +110,24 @@ def _show_fit(fit: VerticalFit, plan: VerticalPlan) -> None:
         say(f"leakage: {sentence}")
 
 
-def read_table(path: Path, ids: str) -> Any:
+def read_table(data: OwnFile, ids: str) -> Any:
     """The table; ids in CSV are read as text, so that 007 stays 007."""
     import pyarrow as pa
     import pyarrow.csv
     import pyarrow.parquet as pq
 
-    from kakuran.schema.files import csv_options, is_parquet, reading
+    from kakuran.schema.csv_header import read_header
+    from kakuran.schema.files import is_parquet, reading
+    from kakuran.schema.sources.delimited import csv_options, read_options, text_in
 
-    with reading(path):
-        if is_parquet(path):
-            return pq.read_table(path)
+    with reading(data.path):
+        if is_parquet(data.path):
+            return pq.read_table(data.path)
+        header = read_header(data.path, data.delimiter, data.encoding)
         convert = pa.csv.ConvertOptions(column_types={ids: pa.string()})
-        return pa.csv.read_csv(path, **{**csv_options(path), "convert_options": convert})
+        options = csv_options(header) | {"convert_options": convert}
+        with text_in(header.encoding, str(data.path)):
+            return pa.csv.read_csv(data.path, read_options(header.encoding), **options)
 
 
 def key_file(plan: Path, me: str, key: Path | None) -> Path:
