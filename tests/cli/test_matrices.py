@@ -46,6 +46,14 @@ def test_baskets_come_out_as_baskets_each_shared_by_at_least_k(kakuran, folder, 
     assert (folder / "loss.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_baskets_are_read_with_the_delimiter_and_the_encoding_that_are_named(kakuran, folder):
+    (folder / "baskets.txt").write_bytes("牛乳;パン, 食\n牛乳\n".encode("cp932") * 10)
+    told = ("--delimiter", ";", "--encoding", "cp932")
+    made = kakuran("factorise", "baskets.txt", "--layout", "baskets", "--k", 2, "-o", "out.txt", *told)
+    assert made.returncode == 0, made.stderr
+    assert "20 rows, 2 items" in made.stderr
+
+
 def test_the_long_layout_numbers_people_anew(kakuran, folder, baskets):
     made = kakuran(
         "factorise", "long.parquet", "--layout", "long", "--kind", "counts", "--k", 5, "-o", "out.parquet", "--json"

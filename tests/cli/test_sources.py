@@ -131,3 +131,27 @@ def test_a_query_chooses_who_is_checked_and_aggregated(kakuran, shapes, command)
     assert done.returncode == 0, done.stderr
     young = sum(age < 40 for age in census(800)["age"].to_pylist())
     assert f"{young:,}" in done.stdout
+
+
+def test_a_semicolon_file_in_shift_jis_goes_all_the_way_to_a_plain_release(kakuran, folder):
+    names = {"sex": "性別", "age": "年齢", "job": "職業", "region": "地域"}
+    people = census(800).rename_columns(names).to_pandas()
+    people.to_csv(folder / "people.csv", sep=";", index=False, encoding="cp932", lineterminator="\r\n")
+    refused = kakuran("schema", "infer", "people.csv", "-o", "draft.toml")
+    assert refused.returncode == 3
+    assert "perhaps cp932 (Shift-JIS); name its encoding with --encoding" in refused.stderr
+    told = ("--encoding", "cp932")
+    for command in (
+        ("schema", "infer", "people.csv", "-o", "draft.toml"),
+        ("schema", "check", "people.csv", "-s", "draft.toml"),
+        ("calibrate", "people.csv", "-s", "draft.toml", "--k", 10),
+        ("perturb", "people.csv", "-s", "draft.toml", "--k", 10, "-o", "out.csv"),
+        ("audit", "people.csv", "out.csv"),
+        ("advise", "people.csv", "-s", "draft.toml", "--k", 10),
+        ("check", "people.csv", "-q", "性別"),
+        ("microaggregate", "people.csv", "--k", 3, "-c", "年齢", "-o", "aggregated.csv"),
+        ("loss", "people.csv", "aggregated.csv"),
+    ):
+        done = kakuran(*command, *told)
+        assert done.returncode == 0, done.stderr
+    assert (folder / "out.csv").read_text("utf-8").startswith('"性別","年齢","職業","地域"\n')

@@ -13,6 +13,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
+from kakuran import open_source
 from kakuran.cli.vertical_run import read_own
 from kakuran.samples import companies
 
@@ -134,12 +135,18 @@ def test_a_mistake_gets_one_clear_sentence_and_its_exit_code(terminals, run_in, 
 def test_parquet_is_read_as_it_is(tmp_path):
     table = pa.table({"id": [7, 12], "x": [1.5, 2.5]})
     pq.write_table(table, tmp_path / "a.parquet")
-    assert read_own(tmp_path / "a.parquet", "id") == table
+    assert read_own(open_source(tmp_path / "a.parquet"), "id") == table
 
 
 def test_ids_in_csv_keep_their_leading_zeros(tmp_path):
     pyarrow.csv.write_csv(pa.table({"id": ["007", "7"], "x": [1, 2]}), tmp_path / "a.csv")
-    assert read_own(tmp_path / "a.csv", "id")["id"].to_pylist() == ["007", "7"]
+    assert read_own(open_source(tmp_path / "a.csv"), "id")["id"].to_pylist() == ["007", "7"]
+
+
+def test_a_table_with_semicolons_in_another_encoding_is_read_as_told(tmp_path):
+    (tmp_path / "a.csv").write_bytes("番号;年齢\n007;31\n".encode("cp932"))
+    table = read_own(open_source(tmp_path / "a.csv", encoding="cp932"), "番号")
+    assert table.to_pylist() == [{"番号": "007", "年齢": 31}]
 
 
 def test_the_demo_runs_two_processes_and_equals_pooling(tmp_path):

@@ -74,7 +74,7 @@ class TestSources:
         assert list(inferred(source(tmp_path))) == EXPECTED
 
     def test_every_source_is_warned_about(self, source, tmp_path):
-        with pytest.warns(kk.InferredDomainWarning, match="private data.*public knowledge"):
+        with pytest.warns(kk.InferredDomainWarning, match=r"private data[\s\S]*public knowledge"):
             kk.Schema.infer(source(tmp_path))
 
 
@@ -142,8 +142,34 @@ class TestDropped:
         assert "identifiers or are empty: id." in warning_for(table)
 
     def test_text_with_many_values_is_still_a_category(self):
-        table = pa.table({"town": [f"t{number}" for number in range(1000)]})
+        table = pa.table({"town": [f"t{number}" for number in range(1000)] * 2})
         assert inferred(table)["town"].size == 1000
+
+    def test_text_in_which_nothing_stands_twice_is_taken_for_an_identifier(self):
+        names = [f"p{number}" for number in range(40)]
+        assert inferred(pa.table({"name": names, "x": [1, 2] * 20}))["name"] == kk.Dropped("name")
+        assert inferred(pa.table({"name": [*names, "p7"]}))["name"].size == 40
+        assert inferred(pa.table({"name": names[:29]}))["name"].size == 29
+
+    def test_whole_numbers_in_which_nothing_stands_twice_are_asked_about(self):
+        table = pa.table({"member": range(10_000, 10_040), "height": np.linspace(1, 2, 40), "age": [20, 30] * 20})
+        assert 'Perhaps identifiers, as no value stands twice (if so, set role = "drop"): member.' in warning_for(table)
+
+    def test_repeats_are_found_across_the_parts_of_a_source(self, tmp_path):
+        pq.write_table(pa.table({"member": [*range(40), 7]}), tmp_path / "in.parquet", row_group_size=40)
+        assert "Perhaps identifiers" not in warning_for(tmp_path / "in.parquet")
+
+    @pytest.mark.parametrize("numbers", [["1,234", "950", "12,000,000"], ["3,5", "12,25"], ["1.234,5", "-7"]], ids=str)
+    def test_numbers_that_are_not_written_plainly_are_dropped_and_named(self, numbers):
+        table = pa.table({"income": numbers * 2, "x": range(2 * len(numbers))})
+        assert inferred(table)["income"] == kk.Dropped("income")
+        assert "not written plainly (make 1,234 or 3,5 into 1234 or 3.5): income." in warning_for(table)
+
+    @pytest.mark.parametrize(
+        "codes", [["01", "02"], ["250.01", "401.9"], ["1,234", "none"], ["12.5.20", "1.6.20"]], ids=str
+    )
+    def test_codes_made_of_digits_are_categories(self, codes):
+        assert set(inferred(pa.table({"code": codes * 2}))["code"].values) == set(codes)
 
     @pytest.mark.parametrize("column", [pa.nulls(2), pa.nulls(2, pa.string()), pa.nulls(2, pa.float64())], ids=str)
     def test_an_empty_column_is_dropped(self, column):
@@ -183,7 +209,10 @@ class TestMissing:
 
 class TestRefusals:
     def test_dates_are_drafted_as_dropped_and_mentioned(self):
-        with pytest.warns(kk.InferredDomainWarning, match=r"neither text, true/false nor numbers: born\."):
+        with pytest.warns(
+            kk.InferredDomainWarning,
+            match=r"neither text, true/false nor numbers .of a date, make the year a column.: born\.",
+        ):
             schema = kk.Schema.infer(pa.table({"born": [datetime.date(2000, 1, 1)]}))
         assert schema["born"] == kk.Dropped("born")
 
@@ -233,3 +262,10 @@ def test_codes_with_leading_zeros_in_a_csv_file_are_text(tmp_path):
     assert code == kk.Categorical("code", ["01", "10"])
     assert size == kk.Numeric("size", 0, 10, step=1)
     assert part == kk.Categorical("part", ["-0.1", "0.5", "00.25"])
+
+
+def test_a_record_in_place_of_the_names_is_noticed(tmp_path):
+    (tmp_path / "in.csv").write_text("39, State-gov,77516\n50, Private,83311\n38, Private,215646\n")
+    told = warning_for(tmp_path / "in.csv")
+    assert "Named like a value (does the file start with the names of its columns?): 39, 77516." in told
+    assert "Named with a space at an end, which belongs to the name: ' State-gov'." in told

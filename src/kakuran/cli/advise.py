@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kakuran.cli.console import answer_json, answer_table, check_picture, check_report, working
-from kakuran.cli.options import Force, Json, K, Plot, Report, Sql
+from kakuran.cli.options import Delimiter, Encoding, Force, Json, K, Plot, Report, Sql
 
 if TYPE_CHECKING:
     from kakuran.schema import Schema
+    from kakuran.schema.sources import Source
 
 
 def advise(
@@ -20,6 +21,8 @@ def advise(
         str | None, typer.Argument(help="Table to try methods on, as for perturb, if it may be looked at; or give --n.")
     ] = None,
     sql: Sql = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
     schema: Annotated[
         Path | None, typer.Option("--schema", "-s", help="Schema file (TOML); without it, a wide table of 0 and 1.")
     ] = None,
@@ -36,14 +39,15 @@ def advise(
     from kakuran.advice import advise as compare
     from kakuran.cli.reporting import leave, leave_picture, typed
     from kakuran.report.advised import outlook_rows
-    from kakuran.schema import Schema
+    from kakuran.schema import Schema, open_source
 
     check_picture(plot, force=force)
     check_report(report, force=force)
     declared = None if schema is None else Schema.load(schema)
     with working("comparing") as tell:
         tell("reading")
-        table = None if data is None else _read(data, sql, declared)
+        source = None if data is None else open_source(data, sql, delimiter=delimiter, encoding=encoding)
+        table = None if source is None else _read(source, declared)
         advice = compare(declared, k=k, n=n, data=table, progress=tell)
     if json:
         answer_json(advice.to_dict())
@@ -60,10 +64,8 @@ def advise(
         leave(report, advice_report(advice, typed()), public=not advice.from_data)
 
 
-def _read(data: str, sql: str | None, schema: Schema | None) -> Any:
+def _read(source: Source, schema: Schema | None) -> Any:
     """The columns that would be released."""
-    from kakuran.schema import open_source
     from kakuran.schema.reading import read_all, read_table
 
-    source = open_source(data, sql)
     return read_all(source) if schema is None else read_table(source, schema)

@@ -7,7 +7,18 @@ from typing import Annotated
 import typer
 
 from kakuran.cli.console import answer_json
-from kakuran.cli.options import DataDependent, Json, K, Mechanisms, SchemaFile, Sql, Weights, make_plan
+from kakuran.cli.options import (
+    DataDependent,
+    Delimiter,
+    Encoding,
+    Json,
+    K,
+    Mechanisms,
+    SchemaFile,
+    Sql,
+    Weights,
+    make_plan,
+)
 
 
 def calibrate(
@@ -15,6 +26,8 @@ def calibrate(
     k: K,
     data: Annotated[str | None, typer.Argument(help="The table, as for perturb; or give --n.")] = None,
     sql: Sql = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
     n: Annotated[
         int | None,
         typer.Option(
@@ -31,7 +44,7 @@ def calibrate(
     from kakuran.cli.show import describe_plan, show_plan
     from kakuran.schema import Schema, open_source
 
-    source = None if data is None else open_source(data, sql)
+    source = None if data is None else open_source(data, sql, delimiter=delimiter, encoding=encoding)
     plan = make_plan(
         Schema.load(schema), source, k=k, n=n, data_dependent=data_dependent, weights=weight, mechanisms=mechanism
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kakuran.cli.console import answer_json, answer_table, say, working
-from kakuran.cli.options import Data, Json, Sql
+from kakuran.cli.options import Data, Delimiter, Encoding, Json, Sql
 
 if TYPE_CHECKING:
     from kakuran.measure import Anonymity
@@ -27,6 +27,8 @@ def check(
     most_t: Annotated[
         float | None, typer.Option("--t", help="Fail unless every class is t-close (ordered for numbers).")
     ] = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
     json: Json = False,
 ) -> None:
     """Check a table for k-anonymity, l-diversity and t-closeness; exit with 1 if it fails what was asked."""
@@ -35,7 +37,8 @@ def check(
     from kakuran.schema.reading import read_all
 
     with working("checking"):
-        found = check_anonymity(read_all(open_source(data, sql)), quasi, sensitive or ())
+        table = read_all(open_source(data, sql, delimiter=delimiter, encoding=encoding))
+        found = check_anonymity(table, quasi, sensitive or ())
     if json:
         answer_json(_described(found))
     else:

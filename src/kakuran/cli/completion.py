@@ -10,11 +10,11 @@ import typer
 def columns_of_release(context: typer.Context, incomplete: str) -> list[str]:
     """The columns of the release on the command line that start with what was typed."""
     from kakuran.errors import KakuranError
-    from kakuran.schema.files import column_names
+    from kakuran.release.files import released_source
 
     release = context.params.get("release")
     try:
-        names = column_names(Path(release)) if release else []
+        names = released_source(Path(release)).names if release else []
     except KakuranError:
         names = []  # nothing to offer; the command itself will say what is wrong
     return [name for name in names if name.startswith(incomplete)]

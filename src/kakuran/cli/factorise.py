@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from kakuran.cli.console import answer_json, answer_table, check_picture, check_report, say, working
-from kakuran.cli.options import Force, Json, Plot, Public, Report
+from kakuran.cli.options import Delimiter, Encoding, Force, Json, Plot, Public, Report
 
 
 def factorise(
@@ -43,6 +43,8 @@ def factorise(
         int | None, typer.Option("--seed", help="Insecure: a reproducible draw, marked as not for publication.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the losses; write nothing.")] = False,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
     plot: Plot = None,
     report: Report = None,
     public: Public = False,
@@ -72,7 +74,7 @@ def factorise(
     }
     with working("factorising") as tell:
         tell("reading")
-        source = read_transactions(data, chosen, column or (), identifier)
+        source = read_transactions(data, chosen, column or (), identifier, delimiter=delimiter, encoding=encoding)
         counts = counts_matrix(source.matrix)
         matrix = counts.astype(bool) if kind == "binary" else counts
         released = release_matrix(matrix, k, progress=tell, **options)

@@ -8,11 +8,24 @@ from typing import Annotated
 import typer
 
 from kakuran.cli.console import answer_json, answer_table, check_picture, check_report, say, working
-from kakuran.cli.options import Distances, Force, Importance, Json, Plot, Report, numbers, table_distances
+from kakuran.cli.options import (
+    Delimiter,
+    Distances,
+    Encoding,
+    Force,
+    Importance,
+    Json,
+    Plot,
+    Report,
+    numbers,
+    table_distances,
+)
 
 
 def loss(
-    original: Annotated[Path, typer.Argument(help="The table before (CSV or Parquet).")],
+    original: Annotated[
+        Path, typer.Argument(help="The table before (CSV or Parquet); --delimiter and --encoding are about it.")
+    ],
     masked: Annotated[Path, typer.Argument(help="The table after.")],
     schema: Annotated[
         Path | None, typer.Option("--schema", "-s", help="Schema file whose trees say how far categories lie apart.")
@@ -20,6 +33,8 @@ def loss(
     distance: Distances = None,
     weight: Importance = None,
     p: Annotated[float, typer.Option("--p", help="The power of the distance.")] = 2,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
     plot: Plot = None,
     report: Report = None,
     force: Force = False,
@@ -35,7 +50,8 @@ def loss(
     check_picture(plot, force=force)
     check_report(report, force=force)
     with working("comparing"):
-        before, after = (read_all(open_source(table)) for table in (original, masked))
+        before = read_all(open_source(original, delimiter=delimiter, encoding=encoding))
+        after = read_all(open_source(masked))
         left_out = [name for name in before.column_names if name not in after.column_names]
         if left_out and len(left_out) < before.num_columns:
             before = before.drop_columns(left_out)

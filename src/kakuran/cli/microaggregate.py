@@ -10,7 +10,9 @@ import typer
 from kakuran.cli.console import answer_json, check_report, say, working
 from kakuran.cli.options import (
     Data,
+    Delimiter,
     Distances,
+    Encoding,
     Force,
     Importance,
     Json,
@@ -51,6 +53,8 @@ def microaggregate(
         bool,
         typer.Option("--keep-order", help="Insecure: leave records in their order, by which they can be linked."),
     ] = False,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
     report: Report = None,
     public: Public = False,
     force: Force = False,
@@ -67,7 +71,7 @@ def microaggregate(
 
     check_table(output, force=force)
     check_report(report, public=public, force=force)
-    source = open_source(data, sql)
+    source = open_source(data, sql, delimiter=delimiter, encoding=encoding)
     check_apart(output, source.paths)
     with working("aggregating"):
         table = read_all(source)

@@ -13,6 +13,8 @@ from kakuran.cli.console import answer_json, check_report, progress, say
 from kakuran.cli.options import (
     Data,
     DataDependent,
+    Delimiter,
+    Encoding,
     Force,
     Json,
     K,
@@ -48,6 +50,8 @@ def perturb(
     k: K,
     output: Annotated[Path, typer.Option("--output", "-o", help="Release: .parquet, .csv; on Spark a folder.")],
     sql: Sql = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
     engine: Annotated[
         Engine, typer.Option("--engine", help="spark: read, perturb and write a folder with Spark.")
     ] = Engine.local,
@@ -80,16 +84,18 @@ def perturb(
     source: Source | Originals
     if engine == Engine.spark:
         _check_options_for_spark(sql, keep_order=keep_order)
-        source, write = _on_spark(data, declared, output, seed=seed, force=force, dry_run=dry_run)
+        written = {"delimiter": delimiter, "encoding": encoding}
+        source, write = _on_spark(data, written, declared, output, seed=seed, force=force, dry_run=dry_run)
     else:
-        source, write = _locally(data, sql, output, seed=seed, keep_order=keep_order, force=force, dry_run=dry_run)
+        source = open_source(data, sql, delimiter=delimiter, encoding=encoding)
+        write = _locally(source, output, seed=seed, keep_order=keep_order, force=force, dry_run=dry_run)
     plan = make_plan(declared, source, k=k, n=None, data_dependent=data_dependent, weights=weight, mechanisms=mechanism)
     if not dry_run:
         write(plan)
         if keep_order:
             say("records keep their order: not for publication", "warning")
         if report is not None:
-            original = open_source(data, sql)
+            original = open_source(data, sql, delimiter=delimiter, encoding=encoding)
             attacked = None if public else quick_audit(original, output)
             report_release(report, output, original=original, audit=attacked, public=public, lang=lang)
     if json:
@@ -99,16 +105,14 @@ def perturb(
 
 
 def _locally(
-    data: str, sql: str | None, output: Path, *, seed: int | None, keep_order: bool, force: bool, dry_run: bool
-) -> tuple[Source, Callable[[Plan], None]]:
-    """The source, and how to perturb it."""
+    source: Source, output: Path, *, seed: int | None, keep_order: bool, force: bool, dry_run: bool
+) -> Callable[[Plan], None]:
+    """How to perturb the source."""
     from kakuran.release import perturb_file
     from kakuran.release.files import check_target, targets
-    from kakuran.schema import open_source
 
     if not dry_run:
         check_target(output, force=force)
-    source = open_source(data, sql)
 
     def write(plan: Plan) -> None:
         with progress("perturbing", source.rows) as advance:
@@ -117,11 +121,18 @@ def _locally(
             )
         _say_written(" and ".join(str(path) for path in targets(output)), manifest)
 
-    return source, write
+    return write
 
 
 def _on_spark(
-    data: str, schema: Schema, output: Path, *, seed: int | None, force: bool, dry_run: bool
+    data: str,
+    written: dict[str, str | None],
+    schema: Schema,
+    output: Path,
+    *,
+    seed: int | None,
+    force: bool,
+    dry_run: bool,
 ) -> tuple[Originals, Callable[[Plan], None]]:
     """The originals, and how to perturb them; Spark shows how far it is itself."""
     from kakuran.engine.spark import read_originals, start_session
@@ -130,7 +141,7 @@ def _on_spark(
 
     if not dry_run:
         check_folder(output, force=force)
-    originals = read_originals(start_session(), Path(data), schema)
+    originals = read_originals(start_session(), Path(data), schema, **written)
     return originals, lambda plan: _say_written(
         f"the folder {output}", perturb_on_spark(originals, output, plan, seed=seed, force=force)
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kakuran.cli.console import complain, progress, say
-from kakuran.cli.options import Data, Force, SchemaFile, Sql
+from kakuran.cli.options import Data, Delimiter, Encoding, Force, SchemaFile, Sql
 from kakuran.errors import DataError, SchemaError
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ def infer(
     data: Data,
     output: Annotated[Path, typer.Option("--output", "-o", help="Schema file to write (TOML).")],
     sql: Sql = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
     force: Force = False,
 ) -> None:
     """Propose a schema for a table; edit it until it says what is public knowledge anyway."""
@@ -31,18 +33,25 @@ def infer(
 
     if output.exists() and not force:
         raise SchemaError(f"{output}: exists already; use --force to replace it")
-    schema = Schema.infer(open_source(data, sql))
+    schema = Schema.infer(open_source(data, sql, delimiter=delimiter, encoding=encoding))
     schema.save(output)
     say(f"wrote {output}: {len(schema)} columns, of which {len(schema.perturbed)} will be perturbed")
 
 
 @app.command()
-def check(data: Data, schema: SchemaFile, sql: Sql = None) -> None:
+def check(
+    data: Data,
+    schema: SchemaFile,
+    sql: Sql = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+) -> None:
     """Check every value of a table against a schema; name every column that does not fit."""
     from kakuran.engine.local import check_values
     from kakuran.schema import Schema, open_source
 
-    source, declared = open_source(data, sql), Schema.load(schema)
+    source = open_source(data, sql, delimiter=delimiter, encoding=encoding)
+    declared = Schema.load(schema)
     try:
         with progress("checking", source.rows) as advance:
             records = check_values(source, declared, advance)

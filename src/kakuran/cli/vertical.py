@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from kakuran.cli.console import answer_json, answer_table, say
-from kakuran.cli.options import Force, Json, Plot, Report
+from kakuran.cli.options import Delimiter, Encoding, Force, Json, Plot, Report
 from kakuran.cli.vertical_run import address, key_file, read_own, run_fit, run_prediction
 from kakuran.errors import DataError, ProtocolError
 
 if TYPE_CHECKING:
+    from kakuran.schema.sources import Source
     from kakuran.vertical import VerticalPlan
 
 app = typer.Typer(no_args_is_help=True, help="One regression over columns that several companies hold.")
@@ -53,6 +54,8 @@ def init(
     least: Annotated[int | None, typer.Option("--least", help="Variables every party keeps (2).")] = None,
     intercept: Annotated[bool | None, typer.Option("--intercept/--no-intercept", help="Fit a constant.")] = None,
     key: KeyFile = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
 ) -> None:
     """Make a plan, or join the one that is there: adds our columns and certificate, and makes our key."""
     from kakuran.vertical.keys import make_key
@@ -75,7 +78,7 @@ def init(
     if draft is None and target is None:
         raise ProtocolError(f"{plan}: is not there; the first party makes it and names the --target")
     target = draft.target if draft is not None else str(target)
-    table = read_own(data, ids)
+    table = read_own(_own(data, delimiter, encoding), ids)
     if ids not in table.column_names:
         raise DataError(ids, f"is not in {data}", "Name the column of ids.")
     holds_target = target in table.column_names
@@ -125,6 +128,8 @@ def serve(
     report: Report = None,
     plot: Plot = None,
     state: State = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
     timeout: Timeout = 60.0,
     patience: Patience = 300.0,
     force: Force = False,
@@ -134,7 +139,7 @@ def serve(
     from kakuran.vertical import Meeting
 
     meeting = Meeting(key_file(plan, me, key), (host, port), (), timeout, patience)
-    run_fit(me, data, plan, meeting, output, report, plot, state, force=force, json=json)
+    run_fit(me, _own(data, delimiter, encoding), plan, meeting, output, report, plot, state, force=force, json=json)
 
 
 @app.command()
@@ -150,6 +155,8 @@ def join(
     report: Report = None,
     plot: Plot = None,
     state: State = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
     timeout: Timeout = 60.0,
     patience: Patience = 300.0,
     force: Force = False,
@@ -159,7 +166,7 @@ def join(
     from kakuran.vertical import Meeting
 
     meeting = Meeting(key_file(plan, me, key), (host, port), [address(text) for text in addresses], timeout, patience)
-    run_fit(me, data, plan, meeting, output, report, plot, state, force=force, json=json)
+    run_fit(me, _own(data, delimiter, encoding), plan, meeting, output, report, plot, state, force=force, json=json)
 
 
 @app.command()
@@ -173,6 +180,8 @@ def predict(
     host: Host = _ANYWHERE,
     port: Port = _PORT,
     output: Annotated[Path, typer.Option("--output", "-o", help="Predictions by id.")] = Path("predictions.csv"),
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
     timeout: Timeout = 60.0,
     patience: Patience = 300.0,
     force: Force = False,
@@ -183,7 +192,7 @@ def predict(
     fitted = VerticalFit.load(fit)
     known = [address(text) for text in addresses or ()]
     meeting = Meeting(key_file(plan, fitted.party, key), (host, port), known, timeout, patience)
-    run_prediction(fitted, data, plan, meeting, receiver, output, force=force)
+    run_prediction(fitted, _own(data, delimiter, encoding), plan, meeting, receiver, output, force=force)
 
 
 @app.command()
@@ -197,3 +206,9 @@ def demo(
     from kakuran.cli.vertical_demo import run_demo
 
     run_demo(folder, n, protocol, force=force)
+
+
+def _own(data: Path, delimiter: str | None, encoding: str | None) -> Source:
+    from kakuran.schema import open_source
+
+    return open_source(data, delimiter=delimiter, encoding=encoding)

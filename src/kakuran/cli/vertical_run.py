@@ -12,12 +12,13 @@ import typer
 from kakuran.cli.console import answer_json, answer_table, check_new, check_picture, check_report, say
 
 if TYPE_CHECKING:
+    from kakuran.schema.sources import Source
     from kakuran.vertical import Meeting, VerticalFit, VerticalPlan
 
 
 def run_fit(
     me: str,
-    data: Path,
+    data: Source,
     path: Path,
     meeting: Meeting,
     output: Path | None,
@@ -53,7 +54,7 @@ def run_fit(
 
 
 def run_prediction(
-    fitted: VerticalFit, data: Path, path: Path, meeting: Meeting, receiver: str | None, output: Path, *, force: bool
+    fitted: VerticalFit, data: Source, path: Path, meeting: Meeting, receiver: str | None, output: Path, *, force: bool
 ) -> None:
     """Meet the others, predict, and write the predictions if they are ours to have."""
     import pyarrow as pa
@@ -97,12 +98,11 @@ def _show_fit(fit: VerticalFit, plan: VerticalPlan) -> None:
         say(f"leakage: {sentence}")
 
 
-def read_own(path: Path, ids: str) -> Any:
+def read_own(data: Source, ids: str) -> Any:
     """Our own table; ids are read as text where that is open, so that 007 stays 007."""
-    from kakuran.schema import open_source
     from kakuran.schema.reading import read_all
 
-    return read_all(open_source(path), texts=[ids])
+    return read_all(data, texts=[ids])
 
 
 def key_file(plan: Path, me: str, key: Path | None) -> Path:

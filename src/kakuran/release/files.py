@@ -148,7 +148,7 @@ def released_source(path: Path) -> Source:
     if path.is_dir():
         return open_source(path)
     if path.suffix in CSV:
-        return CsvSource(path, quotes_matter=True)
+        return CsvSource(path, delimiter=",", quotes_matter=True)
     return ParquetSource(path)
 
 

@@ -19,6 +19,7 @@ from kakuran.factorisation import ReleasedMatrix
 from kakuran.release.files import check_apart, check_free, manifest_path, whole_or_nothing
 from kakuran.schema import open_source
 from kakuran.schema.columns import distinct_of, numbers_of
+from kakuran.schema.csv_header import one_character, open_text
 from kakuran.schema.files import CSV, PARQUET, reading
 from kakuran.schema.reading import read_all
 
@@ -44,7 +45,13 @@ class Transactions:
 
 
 def read_transactions(
-    path: Path, layout: Layout, columns: Sequence[str] = (), identifier: str | None = None
+    path: Path,
+    layout: Layout,
+    columns: Sequence[str] = (),
+    identifier: str | None = None,
+    *,
+    delimiter: str | None = None,
+    encoding: str | None = None,
 ) -> Transactions:
     """Read people × items.
 
@@ -55,17 +62,20 @@ def read_transactions(
         with a count. ``"wide"``: a row a person, a column an item.
     columns : in the long layout, the columns of person, item and perhaps count; by default the first two or three
     identifier : in the wide layout, a column that names people and is left out
+    delimiter, encoding : how text is written, as for `kakuran.open_source`; baskets have commas unless told otherwise
     """
     if layout == "baskets":
-        return _read_baskets(path)
-    return _read_long(path, columns) if layout == "long" else _read_wide(path, identifier)
+        return _read_baskets(path, delimiter or ",", encoding)
+    table = read_all(open_source(path, delimiter=delimiter, encoding=encoding))
+    return _read_long(path, table, columns) if layout == "long" else _read_wide(table, identifier)
 
 
-def _read_baskets(path: Path) -> Transactions:
+def _read_baskets(path: Path, delimiter: str, encoding: str | None) -> Transactions:
     if not path.is_file():
         raise SchemaError(f"{path}: no such file")
-    with reading(path), path.open(newline="", encoding="utf-8-sig") as lines:
-        baskets = [[name for name in map(str.strip, line) if name] for line in csv.reader(lines, skipinitialspace=True)]
+    with reading(path), open_text(path, encoding) as lines:
+        cells = csv.reader(lines, delimiter=one_character(delimiter), skipinitialspace=True)
+        baskets = [[name for name in map(str.strip, line) if name] for line in cells]
     names = sorted({name for basket in baskets for name in basket})
     if not names:
         raise SchemaError(f"{path}: holds no basket; it has a line a basket, with items separated by commas")
@@ -77,8 +87,7 @@ def _read_baskets(path: Path) -> Transactions:
     return Transactions(matrix, names)
 
 
-def _read_long(path: Path, columns: Sequence[str]) -> Transactions:
-    table = read_all(open_source(path))
+def _read_long(path: Path, table: pa.Table, columns: Sequence[str]) -> Transactions:
     chosen = tuple(columns or table.column_names[:3])
     for name in chosen:
         if name not in table.column_names:
@@ -100,10 +109,9 @@ def _read_long(path: Path, columns: Sequence[str]) -> Transactions:
     return Transactions(matrix, items, chosen)
 
 
-def _read_wide(path: Path, identifier: str | None) -> Transactions:
+def _read_wide(table: pa.Table, identifier: str | None) -> Transactions:
     from scipy.sparse import csc_array
 
-    table = read_all(open_source(path))
     if identifier is not None:
         if identifier not in table.column_names:
             raise DataError(identifier, "is not in the table", f"There are {', '.join(table.column_names)}.")

@@ -1,15 +1,14 @@
-"""Tables on disk: CSV with a header, or Parquet."""
+"""Files that hold tables: what they are called, and whom to blame when one cannot be read."""
 
 from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet as pq
 
 from kakuran.errors import SchemaError
@@ -42,23 +41,6 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def column_names(path: Path) -> list[str]:
-    """The names of the columns."""
+    """The names of the columns of a Parquet file."""
     with reading(path):
-        if is_parquet(path):
-            return list(pq.read_schema(path).names)
-        with path.open(newline="", encoding="utf-8-sig") as lines:
-            names = next(csv.reader(lines), None)
-    if not names:
-        raise SchemaError(f"{path}: is empty; a CSV file starts with the names of its columns")
-    if len(names) == 1 and (";" in names[0] or "\t" in names[0]):
-        raise SchemaError(f"{path}: has one column only, {names[0]!r}; separate columns by commas")
-    return names
-
-
-def csv_options(
-    path: Path, types: Mapping[str, pa.DataType] | None = None
-) -> dict[str, pa.csv.ParseOptions | pa.csv.ConvertOptions]:
-    """How CSV is read: cells may span lines; in a file of one column an empty line is a missing value."""
-    parse = pa.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=len(column_names(path)) > 1)
-    convert = pa.csv.ConvertOptions(column_types=types, include_columns=None if types is None else list(types))
-    return {"parse_options": parse, "convert_options": convert}
+        return list(pq.read_schema(path).names)

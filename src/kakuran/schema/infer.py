@@ -10,7 +10,7 @@ from kakuran.errors import InferredDomainWarning, SchemaError
 from kakuran.schema.attribute import Attribute, Dropped
 from kakuran.schema.frames import check_columns_are_unique
 from kakuran.schema.sources import open_source
-from kakuran.schema.summary import ColumnSummary
+from kakuran.schema.summary import ColumnSummary, is_number
 
 
 def infer_attributes(data: Any) -> list[Attribute]:
@@ -32,17 +32,45 @@ def infer_attributes(data: Any) -> list[Attribute]:
 
 def _warning(attributes: Sequence[Attribute], columns: Sequence[ColumnSummary]) -> str:
     dropped = {attribute.name for attribute in attributes if isinstance(attribute, Dropped)}
-    with_missing = [column.name for column in columns if column.name not in dropped and column.has_missing]
+    gone = [column for column in columns if column.name in dropped]
+    left = [column for column in columns if column.name not in dropped]
+    notes = [
+        (
+            "Dropped, as they are neither text, true/false nor numbers (of a date, make the year a column)",
+            [column for column in gone if column.family == "other"],
+        ),
+        (
+            "Dropped, as their numbers are not written plainly (make 1,234 or 3,5 into 1234 or 3.5)",
+            [column for column in gone if column.holds_written_numbers],
+        ),
+        (
+            "Dropped, as they look like identifiers or are empty",
+            [column for column in gone if column.family != "other" and not column.holds_written_numbers],
+        ),
+        (
+            'Perhaps identifiers, as no value stands twice (if so, set role = "drop")',
+            [column for column in left if column.looks_like_identifiers],
+        ),
+        (
+            'Have missing values (fill them in, or set missing = "category")',
+            [column for column in left if column.has_missing],
+        ),
+        (
+            "Named like a value (does the file start with the names of its columns?)",
+            [column for column in columns if is_number(column.name)],
+        ),
+        (
+            "Named with a space at an end, which belongs to the name",
+            [column for column in columns if column.name != column.name.strip()],
+        ),
+    ]
     lines = [
         "These domains were read off private data: a bound or a rare value may point to one person.",
         "Replace them by what is public knowledge before you calibrate.",
+        *(f"{note}: {_listed(found)}." for note, found in notes if found),
     ]
-    odd = [column.name for column in columns if column.name in dropped and column.family == "other"]
-    rest = [column.name for column in columns if column.name in dropped and column.family != "other"]
-    if odd:
-        lines.append(f"Dropped, as they are neither text, true/false nor numbers: {', '.join(odd)}.")
-    if rest:
-        lines.append(f"Dropped, as they look like identifiers or are empty: {', '.join(rest)}.")
-    if with_missing:
-        lines.append(f'Have missing values (fill them in, or set missing = "category"): {", ".join(with_missing)}.')
-    return " ".join(lines)
+    return "\n".join(lines)
+
+
+def _listed(columns: Sequence[ColumnSummary]) -> str:
+    return ", ".join(column.name if column.name == column.name.strip() else repr(column.name) for column in columns)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -17,6 +18,12 @@ Family: TypeAlias = Literal["text", "true/false", "numbers", "nothing", "other"]
 MOST_CATEGORIES = 1000
 """A text column with more values than this is taken for an identifier and dropped."""
 
+FEWEST_TO_TELL = 30
+"""Values from which on it is no chance that none stands twice."""
+
+_MOST_REMEMBERED = 1 << 16
+_WRITTEN_NUMBER = re.compile(r"[+-]?\d{1,3}([.,' \u2019]?\d{3})*([.,]\d+)?")
+
 
 class ColumnSummary:
     """The values, or the bounds and the grid, of all parts of a column so far."""
@@ -28,16 +35,43 @@ class ColumnSummary:
         self._words: set[Any] = set()
         self._low, self._high = math.inf, -math.inf
         self._exponent = 0
+        self._seen: set[Any] | None = set()
 
     def update(self, column: pa.Array) -> None:
         """Take in another part."""
         column = _plain(column)
         self._settle(_family(column.type))
         self.has_missing |= _has_missing(column)
+        self._look_for_repeats(column)
         if self.family in ("text", "true/false") and len(self._words) <= MOST_CATEGORIES:
             self._words.update(value for value in pc.unique(column).drop_null().to_pylist() if value != "")
         elif self.family == "numbers":
             self._take_in(column.cast(pa.float64(), safe=False).drop_null().to_numpy(zero_copy_only=False))
+
+    @property
+    def looks_like_identifiers(self) -> bool:
+        """Whether no text or whole number stands twice."""
+        return self._seen is not None and len(self._seen) >= FEWEST_TO_TELL
+
+    @property
+    def holds_written_numbers(self) -> bool:
+        """Whether the text is numbers with commas or the like in them, as in 1,234 and 3,5."""
+        if self.family != "text":
+            return False
+        are_numbers = all(_WRITTEN_NUMBER.fullmatch(word.strip()) for word in self._words)
+        return are_numbers and any(not is_number(word) for word in self._words)
+
+    def _look_for_repeats(self, column: pa.Array) -> None:
+        """Remember values until one stands twice; of very many only the first, so that memory stays small."""
+        if self._seen is None or len(self._seen) > _MOST_REMEMBERED:
+            return
+        values = column.drop_null()
+        if not (pa.types.is_string(column.type) or pa.types.is_integer(column.type)):
+            self._seen = None if len(values) else self._seen
+            return
+        distinct = set(pc.unique(values).to_pylist())
+        is_new = len(distinct) == len(values) and self._seen.isdisjoint(distinct)
+        self._seen = self._seen | distinct if is_new else None
 
     def _settle(self, family: Family) -> None:
         if self.family == "nothing":
@@ -60,6 +94,8 @@ class ColumnSummary:
 
     def attribute(self) -> Attribute:
         """The attribute to propose."""
+        if self.family == "text" and (self.looks_like_identifiers or self.holds_written_numbers):
+            return Dropped(self.name)
         if self.family in ("text", "true/false") and 0 < len(self._words) <= MOST_CATEGORIES:
             return Categorical(self.name, sorted(self._words))
         if self.family == "numbers" and self._low <= self._high:
@@ -68,6 +104,15 @@ class ColumnSummary:
             bounds = (_scaled(first, exponent), _scaled(max(last, first + 1), exponent))
             return Numeric(self.name, *bounds, step=_scaled(1, exponent))
         return Dropped(self.name)
+
+
+def is_number(text: str) -> bool:
+    """Whether text is a number as programs write it."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _finest_exponent(low: float, high: float) -> int:

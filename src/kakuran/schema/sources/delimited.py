@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from kakuran.errors import DataError, KakuranError, SchemaError
-from kakuran.schema.files import column_names, csv_options, reading
+from kakuran.schema.csv_header import UTF_8, CsvHeader, not_encoded_so, read_header
+from kakuran.schema.files import reading
 from kakuran.schema.sources.base import Part, Source, Wanted
 
 BLOCK = 1 << 22
@@ -30,6 +32,8 @@ _WIDER = [
 """The types a column of unknown type is tried as, in arrow's order."""
 _NO_VALUE = re.compile(r"In CSV column #(\d+):.*conversion error to ([\w\[\]]+): invalid value '(.*)'", re.DOTALL)
 
+_NO_TEXT = "invalid UTF8 data"
+
 
 class CsvSource(Source):
     """One CSV file with a header.
@@ -37,20 +41,35 @@ class CsvSource(Source):
     Parameters
     ----------
     path : the file
+    delimiter, encoding : how it is written, where its first line is not to tell
     quotes_matter : whether empty text in quotes is a value and without them a missing one, as in a release; elsewhere
         both are empty text
     """
 
-    def __init__(self, path: Path, *, quotes_matter: bool = False) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        delimiter: str | None = None,
+        encoding: str | None = None,
+        quotes_matter: bool = False,
+    ) -> None:
         self.path = path
+        self._given = (delimiter, encoding)
         self._quotes_matter = quotes_matter
         self.described = str(path)
         self.paths = (path,)
 
     @property
+    def header(self) -> CsvHeader:
+        """What the first line tells."""
+        with reading(self.path):
+            return read_header(self.path, *self._given)
+
+    @property
     def names(self) -> list[str]:
         """The columns."""
-        return column_names(self.path)
+        return self.header.names
 
     @property
     def rows(self) -> int | None:
@@ -64,38 +83,59 @@ class CsvSource(Source):
 
     def parts(self, wanted: Wanted | None = None) -> Iterator[Part]:
         """Block by block."""
-        options = csv_options(self.path, self._types() if wanted is None else wanted)
+        header = self.header
+        options = csv_options(header, self._types(header) if wanted is None else wanted)
         if self._quotes_matter:
             heed_quotes(options["convert_options"])
-        yield from csv_parts(self.path, options, self.names, self.described)
+        yield from self._parts(header, options)
 
-    def _types(self) -> Wanted:
+    def _parts(self, header: CsvHeader, options: dict[str, Any]) -> Iterator[Part]:
+        return csv_parts(self.path, options, header.names, self.described, header.encoding)
+
+    def _types(self, header: CsvHeader) -> Wanted:
         """The narrowest types that fit all values: a first block suggests them, later ones may widen them."""
-        with reading(self.path):
-            options = csv_options(self.path)
-            with pa.csv.open_csv(self.path, pa.csv.ReadOptions(block_size=BLOCK), **options) as reader:
+        with reading(self.path), text_in(header.encoding, self.described):
+            options = csv_options(header)
+            with pa.csv.open_csv(self.path, read_options(header.encoding), **options) as reader:
                 types = {field.name: field.type for field in reader.schema}
-        while (name := self._misfit(types)) is not None:
+        if pa.binary() in types.values():
+            raise not_encoded_so(self.described, header.encoding)
+        while (name := self._misfit(header, types)) is not None:
             kinds = [str(kind) for kind in _WIDER]
             types[name] = _WIDER[kinds.index(str(types[name])) + 1]
-        return types | dict.fromkeys(self._codes(types), pa.string())
+        return types | dict.fromkeys(self._codes(header, types), pa.string())
 
-    def _codes(self, types: Wanted) -> set[str]:
+    def _codes(self, header: CsvHeader, types: Wanted) -> set[str]:
         """Columns with numbers like 01, which are codes: as numbers they would not come back as they were."""
         texts = {name: pa.string() for name, kind in types.items() if kind in (pa.int64(), pa.float64())}
         if not texts:
             return set()
-        parts = csv_parts(self.path, csv_options(self.path, texts), self.names, self.described)
-        batches = (part.records for part in parts)
+        batches = (part.records for part in self._parts(header, csv_options(header, texts)))
         return {name for batch in batches for name in texts if pc.any(_is_code(batch.column(name))).as_py()}
 
-    def _misfit(self, types: Wanted) -> str | None:
+    def _misfit(self, header: CsvHeader, types: Wanted) -> str | None:
         try:
-            for _ in csv_parts(self.path, csv_options(self.path, types), self.names, self.described):
+            for _ in self._parts(header, csv_options(header, types)):
                 pass
         except DataError as error:
             return error.column
         return None
+
+
+def csv_options(
+    header: CsvHeader, types: Wanted | None = None
+) -> dict[str, pa.csv.ParseOptions | pa.csv.ConvertOptions]:
+    """How CSV is read: cells may span lines; in a file of one column an empty line is a missing value."""
+    parse = pa.csv.ParseOptions(
+        delimiter=header.delimiter, newlines_in_values=True, ignore_empty_lines=len(header.names) > 1
+    )
+    convert = pa.csv.ConvertOptions(column_types=types, include_columns=None if types is None else list(types))
+    return {"parse_options": parse, "convert_options": convert}
+
+
+def read_options(encoding: str) -> pa.csv.ReadOptions:
+    """A block at a time, which arrow translates to UTF-8 as it comes."""
+    return pa.csv.ReadOptions(block_size=BLOCK, encoding=encoding)
 
 
 def _is_code(column: pa.Array) -> pa.Array:
@@ -109,13 +149,29 @@ def heed_quotes(options: pa.csv.ConvertOptions) -> None:
     options.null_values = [""]
 
 
-def csv_parts(stream: Any, options: dict[str, Any], names: Sequence[str], described: str) -> Iterator[Part]:
+@contextmanager
+def text_in(encoding: str, described: str) -> Iterator[None]:
+    """Say how to name another encoding where text turns out not to be in this one."""
+    try:
+        yield
+    except UnicodeError:
+        raise not_encoded_so(described, encoding) from None
+    except pa.ArrowInvalid as error:
+        if _NO_TEXT in str(error):
+            raise not_encoded_so(described, encoding) from None
+        raise
+
+
+def csv_parts(
+    stream: Any, options: dict[str, Any], names: Sequence[str], described: str, encoding: str = UTF_8
+) -> Iterator[Part]:
     """The batches of CSV text in a file or a stream."""
     done = 0
     try:
-        for batch in pa.csv.open_csv(stream, pa.csv.ReadOptions(block_size=BLOCK), **options):
-            yield Part(batch, [(0, f"{described}, rows {done + 1:,} to {done + batch.num_rows:,}")])
-            done += batch.num_rows
+        with text_in(encoding, described):
+            for batch in pa.csv.open_csv(stream, read_options(encoding), **options):
+                yield Part(batch, [(0, f"{described}, rows {done + 1:,} to {done + batch.num_rows:,}")])
+                done += batch.num_rows
     except pa.ArrowInvalid as error:
         raise _explained(error, names, described, done) from None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +16,14 @@ from kakuran.schema.sources.many import ManySource, Member, folders_between
 from kakuran.schema.sources.parquet import ParquetSource
 from kakuran.schema.sources.postgres import SCHEMES, PostgresSource
 
-_KINDS: Mapping[tuple[str, ...], Callable[[Path], Source]] = {
-    PARQUET: ParquetSource,
-    CSV: CsvSource,
-    ARROW: IpcSource,
-}
+_KINDS = (PARQUET, CSV, ARROW)
 _FILES = PARQUET + CSV + ARROW
+_NO_CSV = "--delimiter and --encoding (delimiter=…, encoding=…) are for CSV files that no query is asked of"
 
 
-def open_source(data: Any, sql: str | None = None) -> Source:
+def open_source(
+    data: Any, sql: str | None = None, *, delimiter: str | None = None, encoding: str | None = None
+) -> Source:
     """The source that something is.
 
     Parameters
@@ -34,6 +32,8 @@ def open_source(data: Any, sql: str | None = None) -> Source:
         such as ``data/*.parquet``; a DuckDB database; the address of a PostgreSQL database, as
         ``postgresql://host/name``; or any frame, a polars LazyFrame too
     sql : a query to the database; or, for files, a query that DuckDB answers, in which they are called ``data``
+    delimiter : what separates the columns of a CSV file; a comma, semicolon or tab is found by itself
+    encoding : of a CSV file that is not UTF-8, such as ``cp932`` (Shift-JIS)
 
     Examples
     --------
@@ -41,9 +41,13 @@ def open_source(data: Any, sql: str | None = None) -> Source:
     >>> kk.open_source(pa.table({"age": [30, 40]})).names
     ['age']
     """
+    written = (delimiter, encoding)
+    is_named = isinstance(data, str | Path)
+    if any(written) and (not is_named or sql is not None or Path(data).suffix in DUCKDB):
+        raise SchemaError(_NO_CSV)
     if isinstance(data, Source):
         return data
-    if not isinstance(data, str | Path):
+    if not is_named:
         return frame_source(data)
     if str(data).partition("://")[0] in SCHEMES and "://" in str(data):
         if sql is None:
@@ -57,17 +61,21 @@ def open_source(data: Any, sql: str | None = None) -> Source:
     if sql is not None:
         return DuckSource(str(path), files=[found for _, found in _found(path)], sql=sql)
     if path.is_file() or (not path.is_dir() and not _is_pattern(path)):
-        return _file(path)
-    members = [Member(_file(found), folders_between(root, found)) for root, found in _found(path)]
+        return _file(path, *written)
+    members = [Member(_file(found, *written), folders_between(root, found)) for root, found in _found(path)]
     return ManySource(str(path), members)
 
 
-def _file(path: Path) -> Source:
+def _file(path: Path, delimiter: str | None = None, encoding: str | None = None) -> Source:
     if path.suffix not in _FILES:
         raise SchemaError(f"{path}: expected a .csv or .parquet file (or .arrow, .feather, .ipc, .duckdb)")
     if not path.is_file():
         raise SchemaError(f"{path}: no such file")
-    return next(make for suffixes, make in _KINDS.items() if path.suffix in suffixes)(path)
+    if path.suffix in CSV:
+        return CsvSource(path, delimiter=delimiter, encoding=encoding)
+    if delimiter or encoding:
+        raise SchemaError(_NO_CSV)
+    return ParquetSource(path) if path.suffix in PARQUET else IpcSource(path)
 
 
 def _is_pattern(path: Path) -> bool:

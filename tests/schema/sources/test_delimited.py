@@ -1,0 +1,75 @@
+"""CSV as people have it: with semicolons or tabs, in Shift-JIS, with a byte order mark."""
+
+import tracemalloc
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import kakuran as kk
+from kakuran.schema.reading import read_all
+from kakuran.schema.sources import delimited
+
+PEOPLE = pa.table({"番号": ["01", "02", "10"], "職業": ["医師, 女", "", '"看護"'], "年齢": [30, 41, None]})
+TEXT = '番号,職業,年齢\r\n01,"医師, 女",30\r\n02,,41\r\n10,"""看護""",\r\n\r\n'
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp932", "euc_jp", "utf-16"])
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_all_of_them_are_the_same_table(tmp_path, delimiter, encoding):
+    path = tmp_path / "in.csv"
+    path.write_bytes(TEXT.replace(", 女", "、女").replace(",", delimiter).replace("、女", ", 女").encode(encoding))
+    told = {} if encoding.startswith("utf-8") else {"encoding": encoding}
+    assert read_all(kk.open_source(path, **told)) == PEOPLE
+
+
+def test_a_folder_of_them_is_read_as_told(tmp_path):
+    for number in range(2):
+        (tmp_path / f"{number}.csv").write_bytes(TEXT.encode("cp932"))
+    assert read_all(kk.open_source(tmp_path, encoding="cp932")).num_rows == 6
+
+
+def test_a_strange_character_far_down_is_told_of(tmp_path):
+    path = tmp_path / "in.csv"
+    path.write_bytes(b"job,age\n" + b"nurse,30\n" * 20_000 + "医師,31\n".encode("cp932"))
+    assert kk.open_source(path).names == ["job", "age"]
+    schema = kk.Schema([kk.Categorical("job", ["nurse", "医師"]), kk.Numeric("age", 0, 99, step=1)])
+    with pytest.raises(kk.SchemaError, match=r"in\.csv: is not utf-8; name its encoding with --encoding"):
+        kk.Schema.infer(path)
+    with pytest.raises(kk.SchemaError, match=r"in\.csv: is not utf-8; name its encoding"):
+        kk.perturb_file(path, tmp_path / "out.csv", kk.calibrate(schema, n=20_001, k=5))
+    with pytest.raises(kk.SchemaError, match=r"in\.csv: is not ascii; name its encoding"):
+        read_all(kk.open_source(path, encoding="ascii"))
+    assert not (tmp_path / "out.csv").exists()
+    assert kk.calibrate(schema, data=kk.open_source(path, encoding="cp932"), k=5).n == 20_001
+
+
+def test_text_is_translated_as_it_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(delimited, "BLOCK", 1 << 16)
+    path = tmp_path / "in.csv"
+    path.write_bytes("職業,年齢\r\n".encode("cp932") + "医師,31\r\n".encode("cp932") * 400_000)
+    source = kk.open_source(path, encoding="cp932")
+    wanted = {"職業": pa.string(), "年齢": pa.int64()}
+    next(iter(source.parts(wanted)))
+    tracemalloc.start()
+    before = pa.total_allocated_bytes()
+    most = max(pa.total_allocated_bytes() - before for _ in source.parts(wanted))
+    most += tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < path.stat().st_size / 2
+
+
+@pytest.mark.parametrize("option", [{"delimiter": ";"}, {"encoding": "cp932"}])
+def test_what_is_no_csv_is_not_told_how_it_is_written(tmp_path, option):
+    (tmp_path / "in.csv").write_text("a,b\n1,2\n")
+    pa.parquet.write_table(PEOPLE, tmp_path / "in.parquet")
+    for data, sql in ((PEOPLE, None), (tmp_path / "in.parquet", None), (tmp_path / "in.csv", "from data")):
+        with pytest.raises(kk.SchemaError, match="are for CSV files"):
+            kk.open_source(data, sql, **option)
+
+
+def test_a_release_is_plain_and_names_with_semicolons_come_back(tmp_path):
+    schema = kk.Schema([kk.Categorical("a;b;c", ["x", "y"])])
+    table = pa.table({"a;b;c": ["x", "y"] * 20})
+    kk.perturb(table, kk.calibrate(schema, n=40, k=5)).save(tmp_path / "out.csv")
+    assert kk.read_release(tmp_path / "out.csv").crosstab("a;b;c").counts.sum() == pytest.approx(40)

@@ -1,0 +1,78 @@
+"""What a CSV file's first line tells of how the rest is written."""
+
+import pytest
+
+import kakuran as kk
+from kakuran.schema.csv_header import CsvHeader, read_header
+
+
+def written(folder, text, encoding="utf-8"):
+    path = folder / "in.csv"
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("line", "delimiter", "names"),
+    [
+        ("age,job", ",", ["age", "job"]),
+        ("age;job", ";", ["age", "job"]),
+        ("age\tjob", "\t", ["age", "job"]),
+        ("age", ",", ["age"]),
+        ('"a,b,c";"d,e"', ";", ["a,b,c", "d,e"]),
+        ('"first; last","x; y",age', ",", ["first; last", "x; y", "age"]),
+        ("年齢;職業;住所, 番地", ";", ["年齢", "職業", "住所, 番地"]),
+    ],
+)
+def test_the_delimiter_is_the_one_that_stands_most_often_outside_quotes(tmp_path, line, delimiter, names):
+    assert read_header(written(tmp_path, line + "\r\n1\r\n")) == CsvHeader(names, delimiter, "utf-8")
+
+
+def test_a_delimiter_that_is_given_is_taken(tmp_path):
+    path = written(tmp_path, "a;b|c;d\n")
+    assert read_header(path, "|").names == ["a;b", "c;d"]
+    assert read_header(written(tmp_path, "a;b;c\td\n"), "tab").names == ["a;b;c", "d"]
+
+
+@pytest.mark.parametrize("delimiter", ["", ";;", '"', "\n", "、"])
+def test_a_delimiter_that_cannot_be_one_is_refused(tmp_path, delimiter):
+    with pytest.raises(kk.SchemaError, match="one plain character"):
+        read_header(written(tmp_path, "a,b\n"), delimiter)
+
+
+@pytest.mark.parametrize("mark", ["utf-8", "utf-8-sig"])
+@pytest.mark.parametrize("told", [None, "UTF8"])
+def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path, mark, told):
+    assert read_header(written(tmp_path, "年齢,職業\n", mark), encoding=told).names == ["年齢", "職業"]
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "guess"),
+    [
+        ("会員番号,性別\n1,女\n", "cp932", "cp932"),
+        ("id,sex\n1,ジョセイ・女性\n", "cp932", "cp932"),
+        ("会員番号,性別\n1,女\n", "euc_jp", "euc_jp"),
+        ("Straße;Größe\nSüd;3\n", "cp1252", "cp1252"),
+        ("Männer,Frauen\n1,2\n", "cp1252", "cp1252"),
+        ("会員番号,性別\n", "utf-16", "utf-16"),
+    ],
+)
+def test_text_that_is_not_utf_8_is_refused_with_a_guess_that_then_reads_it(tmp_path, text, encoding, guess):
+    path = written(tmp_path, text, encoding)
+    with pytest.raises(kk.SchemaError, match=rf"in\.csv: is not utf-8, but perhaps {guess}.*--encoding"):
+        read_header(path)
+    assert read_header(path, encoding=guess).names == read_header(written(tmp_path, text)).names
+
+
+def test_an_encoding_that_is_wrong_or_none_is_refused(tmp_path):
+    path = written(tmp_path, "会員番号,性別\n")
+    with pytest.raises(kk.SchemaError, match="is not ascii, but perhaps utf-8"):
+        read_header(path, encoding="ascii")
+    for nonsense in ("shift-jiss", "hex"):
+        with pytest.raises(kk.SchemaError, match=f"no encoding is called '{nonsense}'"):
+            read_header(path, encoding=nonsense)
+
+
+def test_an_empty_file_has_no_header(tmp_path):
+    with pytest.raises(kk.SchemaError, match="is empty"):
+        read_header(written(tmp_path, ""))
