@@ -92,6 +92,15 @@ def test_csv_is_read_as_locally(spark, folder):
     assert (counted.counts == expected.counts).all()
 
 
+def test_csv_in_another_encoding_is_read_as_told(kakuran, folder):
+    text = (folder / "csv/part0.csv").read_text(encoding="utf-8").replace(",", ";")
+    (folder / "people.csv").write_text(text, encoding="utf-16")
+    arguments = ("perturb", "people.csv", "-s", "schema.toml", "--k", 10, "-o", "out", "--engine", "spark")
+    assert kakuran(*arguments)[0] == 3
+    assert kakuran(*arguments, "--encoding", "utf-16")[0] == 0
+    assert kk.read_release(folder / "out").n == 1_000
+
+
 def test_missing_cells_and_odd_column_names_are_read_as_locally(spark, tmp_path):
     schema = kk.Schema(
         [
