@@ -1,0 +1,139 @@
+"""From a table to a release, in memory or from any source into a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from kakuran.calibration import Plan
+from kakuran.counts import Progress
+from kakuran.engine.local import perturb_batches
+from kakuran.errors import ReleaseError
+from kakuran.perturbation import Kernel
+from kakuran.randomness import Randomness
+from kakuran.release.files import check_apart, check_target, write_release
+from kakuran.release.manifest import Manifest, Order, warn_if_seeded
+from kakuran.release.release import Release
+from kakuran.release.spark import is_spark_frame, perturb_on_spark
+from kakuran.schema.frames import like, to_arrow
+from kakuran.schema.sources import open_source
+
+
+def perturb(frame: Any, plan: Plan, *, seed: int | None = None, shuffle: bool = True) -> Release:
+    """Perturb a table once.
+
+    Parameters
+    ----------
+    frame : a pandas, polars (also lazy) or arrow table; the release holds the same kind
+    plan : from `kakuran.calibrate`
+    seed : for tests and teaching only; the release is then marked as not for publication
+    shuffle : put the records in random order. Whoever knows the order of the originals could otherwise link every
+        record by its place, whatever the noise.
+
+    Examples
+    --------
+    >>> import kakuran as kk, pyarrow as pa
+    >>> table = pa.table({"job": ["clerk", "nurse"] * 500})
+    >>> plan = kk.calibrate(kk.Schema([kk.Categorical("job", ["clerk", "nurse"])]), n=1000, k=10)
+    >>> release = kk.perturb(table, plan)
+    >>> release.n, release.k
+    (1000, 10.0)
+    """
+    if is_spark_frame(frame):
+        raise ReleaseError(
+            "a Spark DataFrame would be drawn anew whenever it is used; draw it once, into a folder, with perturb_file"
+        )
+    warn_if_seeded(seed)
+    table = to_arrow(frame)
+    codes = plan.schema.encode(table)
+    crowd = plan.crowd()
+    if table.num_rows:
+        crowd.update(codes, table.num_rows)
+    plan.check(crowd)
+    randomness = Randomness.from_seed(seed)
+    kernel = Kernel(plan)
+    perturbed = kernel.sample(codes, randomness)
+    if shuffle:
+        order = randomness.permutation(table.num_rows)
+        perturbed = {name: column[order] for name, column in perturbed.items()}
+    released = pa.Table.from_batches([kernel.decode(perturbed)])
+    manifest = Manifest(plan, table.num_rows, "shuffled" if shuffle else "kept", seeded=seed is not None)
+    return Release(like(_with_types_of(table, released), frame), manifest)
+
+
+def perturb_file(
+    source: Any,
+    target: str | Path,
+    plan: Plan,
+    *,
+    seed: int | None = None,
+    shuffle: bool = True,
+    force: bool = False,
+    progress: Progress = int,
+) -> Manifest:
+    """Perturb a source of any size into a CSV or Parquet file, with constant memory; like `perturb` otherwise.
+
+    Parameters
+    ----------
+    source : a Parquet, CSV or Arrow file, a folder or pattern of such, a DuckDB or PostgreSQL database, a polars
+        LazyFrame: whatever `kakuran.open_source` takes, or what it gave; or a Spark DataFrame
+    target : the file to write; it appears whole or not at all. For a Spark DataFrame a folder, which the executors see
+        too
+    plan, seed, shuffle : as for `perturb`
+    force : replace an existing file
+    progress : called with the number of records done
+
+    Examples
+    --------
+    >>> import tempfile, kakuran as kk
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     people, out = Path(folder, "people.csv"), Path(folder, "out.parquet")
+    ...     _ = people.write_text("job\\n" + 50 * "nurse\\nclerk\\n")
+    ...     plan = kk.calibrate(kk.Schema([kk.Categorical("job", ["clerk", "nurse"])]), n=100, k=5)
+    ...     manifest = kk.perturb_file(people, out, plan)
+    ...     manifest.order, kk.read_release(out).n
+    ('shuffled', 100)
+    """
+    if is_spark_frame(source):
+        from kakuran.engine.spark import Originals
+
+        if not shuffle:
+            raise ReleaseError("a Spark DataFrame has no order that could be kept: leave out shuffle=False")
+        return perturb_on_spark(Originals(source, plan.schema), Path(target), plan, seed=seed, force=force)
+    warn_if_seeded(seed)
+    check_target(Path(target), force=force)
+    source = open_source(source)
+    check_apart(Path(target), source.paths)
+    order: Order = "shuffled" if shuffle else "kept"
+    return write_release(
+        Path(target),
+        Kernel(plan).schema,
+        lambda scratch: perturb_batches(
+            source,
+            plan,
+            randomness=Randomness.from_seed(seed),
+            shuffle=shuffle,
+            scratch=scratch,
+            progress=progress,
+        ),
+        lambda records: Manifest(plan, records, order, seeded=seed is not None),
+    )
+
+
+def _with_types_of(original: pa.Table, released: pa.Table) -> pa.Table:
+    """Give columns their original types where every released value fits."""
+    for place, name in enumerate(released.column_names):
+        column = released.column(name)
+        if pa.types.is_dictionary(column.type) and not pa.types.is_dictionary(original.schema.field(name).type):
+            column = column.cast(column.type.value_type)
+        try:
+            given = column.cast(original.schema.field(name).type)
+            fits = not pa.types.is_floating(given.type) or given.cast(column.type).equals(column)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            continue
+        if fits:
+            released = released.set_column(place, name, given)
+    return released
