@@ -1,5 +1,6 @@
 """A folder of Parquet files is published whole or not at all."""
 
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -60,6 +61,25 @@ def test_a_failure_leaves_nothing_new_and_the_old_release(tmp_path, failure):
         write_folder(tmp_path / "out", fail)
     assert names_in(tmp_path) == ["out"]
     assert kk.read_release(tmp_path / "out").table.column("job").to_pylist() == ["clerk", "clerk"]
+
+
+def test_a_task_that_comes_late_finds_no_folder_to_write_to(tmp_path, monkeypatch):
+    """Otherwise a file could appear in the private folder while it is emptied, and stay."""
+    privates, remove = [], shutil.rmtree
+
+    def make(private):
+        privates.append(private)
+        return parts_with("clerk")(private)
+
+    def remove_while_others_write(folder, **options):
+        with pytest.raises(FileNotFoundError):
+            (privates[0] / "late").touch()
+        remove(folder, **options)
+
+    monkeypatch.setattr(shutil, "rmtree", remove_while_others_write)
+    write_folder(tmp_path / "out", make)
+    assert privates
+    assert names_in(tmp_path) == ["out"]
 
 
 def test_the_old_release_comes_back_if_the_new_one_cannot_take_its_place(tmp_path, monkeypatch):

@@ -1,5 +1,7 @@
 """Whatever fails, is retried or runs twice: one draw of every record is published, or nothing is."""
 
+import math
+
 import pytest
 from faulty import RECORDS, Fault, assert_one_attempt_a_partition_was_published, release
 
@@ -28,9 +30,12 @@ def commits(monkeypatch):
     return seen
 
 
-def test_two_runs_with_failing_tasks_each_publish_one_draw_of_every_record(spark, tmp_path, commits):
+def test_two_runs_with_failing_tasks_each_publish_one_draw_of_every_record(spark, tmp_path, commits, monkeypatch):
     drawing, writing = Fault(partitions=(1, 3)), Fault(partitions=(0, 1))
-    runs = [release(spark, tmp_path / name, drawing=drawing, writing=writing) for name in ("first", "second")]
+    runs = []
+    for name, few in (("crowds merged by tasks", 0), ("crowds merged by the driver", math.inf)):
+        monkeypatch.setattr(originals, "FEW_CELLS", few)
+        runs.append(release(spark, tmp_path / name, drawing=drawing, writing=writing))
     for values, attempts in runs:
         assert list(map(len, attempts)) == [1, 2, 1, 2]
         assert_one_attempt_a_partition_was_published(values, attempts)

@@ -82,7 +82,10 @@ class Source(ABC):
         """All records, with the columns wanted, or with all as they are."""
 
     def pieces(self, rows: int) -> Sequence[Source]:
-        """Sources of at least so many records each, save the last, that together are this one; or just this one."""
+        """Sources that, read in turn, are this one: of so many records each, or more; the last of fewer, perhaps.
+
+        Where reading cannot be divided, or only a guess tells how many records there are, they may be larger.
+        """
         return [self]
 
 
