@@ -23,7 +23,7 @@ PACKAGES = ("duckdb",)
 
 SIZES = (100_000, 1_000_000, 10_000_000, 100_000_000)
 SIX = "× 6 columns in 8 files"
-COLUMNS = ("copy", "perturb", "perturb-in-order", "count", "duckdb")
+COLUMNS = ("copy", "perturb", "perturb-in-order", "count", "duckdb", "tree")
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def _bars(rows: int, runs: Runs, smaller: Runs) -> Iterator[Claim]:
         yield share_of_speed(three, count.seconds, duck.seconds, "DuckDB's GROUP BY", 0.5)
     else:
         yield no_peer(three, f"{count.seconds:.2f} s", duck, "≥ 0.5×")
-    for task in ("perturb", "count"):
+    for task in ("perturb", "count", "tree"):
         run, less = runs[task], smaller[task]
         assert isinstance(run, Run)
         assert isinstance(less, Run)
@@ -122,6 +122,7 @@ def _drawn(runs: Mapping[int, Runs]) -> object:
         "perturb-in-order": "perturb, in order",
         "count": "count three columns",
         "duckdb": "DuckDB GROUP BY",
+        "tree": "tree over all columns",
     }
 
     def series(quantity: str) -> dict[str, tuple[Sequence[float], Sequence[float]]]:

@@ -17,11 +17,14 @@ from benchmarks import people
 from benchmarks.own_peak import own_peak
 from kakuran.counts import cells_of
 from kakuran.engine.local import count_tables
-from kakuran.release import perturb_file
+from kakuran.mine.columns import columns_for
+from kakuran.mine.tree import grow_tree
+from kakuran.release import perturb_file, read_release
 from kakuran.schema import open_source
 
 FILES = 8
 THREE_WAY = ("job", "region", "age")
+TARGET = "sex"
 
 
 def write(rows: int, folder: Path) -> None:
@@ -63,12 +66,21 @@ def duckdb_count(rows: int, folder: Path) -> None:
     assert sum(found[-1] for found in duckdb.sql(query).fetchall()) == rows
 
 
+def tree(rows: int, folder: Path) -> None:
+    """A tree over all columns of the release, node by node: from 2²⁰ rows on, three passes and one to prune."""
+    release = read_release(folder / "release.parquet")
+    columns = columns_for(release.plan, TARGET)
+    counted = columns.counted(release.plan, rows, release.tallies)
+    grow_tree(counted, columns.is_ordered, criterion="entropy", max_depth=3, min_support=20, method="ibt")
+
+
 TASKS: Mapping[str, Callable[[int, Path], None]] = {
     "write": write,
     "perturb": partial(perturb, shuffle=True),
     "perturb-in-order": partial(perturb, shuffle=False),
     "copy": copy,
     "count": count,
+    "tree": tree,
     "duckdb": duckdb_count,
 }
 
