@@ -34,7 +34,7 @@ def layers() -> list[list[str]]:
     ]
     declared = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
     present = set(imports())
-    rows = [[name.strip(" ()").removeprefix("kakuran.") for name in layer.split("|")] for layer in declared]
+    rows = [[name.strip().removeprefix("kakuran.") for name in layer.split("|")] for layer in declared]
     return [kept for row in rows if (kept := [name for name in row if name in present])]
 
 

@@ -12,7 +12,17 @@ from hypothesis.extra.numpy import arrays
 
 from kakuran.errors import ProtocolError
 from kakuran.vertical import messages
-from kakuran.vertical.messages import HEADER_SIZE, Blinded, Hello, Message, Part, decode, encode, read_header
+from kakuran.vertical.messages import (
+    HEADER_SIZE,
+    Blinded,
+    Hello,
+    InterceptPart,
+    Message,
+    Part,
+    decode,
+    encode,
+    read_header,
+)
 from kakuran.vertical.messages import types as kinds
 
 KINDS = Message.__subclasses__()
@@ -86,9 +96,10 @@ def test_another_version_of_the_wire_format_is_refused_by_number():
         read_header(struct.pack("<4sHHI", b"KKRN", 7, 1, 0))
 
 
-def test_numbers_that_are_not_finite_are_refused():
+@pytest.mark.parametrize("message", [Part(np.array([1.0, np.nan]), settled=False), InterceptPart(np.nan)])
+def test_numbers_that_are_not_finite_are_refused(message):
     with pytest.raises(ProtocolError, match="not finite"):
-        decode(encode(Part(np.array([1.0, np.nan]), settled=False)))
+        decode(encode(message))
 
 
 def test_an_array_cannot_claim_more_numbers_than_it_brings():

@@ -1,4 +1,4 @@
-"""The tables. Nothing in them says who answered, when, or in which order.
+"""The tables. Nothing in them says who answered or when; PostgreSQL's alone tell the order, in groups (`postgres`).
 
 A record lies under the random id its client made, an invitation under its hash until it is used and then nowhere.
 SQLite keeps both in the order of these keys (WITHOUT ROWID).

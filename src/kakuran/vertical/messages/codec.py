@@ -108,7 +108,7 @@ class _Reader:
         if hint is int:
             return self._unpack("<q")
         if hint is float:
-            return self._unpack("<d")
+            return self._number()
         if hint is str:
             return self._text()
         if hint is bytes:
@@ -119,6 +119,13 @@ class _Reader:
         """Refuse a body with something after its last field."""
         if len(self._rest):
             raise self._malformed()
+
+    def _number(self) -> float:
+        """Infinity is a number that an `Offer` may have."""
+        number: float = self._unpack("<d")
+        if math.isnan(number):
+            raise self._not_finite()
+        return number
 
     def _text(self) -> str:
         try:
@@ -137,7 +144,7 @@ class _Reader:
         except ValueError:  # no numbers at all, yet an axis longer than any array has
             raise self._malformed() from None
         if not np.isfinite(array).all():
-            raise ProtocolError(f"the peer sent a {self._kind} with numbers that are not finite")
+            raise self._not_finite()
         return array
 
     def _unpack(self, form: str) -> Any:
@@ -148,6 +155,9 @@ class _Reader:
             raise self._malformed()
         taken, self._rest = self._rest[:count], self._rest[count:]
         return taken
+
+    def _not_finite(self) -> ProtocolError:
+        return ProtocolError(f"the peer sent a {self._kind} with numbers that are not finite")
 
     def _malformed(self) -> ProtocolError:
         return ProtocolError(f"the peer sent a malformed {self._kind}")
