@@ -62,11 +62,12 @@ def run(app: typer.Typer) -> NoReturn:
 
 
 def say(message: str, kind: Kind | None = None) -> None:
-    """Tell the person at the terminal something that is not the answer."""
+    """Tell the person at the terminal something that is not the answer; brackets in it are just brackets."""
     from rich.console import Console
+    from rich.text import Text
 
-    opening = "" if kind is None else f"[bold {_COLOURS[kind]}]{kind}:[/] "
-    Console(stderr=True, soft_wrap=True, highlight=False).print(opening + _escaped(message))
+    label = Text() if kind is None else Text.assemble((f"{kind}:", f"bold {_COLOURS[kind]}"), " ")
+    Console(stderr=True, soft_wrap=True, highlight=False).print(label.append(message))
 
 
 def complain(error: errors.KakuranError) -> None:
