@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -92,10 +93,8 @@ def _look_again() -> None:
     """Take in fonts that were installed after matplotlib made its list."""
     known = {font.fname for font in font_manager.fontManager.ttflist}
     for path in set(font_manager.findSystemFonts()) - known:
-        try:
+        with suppress(Exception):  # bitmaps and the like, which matplotlib passes over in its own list too
             font_manager.fontManager.addfont(path)
-        except (OSError, RuntimeError):
-            continue  # bitmaps and the like, of no use here
 
 
 def _preference(font: font_manager.FontEntry) -> tuple[Any, ...]:
