@@ -24,9 +24,9 @@ def folder(tmp_path):
 def kakuran(folder):
     """Run the real command in the folder."""
 
-    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    def run(*arguments: object, columns: int = 200) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-c", "from kakuran.cli import main; main()", *map(str, arguments)]
-        environment = os.environ | {"COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}
+        environment = os.environ | {"COLUMNS": str(columns), "NO_COLOR": "1", "TERM": "dumb"}
         return subprocess.run(
             command, cwd=folder, capture_output=True, text=True, env=environment, timeout=120, check=False
         )

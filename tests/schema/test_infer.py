@@ -209,7 +209,10 @@ class TestMissing:
 
 class TestRefusals:
     def test_dates_are_drafted_as_dropped_and_mentioned(self):
-        with pytest.warns(kk.InferredDomainWarning, match=r"neither text, true/false nor numbers .of a date, make the year a column.: born\."):
+        with pytest.warns(
+            kk.InferredDomainWarning,
+            match=r"neither text, true/false nor numbers .of a date, make the year a column.: born\.",
+        ):
             schema = kk.Schema.infer(pa.table({"born": [datetime.date(2000, 1, 1)]}))
         assert schema["born"] == kk.Dropped("born")
 

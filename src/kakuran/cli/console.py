@@ -70,16 +70,19 @@ def answer_json(value: Any) -> None:
 
 
 def answer_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]], *, text_columns: int = 1) -> None:
-    """The answer, for people: the first columns, which are text, to the left, numbers to the right."""
+    """The answer, for people: the first columns, which are text, left, numbers right; empty ones left out."""
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=_escaped(title), title_justify="left", title_style="bold", header_style="bold")
-    for place, name in enumerate(header):
-        table.add_column(_escaped(name), justify="left" if place < text_columns else "right")
+    shown = [place for place, name in enumerate(header) if name or any(row[place] for row in rows)]
+    table = Table(header_style="bold", show_header=any(header))
+    for place in shown:
+        table.add_column(_escaped(header[place]), justify="left" if place < text_columns else "right")
     for row in rows:
-        table.add_row(*map(_escaped, row))
-    Console().print(table)
+        table.add_row(*(_escaped(row[place]) for place in shown))
+    console = Console(highlight=False)
+    console.print(f"[bold]{_escaped(title)}[/]")
+    console.print(table)
 
 
 def check_picture(path: Path, *, force: bool) -> None:
@@ -135,7 +138,9 @@ def progress(title: str, total: int | None) -> Iterator[Callable[[int], object]]
             return Text("" if task.speed is None else f"{task.speed:,.0f} records/s")
 
     columns = (TextColumn("{task.description}"), BarColumn(), Speed(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True)
+    # Where nobody watches, not even the line is left in which it was.
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(title, total=total)
         try:
             yield lambda records: bar.advance(task, records)

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 def factorise(
-    data: Annotated[Path, typer.Argument(help="People × items: CSV, Parquet, or text with a basket a line.")],
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA", help="People × items: CSV, Parquet, or text with a basket a line.")
+    ],
     k: Annotated[int, typer.Option("--k", help="Nobody can be linked to a row with probability above 1/k.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Release to write, in the layout of the data.")],
     layout: Annotated[
@@ -24,7 +26,12 @@ def factorise(
     ] = "wide",
     column: Annotated[
         list[str] | None,
-        typer.Option("--column", "-c", help="Long: the columns of person, item and perhaps count, in this order."),
+        typer.Option(
+            "--column",
+            "-c",
+            metavar="COLUMN",
+            help="Long: the columns of person, item and perhaps count, in this order.",
+        ),
     ] = None,
     identifier: Annotated[
         str | None, typer.Option("--id", help="Wide: the column that names people, to leave out.")

@@ -22,7 +22,7 @@ from kakuran.cli.options import (
     pairs,
     table_distances,
 )
-from kakuran.errors import DataError, ReleaseError
+from kakuran.errors import DataError, ReleaseError, which_there_are
 
 
 def microaggregate(
@@ -30,10 +30,12 @@ def microaggregate(
     k: Annotated[int, typer.Option("--k", help="At least k records will share their values.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Table to write (.parquet or .csv).")],
     column: Annotated[
-        list[str] | None, typer.Option("--column", "-c", help="A column to aggregate; all by default. Repeatable.")
+        list[str] | None,
+        typer.Option("--column", "-c", metavar="COLUMN", help="A column to aggregate; all by default. Repeatable."),
     ] = None,
     drop: Annotated[
-        list[str] | None, typer.Option("--drop", help="A column to leave out: a name, an identifier. Repeatable.")
+        list[str] | None,
+        typer.Option("--drop", metavar="COLUMN", help="A column to leave out: a name, an identifier. Repeatable."),
     ] = None,
     method: Annotated[
         str, typer.Option("--method", help="mdav, local-search, blocked, v-mdav, or optimal for one number.")
@@ -44,7 +46,11 @@ def microaggregate(
     distance: Distances = None,
     centre: Annotated[
         list[str] | None,
-        typer.Option("--centre", help="What stands for a group, as age=median: mean, median, mode. Repeatable."),
+        typer.Option(
+            "--centre",
+            metavar="COLUMN=CENTRE",
+            help="What stands for a group, as age=median: mean, median, mode. Repeatable.",
+        ),
     ] = None,
     weight: Importance = None,
     keep_order: Annotated[
@@ -109,7 +115,7 @@ def microaggregate(
 def _check_columns(table: Any, names: list[str]) -> None:
     for name in names:
         if name not in table.column_names:
-            raise DataError(name, "is not in the table", f"There are {', '.join(table.column_names)}.")
+            raise DataError(name, "is not in the table", which_there_are(name, table.column_names))
 
 
 def _write(path: Path, table: Any) -> None:

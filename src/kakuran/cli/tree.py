@@ -13,7 +13,9 @@ from kakuran.cli.options import Force, Json, Plot, ReleaseFile, Report
 
 def tree(
     release: ReleaseFile,
-    target: Annotated[str, typer.Argument(help="The column to predict.", autocompletion=columns_of_release)],
+    target: Annotated[
+        str, typer.Argument(metavar="TARGET", help="The column to predict.", autocompletion=columns_of_release)
+    ],
     features: Annotated[
         list[str] | None,
         typer.Argument(
