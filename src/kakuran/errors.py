@@ -22,7 +22,7 @@ Messages say what was wrong, the value received and the way out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 
@@ -110,6 +110,17 @@ def needing(what: str, extra: str) -> Iterator[None]:
         yield
     except ImportError:
         raise MissingExtraError(what, extra) from None
+
+
+def which_there_are(asked: str, names: Iterable[str]) -> str:
+    """The names there are, and before them the one that was probably meant."""
+    from difflib import get_close_matches
+
+    listed = list(names)
+    alike = {name.strip().casefold(): name for name in listed}
+    close = get_close_matches(asked.strip().casefold(), alike, n=1, cutoff=0.5)
+    meant = f"Did you mean {alike[close[0]]!r}? " if close else ""
+    return f"{meant}There are {', '.join(map(repr, listed))}."
 
 
 class InferredDomainWarning(UserWarning):

@@ -55,9 +55,9 @@ def kakuran(folder, run_in):
 def process(folder):
     """Run the command in the folder as a process of its own."""
 
-    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    def run(*arguments: object, columns: int = 200) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-c", "from kakuran.cli import main; main()", *map(str, arguments)]
-        environment = os.environ | TERMINAL
+        environment = os.environ | TERMINAL | {"COLUMNS": str(columns)}
         return subprocess.run(
             command, cwd=folder, capture_output=True, text=True, env=environment, timeout=120, check=False
         )

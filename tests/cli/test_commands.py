@@ -193,6 +193,13 @@ def test_the_demo_beats_the_naive_count(kakuran, folder):
     assert (folder / "demo/release.parquet").exists()
 
 
+@pytest.mark.parametrize("group", [[], ["schema"], ["collect"], ["vertical"]], ids=" ".join)
+def test_help_tells_what_every_command_does_without_cutting_it_short(process, group):
+    listed = process(*group, "--help", columns=80).stdout.partition("Commands:")[2]
+    assert "  " in listed
+    assert "..." not in listed
+
+
 def test_version_and_help_answer(kakuran, process):
     assert process("--version").stdout == f"kakuran {kk.__version__}\n"
     for command in ("demo", "schema", "calibrate", "perturb", "audit"):

@@ -1,6 +1,7 @@
 """The server as it is run: over TLS, as two nodes, telling how it is."""
 
 import datetime
+import ipaddress
 import ssl
 
 import httpx
@@ -87,3 +88,10 @@ def test_problems_are_explained_where_their_type_says(form_site, survey):
     page = form_site.get(refused["type"])
     assert page.headers["content-type"].startswith("text/html")
     assert refused["title"] in page.text
+
+
+def test_a_server_that_listens_everywhere_names_an_address_others_can_open():
+    serving = Serving("0.0.0.0", 0)
+    with serving.listen() as listening:
+        host = serving.address(listening).removeprefix("http://").rpartition(":")[0]
+    assert ipaddress.ip_address(host) != ipaddress.ip_address("0.0.0.0")

@@ -43,7 +43,7 @@ def test_cells_are_values_or_intervals_and_say_so(name, bins, labels):
 @pytest.mark.parametrize(
     ("name", "bins", "words"),
     [
-        ("nobody", None, "no column 'nobody' in the schema; it has 'job'"),
+        ("nobody", None, r"no column 'nobody' in the schema\. There are 'job'"),
         ("name", None, "column 'name' was dropped: the release does not hold it"),
         ("job", 2, "column 'job' holds categories; bins are for numbers"),
         ("age", 0, "cannot be cut into 0 cells"),

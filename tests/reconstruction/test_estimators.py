@@ -76,6 +76,15 @@ def test_no_records_give_no_counts(method):
     assert reconstruct(np.zeros((4, 6, 3, 2)), MIXED, method).counts.sum() == 0
 
 
+@pytest.mark.parametrize(
+    "transition", [RetentionReplacement(4, 0.2), BoundedLaplace(4, 1, 3.0)], ids=lambda one: one.kind
+)
+def test_one_record_is_enough_for_an_answer(transition):
+    found = reconstruct(np.array([0.0, 1.0, 0.0, 0.0]), [transition.transition()])
+    assert np.isfinite(found.counts).all()
+    assert found.counts.sum() == pytest.approx(1)
+
+
 def test_the_inverse_undoes_the_forward_map():
     truth = np.random.default_rng(1).random((4, 6, 3, 2))
     assert MIXED.solve(MIXED.forward(truth)) == pytest.approx(truth)

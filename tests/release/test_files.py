@@ -286,7 +286,7 @@ class TestSaving:
         def refuse(*args, **kwargs):
             raise PermissionError(13, "Permission denied")
 
-        monkeypatch.setattr("tempfile.mkdtemp", refuse)
+        monkeypatch.setattr("pathlib.Path.mkdir", refuse)
         with pytest.raises(kk.ReleaseError, match=f"out.{suffix}: could not be written: Permission denied"):
             release.save(tmp_path / f"out.{suffix}")
 

@@ -39,7 +39,7 @@ class TestColumns:
         assert list(SCHEMA) == list(SCHEMA.attributes)
 
     def test_an_unknown_column_is_refused_and_the_known_ones_are_told(self):
-        with pytest.raises(kk.SchemaError, match="no column 'salary' in the schema; it has 'name', 'job', 'age'"):
+        with pytest.raises(kk.SchemaError, match=r"no column 'salary' in the schema\. There are 'name', 'job', 'age'"):
             SCHEMA["salary"]
 
     def test_a_column_declared_twice_is_refused(self):

@@ -22,6 +22,13 @@ def test_a_plan_comes_back_as_it_was_saved(tmp_path):
     assert loaded.fingerprint == PLAN.fingerprint
 
 
+def test_a_plan_that_is_not_there_says_how_to_make_one(tmp_path):
+    with pytest.raises(
+        ProtocolError, match=r"plan\.toml: no such plan; the first party makes it with .kakuran vertical init"
+    ):
+        VerticalPlan.load(tmp_path / "plan.toml")
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from kakuran.cli import (
     advise,
@@ -26,30 +27,63 @@ from kakuran.cli import (
 )
 from kakuran.cli.console import run
 
+
+class _InOrder(TyperGroup):
+    """Lists commands in the order in which they are used; groups would come last."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return sorted(super().list_commands(ctx), key=[*_COMMANDS].index)
+
+
+_COMMANDS = {
+    "demo": "See all of it on a made-up census.",
+    "schema": "Propose a schema, or check a table against one.",
+    "calibrate": "Show the noise k needs, and the error it will cause.",
+    "advise": "Compare methods by expected error; say which to use.",
+    "perturb": "Make a release: nobody can be linked above 1/k.",
+    "audit": "Attack a release; exit with 1 if the promise is broken.",
+    "crosstab": "Estimate the true counts over one or more columns.",
+    "count": "Estimate how many records fulfil a condition.",
+    "tree": "Grow a decision tree on reconstructed counts.",
+    "mixture": "Reconstruct clusters of true numbers, and densities.",
+    "microaggregate": "Make a table k-anonymous by aggregating alike records.",
+    "factorise": "Release a wide table of people × items.",
+    "loss": "Say how much information a masked table has lost.",
+    "check": "Check a table for k-anonymity and its kin.",
+    "collect": "A survey whose answers are perturbed before they are sent.",
+    "vertical": "One regression over columns of several companies.",
+    "reproduce": "Run the papers' experiments again.",
+}
+"""Every command, with a line that fits on a terminal of 80 columns."""
+
 app = typer.Typer(
+    cls=_InOrder,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # rich takes longer to import than help takes to print
     context_settings={"max_content_width": 110},
     help="Perturb every record so that nobody can be linked above 1/k, and reconstruct the true statistics.",
+    epilog="To release a table: schema infer, calibrate, perturb, audit. To read a release: crosstab, count, tree.",
 )
-app.command()(demo.demo)
-app.add_typer(schema.app, name="schema")
-app.command()(calibrate.calibrate)
-app.command()(advise.advise)
-app.command()(perturb.perturb)
-app.command()(audit.audit)
-app.command()(crosstab.crosstab)
-app.command()(crosstab.count)
-app.command()(tree.tree)
-app.command()(mixture.mixture)
-app.command()(microaggregate.microaggregate)
-app.command()(factorise.factorise)
-app.command()(loss.loss)
-app.command()(check.check)
-app.add_typer(collect.app, name="collect")
-app.add_typer(vertical.app, name="vertical")
-app.command()(reproduce.reproduce)
+for command in (
+    demo.demo,
+    calibrate.calibrate,
+    advise.advise,
+    perturb.perturb,
+    audit.audit,
+    crosstab.crosstab,
+    crosstab.count,
+    tree.tree,
+    mixture.mixture,
+    microaggregate.microaggregate,
+    factorise.factorise,
+    loss.loss,
+    check.check,
+    reproduce.reproduce,
+):
+    app.command(short_help=_COMMANDS[command.__name__])(command)
+for name, group in (("schema", schema.app), ("collect", collect.app), ("vertical", vertical.app)):
+    app.add_typer(group, name=name, short_help=_COMMANDS[name])
 
 
 @app.callback(invoke_without_command=True)

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 def advise(
     k: K,
     data: Annotated[
-        str | None, typer.Argument(help="Table to try methods on, as for perturb, if it may be looked at; or give --n.")
+        str | None,
+        typer.Argument(
+            metavar="DATA", help="Table to try methods on, as for perturb, if it may be looked at; or give --n."
+        ),
     ] = None,
     sql: Sql = None,
     delimiter: Delimiter = None,

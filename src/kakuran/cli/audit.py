@@ -12,8 +12,8 @@ from kakuran.cli.options import Delimiter, Encoding, Force, Json, Lang, Language
 
 
 def audit(
-    original: Annotated[str, typer.Argument(help="The true table, as given to perturb.")],
-    release: Annotated[Path, typer.Argument(help="The release made from it.")],
+    original: Annotated[str, typer.Argument(metavar="DATA", help="The true table, as given to perturb.")],
+    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="The release made from it.")],
     sql: Sql = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,

@@ -24,7 +24,7 @@ from kakuran.cli.options import (
 def calibrate(
     schema: SchemaFile,
     k: K,
-    data: Annotated[str | None, typer.Argument(help="The table, as for perturb; or give --n.")] = None,
+    data: Annotated[str | None, typer.Argument(metavar="DATA", help="The table, as for perturb; or give --n.")] = None,
     sql: Sql = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,

@@ -15,10 +15,13 @@ if TYPE_CHECKING:
 
 def check(
     data: Data,
-    quasi: Annotated[list[str], typer.Option("--quasi", "-q", help="A column an attacker may know. Repeatable.")],
+    quasi: Annotated[
+        list[str], typer.Option("--quasi", "-q", metavar="COLUMN", help="A column an attacker may know. Repeatable.")
+    ],
     sql: Sql = None,
     sensitive: Annotated[
-        list[str] | None, typer.Option("--sensitive", help="A column nobody should learn. Repeatable.")
+        list[str] | None,
+        typer.Option("--sensitive", metavar="COLUMN", help="A column nobody should learn. Repeatable."),
     ] = None,
     k: Annotated[int | None, typer.Option("--k", help="Fail unless every class has at least k records.")] = None,
     least_l: Annotated[

@@ -57,7 +57,7 @@ def serve(
     ] = None,
     rate: Annotated[float, typer.Option("--rate", help="Records a second from one address; 0 for no limit.")] = 50.0,
 ) -> None:
-    """Serve the survey and its dashboard until told to stop (SIGTERM or Ctrl-C)."""
+    """Serve the survey and its dashboard until Ctrl-C (or SIGTERM)."""
     import math
 
     if (certificate is None) != (key is None):
@@ -87,7 +87,7 @@ def status(survey: SurveyFile, database: Database = None, json: Json = False) ->
 
 @app.command()
 def export(survey: SurveyFile, output: Output, database: Database = None, force: Force = False) -> None:
-    """Write the records so far as a release (.parquet or .csv), in random order."""
+    """Write the records so far as a release, .parquet or .csv."""
     with opened(survey, database) as (asked, store):
         from kakuran.collect.live import Live
         from kakuran.collect.messages import Form
@@ -142,7 +142,7 @@ def invite(
 
 @app.command()
 def backup(survey: SurveyFile, output: Output, database: Database = None, force: Force = False) -> None:
-    """Copy the whole database at one moment into one file, while the server runs."""
+    """Copy the whole database into one file, while the server runs."""
     check_new(output, force=force)
     with opened(survey, database) as (_, store):
         from kakuran.collect.store import back_up
@@ -156,7 +156,7 @@ def restore(
     source: Annotated[Path, typer.Argument(help="A backup.")],
     database: Database = None,
 ) -> None:
-    """Fill a new database from a backup; from SQLite to PostgreSQL, too."""
+    """Fill a new database, SQLite or PostgreSQL, from a backup."""
     with opened(survey, database) as (_, store):
         from kakuran.collect.store import restore as fill
 

@@ -90,17 +90,20 @@ def _finite(value: Any) -> Any:
 
 
 def answer_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]], *, text_columns: int = 1) -> None:
-    """The answer, for people: the first columns, which are text, to the left, numbers to the right."""
+    """The answer, for people: the first columns, which are text, left, numbers right; empty ones left out."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=Text(title), title_justify="left", title_style="bold", header_style="bold")
-    for place, name in enumerate(header):
-        table.add_column(Text(name), justify="left" if place < text_columns else "right")
+    shown = [place for place, name in enumerate(header) if name or any(row[place] for row in rows)]
+    table = Table(header_style="bold", show_header=any(header))
+    for place in shown:
+        table.add_column(Text(header[place]), justify="left" if place < text_columns else "right")
     for row in rows:
-        table.add_row(*map(Text, row))
-    Console().print(table)
+        table.add_row(*(Text(row[place]) for place in shown))
+    console = Console(highlight=False)
+    console.print(Text(title, "bold"))
+    console.print(table)
 
 
 def check_picture(path: Path | None, *, force: bool) -> None:
@@ -156,7 +159,9 @@ def progress(title: str, total: int | None) -> Iterator[Callable[[int], object]]
             return Text("" if task.speed is None else f"{task.speed:,.0f} records/s")
 
     columns = (TextColumn("{task.description}"), BarColumn(), Speed(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True)
+    # Where nobody watches, not even the line is left in which it was.
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(title, total=total)
         try:
             yield lambda records: bar.advance(task, records)

@@ -44,9 +44,14 @@ Population: TypeAlias = Annotated[
 
 def crosstab(
     release: ReleaseFile,
-    columns: Annotated[list[str], typer.Argument(help="Columns to tabulate.", autocompletion=columns_of_release)],
+    columns: Annotated[
+        list[str], typer.Argument(metavar="COLUMN", help="Columns to tabulate.", autocompletion=columns_of_release)
+    ],
     bins: Annotated[
-        list[str] | None, typer.Option("--bins", help="Into how many cells to cut a number, as age=12. Repeatable.")
+        list[str] | None,
+        typer.Option(
+            "--bins", metavar="COLUMN=CELLS", help="Into how many cells to cut a number, as age=12. Repeatable."
+        ),
     ] = None,
     where: Where = None,
     method: Method = "auto",
@@ -80,12 +85,14 @@ def crosstab(
         ],
         text_columns=len(names),
     )
-    say(estimate.reason)
+    say(f"estimator: {estimate.reason}")
 
 
 def count(
     release: ReleaseFile,
-    where: Annotated[str, typer.Argument(help="A condition, as \"25 <= age <= 40 and job == 'nurse'\".")],
+    where: Annotated[
+        str, typer.Argument(metavar="CONDITION", help="A condition, as \"25 <= age <= 40 and job == 'nurse'\".")
+    ],
     method: Method = "auto",
     level: Level = 0.9,
     population: Population = False,
@@ -103,7 +110,7 @@ def count(
         answer_json(_described(estimate) | estimate.to_arrow().to_pylist()[0])
         return
     typer.echo(str(estimate))
-    say(estimate.reason)
+    say(f"estimator: {estimate.reason}")
 
 
 def _ask(

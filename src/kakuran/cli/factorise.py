@@ -12,7 +12,9 @@ from kakuran.cli.options import Delimiter, Encoding, Force, Json, Plot, Public, 
 
 
 def factorise(
-    data: Annotated[Path, typer.Argument(help="People × items: CSV, Parquet, or text with a basket a line.")],
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA", help="People × items: CSV, Parquet, or text with a basket a line.")
+    ],
     k: Annotated[int, typer.Option("--k", help="Nobody can be linked to a row with probability above 1/k.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Release to write, in the layout of the data.")],
     layout: Annotated[
@@ -21,7 +23,12 @@ def factorise(
     ] = "wide",
     column: Annotated[
         list[str] | None,
-        typer.Option("--column", "-c", help="Long: the columns of person, item and perhaps count, in this order."),
+        typer.Option(
+            "--column",
+            "-c",
+            metavar="COLUMN",
+            help="Long: the columns of person, item and perhaps count, in this order.",
+        ),
     ] = None,
     identifier: Annotated[
         str | None, typer.Option("--id", help="Wide: the column that names people, to leave out.")

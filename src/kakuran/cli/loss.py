@@ -24,9 +24,12 @@ from kakuran.cli.options import (
 
 def loss(
     original: Annotated[
-        Path, typer.Argument(help="The table before (CSV or Parquet); --delimiter and --encoding are about it.")
+        Path,
+        typer.Argument(
+            metavar="BEFORE", help="The table before (CSV or Parquet); --delimiter and --encoding are about it."
+        ),
     ],
-    masked: Annotated[Path, typer.Argument(help="The table after.")],
+    masked: Annotated[Path, typer.Argument(metavar="AFTER", help="The table after.")],
     schema: Annotated[
         Path | None, typer.Option("--schema", "-s", help="Schema file whose trees say how far categories lie apart.")
     ] = None,

@@ -23,7 +23,7 @@ from kakuran.cli.options import (
     pairs,
     table_distances,
 )
-from kakuran.errors import DataError
+from kakuran.errors import DataError, which_there_are
 
 
 def microaggregate(
@@ -32,10 +32,12 @@ def microaggregate(
     output: Annotated[Path, typer.Option("--output", "-o", help="Table to write (.parquet or .csv).")],
     sql: Sql = None,
     column: Annotated[
-        list[str] | None, typer.Option("--column", "-c", help="A column to aggregate; all by default. Repeatable.")
+        list[str] | None,
+        typer.Option("--column", "-c", metavar="COLUMN", help="A column to aggregate; all by default. Repeatable."),
     ] = None,
     drop: Annotated[
-        list[str] | None, typer.Option("--drop", help="A column to leave out: a name, an identifier. Repeatable.")
+        list[str] | None,
+        typer.Option("--drop", metavar="COLUMN", help="A column to leave out: a name, an identifier. Repeatable."),
     ] = None,
     method: Annotated[
         str, typer.Option("--method", help="mdav, local-search, blocked, v-mdav, or optimal for one number.")
@@ -46,7 +48,11 @@ def microaggregate(
     distance: Distances = None,
     centre: Annotated[
         list[str] | None,
-        typer.Option("--centre", help="What stands for a group, as age=median: mean, median, mode. Repeatable."),
+        typer.Option(
+            "--centre",
+            metavar="COLUMN=CENTRE",
+            help="What stands for a group, as age=median: mean, median, mode. Repeatable.",
+        ),
     ] = None,
     weight: Importance = None,
     keep_order: Annotated[
@@ -110,4 +116,4 @@ def microaggregate(
 def _check_columns(table: Any, names: list[str]) -> None:
     for name in names:
         if name not in table.column_names:
-            raise DataError(name, "is not in the table", f"There are {', '.join(table.column_names)}.")
+            raise DataError(name, "is not in the table", which_there_are(name, table.column_names))

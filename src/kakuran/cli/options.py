@@ -31,6 +31,7 @@ SchemaFile: TypeAlias = Annotated[Path, typer.Option("--schema", "-s", help="Sch
 Data: TypeAlias = Annotated[
     str,
     typer.Argument(
+        metavar="DATA",
         help="A Parquet, CSV or Arrow file; a folder or a quoted pattern of such; a DuckDB file; postgresql://…",
         show_default=False,
     ),
@@ -56,18 +57,23 @@ DataDependent: TypeAlias = Annotated[
 ]
 Weights: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option("--weight", help="A column's share of the budget, as age=0.5; all must add up to 1. Repeatable."),
+    typer.Option(
+        "--weight",
+        metavar="COLUMN=SHARE",
+        help="A column's share of the budget, as age=0.5; all must add up to 1. Repeatable.",
+    ),
 ]
 Mechanisms: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
         "--mechanism",
+        metavar="COLUMN=MECHANISM",
         help="A column's mechanism, as age=laplace: retention, laplace, bounded-laplace, bounded-gaussian, "
         "or pram:FILE with a row-stochastic matrix as CSV without header. Repeatable.",
     ),
 ]
 ReleaseFile: TypeAlias = Annotated[
-    Path, typer.Argument(help="A release: .parquet, .csv with its manifest, or a folder.")
+    Path, typer.Argument(metavar="RELEASE", help="A release: .parquet, .csv with its manifest, or a folder.")
 ]
 Plot: TypeAlias = Annotated[Path | None, typer.Option("--plot", help="Picture to write (.png, .svg or .pdf).")]
 Report: TypeAlias = Annotated[
@@ -82,12 +88,16 @@ Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the answer 
 
 Importance: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option("--weight", help="How much a column counts, as age=2; 1 by default. Repeatable."),
+    typer.Option(
+        "--weight", metavar="COLUMN=NUMBER", help="How much a column counts, as age=2; 1 by default. Repeatable."
+    ),
 ]
 Distances: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
-        "--distance", help="How far values of a column lie apart, as job=discrete: euclidean, discrete. Repeatable."
+        "--distance",
+        metavar="COLUMN=DISTANCE",
+        help="How far values of a column lie apart, as job=discrete: euclidean, discrete. Repeatable.",
     ),
 ]
 

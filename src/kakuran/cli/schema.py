@@ -28,7 +28,7 @@ def infer(
     encoding: Encoding = None,
     force: Force = False,
 ) -> None:
-    """Propose a schema for a table; edit it until it says what is public knowledge anyway."""
+    """Propose a schema, to be edited until all it says is public."""
     from kakuran.schema import Schema, open_source
 
     if output.exists() and not force:
@@ -46,7 +46,7 @@ def check(
     delimiter: Delimiter = None,
     encoding: Encoding = None,
 ) -> None:
-    """Check every value of a table against a schema; name every column that does not fit."""
+    """Check all values against a schema; name columns that do not fit."""
     from kakuran.engine.local import check_values
     from kakuran.schema import Schema, open_source
 

@@ -27,7 +27,7 @@ def show_plan(plan: Plan, errors: Sequence[TableError]) -> None:
     from kakuran.report.rows import plan_rows
 
     title = f"k = {plan.k:g}, n = {plan.n:,}, ε = {plan.epsilon:.4g} ({plan.calibration})"
-    answer_table(title, ["column", "mechanism", "parameter", "value", "ε"], plan_rows(plan))
+    answer_table(title, ["column", "mechanism", "parameter", "value", "ε"], plan_rows(plan), text_columns=2)
     answer_table(
         "Expected error of a typical cell",
         ["table", "cells", "records in a cell", "± records", "±"],

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 def tree(
     release: ReleaseFile,
-    target: Annotated[str, typer.Argument(help="The column to predict.", autocompletion=columns_of_release)],
+    target: Annotated[
+        str, typer.Argument(metavar="TARGET", help="The column to predict.", autocompletion=columns_of_release)
+    ],
     features: Annotated[
         list[str] | None,
         typer.Argument(

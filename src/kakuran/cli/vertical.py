@@ -10,7 +10,7 @@ import typer
 from kakuran.cli.console import answer_json, answer_table, say
 from kakuran.cli.options import Delimiter, Encoding, Force, Json, Plot, Report
 from kakuran.cli.vertical_run import address, key_file, read_own, run_fit, run_prediction
-from kakuran.errors import DataError, ProtocolError
+from kakuran.errors import DataError, ProtocolError, which_there_are
 
 if TYPE_CHECKING:
     from kakuran.schema.sources import Source
@@ -30,7 +30,9 @@ State: TypeAlias = Annotated[
 ]
 Timeout: TypeAlias = Annotated[float, typer.Option("--timeout", help="Seconds to wait for a message.")]
 Patience: TypeAlias = Annotated[float, typer.Option("--patience", help="Seconds to wait for the others to come.")]
-Addresses: TypeAlias = Annotated[list[str], typer.Argument(help="HOST:PORT of every party before us in the plan.")]
+Addresses: TypeAlias = Annotated[
+    list[str], typer.Argument(metavar="HOST:PORT", help="HOST:PORT of every party before us in the plan.")
+]
 
 _ANYWHERE = "0.0.0.0"  # noqa: S104 - who may talk to us is settled by pinned certificates
 _PORT = 7117
@@ -43,21 +45,27 @@ def init(
     ids: Annotated[str, typer.Option("--id", help="The column of ids in our table.")],
     plan: PlanFile = Path("plan.toml"),
     columns: Annotated[
-        list[str] | None, typer.Option("--column", help="A column we bring; all but ids and target by default.")
+        list[str] | None,
+        typer.Option("--column", metavar="COLUMN", help="A column we bring; all but ids and target by default."),
     ] = None,
     target: Annotated[str | None, typer.Option("--target", help="The column to explain (first party only).")] = None,
     protocol: Annotated[str | None, typer.Option("--protocol", help="gram (default) or residual.")] = None,
     search: Annotated[str | None, typer.Option("--search", help="backward (default), forward, both or none.")] = None,
     criterion: Annotated[str | None, typer.Option("--criterion", help="aic (default), aicc or bic.")] = None,
     ranking: Annotated[str | None, typer.Option("--ranking", help="exact (default) or s2.")] = None,
-    forced: Annotated[list[str] | None, typer.Option("--force-in", help="A column that stays. Repeatable.")] = None,
+    forced: Annotated[
+        list[str] | None, typer.Option("--force-in", metavar="COLUMN", help="A column that stays. Repeatable.")
+    ] = None,
     least: Annotated[int | None, typer.Option("--least", help="Variables every party keeps (2).")] = None,
     intercept: Annotated[bool | None, typer.Option("--intercept/--no-intercept", help="Fit a constant.")] = None,
     key: KeyFile = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
 ) -> None:
-    """Make a plan, or join the one that is there: adds our columns and certificate, and makes our key."""
+    """Make a plan or join it: add our columns, make our key.
+
+    The first party makes it and names the target; the others join the one that is there.
+    """
     from kakuran.vertical.keys import make_key
     from kakuran.vertical.own import OwnColumns
     from kakuran.vertical.plan import Terms, VerticalPlan
@@ -80,7 +88,7 @@ def init(
     target = draft.target if draft is not None else str(target)
     table = read_own(_own(data, delimiter, encoding), ids)
     if ids not in table.column_names:
-        raise DataError(ids, f"is not in {data}", "Name the column of ids.")
+        raise DataError(ids, f"is not in {data}", which_there_are(ids, table.column_names))
     holds_target = target in table.column_names
     brought = columns or [name for name in table.column_names if name not in (ids, target)]
     OwnColumns.read(table, [*brought, *([target] if holds_target else [])])
@@ -111,7 +119,12 @@ def show(plan: PlanFile = Path("plan.toml"), json: Json = False) -> None:
         answer_json({"fingerprint": agreed.fingerprint, **asdict(agreed)})
         return
     rows = [[terms.name, ", ".join(terms.columns), terms.id] for terms in agreed.parties]
-    answer_table(f"{agreed.target} of {agreed.holder or 'nobody yet'}, explained by", ["party", "columns", "ids"], rows)
+    answer_table(
+        f"{agreed.target} of {agreed.holder or 'nobody yet'}, explained by",
+        ["party", "columns", "ids"],
+        rows,
+        text_columns=3,
+    )
     say(f"protocol {agreed.protocol}, search {agreed.search} by {agreed.criterion}, ranking {agreed.ranking}")
     say(f"fingerprint: {agreed.fingerprint}")
 
@@ -162,7 +175,10 @@ def join(
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """Connect to the parties before us (and wait for those after us) and fit the plan with them."""
+    """Connect to the parties before us and fit the plan with them.
+
+    Waits for those after us.
+    """
     from kakuran.vertical import Meeting
 
     meeting = Meeting(key_file(plan, me, key), (host, port), [address(text) for text in addresses], timeout, patience)
@@ -173,7 +189,9 @@ def join(
 def predict(
     fit: Annotated[Path, typer.Option("--fit", help="Our fit, as serve or join wrote it.")],
     data: Data,
-    addresses: Annotated[list[str] | None, typer.Argument(help="HOST:PORT of every party before us.")] = None,
+    addresses: Annotated[
+        list[str] | None, typer.Argument(metavar="HOST:PORT", help="HOST:PORT of every party before us.")
+    ] = None,
     plan: PlanFile = Path("plan.toml"),
     receiver: Annotated[str | None, typer.Option("--receiver", help="Who gets them; the target's holder.")] = None,
     key: KeyFile = None,
@@ -186,7 +204,7 @@ def predict(
     patience: Patience = 300.0,
     force: Force = False,
 ) -> None:
-    """Predict new records together; only the receiver learns the predictions."""
+    """Predict new records together; only the receiver learns them."""
     from kakuran.vertical import Meeting, VerticalFit
 
     fitted = VerticalFit.load(fit)

@@ -89,7 +89,9 @@ def _show_fit(fit: VerticalFit, plan: VerticalPlan) -> None:
     from kakuran.vertical.page import all_columns
 
     header = ["column", "party", "coefficient", "std. error", "t", "p", "95 % interval", "VIF"]
-    answer_table(f"{plan.target}, standardised, {fit.quality.records:,} shared records", header, all_columns(fit))
+    answer_table(
+        f"{plan.target}, standardised, {fit.quality.records:,} shared records", header, all_columns(fit), text_columns=2
+    )
     own = [[name, f"{own.coefficient:.6g}", f"{own.standard_error:.3g}"] for name, own in fit.own.items()]
     answer_table("our own columns, in their own units", ["column", "coefficient", "std. error"], own)
     quality = fit.quality

@@ -20,6 +20,9 @@ from kakuran.errors import CollectError
 
 _BACKLOG = 2048
 _DRAIN = 30
+_ANYWHERE = "0.0.0.0"  # noqa: S104 - to recognise it
+_ELSEWHERE = ("192.0.2.1", 9)
+"""An address kept for documentation: routes to it show which of our own is seen from outside."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,18 @@ class Serving:
     def address(self, listening: socket.socket) -> str:
         """Where people find the survey."""
         scheme = "https" if self.certificate else "http"
-        return f"{scheme}://{self.host}:{listening.getsockname()[1]}"
+        host = _own_address() if self.host == _ANYWHERE else self.host
+        return f"{scheme}://{host}:{listening.getsockname()[1]}"
+
+
+def _own_address() -> str:
+    """Where others in the network find this machine; nothing is sent to find out."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(_ELSEWHERE)
+        except OSError:
+            return "127.0.0.1"
+        return str(probe.getsockname()[0])
 
 
 class _Impatient(HttpToolsProtocol):

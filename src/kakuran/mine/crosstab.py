@@ -19,11 +19,9 @@ def answer(question: Question, tally: Tally, plan: Plan, *, method: Method, leve
     found = estimate(question, tally, plan, method=method, level=level, about=about)
     unclear = int(np.count_nonzero(found.unclear))
     if unclear:
-        warnings.warn(
-            f"{unclear:,} of {found.counts.size:,} cells cannot be told from noise: their intervals reach zero",
-            UnclearCellsWarning,
-            stacklevel=3,
-        )
+        cells = f"{unclear:,} of {found.counts.size:,} cells" if found.axes else "this number"
+        reach = "their intervals reach" if found.axes else "its interval reaches"
+        warnings.warn(f"{cells} cannot be told from noise: {reach} zero", UnclearCellsWarning, stacklevel=3)
     return found
 
 

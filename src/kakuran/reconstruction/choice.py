@@ -135,7 +135,8 @@ def _scores_along(family: Candidate, kept: Array, held: Array, operator: Operato
 def _predicts(estimates: Array, held: Array, stacked: Operator) -> float:
     """The log-likelihood of what each fold held out under the estimate from what it kept."""
     expected = stacked.forward(estimates)
-    expected /= _totals(expected)
+    # A fold that kept nothing, as of one record, says the same of every candidate.
+    expected /= np.maximum(_totals(expected), 1e-300)
     seen = held > 0
     return float((held[seen] * np.log(np.maximum(expected[seen], 1e-300))).sum())
 

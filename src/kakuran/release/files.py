@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from kakuran.errors import ReleaseError
+from kakuran.randomness import Randomness
 from kakuran.release.manifest import METADATA_KEY, Manifest
 from kakuran.schema.files import CSV, PARQUET
 from kakuran.schema.sources import Source, open_source
@@ -63,11 +63,9 @@ def check_apart(target: Path, originals: Iterable[Path]) -> None:
 @contextmanager
 def whole_or_nothing(*paths: Path) -> Iterator[Path]:
     """A private folder beside the targets; files left there under their names take their places, or nothing does."""
+    folder = paths[0].parent / f".{paths[0].name}.{Randomness.secure().words(1)[0]:016x}"
     try:
-        folder = Path(tempfile.mkdtemp(prefix=f".{paths[0].name}.", dir=paths[0].parent))
-    except OSError as error:
-        raise ReleaseError(f"{paths[0]}: could not be written: {error.strerror or error}") from error
-    try:
+        folder.mkdir(mode=0o700)  # in here, so that it goes away however early we are interrupted
         yield folder
         for path in paths:
             with (folder / path.name).open("rb") as written:

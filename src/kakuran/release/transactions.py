@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from kakuran.errors import DataError, ReleaseError, SchemaError
+from kakuran.errors import DataError, ReleaseError, SchemaError, which_there_are
 from kakuran.factorisation import ReleasedMatrix
 from kakuran.release.files import check_apart, check_free, manifest_path, whole_or_nothing
 from kakuran.schema import open_source
@@ -91,7 +91,7 @@ def _read_long(path: Path, table: pa.Table, columns: Sequence[str]) -> Transacti
     chosen = tuple(columns or table.column_names[:3])
     for name in chosen:
         if name not in table.column_names:
-            raise DataError(name, "is not in the table", f"There are {', '.join(table.column_names)}.")
+            raise DataError(name, "is not in the table", which_there_are(name, table.column_names))
     if len(chosen) not in (2, 3):
         raise SchemaError(f"{path}: the long layout has a person, an item and perhaps a count, got {', '.join(chosen)}")
     if not table.num_rows:
@@ -114,7 +114,7 @@ def _read_wide(table: pa.Table, identifier: str | None) -> Transactions:
 
     if identifier is not None:
         if identifier not in table.column_names:
-            raise DataError(identifier, "is not in the table", f"There are {', '.join(table.column_names)}.")
+            raise DataError(identifier, "is not in the table", which_there_are(identifier, table.column_names))
         table = table.drop_columns([identifier])
     columns = [_cells(name, table.column(name)) for name in table.column_names]
     filled = [np.flatnonzero(column) for column in columns]

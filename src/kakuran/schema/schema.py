@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kakuran.errors import DataError, SchemaError
+from kakuran.errors import DataError, SchemaError, which_there_are
 from kakuran.schema import toml
 from kakuran.schema.attribute import Attribute, Categorical, Dropped, Numeric
 from kakuran.schema.codes import Codes, encode
@@ -70,7 +70,7 @@ class Schema:
         for attribute in self.attributes:
             if attribute.name == name:
                 return attribute
-        raise SchemaError(f"no column {name!r} in the schema; it has {', '.join(map(repr, self.names))}")
+        raise SchemaError(f"no column {name!r} in the schema. {which_there_are(name, self.names)}")
 
     def __iter__(self) -> Iterator[Attribute]:
         return iter(self.attributes)
@@ -102,7 +102,7 @@ class Schema:
             raise DataError(
                 absent[0],
                 f"declared in the schema but not in the table{_and_so_are(absent[1:])}",
-                f"The table has {', '.join(map(repr, names))}.",
+                which_there_are(absent[0], names),
             )
         strange = [name for name in names if name not in self.names]
         if strange:

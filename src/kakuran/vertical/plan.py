@@ -127,6 +127,8 @@ class VerticalPlan:
     def load(cls, path: str | Path) -> VerticalPlan:
         """Read a plan, refusing what this version does not understand."""
         path = Path(path)
+        if not path.exists():
+            raise ProtocolError(f"{path}: no such plan; the first party makes it with `kakuran vertical init`")
         try:
             document = tomllib.loads(path.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

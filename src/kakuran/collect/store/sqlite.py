@@ -80,7 +80,7 @@ class SQLiteStore(Store):
             self._claim.execute("BEGIN EXCLUSIVE")
         except sqlite3.OperationalError:
             raise CollectError(
-                f"{self.path} is in use by another server; for more than one server use PostgreSQL"
+                f"{self.path} is in use by another server; stop that one, or use PostgreSQL for several"
             ) from None
 
     def check(self) -> None:

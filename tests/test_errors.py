@@ -1,0 +1,23 @@
+"""What errors say beside what was wrong."""
+
+import pytest
+
+from kakuran.errors import which_there_are
+
+
+@pytest.mark.parametrize(
+    ("asked", "names", "meant"),
+    [
+        ("jobs", ["sex", "age", "job"], "job"),
+        ("AGE", ["sex", "age"], "age"),
+        ("workclass", [" workclass", "age"], " workclass"),
+        ("年令", ["性別", "年齢"], "年齢"),
+    ],
+)
+def test_a_slip_of_the_finger_is_pointed_out(asked, names, meant):
+    listed = ", ".join(map(repr, names))
+    assert which_there_are(asked, names) == f"Did you mean {meant!r}? There are {listed}."
+
+
+def test_what_is_like_nothing_is_not_guessed_at():
+    assert which_there_are("salary", ["job", "sex"]) == "There are 'job', 'sex'."
