@@ -29,8 +29,8 @@ NOTE = (
     "rows between them; what the start of a job costs, which any table pays, is told apart. Cores kept busy are "
     "processor time over time, of all processes together. Spark runs on this machine, one task a core, in one Java "
     "process with as many Python ones. Tasks read files by themselves; rows of a DataFrame pass through Java, which "
-    "works beside Python, so one partition keeps more than one core busy. A table of so many partitions is perturbed "
-    "into as many files. To count, the files of a release are taken several times over."
+    "works beside Python, so one partition can keep more than one core busy. A table of so many partitions is "
+    "perturbed into as many files. To count, the files of a release are taken several times over."
 )
 PACKAGES = ("pyspark",)
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from kakuran.engine.spark.attempts import Attempt, commit
+from kakuran.engine.spark import attempts
+from kakuran.engine.spark.attempts import Attempt, commit, writing
 from kakuran.errors import ReleaseError
 
 
@@ -27,3 +28,30 @@ def test_a_partition_that_two_attempts_committed_is_refused(folder):
 def test_files_that_do_not_arrive_here_are_missed(folder):
     with pytest.raises(ReleaseError, match="name a folder that the executors and this program see"):
         commit(folder, [Attempt(2, "2-1"), Attempt(3, "3-2")])
+
+
+class Task:
+    """An attempt at partition 2."""
+
+    def partitionId(self):  # noqa: N802
+        return 2
+
+    def taskAttemptId(self):  # noqa: N802
+        return 3
+
+
+def test_no_attempt_writes_to_the_file_of_another(folder, monkeypatch):
+    monkeypatch.setattr(attempts, "running_task", Task)
+    with pytest.raises(FileExistsError), writing(folder):
+        pass
+    (folder / "2-3").unlink()
+    with writing(folder) as (file, attempt):
+        file.write(b"drawn")
+    assert (folder / attempt.name).read_bytes() == b"drawn"
+    assert attempt == Attempt(2, "2-3")
+
+
+def test_a_folder_that_an_executor_does_not_see_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(attempts, "running_task", Task)
+    with pytest.raises(ReleaseError, match="not there on an executor; name a folder"), writing(tmp_path / "no/drawn"):
+        pass
