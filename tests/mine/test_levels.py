@@ -25,16 +25,20 @@ SCHEMA = kk.Schema(
         kk.Categorical("smokes", ["no", "yes"]),
         kk.Categorical("job", ["clerk", "cook", "nurse", "smith"], missing="category"),
         kk.Categorical("region", ["east", "west"], role="keep"),
+        kk.Numeric("income", 0, 99, step=1),
     ]
 )
-ONLY_AGE = kk.Schema([replace(one, role="perturb" if one.name == "age" else "keep") for one in SCHEMA.released])
+NUMBERS_ONLY = kk.Schema(
+    [replace(one, role="perturb" if one.name in ("age", "income") else "keep") for one in SCHEMA.released]
+)
+WEIGHTS = {"ill": 0.3, "age": 0.3, "smokes": 0.2, "job": 0.18, "income": 0.02}
 PLANS = {
-    "retention": kk.calibrate(SCHEMA, n=9_000, k=2, mechanisms={"age": "retention"}),
-    "noise": kk.calibrate(SCHEMA, n=9_000, k=2, mechanisms={"age": "laplace"}),
-    "most columns kept": kk.calibrate(ONLY_AGE, n=15, k=1.1),
+    "retention": kk.calibrate(SCHEMA, n=9_000, k=2, weights=WEIGHTS, mechanisms={"age": "retention"}),
+    "noise": kk.calibrate(SCHEMA, n=9_000, k=2, weights=WEIGHTS, mechanisms={"age": "laplace"}),
+    "most columns kept": kk.calibrate(NUMBERS_ONLY, n=15, k=1.1),
 }
-METHOD = "ibt"
-OPTIONS = {"criterion": "entropy", "max_depth": 4, "min_support": 20}
+METHOD = "simplex"
+OPTIONS = {"criterion": "entropy", "max_depth": 3, "min_support": 20}
 
 
 def people(rows):
@@ -50,6 +54,7 @@ def people(rows):
             "smokes": np.array(["no", "yes"])[smokes.astype(int)],
             "job": pa.array(np.array(["clerk", "cook", "nurse", "smith", None])[job]),
             "region": np.array(["east", "west"])[east.astype(int)],
+            "income": dice.integers(0, 100, rows),
         }
     )
 
@@ -131,16 +136,16 @@ def assert_same_nodes(one, other):
 
 def test_level_by_level_grows_what_depth_first_grows_from_the_joint(release, never_in_memory):
     watched = Watched(release)
-    growth = Growth(watched.columns.is_ordered, "entropy", 4, 20)
+    growth = Growth(watched.columns.is_ordered, "entropy", 3, 20)
     source = PathSource(watched.counted(), METHOD)
     found = growth.grown(source, source.marginals)
     records = watched.counted().distinct()
     everything = [np.ones(size, bool) for size in records.sizes]
-    assert_same_nodes(found, grown_depth_first(records, growth, everything, 4))
-    assert len(list(found.leaves())) > 4
+    assert_same_nodes(found, grown_depth_first(records, growth, everything, 3))
+    assert len(list(found.leaves())) > 3
 
 
-@pytest.mark.parametrize("method", ["ibt", "inverse", "simplex"])
+@pytest.mark.parametrize("method", ["inverse", "simplex"])
 def test_passes_and_distinct_records_in_memory_give_one_tree(release, method, monkeypatch):
     watched = Watched(release)
     at_once = grow_tree(watched.counted(), watched.columns.is_ordered, method=method, **OPTIONS)
@@ -158,13 +163,13 @@ def test_a_level_is_one_pass_and_pruning_one_more(release, never_in_memory):
     watched = Watched(release)
     for depth in (1, 2, 3):
         watched.passes.clear()
-        grow_tree(watched.counted(), watched.columns.is_ordered, method="ibt", **{**OPTIONS, "max_depth": depth})
+        grow_tree(watched.counted(), watched.columns.is_ordered, method="inverse", **{**OPTIONS, "max_depth": depth})
         assert len(watched.passes) == depth + 1
 
 
 def test_what_a_pass_counts_follows_the_splits_and_not_the_number_of_distinct_records(release, never_in_memory):
     watched = Watched(release)
-    grow_tree(watched.counted(), watched.columns.is_ordered, method="ibt", **{**OPTIONS, "max_depth": 2})
+    grow_tree(watched.counted(), watched.columns.is_ordered, method="inverse", **{**OPTIONS, "max_depth": 2})
     *levels, ((*sides,),) = watched.passes
     classes, *sizes = (axis.size for axis in watched.columns.axes)
     for level, tables in enumerate(levels):
@@ -172,13 +177,14 @@ def test_what_a_pass_counts_follows_the_splits_and_not_the_number_of_distinct_re
         for axes in tables:
             assert math.prod(axis.size for axis in axes) <= classes * max(sizes) * 2**level
     three_splits = 2**3
-    assert math.prod(axis.size for axis in sides) <= classes * three_splits
-    assert len(watched.counted().distinct().weights) > 10 * classes * three_splits
+    most_cells = classes * sizes[0] * three_splits
+    assert math.prod(axis.size for axis in sides) <= most_cells
+    assert len(watched.counted().distinct().weights) > 5 * most_cells
 
 
 def test_tables_of_one_node_share_the_cells_they_begin_with(release, never_in_memory):
     watched = Watched(release)
-    grow_tree(watched.counted(), watched.columns.is_ordered, method="ibt", **{**OPTIONS, "max_depth": 2})
+    grow_tree(watched.counted(), watched.columns.is_ordered, method="inverse", **{**OPTIONS, "max_depth": 2})
     lumps = {axis for axes in watched.passes[1] for axis in axes[1:-1]}
     assert len(lumps) == 2  # the two sides of the first split, however many tables they are in
 

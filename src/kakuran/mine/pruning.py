@@ -31,7 +31,9 @@ class Fold:
 
 @dataclass(frozen=True, eq=False)
 class Sides:
-    """Which cells of each axis no split of a tree tells apart; every class stays by itself.
+    """Which cells of each axis no split of a tree tells apart; those of the class and the first attribute stay apart.
+
+    So what the tree was grown from is coarsened, but counts of classes (`Source.classes`) are not.
 
     Attributes
     ----------
@@ -43,9 +45,9 @@ class Sides:
     @classmethod
     def of(cls, root: Node) -> Sides:
         """The sides of all splits of a tree."""
-        classes, *others = zip(*(node.path for node in root.nodes()), strict=True)
+        classes, first, *others = zip(*(node.path for node in root.nodes()), strict=True)
         parts = [np.unique(np.stack(allowed), axis=1, return_inverse=True)[1].ravel() for allowed in others]
-        return cls((np.arange(len(classes[0])), *parts))
+        return cls((np.arange(len(classes[0])), np.arange(len(first[0])), *parts))
 
     def path(self, node: Node) -> Path:
         """The parts of each axis that a node is about."""
@@ -66,11 +68,16 @@ class Judge:
 
     def __init__(self, records: Records, folds: Sequence[Fold], root: Node, paths: Sequence[Path]) -> None:
         self._records = records
+        self._paths = paths
         self._held = [fold.held for fold in folds]
         self._nodes = {id(node.path): place for place, node in enumerate(root.nodes())}
         chances = {model: model.along(records, paths) for model in {fold.model for fold in folds}}
         self._chance = [chances[fold.model] for fold in folds]
         self._classes = [np.stack([probabilities(counts) for counts in fold.source.classes(paths)]) for fold in folds]
+
+    def leaf_paths(self, root: Node) -> list[Path]:
+        """The paths of a tree's leaves, along the axes of the records."""
+        return [self._paths[self._nodes[id(leaf.path)]] for leaf in root.leaves()]
 
     def score(self, root: Node) -> float:
         """The log-likelihood of all held-out records."""

@@ -13,7 +13,7 @@ from kakuran.mine.growth import Growth
 from kakuran.mine.nodes import Node
 from kakuran.mine.posterior import MixtureModel
 from kakuran.mine.pruning import Fold, Judge, Sides, probabilities
-from kakuran.mine.sources import Marginals, MixtureSource, PathSource
+from kakuran.mine.sources import Marginals, MixtureSource, PathSource, Source
 from kakuran.mine.splits import Criterion
 from kakuran.reconstruction import Method
 from kakuran.reconstruction.latent import STARTS, Records, average, fit_latent_classes, held_out
@@ -66,31 +66,33 @@ def _by_latent_classes(records: Records, growth: Growth) -> GrownTree:
     total = float(records.weights.sum())
     fits = fit_latent_classes(records)
     marginals = Marginals(records.transitions, tuple(map(records.counts, range(len(records.sizes)))))
-    root = growth.grown(MixtureSource(*average(fits), total), marginals)
+    source = MixtureSource(*average(fits), total)
+    root = growth.grown(source, marginals)
     folds = [
         Fold(MixtureSource(fit.shares, fit.profiles, total), MixtureModel(fit.shares, fit.profiles), fit.held)
         for fit in fits
     ]
     judge = Judge(records, folds, root, [node.path for node in root.nodes()])
-    return _pruned(root, judge, MixtureModel(*average(fits)))
+    return _pruned(root, judge, source, MixtureModel(*average(fits)))
 
 
 def _node_by_node(source: PathSource, growth: Growth) -> GrownTree:
     root = growth.grown(source, source.marginals)
-    # To judge the tree it is enough to know of each record on which side of the splits it lies.
+    # From here on it is enough to know of each record on which side of the splits it lies.
     sides = Sides.of(root)
     records = source.coarse(sides.parts)
-    model = MixtureModel.of_marginals(PathSource(records, source.method).marginals)
+    everybody = PathSource(records, source.method)
+    model = MixtureModel.of_marginals(everybody.marginals)
     folds = []
     for start in range(STARTS):
         held = held_out(records, start)
         kept = replace(records, weights=records.weights - held)
         folds.append(Fold(PathSource(kept, source.method), model, held))
     judge = Judge(records, folds, root, [sides.path(node) for node in root.nodes()])
-    return _pruned(root, judge, MixtureModel.of_marginals(source.marginals))
+    return _pruned(root, judge, everybody, MixtureModel.of_marginals(source.marginals))
 
 
-def _pruned(root: Node, judge: Judge, model: MixtureModel) -> GrownTree:
+def _pruned(root: Node, judge: Judge, source: Source, model: MixtureModel) -> GrownTree:
     root = judge.pruned(root)
-    leaves = np.stack([probabilities(leaf.counts) for leaf in root.leaves()])
+    leaves = np.stack([probabilities(counts) for counts in source.classes(judge.leaf_paths(root))])
     return GrownTree(root, leaves, model, judge.mean_score(root))
