@@ -12,7 +12,7 @@ import pytest
 from kakuran.cli import main
 from kakuran.samples import census, census_schema
 
-TERMINAL = {"COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}
+TERMINAL = {"NO_COLOR": "1", "TERM": "dumb"}
 
 
 @pytest.fixture
@@ -29,13 +29,13 @@ def folder(tmp_path):
 def run_in(monkeypatch, capsys):
     """Run the command in a folder, in this process: starting one for each takes longer than all else."""
 
-    def run(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
+    def run(folder: Path, *arguments: object, columns: int = 200) -> subprocess.CompletedProcess[str]:
         with monkeypatch.context() as patch, warnings.catch_warnings():
             warnings.simplefilter("default")
             patch.chdir(folder)
             patch.setattr(sys, "argv", ["kakuran", *map(str, arguments)])
             patch.setattr("signal.signal", lambda *_: None)
-            for name, value in TERMINAL.items():
+            for name, value in (TERMINAL | {"COLUMNS": str(columns)}).items():
                 patch.setenv(name, value)
             with pytest.raises(SystemExit) as ended:
                 main()
@@ -57,7 +57,7 @@ def process(folder):
 
     def run(*arguments: object) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-c", "from kakuran.cli import main; main()", *map(str, arguments)]
-        environment = os.environ | TERMINAL
+        environment = os.environ | TERMINAL | {"COLUMNS": "200"}
         return subprocess.run(
             command, cwd=folder, capture_output=True, text=True, env=environment, timeout=120, check=False
         )
