@@ -100,7 +100,9 @@ class MissingExtraError(KakuranError, ImportError):
     """An optional part of kakuran that is not installed."""
 
     def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f"{what} needs an optional part: pip install 'kakuran[{extra}]'")
+        super().__init__(
+            f"{what} needs an optional part: pip install 'kakuran[{extra}]', or '.[{extra}]' in the repository"
+        )
 
 
 @contextmanager

@@ -52,7 +52,7 @@ def test_likelihoods_agree_with_the_mechanisms_pair_by_pair(mixed, monkeypatch):
     original, mechanisms = mixed
     released = release(original, mechanisms)
     expected = brute_force(original, mechanisms, released)
-    found = Attacker(original, mechanisms).log_likelihoods(released, slice(None))
+    found = Attacker(original, mechanisms).log_likelihoods(released)
     possible = np.isfinite(expected)
     assert np.allclose(found[possible], expected[possible], atol=1e-9)
     assert (found[~possible] < -1e11).all()
@@ -114,6 +114,45 @@ def test_matching_all_at_once_by_scaling_links_about_as_many_as_the_best_assignm
     scaled = attacker.attack(released, owners, rng)
     assert assigned.linked_one_to_one > assigned.linked > 0.2
     assert scaled.linked_one_to_one > 0.9 * assigned.linked_one_to_one
+
+
+def scaled_by_hand(logs, steps):
+    """Sinkhorn's prices person by person."""
+    prices = np.zeros(logs.shape[1])
+    for _ in range(steps):
+        shares = np.exp(logs - prices)
+        prices += np.log((shares / shares.sum(axis=1, keepdims=True)).sum(axis=0))
+    return prices
+
+
+@pytest.mark.parametrize("matched_exactly", [True, False])
+def test_attacking_alike_records_and_people_once_gives_what_attacking_all_gives(monkeypatch, matched_exactly):
+    if not matched_exactly:
+        monkeypatch.setattr(linkage_module, "ASSIGNABLE", 0)
+        monkeypatch.setattr(linkage_module, "_BLOCK_CELLS", 32)
+    rng = np.random.default_rng(8)
+    mechanisms = {"x": RetentionReplacement(3, 0.6), "y": RetentionReplacement(40, 0.7)}
+    original = {"x": rng.integers(0, 3, 300).astype(np.int32), "y": rng.integers(0, 8, 300).astype(np.int32)}
+    original["public"] = (original["x"] > 1).astype(np.int32)
+    dice, told = Randomness.seeded(9), []
+    owners = dice.permutation(300)
+    released = {name: mechanisms[name].sample(original[name][owners], dice) for name in mechanisms}
+    released["public"] = original["public"][owners]
+
+    attacker = Attacker(original, mechanisms)
+    attack = attacker.attack(released, owners, np.random.default_rng(0), told.append)
+
+    logs = attacker.log_likelihoods(released).astype(float)
+    likelihoods = np.exp(logs)
+    assert np.allclose(attack.posteriors, likelihoods.max(axis=1) / likelihoods.sum(axis=1), rtol=1e-4)
+    assert np.allclose(attack.densities, np.log(likelihoods.mean(axis=1)), atol=1e-4)
+    is_best = logs >= logs.max(axis=1, keepdims=True) - 1e-4
+    assert attack.linked == pytest.approx((is_best[np.arange(300), owners] / is_best.sum(axis=1)).mean())
+    assert sum(told) == 300
+    if not matched_exactly:
+        luck = np.random.default_rng(0).random(300, np.float32)
+        guessed = (logs - scaled_by_hand(logs, linkage_module._SCALINGS) + 1e-4 * luck).argmax(axis=1)
+        assert attack.linked_one_to_one == pytest.approx((guessed == owners).mean(), abs=1 / 300)
 
 
 def test_risk_counts_uniques_classes_and_the_average_prosecutor():

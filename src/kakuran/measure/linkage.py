@@ -55,7 +55,8 @@ class LinkageAttack:
 class Attacker:
     """Likelihoods of released records given every person of the true table.
 
-    A column is looked up in a table of outcomes × values: columns with few values all together in one matrix product,
+    People who are alike are one class, and records that are alike are attacked once: cost follows what differs. A
+    column is looked up in a table of outcomes × values: columns with few values all together in one matrix product,
     others one by one; only where the table would be huge are pairs computed directly. A column without a mechanism
     is public: it must agree.
     """
@@ -65,10 +66,12 @@ class Attacker:
         self.mechanisms = mechanisms
         self.people = len(next(iter(original.values())))
         self._precision = np.float64 if self.people <= ASSIGNABLE else np.float32
+        self._classes, self._class_of = _distinct(original)
+        self._sizes = np.bincount(self._class_of).astype(self._precision)
         self._tables: dict[str, NDArray[np.floating]] = {}
         self._places: dict[str, NDArray[np.intp]] = {}
         for name, mechanism in mechanisms.items():
-            values, places = np.unique(original[name], return_inverse=True)
+            values, places = np.unique(self._classes[name], return_inverse=True)
             outcomes = np.arange(-mechanism.reach, mechanism.size + mechanism.reach, dtype=np.int32)
             if len(outcomes) * len(values) <= _LARGEST_TABLE:
                 logs = mechanism.log_likelihood(outcomes[:, None], values[None, :])
@@ -76,17 +79,21 @@ class Attacker:
                 self._places[name] = places
         self._narrow = [name for name, table in self._tables.items() if table.shape[1] <= _NARROW]
         widths = [self._tables[name].shape[1] for name in self._narrow]
-        self._indicators = np.zeros((sum(widths), self.people), self._precision)
+        self._indicators = np.zeros((sum(widths), len(self._sizes)), self._precision)
         for name, offset in zip(self._narrow, np.cumsum([0, *widths]), strict=False):
-            self._indicators[offset + self._places[name], np.arange(self.people)] = 1
+            self._indicators[offset + self._places[name], np.arange(len(self._sizes))] = 1
 
-    def log_likelihoods(self, released: Mapping[str, Codes], rows: slice) -> NDArray[np.floating]:
-        """log p(released record | person): attacked records × people; in single precision where there are many."""
+    def log_likelihoods(self, released: Mapping[str, Codes]) -> NDArray[np.floating]:
+        """log p(released record | person): records × people; in single precision where there are many."""
+        return self._by_class(released, slice(None))[:, self._class_of]
+
+    def _by_class(self, released: Mapping[str, Codes], rows: slice) -> NDArray[np.floating]:
+        """log p(released record | person of a class): some records × classes."""
         chosen = {name: codes[rows] for name, codes in released.items()}
         rows_of = {name: table[chosen[name] + self.mechanisms[name].reach] for name, table in self._tables.items()}
         nothing = np.zeros((len(next(iter(chosen.values()))), 0), self._precision)
         total = np.concatenate([nothing, *(rows_of[name] for name in self._narrow)], axis=1) @ self._indicators
-        for name, codes in self.original.items():
+        for name, codes in self._classes.items():
             if name in self._narrow:
                 continue
             if name in self._tables:
@@ -112,36 +119,48 @@ class Attacker:
         All are matched at once only when every person's record is attacked and the owners are known.
         """
         count = len(next(iter(released.values())))
+        is_matched = owners is not None and count == self.people
+        if is_matched and self.people > ASSIGNABLE:
+            progress = _spread(progress, 2 + _SCALINGS)
+        records, record_of = _distinct(released)
         posteriors, densities, right = np.empty(count), np.empty(count), 0.0
-        for rows, logs in self._blocks(released):
+        for rows, logs in self._blocks(records):
+            here = np.flatnonzero((rows.start <= record_of) & (record_of < rows.stop))
             highest = logs.max(axis=1)
-            sums = np.exp(logs - highest[:, None]).sum(axis=1)
-            posteriors[rows] = 1 / sums
-            densities[rows] = highest + np.log(sums / self.people)
+            sums = np.exp(logs - highest[:, None]) @ self._sizes
+            posteriors[here] = (1 / sums)[record_of[here] - rows.start]
+            densities[here] = (highest + np.log(sums / self.people))[record_of[here] - rows.start]
             if owners is not None:
                 is_best = logs >= highest[:, None] - _TIE
-                right += (is_best[np.arange(len(logs)), owners[rows]] / is_best.sum(axis=1)).sum()
-            progress(rows.stop - rows.start)
+                chances = is_best / (is_best @ self._sizes)[:, None]
+                right += chances[record_of[here] - rows.start, self._class_of[owners[here]]].sum()
+            progress(len(here))
         if owners is None:
             return LinkageAttack(posteriors, densities, None, None)
-        matched = self._match(released, dice) if count == self.people else None
+        matched = self._match(records, record_of, dice, progress) if is_matched else None
         together = None if matched is None else float((matched == owners).mean())
         return LinkageAttack(posteriors, densities, float(right / count), together)
 
-    def _blocks(self, released: Mapping[str, Codes]) -> Iterator[tuple[slice, NDArray[np.floating]]]:
+    def _blocks(self, records: Mapping[str, Codes]) -> Iterator[tuple[slice, NDArray[np.floating]]]:
         """All records, as many at a time as stay in cache; the next block is computed while the last one is used."""
-        count = len(next(iter(released.values())))
-        height = max(8, _BLOCK_CELLS // self.people)
+        count = len(next(iter(records.values())))
+        height = max(8, _BLOCK_CELLS // len(self._sizes))
         parts = [slice(start, min(start + height, count)) for start in range(0, count, height)]
         with ThreadPoolExecutor(1) as pool:
-            upcoming = pool.submit(self.log_likelihoods, released, parts[0])
+            upcoming = pool.submit(self._by_class, records, parts[0])
             for rows, following in zip_longest(parts, parts[1:]):
                 logs = upcoming.result()
                 if following is not None:
-                    upcoming = pool.submit(self.log_likelihoods, released, following)
+                    upcoming = pool.submit(self._by_class, records, following)
                 yield rows, logs
 
-    def _match(self, released: Mapping[str, Codes], dice: np.random.Generator) -> NDArray[np.intp]:
+    def _match(
+        self,
+        records: Mapping[str, Codes],
+        record_of: NDArray[np.intp],
+        dice: np.random.Generator,
+        progress: Callable[[int], object],
+    ) -> NDArray[np.intp]:
         """The person of every record when each has exactly one.
 
         Small tables: the most probable matching. Large ones: the most probable person of each record once every
@@ -150,19 +169,45 @@ class Attacker:
         if self.people <= ASSIGNABLE:
             from scipy.optimize import linear_sum_assignment
 
-            logs = np.concatenate([block for _, block in self._blocks(released)])
+            logs = self._by_class(records, slice(None))[np.ix_(record_of, self._class_of)]
             return linear_sum_assignment(logs + 1e-9 * dice.random(logs.shape), maximize=True)[1]
-        prices = np.zeros(self.people, np.float32)
+        alike = np.bincount(record_of).astype(np.float32)
+        prices = np.zeros(len(self._sizes), np.float32)
         for _ in range(_SCALINGS):
-            claims = np.zeros(self.people, np.float32)
-            for _, logs in self._blocks(released):
+            claims = np.zeros(len(self._sizes), np.float32)
+            for rows, logs in self._blocks(records):
                 np.subtract(logs, prices, out=logs)
                 np.subtract(logs, logs.max(axis=1, keepdims=True), out=logs)
                 shares = np.exp(logs, out=logs)
-                claims += (1 / shares.sum(axis=1)) @ shares
+                claims += (alike[rows] / (shares @ self._sizes)) @ shares
+                progress(int(alike[rows].sum()))
             prices += np.log(claims)
-        tie_break = _TIE * dice.random(self.people, np.float32)
-        return np.concatenate([(logs - prices + tie_break).argmax(axis=1) for _, logs in self._blocks(released)])
+        likeliest = []
+        luck = dice.random(self.people, np.float32)
+        luckiest = np.lexsort((luck, self._class_of))[np.cumsum(self._sizes.astype(np.intp)) - 1]
+        for rows, logs in self._blocks(records):
+            likeliest.append((logs - prices + _TIE * luck[luckiest]).argmax(axis=1))
+            progress(int(alike[rows].sum()))
+        return luckiest[np.concatenate(likeliest)][record_of]
+
+
+def _distinct(columns: Mapping[str, Codes]) -> tuple[dict[str, Codes], NDArray[np.intp]]:
+    """Rows that differ, column by column, and which of them each row is."""
+    rows = np.column_stack([*columns.values()])
+    distinct, places = np.unique(rows, axis=0, return_inverse=True)
+    return dict(zip(columns, distinct.T, strict=True)), places.ravel()
+
+
+def _spread(progress: Callable[[int], object], passes: int) -> Callable[[int], object]:
+    """Progress over several passes, told as that of one."""
+    done = 0
+
+    def advance(records: int) -> None:
+        nonlocal done
+        before, done = done, done + records
+        progress(done // passes - before // passes)
+
+    return advance
 
 
 def exact_posteriors(log_likelihoods: Array) -> Array:

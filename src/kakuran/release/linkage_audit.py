@@ -197,7 +197,7 @@ def _take(codes: dict[str, Codes], rows: Any) -> dict[str, Codes]:
 
 
 def _exact(attacker: Attacker, released: dict[str, Codes]) -> Array:
-    return exact_posteriors(attacker.log_likelihoods(released, slice(None)).astype(float)).max(axis=1)
+    return exact_posteriors(attacker.log_likelihoods(released).astype(float)).max(axis=1)
 
 
 def _smallest_crowd(plan: Plan, truth: dict[str, Codes], n: int) -> float:

@@ -39,14 +39,18 @@ class Release:
     >>> import kakuran as kk
     >>> from kakuran.samples import census, census_schema
     >>> release = kk.perturb(census(200), kk.calibrate(census_schema(), n=200, k=5))
-    >>> release.n, release.k, round(release.epsilon, 2)
-    (200, 5.0, 1.95)
+    >>> release
+    Release(200 records, k = 5, ε = 1.95: sex, age, job, region)
     >>> release.count("job == 'care'").level
     0.9
     """
 
     source: Any
     manifest: Manifest
+
+    def __repr__(self) -> str:
+        columns = ", ".join(attribute.name for attribute in self.plan.schema.released)
+        return f"Release({self.n:,} records, k = {self.k:g}, ε = {self.epsilon:.3g}: {columns})"
 
     @cached_property
     def records(self) -> Countable:
