@@ -23,8 +23,8 @@ _STYLES = {
 def draw_errors(advice: Advice) -> Figure:
     """A line a method, the k that is wanted, and what guessing would get wrong."""
     with needing("a plot", "plot"):
-        from matplotlib.figure import Figure
-    figure = Figure(figsize=(7.6, 4.4), layout="constrained")
+        from kakuran.picture import Picture, without_frame
+    figure = Picture(figsize=(7.6, 4.4), layout="constrained")
     axes = figure.subplots()
     for method, (colour, marker) in _STYLES.items():
         points = sorted((one.k, one.errors.both) for one in advice.curves if one.method == method and one.errors)
@@ -41,7 +41,6 @@ def draw_errors(advice: Advice) -> Figure:
     axes.set_xlabel("k")
     axes.set_ylabel("people counted in the wrong cell")
     axes.set_title(f"Expected error of one- and two-way tables, n = {advice.n:,}", loc="left", fontsize=11)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    without_frame(axes)
     figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=9)
     return figure

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 def draw_bars(title: str, values: Mapping[str, float], label: str, highlight: str | None = None) -> Figure:
     """One horizontal bar a name, from the top down; one of them may stand out."""
-    from kakuran.picture import Picture
+    from kakuran.picture import Picture, without_frame
 
     figure = Picture(figsize=(7, 0.9 + 0.4 * len(values)), layout="constrained")
     axes = figure.subplots()
@@ -22,6 +22,5 @@ def draw_bars(title: str, values: Mapping[str, float], label: str, highlight: st
     axes.invert_yaxis()
     axes.set_xlabel(label)
     axes.set_title(title, loc="left")
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    without_frame(axes)
     return figure

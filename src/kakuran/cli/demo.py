@@ -76,9 +76,9 @@ def demo(
 
 def _draw(jobs: Sequence[str], sexes: Sequence[str], tables: Sequence[Array]) -> Figure:
     """The three tables as bars, side by side."""
-    from matplotlib.figure import Figure
+    from kakuran.picture import Picture, without_frame
 
-    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    figure = Picture(figsize=(9, 3.6), layout="constrained")
     styles = (("original", "#1f2a44"), ("naive: counted in the release", "#c9c4ba"), ("reconstructed", "#d1603d"))
     for place, (axes, sex) in enumerate(zip(figure.subplots(1, len(sexes), sharey=True), sexes, strict=True)):
         for offset, ((label, colour), table) in enumerate(zip(styles, tables, strict=True)):
@@ -86,8 +86,7 @@ def _draw(jobs: Sequence[str], sexes: Sequence[str], tables: Sequence[Array]) ->
             axes.bar(at, table[:, place], width=0.25, color=colour, label=label)
         axes.set_xticks(range(len(jobs)), jobs, rotation=30, ha="right")
         axes.set_title(sex, loc="left")
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
+        without_frame(axes)
     figure.axes[0].set_ylabel("people")
     figure.axes[-1].legend(frameon=False)
     return figure

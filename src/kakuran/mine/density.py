@@ -100,7 +100,7 @@ class Density:
     def plot(self) -> Figure:
         """The estimated density with its intervals, over the uncorrected one."""
         with needing("a plot", "plot"):
-            from kakuran.picture import Picture
+            from kakuran.picture import Picture, without_frame
         figure = Picture(figsize=(8, 3.6), layout="constrained")
         axes = figure.subplots()
         widths = np.diff(self.edges)
@@ -111,8 +111,7 @@ class Density:
         )
         axes.set_xlabel(self.name)
         axes.set_ylabel("density")
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
+        without_frame(axes)
         figure.legend(loc="outside upper left", ncols=2, frameon=False)
         return figure
 

@@ -176,7 +176,7 @@ def _noise(plan: Plan, name: str, covariance: str) -> ColumnNoise:
 
 def _ellipses(estimate: MixtureEstimate) -> Figure:
     with needing("a plot", "plot"):
-        from kakuran.picture import Picture
+        from kakuran.picture import Picture, without_frame
     figure = Picture(figsize=(5.5, 5), layout="constrained")
     axes = figure.subplots()
     shown = estimate.records[:: max(len(estimate.records) // _SHOWN, 1)]
@@ -192,7 +192,6 @@ def _ellipses(estimate: MixtureEstimate) -> Figure:
         (found.means + 4 * found.columns.sigmas).max(axis=0),
     )
     axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xlabel=estimate.columns[0], ylabel=estimate.columns[1])
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    without_frame(axes)
     figure.legend(loc="outside upper left", ncols=2, markerscale=4, frameon=False)
     return figure

@@ -55,6 +55,8 @@ def _check_size(estimate: Estimate) -> None:
 
 
 def _bars(axes: Any, estimate: Estimate) -> None:
+    from kakuran.picture import without_frame
+
     counts, low, high, naive = (
         np.atleast_1d(values) for values in (estimate.counts, estimate.low, estimate.high, estimate.naive)
     )
@@ -69,8 +71,7 @@ def _bars(axes: Any, estimate: Estimate) -> None:
     axes.set_ylabel("records")
     axes.set_title(estimate.caption, loc="left", fontsize=9)
     axes.legend(frameon=False, fontsize=8)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    without_frame(axes)
 
 
 def _heatmap(axes: Any, estimate: Estimate, place: tuple[int, ...]) -> None:

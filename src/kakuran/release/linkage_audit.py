@@ -100,8 +100,8 @@ class Audit:
     def plot(self) -> Figure:
         """How sure the attacker is of each link, against the promise and the risk before."""
         with needing("a plot", "plot"):
-            from matplotlib.figure import Figure
-        figure = Figure(figsize=(7.2, 4.2), layout="constrained")
+            from kakuran.picture import Picture, without_frame
+        figure = Picture(figsize=(7.2, 4.2), layout="constrained")
         axes = figure.subplots()
         low = min(self.posteriors.min(), 1 / self.n) * 0.8
         edges = np.geomspace(low, 1.05, 80).tolist()
@@ -120,8 +120,7 @@ class Audit:
         verdict = "passed" if self.passed else "FAILED"
         axes.set_title(f"Linkage audit {verdict}: n = {self.n:,}, k = {self.k:g}", loc="left")
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, frameon=False, fontsize=9)
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
+        without_frame(axes)
         return figure
 
 

@@ -218,23 +218,23 @@ def _finding_of_table_2(table_2: Mapping[str, list[float]] | None) -> Finding:
 
 
 def _figure_1() -> Any:
-    from matplotlib.figure import Figure
+    from kakuran.picture import Picture, without_frame
 
     points = np.linspace(-3, 11, 1400)
-    figure = Figure(figsize=(6, 3.2), layout="constrained")
+    figure = Picture(figsize=(6, 3.2), layout="constrained")
     axes = figure.subplots()
     axes.plot(points, norm.pdf(points[:, None], MEANS, SIGMAS) @ WEIGHTS, color="#1f2a44")
     axes.set_title("The mixture of S0 §5.1", loc="left")
     axes.set_xlabel("x")
     axes.set_ylabel("density")
-    axes.spines[["top", "right"]].set_visible(False)
+    without_frame(axes)
     return figure
 
 
 def _figure_2(sizes: Sequence[int], curves: Mapping[str, list[float]]) -> Any:
-    from matplotlib.figure import Figure
+    from kakuran.picture import Picture, without_frame
 
-    figure = Figure(figsize=(7.5, 3.8), layout="constrained")
+    figure = Picture(figsize=(7.5, 3.8), layout="constrained")
     axes = figure.subplots()
     shades = iter(("#d9d4ca", "#c2bbae", "#aaa394", "#918a7b", "#777063"))
     colours = dict(zip(OURS, ("#d1603d", "#1f2a44"), strict=True))
@@ -246,6 +246,6 @@ def _figure_2(sizes: Sequence[int], curves: Mapping[str, list[float]]) -> Any:
     axes.set_xlabel("records")
     axes.set_ylabel("L1 accuracy")
     axes.set_title("S0 Figure 2, k = 2", loc="left")
-    axes.spines[["top", "right"]].set_visible(False)
+    without_frame(axes)
     figure.legend(loc="outside right upper", frameon=False, fontsize="small")
     return figure

@@ -175,9 +175,9 @@ def _told(losses: Sequence[float]) -> str:
 
 
 def _draw(ours: dict[str, list[float]]) -> Any:
-    from matplotlib.figure import Figure
+    from kakuran.picture import Picture, without_frame
 
-    figure = Figure(figsize=(7.5, 4), layout="constrained")
+    figure = Picture(figsize=(7.5, 4), layout="constrained")
     axes = figure.subplots()
     palette = ("#d1603d", "#1f2a44", "#5b6c9b", "#7a8f5a", "#9a9a9a", "#c9c4ba")
     for (name, losses), colour in zip(ours.items(), palette, strict=True):
@@ -189,6 +189,5 @@ def _draw(ours: dict[str, list[float]]) -> Any:
     axes.set_ylabel("mean |x − x′|")
     axes.set_title(f"Loss of a release at k = {K}", loc="left")
     figure.legend(loc="outside right upper", frameon=False, fontsize="small")
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    without_frame(axes)
     return figure

@@ -27,9 +27,9 @@ def baskets() -> NDArray[np.int64]:
 
 def draw() -> Any:
     """Both algorithms from left to right: the table, its factors, the perturbed factor, the release."""
-    from matplotlib.figure import Figure
+    from kakuran.picture import Picture
 
-    figure = Figure(figsize=(11, 6.4), layout="constrained")
+    figure = Picture(figsize=(11, 6.4), layout="constrained")
     counts = baskets()
     rows = [
         ("Figures 2b, 3, 4: bought or not, Algorithm 1", _steps_of_bits(counts > 0)),

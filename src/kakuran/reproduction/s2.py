@@ -146,8 +146,8 @@ def reproduce(folder: Path, *, quick: bool) -> Reproduced:
 
 def _figure(found: Mapping[str, Array], repeats: int) -> Figure:
     with needing("a plot", "plot"):
-        from matplotlib.figure import Figure
-    figure = Figure(figsize=(6.5, 4), layout="constrained")
+        from kakuran.picture import Picture, without_frame
+    figure = Picture(figsize=(6.5, 4), layout="constrained")
     axes = figure.subplots()
     for (name, values), (colour, style) in zip(found.items(), _STYLES, strict=True):
         axes.plot(SIZES, values, style, color=colour, label=name, markersize=5)
@@ -155,7 +155,6 @@ def _figure(found: Mapping[str, Array], repeats: int) -> Figure:
     axes.set_xlabel("shared records N")
     axes.set_ylabel("mean squared test error")
     axes.set_title(f"S2 figure 1, mean of {repeats} repeats", loc="left")
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    without_frame(axes)
     axes.legend(frameon=False)
     return figure

@@ -140,11 +140,11 @@ def _lines() -> list[_Line]:
 
 
 def _draw(lines: Sequence[_Line]) -> Any:
-    from matplotlib.figure import Figure
+    from kakuran.picture import Picture, without_frame
 
     chosen = [line for line in lines if line.where.startswith("prefectures")]
     names = list(dict.fromkeys(line.where.removeprefix("prefectures, ") for line in chosen))
-    figure = Figure(figsize=(6, 3), layout="constrained")
+    figure = Picture(figsize=(6, 3), layout="constrained")
     axes = figure.subplots()
     for offset, (p, colour) in enumerate(((2, "#1f2a44"), (1, "#d1603d"))):
         values = [line.found()[2] for line in chosen if line.p == p]
@@ -157,6 +157,5 @@ def _draw(lines: Sequence[_Line]) -> Any:
     axes.set_ylabel("ILD")
     axes.set_title("Eight prefectures become four regions", loc="left")
     axes.legend(frameon=False)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    without_frame(axes)
     return figure

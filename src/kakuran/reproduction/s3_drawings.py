@@ -17,10 +17,11 @@ _INK = "#1f2a44"
 
 def draw(symbols: Tree, japan: Tree, roads: Graph, prefectures: Sequence[str], regions: Sequence[str]) -> Any:
     """The four figures side by side."""
-    from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-    figure = Figure(figsize=(10, 7), layout="constrained")
+    from kakuran.picture import Picture
+
+    figure = Picture(figsize=(10, 7), layout="constrained")
     axes = figure.subplots(2, 2).flat
     _draw_tree(axes[0], symbols, "a")
     _draw_tree(axes[1], japan, "Japan")

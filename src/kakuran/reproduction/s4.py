@@ -225,16 +225,15 @@ _STYLES = {
 
 def _draw(panels: list[Panel], path: Path) -> None:
     """One small panel a figure."""
-    from matplotlib.figure import Figure
+    from kakuran.picture import Picture, without_frame
 
     columns = len(panels) // 2
-    picture = Figure(figsize=(3.1 * columns, 6.2), layout="constrained")
+    picture = Picture(figsize=(3.1 * columns, 6.2), layout="constrained")
     for axes, panel in zip(picture.subplots(2, columns, sharey=True, sharex=True).flat, panels, strict=True):
         for curve, (colour, line) in _STYLES.items():
             axes.plot(panel.places, panel.mean(curve), line, color=colour, label=curve, linewidth=1.6)
         axes.set_title(panel.figure.title, loc="left", fontsize=9)
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
+        without_frame(axes)
     picture.axes[0].set_ylim(bottom=0)  # shared by all, once all are drawn
     picture.supxlabel("retention ρ" if panels[0].figure.along == "retention" else "number of classes")
     picture.supylabel("error: L1 / n")

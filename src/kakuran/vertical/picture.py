@@ -17,7 +17,7 @@ _LINE, _CHOSEN, _REFUSED = "#1f2a44", "#d1603d", "#c9c4ba"
 def draw_path(fit: VerticalFit) -> Figure:
     """The criterion step by step; each step is named by the column that went (−) or came (+)."""
     with needing("a plot", "plot"):
-        from kakuran.picture import Picture
+        from kakuran.picture import Picture, without_frame
     steps = fit.selection.steps
     labels = [{"start": "start", "drop": f"− {step.column}", "add": f"+ {step.column}"}[step.action] for step in steps]
     scores = [step.score for step in steps]
@@ -34,7 +34,6 @@ def draw_path(fit: VerticalFit) -> Figure:
     axes.set_ylabel("criterion (lower is better)")
     axes.ticklabel_format(axis="y", useOffset=False)
     axes.set_title(f"Selection path, {fit.quality.records:,} shared records", loc="left")
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    without_frame(axes)
     axes.legend(frameon=False)
     return figure

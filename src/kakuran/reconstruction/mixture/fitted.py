@@ -113,7 +113,7 @@ class Mixture:
     def plot(self, column: int = 0) -> Figure:
         """The density of one column, and its components."""
         with needing("a plot", "plot"):
-            from kakuran.picture import Picture
+            from kakuran.picture import Picture, without_frame
         low, high = self.quantile(np.array([0.001, 0.999]), column)
         points = np.linspace(low - 0.1 * (high - low), high + 0.1 * (high - low), 800)
         figure = Picture(figsize=(8, 3.6), layout="constrained")
@@ -126,6 +126,5 @@ class Mixture:
         axes.plot(points, np.gradient(self.cdf(points, column), points), color="#d1603d", linewidth=1.6)
         axes.set_xlabel(f"column {column}" if len(self.noises) > 1 else "true number")
         axes.set_ylabel("density")
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
+        without_frame(axes)
         return figure
