@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from playwright.sync_api import expect
 
 from .conftest import WIDTHS
 from .test_dashboard import open_dashboard
@@ -91,14 +92,16 @@ def test_contrast_that_is_too_low_would_be_seen(site, visit):
 def test_every_field_has_a_name_and_a_role(site, visit):
     page = visit().page
     page.goto(site.address)
-    assert page.get_by_role("combobox", name="Which one do you keep?").is_visible()
+    expect(page.get_by_role("combobox", name="Which one do you keep?")).to_be_visible()
     seen = page.get_by_role("group", name="Which one did you see last?")
     assert seen.get_by_role("radio").count() == 6
     assert seen.get_by_role("radio", name="seen-fossa", exact=True).count() == 1
     heavy = page.get_by_role("spinbutton", name="How heavy is it?")
     described = page.locator(f"#{heavy.get_attribute('aria-describedby').split()[0]}")
     assert described.inner_text() == "A number from 7,000,000 to 7,000,400."
-    assert page.get_by_role("group", name="Language").get_by_role("button", name="English", pressed=True).is_visible()
+    expect(
+        page.get_by_role("group", name="Language").get_by_role("button", name="English", pressed=True)
+    ).to_be_visible()
     assert page.evaluate("document.documentElement.lang") == "en"
     assert page.title() == "Animals"
     assert page.get_by_role("heading", level=1).count() == 1
@@ -111,11 +114,11 @@ def test_every_picture_of_the_dashboard_has_a_name_and_a_table(site, visit):
     page.locator(".heatmap").wait_for()
     for question in ("Which one do you keep?", "Which one did you see last?", "How heavy is it?"):
         card = page.get_by_role("region", name=question, exact=True)
-        assert card.get_by_role("img", name=question).is_visible()
+        expect(card.get_by_role("img", name=question)).to_be_visible()
         card.get_by_text("Show as a table").press("Enter")
-        assert card.get_by_role("table", name=question).is_visible()
+        expect(card.get_by_role("table", name=question)).to_be_visible()
         assert card.get_by_role("rowheader").count() > 5
-    assert page.get_by_role("region", name="How intervals shrink").get_by_role("img").is_visible()
+    expect(page.get_by_role("region", name="How intervals shrink").get_by_role("img")).to_be_visible()
     assert page.get_by_role("status").first.inner_text().split() == ["300", "answers"]
     assert page.evaluate(SMALL_TARGETS) == []
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zipfile
 
 import pytest
+from playwright.sync_api import expect
 
 import kakuran as kk
 
@@ -93,7 +94,7 @@ def test_a_refresh_leaves_the_focus_and_open_tables_where_they_are(site, visit):
     site.fill(25)
     page.locator("#n", has_text="50").wait_for()
     assert page.evaluate("document.activeElement.closest('section').getAttribute('aria-label')") == "How heavy is it?"
-    assert page.get_by_role("table", name="How heavy is it?", exact=True).is_visible()
+    expect(page.get_by_role("table", name="How heavy is it?", exact=True)).to_be_visible()
 
 
 def test_a_tree_shows_the_leaves_the_server_found(serve, visit):

@@ -6,6 +6,7 @@ import json
 import re
 
 import pytest
+from playwright.sync_api import expect
 
 TRUE = {"kept": "kept-capybara", "seen": "seen-echidna", "weight": 7_000_173}
 TRACES = ["kept-capybara", "One capybara", "seen-echidna", "7000173", "7,000,173"]
@@ -120,7 +121,7 @@ def test_the_page_shows_the_true_answer_and_what_will_be_sent(site, visit):
     shown = visitor.page.locator(".card", has_text="How heavy is it?")
     assert shown.locator(".own dd").inner_text() == "7,000,173 grams"
     assert shown.locator(".sent dd").inner_text() == f"{drawn['answers']['weight']:,} grams"
-    assert visitor.page.get_by_text("Only what stands under").is_visible()
+    expect(visitor.page.get_by_text("Only what stands under")).to_be_visible()
     assert visitor.submissions() == []
 
 
@@ -190,7 +191,7 @@ def test_an_answer_that_is_missing_or_out_of_range_is_asked_for_by_name(site, vi
     visitor.page.get_by_label("How heavy is it?").fill("7000401")
     visitor.page.get_by_role("button", name="Draw what will be sent").click()
     assert visitor.page.get_by_role("alert").inner_text() == "Please answer every question; 3 still open."
-    assert visitor.page.get_by_text("Please enter a number from 7,000,000 to 7,000,400.").is_visible()
+    expect(visitor.page.get_by_text("Please enter a number from 7,000,000 to 7,000,400.")).to_be_visible()
     assert visitor.page.evaluate("document.activeElement.id") == "q0"
     assert visitor.page.locator("[aria-invalid]").count() > 0
     assert visitor.page.evaluate("localStorage.length") == 0
@@ -346,12 +347,12 @@ def test_other_languages_are_a_click_away_and_keep_what_was_typed(site, visit):
     answer(visitor.page, site.address)
     visitor.page.get_by_role("button", name="日本語").click()
     assert visitor.page.evaluate("document.documentElement.lang") == "ja"
-    assert visitor.page.get_by_role("heading", name="動物").is_visible()
+    expect(visitor.page.get_by_role("heading", name="動物")).to_be_visible()
     assert visitor.page.get_by_label("重さはどのくらいですか。").input_value() == "7000173"
     assert visitor.page.get_by_role("radio", checked=True).count() == 1
     assert visitor.page.get_by_label("何を飼っていますか。").input_value() == "2"
     visitor.page.get_by_role("button", name="送る回答を抽選する").click()
-    assert visitor.page.get_by_role("heading", name="次の内容が送られます").is_visible()
+    expect(visitor.page.get_by_role("heading", name="次の内容が送られます")).to_be_visible()
 
 
 def test_a_browser_speaks_its_own_language_and_the_page_falls_back_on_english(serve, visit):
@@ -363,8 +364,8 @@ def test_a_browser_speaks_its_own_language_and_the_page_falls_back_on_english(se
     }
     visitor = visit(locale="fr-FR")
     visitor.page.goto(serve(**french).address)
-    assert visitor.page.get_by_role("group", name="Votre sexe ?").is_visible()
-    assert visitor.page.get_by_role("button", name="Draw what will be sent").is_visible()
+    expect(visitor.page.get_by_role("group", name="Votre sexe ?")).to_be_visible()
+    expect(visitor.page.get_by_role("button", name="Draw what will be sent")).to_be_visible()
     assert visitor.page.evaluate("document.documentElement.lang") == "fr"
 
 
