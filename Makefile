@@ -35,7 +35,7 @@ $(READY): pyproject.toml constraints.txt
 
 benchmarks/.venv/.ready: pyproject.toml constraints.txt benchmarks/peers.txt
 	$(PYTHON) -m venv benchmarks/.venv
-	grep -v '^scikit-learn' constraints.txt > benchmarks/.venv/constraints.txt  # peers need an older one
+	grep -vE '^(scikit-learn|protobuf)=' constraints.txt > benchmarks/.venv/constraints.txt  # peers need older ones
 	benchmarks/.venv/bin/python -m pip install --quiet --constraint benchmarks/.venv/constraints.txt --editable '.[duckdb,plot,spark,vertical]'
 	grep -v '^#' benchmarks/peers.txt | while read -r peer; do \
 		benchmarks/.venv/bin/python -m pip install --quiet --constraint benchmarks/.venv/constraints.txt $$peer \
