@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from benchmarks.claims import Claim, at_most
 from benchmarks.timing import seconds
-from kakuran.calibration import Plan, calibrate
+from kakuran.calibration import calibrate
 from kakuran.collect import dashboard
-from kakuran.counts import Cells, Tally
+from kakuran.collect.live import Snapshot
 from kakuran.perturbation import Kernel
-from kakuran.perturbation.kernel import Columns
 from kakuran.randomness import Randomness
 from kakuran.samples import census, census_schema
 
@@ -21,19 +19,6 @@ PACKAGES = ()
 FEW = 10_000
 BAR = 1.0
 """Seconds a refresh may take."""
-
-
-@dataclass(frozen=True)
-class Collected:
-    """Perturbed records as the server holds them."""
-
-    plan: Plan
-    n: int
-    codes: Columns
-
-    def tally(self, axes: Sequence[Cells]) -> Tally:
-        """Count the perturbed records in the cells that some axes span."""
-        return Tally.of(self.codes, axes)
 
 
 def measure(*, quick: bool) -> Iterator[Claim]:
@@ -49,7 +34,7 @@ def measure(*, quick: bool) -> Iterator[Claim]:
         yield refresh(f"dashboard, {records:,} records: {text}", ask, many, few, bar)
 
 
-def refresh(text: str, ask: Callable[[Collected], Any], many: Collected, few: Collected, bar: float | None) -> Claim:
+def refresh(text: str, ask: Callable[[Snapshot], Any], many: Snapshot, few: Snapshot, bar: float | None) -> Claim:
     """How long an answer takes, beside the same for few records."""
     ours, least = (min(seconds(lambda one=one: ask(one)) for _ in range(3)) for one in (many, few))
     beside = f"{few.n:,} records: {least:.2f} s"
@@ -58,8 +43,8 @@ def refresh(text: str, ask: Callable[[Collected], Any], many: Collected, few: Co
     return at_most(text, ours, bar, "s", beside)
 
 
-def collected(count: int) -> Collected:
+def collected(count: int) -> Snapshot:
     """Made-up people's answers, perturbed for k = 10 among 1,000."""
     schema = census_schema()
     plan = calibrate(schema, n=1000, k=10)
-    return Collected(plan, count, Kernel(plan).sample(schema.encode(census(count)), Randomness.seeded(1)))
+    return Snapshot(plan, count, Kernel(plan).sample(schema.encode(census(count)), Randomness.seeded(1)))
