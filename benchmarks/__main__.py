@@ -100,7 +100,7 @@ def _setting(packages_of_peers: Sequence[str], note: str) -> str:
     packages = ", ".join(f"{name} {version(name)}" for name in ("kakuran", "numpy", "pyarrow", "cryptography"))
     machine = f"{os.cpu_count()} cores, {platform.processor() or platform.machine()}, {platform.system()}"
     told = f"; peers: {peers.versions(packages_of_peers)}" if packages_of_peers else ""
-    return f"Measured on {machine}, Python {platform.python_version()}, {packages}{told}. {note}"
+    return f"Measured on {machine}, one thread of linear algebra, Python {platform.python_version()}, {packages}{told}. {note}"
 
 
 if __name__ == "__main__":
