@@ -1,4 +1,4 @@
-"""Every performance claim of kakuran, measured beside its peers in the same run."""
+"""How fast kakuran is, and how much memory it takes, beside its peers: `python -m benchmarks`."""
 
 import os
 

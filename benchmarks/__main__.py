@@ -98,9 +98,10 @@ def report(name: str, claims: Sequence[Claim], pictures: Sequence[Picture]) -> s
 
 def _setting(packages_of_peers: Sequence[str], note: str) -> str:
     packages = ", ".join(f"{name} {version(name)}" for name in ("kakuran", "numpy", "pyarrow", "cryptography"))
-    machine = f"{os.cpu_count()} cores, {platform.processor() or platform.machine()}, {platform.system()}"
+    computer = f"{os.cpu_count()} cores, {platform.processor() or platform.machine()}, {platform.system()}"
     told = f"; peers: {peers.versions(packages_of_peers)}" if packages_of_peers else ""
-    return f"Measured on {machine}, one thread of linear algebra, Python {platform.python_version()}, {packages}{told}. {note}"
+    program = f"one thread of linear algebra, Python {platform.python_version()}, {packages}"
+    return f"Measured on {computer}, {program}{told}. {note}"
 
 
 if __name__ == "__main__":
