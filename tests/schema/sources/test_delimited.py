@@ -47,7 +47,7 @@ def test_a_strange_character_far_down_is_told_of(tmp_path):
 def test_text_is_translated_as_it_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr(delimited, "BLOCK", 1 << 16)
     path = tmp_path / "in.csv"
-    path.write_bytes("職業,年齢\r\n".encode("cp932") + "医師,31\r\n".encode("cp932") * 400_000)
+    path.write_bytes("職業,年齢\r\n".encode("cp932") + "医師,31\r\n".encode("cp932") * 2_000_000)
     source = kk.open_source(path, encoding="cp932")
     wanted = {"職業": pa.string(), "年齢": pa.int64()}
     next(iter(source.parts(wanted)))
@@ -56,7 +56,7 @@ def test_text_is_translated_as_it_is_read(tmp_path, monkeypatch):
     most = max(pa.total_allocated_bytes() - before for _ in source.parts(wanted))
     most += tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert most < path.stat().st_size / 2
+    assert most < path.stat().st_size / 2  # arrow reads some blocks ahead, however long the file
 
 
 @pytest.mark.parametrize("option", [{"delimiter": ";"}, {"encoding": "cp932"}])

@@ -75,7 +75,8 @@ class PostgresSource(Source):
         except ImportError:
             raise MissingExtraError("a PostgreSQL source", "postgres") from None
         try:
-            with duckdb.connect() as connection:
+            # Its answer is one stream: where it fails, a second thread could only tell that it was interrupted.
+            with duckdb.connect(config={"threads": 1}) as connection:
                 _load_extension(connection, duckdb)
                 connection.execute(f"attach {literal(self._address)} as {_SERVER} (type postgres, read_only)")
                 yield connection
