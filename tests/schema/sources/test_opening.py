@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import kakuran as kk
-from kakuran.schema.sources import base, open_source
+from kakuran.schema.sources import base, duck, open_source
 
 TABLE = pa.table(
     {
@@ -239,10 +239,19 @@ class TestQueries:
             rows_of(open_source(path, sql=sql), None)
         assert open_source(path).rows == 600
 
+    LATE = "select case i when 300000 then cast('x' || i as int) end as x from range(400000) t(i)"
+
     def test_what_goes_wrong_deep_in_the_result_is_told(self, tmp_path):
-        late = "select case i when 300000 then cast('x' || i as int) end as x from range(400000) t(i)"
         with pytest.raises(kk.SchemaError, match=r"data\.duckdb: .*Could not convert string 'x300000'"):
-            rows_of(open_source(database(tmp_path), sql=late), None)
+            rows_of(open_source(database(tmp_path), sql=self.LATE), None)
+
+    def test_so_is_what_another_thread_stumbled_over(self, tmp_path, monkeypatch):
+        def interrupted(result, described):
+            raise OSError("INTERRUPT Error: Interrupted!")
+
+        monkeypatch.setattr(duck, "arrow_parts", interrupted)
+        with pytest.raises(kk.SchemaError, match=r"data\.duckdb: .*Could not convert string 'x300000'"):
+            rows_of(open_source(database(tmp_path), sql=self.LATE), None)
 
     def test_a_database_that_is_none_is_named(self, tmp_path):
         with pytest.raises(kk.SchemaError, match=r"none\.duckdb: no such file"):

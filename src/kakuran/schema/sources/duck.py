@@ -20,6 +20,8 @@ VIEW = "data"
 IN_A_STREAM = (pa.ArrowException, OSError)
 """As which errors of DuckDB arrive when a result is streamed."""
 
+_INTERRUPTED = "INTERRUPT Error"
+
 
 class DuckSource(Source):
     """The result of a query.
@@ -54,8 +56,14 @@ class DuckSource(Source):
 
     def parts(self, wanted: Wanted | None = None) -> Iterator[Part]:
         """As DuckDB streams them."""
+        query = selected(wanted, self._query)
         with self._connection() as connection:
-            yield from arrow_parts(connection.sql(selected(wanted, self._query)), self.described)
+            try:
+                yield from arrow_parts(connection.sql(query), self.described)
+            except IN_A_STREAM as error:
+                if _INTERRUPTED in str(error):
+                    _fail_in_one_thread(connection, query)
+                raise
 
     @contextmanager
     def _connection(self) -> Iterator[Any]:
@@ -89,6 +97,13 @@ def arrow_parts(result: Any, described: str) -> Iterator[Part]:
     for batch in result.to_arrow_reader(base.BATCH):
         yield Part(batch, [(0, f"{described}, rows {done + 1:,} to {done + batch.num_rows:,}")])
         done += batch.num_rows
+
+
+def _fail_in_one_thread(connection: Any, query: str) -> None:
+    """Ask again for what failed: the thread that fails stops the others, and the one that streams may know no more."""
+    connection.execute("set threads = 1")
+    for _ in connection.sql(query).to_arrow_reader(base.BATCH):
+        pass
 
 
 def _show_files(connection: Any, paths: Sequence[Path]) -> None:
