@@ -22,7 +22,7 @@ from kakuran.mechanism.base import Array
 from kakuran.randomness import Randomness
 from kakuran.reconstruction.choice import marginal
 
-CLASSES = (4, 8, 16)
+CLASSES = (2, 4, 8, 16)
 LUCK = 3.0
 """How much better than independent attributes latent classes must predict: less happens by luck."""
 STARTS = 3
@@ -31,10 +31,10 @@ HELD_OUT = 5
 PRIOR = 10.0
 """Records with average values that every class is given, so that rare ones stay sensible."""
 
-_FURTHER = 0.8
+_FURTHEST = 16.0
+_LEAST = 1e-12
 _MOST_STEPS = 300
-_JUDGED_EVERY = 5
-_PATIENCE = 40
+_PATIENCE = 60
 
 Table: TypeAlias = Mapping[int, NDArray[np.intp] | None]
 """The axes of a table to count: all cells of an axis, or fewer, given the part that each of its cells is in."""
@@ -140,30 +140,57 @@ def held_out(records: Records, start: int) -> Array:
 def _fit(records: Records, classes: int, start: int) -> LatentClasses:
     """Climb from a random start until held-out records have long been predicted worse."""
     held, dice = held_out(records, start), Randomness.seeded(STARTS + start).generator()
-    kept = records.weights - held
     averages = [
         _positive(marginal(records.counts(axis), transition)) for axis, transition in enumerate(records.transitions)
     ]
+    climb = _Climb(records, records.weights - held, held, averages)
     shares = np.full(classes, 1 / classes)
     profiles = [_normalised(part[:, None] * np.exp(dice.standard_normal((len(part), classes)))) for part in averages]
+    point = np.vstack([shares, *profiles])
     best: LatentClasses | None = None
     judged = 0
-    for step in range(_MOST_STEPS):
-        perturbed = records.perturbed(profiles)
-        members, likelihood = _memberships(records, perturbed, shares, held)
-        if step % _JUDGED_EVERY == 0:
-            if best is None or likelihood > best.score:
-                best, judged = LatentClasses(shares, tuple(profiles), held, likelihood), step
-            elif step - judged >= _PATIENCE:
-                break
-        members = members * kept[:, None]
-        shares = members.sum(axis=0) / kept.sum()
-        counts = records.split(records.indicator.T @ members)
-        profiles = [
-            _stepped(*parts) for parts in zip(profiles, perturbed, counts, records.transitions, averages, strict=True)
-        ]
+    for step in range(0, _MOST_STEPS, 2):
+        once, likelihood = climb.step(point)
+        if best is None or likelihood > best.score:
+            best, judged = LatentClasses(*climb.parts(point), held, likelihood), step
+        elif step - judged >= _PATIENCE:
+            break
+        point = climb.leap(point, once, climb.step(once)[0])
     assert best is not None  # noqa: S101
     return best
+
+
+@dataclass(frozen=True, eq=False)
+class _Climb:
+    """Steps of EM, and leaps along them. A point has a column a class: its share, then its profiles axis by axis."""
+
+    records: Records
+    kept: Array
+    held: Array
+    averages: Sequence[Array]
+
+    def parts(self, point: Array) -> tuple[Array, tuple[Array, ...]]:
+        """The shares of the classes and their profiles."""
+        return point[0], tuple(np.split(point[1:], self.records.starts[1:]))
+
+    def step(self, point: Array) -> tuple[Array, float]:
+        """Where EM goes from a point, and how likely that point makes what was held out."""
+        shares, profiles = self.parts(point)
+        perturbed = self.records.perturbed(profiles)
+        members, likelihood = _memberships(self.records, perturbed, shares, self.held)
+        members = members * self.kept[:, None]
+        counts = self.records.split(self.records.indicator.T @ members)
+        stepped = map(_stepped, profiles, perturbed, counts, self.records.transitions, self.averages)
+        return np.vstack([members.sum(axis=0) / self.kept.sum(), *stepped]), likelihood
+
+    def leap(self, point: Array, once: Array, twice: Array) -> Array:
+        """Further along two steps of EM (SQUAREM, S3): where little was kept, EM itself would take thousands."""
+        start, first, second = (np.log(np.maximum(one, _LEAST)) for one in (point, once, twice))
+        slope = first - start
+        bend = second - first - slope
+        reach = np.clip(np.linalg.norm(slope) / np.maximum(np.linalg.norm(bend), _LEAST), 1, _FURTHEST)
+        shares, profiles = self.parts(np.exp(start + 2 * reach * slope + reach**2 * bend))
+        return np.vstack([_normalised(shares), *map(_normalised, profiles)])
 
 
 def _memberships(records: Records, perturbed: Sequence[Array], shares: Array, held: Array) -> tuple[Array, float]:
@@ -177,11 +204,10 @@ def _memberships(records: Records, perturbed: Sequence[Array], shares: Array, he
 
 
 def _stepped(profile: Array, seen: Array, counts: Array, transition: Transition | None, average: Array) -> Array:
-    """One step for one axis, taken a little further than EM would: it gets there sooner."""
+    """One step of EM for one axis."""
     ratio = np.divide(counts, seen, out=np.zeros_like(counts), where=seen > 0)
     back = ratio if transition is None else transition.adjoint(ratio, 0)
-    updated = _normalised(profile * back + PRIOR * average[:, None])
-    return _normalised(updated * (updated / profile) ** _FURTHER)
+    return _normalised(profile * back + PRIOR * average[:, None])
 
 
 def _positive(counts: Array) -> Array:
