@@ -57,6 +57,23 @@ def test_any_source_is_drafted_checked_calibrated_perturbed_and_audited(kakuran,
     assert kk.read_release(shapes / "out.parquet").n == 800
 
 
+def test_decimal_commas_are_refused_with_the_options_that_then_read_them(kakuran, folder):
+    rows = "".join(f"{pay // 1000}.{pay % 1000:03},50\n" for pay in range(1_000, 5_000, 10))
+    (folder / "pay.csv").write_text("pay\n" + rows, encoding="utf-8")
+    options = ("--decimal", ",", "--thousands", ".")
+    drafted = kakuran("schema", "infer", "pay.csv", "-o", "pay.toml")
+    assert '--decimal "," --thousands "."' in drafted.stderr
+    drafted = kakuran("schema", "infer", "pay.csv", "-o", "pay.toml", "--force", *options)
+    assert "not written plainly" not in drafted.stderr
+    command = ("perturb", "pay.csv", "-s", "pay.toml", "--k", 5, "-o", "out.csv")
+    for made in (kakuran(*command), kakuran("calibrate", "pay.csv", "-s", "pay.toml", "--k", 5, "--data-dependent")):
+        assert made.returncode == 3
+        assert 'Say how numbers are written: --decimal "," --thousands "."' in made.stderr
+    made = kakuran(*command, *options)
+    assert made.returncode == 0, made.stderr
+    assert kk.read_release(folder / "out.csv").n == 400
+
+
 def test_a_query_chooses_who_is_released(kakuran, shapes):
     done = kakuran(
         "perturb", "people.duckdb", "--sql", "select * from people where age < 40",

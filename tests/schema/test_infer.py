@@ -159,11 +159,24 @@ class TestDropped:
         pq.write_table(pa.table({"member": [*range(40), 7]}), tmp_path / "in.parquet", row_group_size=40)
         assert "Perhaps identifiers" not in warning_for(tmp_path / "in.parquet")
 
-    @pytest.mark.parametrize("numbers", [["1,234", "950", "12,000,000"], ["3,5", "12,25"], ["1.234,5", "-7"]], ids=str)
-    def test_numbers_that_are_not_written_plainly_are_dropped_and_named(self, numbers):
+    @pytest.mark.parametrize(
+        ("numbers", "options"),
+        [
+            (["1,234", "950", "12,000,000"], '--thousands ","'),
+            (["3,5", "12,25"], '--decimal ","'),
+            (["1.234,5", "-7"], '--decimal "," --thousands "."'),
+            (["7", "1,234"], '--decimal "," if 1,234 is 1.234 or --thousands "," if 1,234 is 1234'),
+        ],
+        ids=str,
+    )
+    def test_numbers_that_are_not_written_plainly_are_dropped_with_the_options_that_read_them(self, numbers, options):
         table = pa.table({"income": numbers * 2, "x": range(2 * len(numbers))})
         assert inferred(table)["income"] == kk.Dropped("income")
-        assert "not written plainly (make 1,234 or 3,5 into 1234 or 3.5): income." in warning_for(table)
+        assert f"plainly (of a CSV file say how with {options}, elsewhere make" in warning_for(table)
+
+    def test_numbers_that_no_option_reads_are_dropped_and_named(self):
+        table = pa.table({"lakhs": ["1,00,000", "2,34,56,789"] * 2})
+        assert "not written plainly (make them 1234 or 3.5): lakhs." in warning_for(table)
 
     @pytest.mark.parametrize(
         "codes", [["01", "02"], ["250.01", "401.9"], ["1,234", "none"], ["12.5.20", "1.6.20"]], ids=str

@@ -40,13 +40,6 @@ Sql: TypeAlias = Annotated[
     str | None,
     typer.Option("--sql", help="A query to the database, or to the files, which are called data in it (needs DuckDB)."),
 ]
-Delimiter: TypeAlias = Annotated[
-    str | None,
-    typer.Option("--delimiter", help="What separates the columns of a CSV file, if not a comma, semicolon or tab."),
-]
-Encoding: TypeAlias = Annotated[
-    str | None, typer.Option("--encoding", help="Of a CSV file that is not UTF-8, such as cp932 (Shift-JIS).")
-]
 K: TypeAlias = Annotated[float, typer.Option("--k", help="Nobody can be linked with probability above 1/k.")]
 DataDependent: TypeAlias = Annotated[
     bool,
