@@ -226,3 +226,18 @@ def test_loss_compares_the_columns_both_tables_have_and_names_the_others(kakuran
     assert set(json.loads(told.stdout)["columns"]) == {"age", "job"}
     assert "not compared, as the table after does not have them: sex, region" in told.stderr
     assert kakuran("loss", "fewer.parquet", "people.csv").returncode == 3
+
+
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        ("infer", "Did you mean 'kakuran schema infer'?"),
+        ("schema-infer", "Did you mean 'kakuran schema infer'?"),
+        ("pertrub", "Did you mean 'kakuran perturb'?"),
+        ("serve", "Did you mean 'kakuran collect serve' or 'kakuran vertical serve'?"),
+        ("release", "Did you mean 'kakuran perturb' or 'kakuran audit' or 'kakuran factorise'?"),
+        ("anonymise", "To release a table: schema infer, calibrate, perturb, audit."),
+    ],
+)
+def test_a_word_that_is_no_command_points_to_those_that_may_be_meant(refused, word, told):
+    refused([word, "people.csv"], 2, f"No such command {word!r}. {told}")
