@@ -58,8 +58,8 @@ def test_any_source_is_drafted_checked_calibrated_perturbed_and_audited(kakuran,
 
 
 def test_decimal_commas_are_refused_with_the_options_that_then_read_them(kakuran, folder):
-    rows = "".join(f"{pay // 1000}.{pay % 1000:03},50\n" for pay in range(1_000, 5_000, 10))
-    (folder / "pay.csv").write_text("pay\n" + rows, encoding="utf-8")
+    rows = "".join(f"{pay // 1000}.{pay % 1000:03},50;{'AB'[pay % 20 // 10]}\n" for pay in range(1_000, 5_000, 10))
+    (folder / "pay.csv").write_text("pay;team\n" + rows, encoding="utf-8")
     options = ("--decimal", ",", "--thousands", ".")
     drafted = kakuran("schema", "infer", "pay.csv", "-o", "pay.toml")
     assert '--decimal "," --thousands "."' in drafted.stderr
