@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from kakuran.calibration import Plan
 from kakuran.errors import SchemaError
 from kakuran.mechanism import Mechanism, Transition
+from kakuran.phrases import Phrase
 from kakuran.schema import Categorical, Dropped, Numeric, Schema
 from kakuran.schema.codes import Codes
 
@@ -88,7 +89,7 @@ def every_code(plan: Plan, name: str) -> Cells:
 
 
 def _category_labels(attribute: Categorical) -> tuple[str, ...]:
-    return (*map(str, attribute.values), *(["missing"] if attribute.missing == "category" else []))
+    return (*map(str, attribute.values), *([Phrase("missing")] if attribute.missing == "category" else []))
 
 
 def _intervals(attribute: Numeric, bins: int) -> Cells:
@@ -98,5 +99,5 @@ def _intervals(attribute: Numeric, bins: int) -> Cells:
     first, last = attribute.numbers_of(edges[:bins]), attribute.numbers_of(edges[1 : bins + 1] - 1)
     labels = [f"{low}" if low == high else f"{low}–{high}" for low, high in zip(first, last, strict=True)]
     if attribute.missing == "category":
-        labels.append("missing")
+        labels.append(Phrase("missing"))
     return Cells(attribute.name, edges, tuple(labels))

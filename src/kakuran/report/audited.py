@@ -13,13 +13,13 @@ def audit_section(audit: Audit, say: Words) -> Html:
     verdict = (
         [paragraph(say("audit_passed", k=audit.k), kind="passed")]
         if audit.passed
-        else [paragraph(say("audit_failed", why=problem), kind="warning") for problem in audit.problems]
+        else [paragraph(say("audit_failed", why=say.of(problem)), kind="warning") for problem in audit.problems]
     )
     return section(
         say("audit"),
         *verdict,
         paragraph(say("audit_why")),
-        picture(audit.plot(), say("audit_picture", worst=audit.worst_posterior, bound=audit.bound)),
+        picture(audit.plot(say.of), say("audit_picture", worst=audit.worst_posterior, bound=audit.bound)),
         beside(
             table(say("audit_before"), [say("risk"), say("value")], risk_before(audit, say)),
             table(

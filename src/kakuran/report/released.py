@@ -120,7 +120,7 @@ def _promise(plan: Plan, say: Words) -> list[Html]:
 
 
 def _mechanisms(plan: Plan, say: Words) -> list[Html]:
-    perturbed = {row[0]: row for row in plan_rows(plan)}
+    perturbed = {row[0]: row for row in plan_rows(plan, say)}
     rows = []
     for attribute in plan.schema:
         _, kind, symbol, value, epsilon = perturbed.get(attribute.name, [""] * 5)
