@@ -198,17 +198,21 @@ class TestMissing:
     @pytest.mark.parametrize(
         "table",
         [
-            pd.DataFrame({"x": [1.0, np.nan], "y": [1, 2]}),
             pl.DataFrame({"x": ["a", None], "y": [1, 2]}),
             pa.table({"x": [True, None], "y": [1, 2]}),
             pa.table({"x": pa.array(["a", None]).dictionary_encode(), "y": [1, 2]}),
             pa.table({"x": pa.DictionaryArray.from_arrays([0, 1], pa.array(["a", None])), "y": [1, 2]}),
         ],
-        ids=["nan", "text", "bool", "dictionary", "null in the dictionary"],
+        ids=["text", "bool", "dictionary", "null in the dictionary"],
     )
     def test_columns_with_missing_values_are_mentioned_with_the_way_out(self, table):
         message = warning_for(table)
         assert message.endswith('Have missing values (fill them in, or set missing = "category"): x.')
+
+    def test_numbers_with_missing_values_have_a_way_out_of_their_own(self):
+        message = warning_for(pd.DataFrame({"x": [1.0, np.nan], "y": [1, 2]}))
+        assert "say where in a column of its own" in message
+        assert message.endswith("leaves little of a number with many steps): x.")
 
     def test_nothing_is_said_of_missing_values_when_there_are_none(self):
         assert "missing" not in warning_for(pa.table(COLUMNS))
@@ -217,7 +221,9 @@ class TestMissing:
         path = tmp_path / "people.csv"
         path.write_text("job,age\nnurse,1\n,2\nclerk,\n")
         assert inferred(path)["job"] == kk.Categorical("job", ["clerk", "nurse"])
-        assert warning_for(path).endswith("job, age.")
+        message = warning_for(path)
+        assert 'missing = "category"): job.' in message
+        assert message.endswith(": age.")
 
 
 class TestRefusals:

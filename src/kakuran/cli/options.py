@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from kakuran.cli.console import progress
+from kakuran.cli.console import progress, say
 from kakuran.errors import CalibrationError
 
 if TYPE_CHECKING:
@@ -105,18 +105,28 @@ def make_plan(
     weights: Sequence[str] | None,
     mechanisms: Sequence[str] | None,
 ) -> Plan:
-    """The plan the options of a command ask for."""
+    """The plan the options of a command ask for; what it nearly destroys is told."""
     from kakuran.calibration import calibrate
 
     shares = numbers("--weight", weights) if weights else None
     chosen = {name: _mechanism(value) for name, value in pairs("--mechanism", mechanisms).items()}
-    if not data_dependent:
+    if data_dependent:
+        if data is None or n is not None:
+            raise CalibrationError("--data-dependent needs the data and not --n")
+        crowd = _crowd(schema, data, schema.released)
+        plan = calibrate(schema, k=k, data=crowd, weights=shares, mechanisms=chosen)
+    else:
         n = smallest_group(schema, data) if n is None else n
-        return calibrate(schema, k=k, n=n, weights=shares, mechanisms=chosen)
-    if data is None or n is not None:
-        raise CalibrationError("--data-dependent needs the data and not --n")
-    crowd = _crowd(schema, data, schema.released)
-    return calibrate(schema, k=k, data=crowd, weights=shares, mechanisms=chosen)
+        plan = calibrate(schema, k=k, n=n, weights=shares, mechanisms=chosen)
+    _tell_scattered(plan)
+    return plan
+
+
+def _tell_scattered(plan: Plan) -> None:
+    from kakuran.report.words import words_in
+
+    for name in plan.scattered:
+        say(words_in("en")("scattered", column=name, values=plan[name].size), "warning")
 
 
 def smallest_group(schema: Schema, data: Source | Originals | None) -> int:

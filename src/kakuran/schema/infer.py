@@ -49,7 +49,12 @@ def _warning(attributes: Sequence[Attribute], columns: Sequence[ColumnSummary]) 
         ),
         (
             'Have missing values (fill them in, or set missing = "category")',
-            [column for column in left if column.has_missing],
+            [column for column in left if column.has_missing and column.family != "numbers"],
+        ),
+        (
+            'Numbers with missing values (fill them in, and say where in a column of its own; missing = "category" '
+            "leaves little of a number with many steps)",
+            [column for column in left if column.has_missing and column.family == "numbers"],
         ),
         (
             "Named like a value (does the file start with the names of its columns?)",
