@@ -13,7 +13,7 @@ from kakuran.calibration import Plan
 from kakuran.errors import SchemaError
 from kakuran.mechanism import Mechanism, Transition
 from kakuran.phrases import Phrase
-from kakuran.schema import Categorical, Dropped, Numeric, Schema
+from kakuran.schema import Categorical, Numeric, Schema
 from kakuran.schema.codes import Codes
 
 DEFAULT_BINS = 10
@@ -71,9 +71,7 @@ class Cells:
 
 def cells_of(schema: Schema, name: str, bins: int | None) -> Cells:
     """The cells of a released column; numbers are cut into `bins` intervals (10 by default)."""
-    attribute = schema[name]
-    if isinstance(attribute, Dropped):
-        raise SchemaError(f"column {name!r} was dropped: the release does not hold it")
+    attribute = schema.in_release(name)
     if isinstance(attribute, Numeric):
         return _intervals(attribute, min(DEFAULT_BINS, attribute.points) if bins is None else bins)
     if bins is not None:
