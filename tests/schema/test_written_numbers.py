@@ -56,6 +56,19 @@ def test_spaces_and_apostrophes_of_print_shops_count_as_plain_ones():
     assert NumberFormat(".", "'").read("x", pa.array(["1’234"]), pa.int64()).to_pylist() == [1234]
 
 
+@given(words=st.lists(st.from_regex(r"[+-]?[0-9]{1,4}([.,' ][0-9]{1,4}){0,3}", fullmatch=True), min_size=1, max_size=4))
+def test_only_a_comma_can_be_meant_in_two_ways(words):
+    formats = explaining(words)
+    assert len(formats) < 2 or set(formats) == {NumberFormat(","), NumberFormat(".", ",")}
+
+
+def test_a_log_can_be_told_without_the_number():
+    with pytest.raises(kk.DataError) as found:
+        NumberFormat(",").read("x", pa.array(["7.899,5"]), pa.float64())
+    assert "7.899,5" in str(found.value)
+    assert "7.899" not in found.value.without_value
+
+
 def test_what_is_missing_stays_missing():
     assert NumberFormat(",").read("x", pa.array(["", "NA", None, "1"]), pa.float64()).to_pylist() == [None] * 3 + [1]
 
@@ -77,7 +90,7 @@ def test_a_column_is_whole_numbers_numbers_or_text(texts, kind):
 @pytest.mark.parametrize(
     ("words", "options"),
     [
-        (["1,234"], '--decimal "," if 1,234 is 1.234 or --thousands "," if 1,234 is 1234'),
+        (["-7,899"], '--decimal "," if 1,234 is 1.234 or --thousands "," if 1,234 is 1234'),
         (["1,234", "0,5"], '--decimal ","'),
         (["1 234,5"], '--decimal "," --thousands " "'),
         (["1'234.5"], '--thousands "\'"'),

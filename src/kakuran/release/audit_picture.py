@@ -16,11 +16,17 @@ if TYPE_CHECKING:
     from kakuran.release.linkage_audit import Audit
 
 
-def draw_audit(audit: Audit, translate: Callable[[str], str]) -> Figure:
-    """How sure the attacker is of each link, against the promise and the risk before."""
+def draw_audit(audit: Audit, translate: Callable[[str], str] = str, *, narrow: bool = False) -> Figure:
+    """How sure the attacker is of each link, against the promise and the risk before.
+
+    Parameters
+    ----------
+    translate : given every label, a `kakuran.phrases.Phrase`, tells what to write instead
+    narrow : whether it is for a narrow screen
+    """
     with needing("a plot", "plot"):
         from kakuran.picture import Picture, without_frame
-    figure = Picture(figsize=(7.2, 4.2), layout="constrained")
+    figure = Picture(figsize=(4.4, 4.6) if narrow else (7.2, 4.2), layout="constrained")
     axes = figure.subplots()
     low = min(audit.posteriors.min(), 1 / audit.n) * 0.8
     edges = np.geomspace(low, 1.05, 80).tolist()
@@ -45,6 +51,6 @@ def draw_audit(audit: Audit, translate: Callable[[str], str]) -> Figure:
     verdict = Phrase("passed") if audit.passed else Phrase("FAILED")
     title = Phrase("Linkage audit {verdict}: n = {n:,}, k = {k:g}", verdict=verdict, n=audit.n, k=audit.k)
     axes.set_title(translate(title), loc="left")
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, frameon=False, fontsize=9)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=1 if narrow else 2, frameon=False, fontsize=9)
     without_frame(axes)
     return figure

@@ -98,16 +98,11 @@ class Audit:
         del fields["posteriors"]
         return fields
 
-    def plot(self, translate: Callable[[str], str] = str) -> Figure:
-        """How sure the attacker is of each link, against the promise and the risk before.
-
-        Parameters
-        ----------
-        translate : given every label, a `kakuran.phrases.Phrase`, tells what to write instead
-        """
+    def plot(self) -> Figure:
+        """How sure the attacker is of each link, against the promise and the risk before."""
         from kakuran.release.audit_picture import draw_audit
 
-        return draw_audit(self, translate)
+        return draw_audit(self)
 
 
 def audit(

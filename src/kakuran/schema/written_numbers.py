@@ -24,6 +24,7 @@ _ALIKE = {" ": " \u00a0\u202f", "'": "'\u2019"}
 _KINDS = (pa.null(), pa.int64(), pa.float64(), pa.string())
 """What a column may turn out to hold, each kind with room for those before it."""
 _LONGEST_WHOLE = 18
+_EITHER = "1,234"
 _NOTHING = pa.array(pa.csv.ConvertOptions().null_values)
 
 
@@ -128,13 +129,14 @@ def explaining(words: Iterable[str]) -> list[NumberFormat]:
 
 
 def what_to_type(words: Iterable[str]) -> str:
-    """The options with which words are read as numbers; where there are several, what a word then is."""
-    listed = list(words)
-    formats = explaining(listed)
+    """The options with which words are read as numbers; where two would do, what 1,234 is with each.
+
+    Only a comma can be meant in two ways, and no word is shown: they are private.
+    """
+    formats = explaining(words)
     if len(formats) < 2:
         return "".join(one.options for one in formats)
-    odd = next(word for word in listed if not NumberFormat().fits(word))
-    return " or ".join(f"{one.options} if {odd} is {one.value_of(odd):g}" for one in formats)
+    return " or ".join(f"{one.options} if {_EITHER} is {one.value_of(_EITHER):g}" for one in formats)
 
 
 def not_such_a_number(column: str, problem: str, word: str, place: str | None = None) -> DataError:
