@@ -74,6 +74,23 @@ def test_decimal_commas_are_refused_with_the_options_that_then_read_them(kakuran
     assert kk.read_release(folder / "out.csv").n == 400
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("check", "pay.csv", "-q", "pay"),
+        ("microaggregate", "pay.csv", "--k", 2, "-o", "out.csv", "--force"),
+        ("loss", "pay.csv", "pay.csv"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_where_no_schema_says_numbers_those_taken_for_text_are_warned_of(kakuran, folder, command):
+    (folder / "pay.csv").write_text("pay;code;town\n" + "3,5;01;x\n4,5;02;y\n" * 3, encoding="utf-8")
+    warned = kakuran(*command)
+    assert "column 'pay' is taken for text. Say how numbers are written: --decimal \",\"" in warned.stderr
+    assert warned.stderr.count("taken for text") == 1
+    assert "taken for text" not in kakuran(*command, "--decimal", ",").stderr
+
+
 def test_a_query_chooses_who_is_released(kakuran, shapes):
     done = kakuran(
         "perturb", "people.duckdb", "--sql", "select * from people where age < 40",

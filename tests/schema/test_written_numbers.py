@@ -43,6 +43,12 @@ def test_a_sign_that_does_not_separate_groups_of_three_is_refused(word):
         NumberFormat(",", ".").read("x", pa.array(["1", word]), pa.float64())
 
 
+def test_whole_numbers_have_no_decimals_and_are_not_too_large_to_be_kept():
+    for word in ("1,0", "1" * 19):
+        with pytest.raises(kk.DataError, match=f"for example '{word}'"):
+            NumberFormat(",").read("x", pa.array(["1", word]), pa.int64())
+
+
 def test_groups_of_two_as_in_india_are_refused_clearly():
     with pytest.raises(kk.DataError, match=r"between groups of three digits, for example '1,00,000'\. Correct"):
         NumberFormat(".", ",").read("x", pa.array(["1,000", "1,00,000"]), pa.float64())

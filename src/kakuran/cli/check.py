@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kakuran.cli.console import answer_json, answer_table, say, working
-from kakuran.cli.csv_options import AS_FOUND, Written, reads_csv
+from kakuran.cli.csv_options import AS_FOUND, Written, reads_csv, tell_written_numbers
 from kakuran.cli.options import Data, Json, Sql
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def check(
 
     with working("checking"):
         table = read_all(open_source(data, sql, **written))
+        tell_written_numbers(table)
         found = check_anonymity(table, quasi, sensitive or ())
     if json:
         answer_json(_described(found))

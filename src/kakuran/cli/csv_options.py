@@ -5,9 +5,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
+
+from kakuran.cli.console import say
+
+if TYPE_CHECKING:
+    from pyarrow import Table
 
 Written: TypeAlias = Mapping[str, str | None]
 """What `kakuran.open_source` is to be told of a CSV file."""
@@ -37,6 +42,15 @@ def reads_csv(command: Callable[..., None]) -> Callable[..., None]:
     collected.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     collected.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return collected
+
+
+def tell_written_numbers(table: Table) -> None:
+    """Warn of numbers that are taken for text, where no schema says that they are numbers."""
+    from kakuran.schema.written_numbers import say_how, way_to_read
+
+    for name in table.column_names:
+        if asked := way_to_read(table.column(name)):
+            say(f"column {name!r} is taken for text. {say_how(asked)}", "warning")
 
 
 def _parameters() -> list[inspect.Parameter]:

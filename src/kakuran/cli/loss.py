@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from kakuran.cli.console import answer_json, answer_table, check_picture, check_report, say, working
-from kakuran.cli.csv_options import AS_FOUND, Written, reads_csv
+from kakuran.cli.csv_options import AS_FOUND, Written, reads_csv, tell_written_numbers
 from kakuran.cli.options import (
     Distances,
     Force,
@@ -53,6 +53,7 @@ def loss(
     check_report(report, force=force)
     with working("comparing"):
         before = read_all(open_source(original, **written))
+        tell_written_numbers(before)
         after = read_all(open_source(masked))
         left_out = [name for name in before.column_names if name not in after.column_names]
         if left_out and len(left_out) < before.num_columns:

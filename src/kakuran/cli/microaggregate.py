@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from kakuran.cli.console import answer_json, check_report, say, working
-from kakuran.cli.csv_options import AS_FOUND, Written, reads_csv
+from kakuran.cli.csv_options import AS_FOUND, Written, reads_csv, tell_written_numbers
 from kakuran.cli.options import (
     Data,
     Distances,
@@ -82,6 +82,7 @@ def microaggregate(
         table = read_all(source)
         _check_columns(table, [*(drop or ()), *(column or ())])
         table = table.drop_columns(drop or [])
+        tell_written_numbers(table)
         names = list(column or table.column_names)
         distances = table_distances(table.select(names), schema, distance)
         made: Any = microaggregation.microaggregate(

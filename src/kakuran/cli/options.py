@@ -118,7 +118,8 @@ def make_plan(
     else:
         n = smallest_group(schema, data) if n is None else n
         plan = calibrate(schema, k=k, n=n, weights=shares, mechanisms=chosen)
-    _tell_scattered(plan)
+    if plan.scattered:
+        _tell_scattered(plan)
     return plan
 
 

@@ -25,6 +25,7 @@ _KINDS = (pa.null(), pa.int64(), pa.float64(), pa.string())
 """What a column may turn out to hold, each kind with room for those before it."""
 _LONGEST_WHOLE = 18
 _EITHER = "1,234"
+_TELLING = 1_000
 _NOTHING = pa.array(pa.csv.ConvertOptions().null_values)
 
 
@@ -95,20 +96,24 @@ class NumberFormat:
         texts = _trimmed(texts).drop_null()
         if not len(texts):
             return pa.null()
-        if not pc.all(_match(texts, self._number)).as_py():
-            return pa.string()
-        digits = self._plain(texts)
-        are_whole = pc.and_(_match(texts, self._whole), pc.less_equal(pc.utf8_length(digits), _LONGEST_WHOLE))
-        return pa.int64() if pc.all(are_whole).as_py() else pa.float64()
+        return next(
+            (kind for kind in (pa.int64(), pa.float64()) if pc.all(self._are(kind, texts)).as_py()), pa.string()
+        )
 
     def read(self, name: str, texts: pa.Array, kind: pa.DataType) -> pa.Array:
         """A column of texts as numbers of some type, or a `DataError` that names it and one that is none."""
         texts = _trimmed(texts)
-        is_number = _match(texts, self._whole if pa.types.is_integer(kind) else self._number)
-        strangers = texts.filter(pc.invert(is_number))  # which leaves out what is missing
+        strangers = texts.filter(pc.invert(self._are(kind, texts)))  # which leaves out what is missing
         if len(strangers):
             raise not_such_a_number(name, f"at least one row is not one of {self}", strangers[0].as_py())
         return self._plain(texts).cast(kind)
+
+    def _are(self, kind: pa.DataType, texts: pa.Array) -> pa.Array:
+        """Which texts are numbers of a type."""
+        if not pa.types.is_integer(kind):
+            return _match(texts, self._number)
+        is_short = pc.less_equal(pc.utf8_length(self._plain(texts)), _LONGEST_WHOLE)
+        return pc.and_(_match(texts, self._whole), is_short)
 
     def _plain(self, texts: pa.Array) -> pa.Array:
         """Numbers as programs write them."""
@@ -139,12 +144,23 @@ def what_to_type(words: Iterable[str]) -> str:
     return " or ".join(f"{one.options} if {_EITHER} is {one.value_of(_EITHER):g}" for one in formats)
 
 
+def way_to_read(column: pa.Array | pa.ChunkedArray) -> str:
+    """The options with which a column of text is one of numbers, as far as its first rows tell."""
+    if not pa.types.is_string(column.type):
+        return ""
+    return what_to_type(word for word in pc.unique(column.slice(0, _TELLING)).drop_null().to_pylist() if word)
+
+
 def not_such_a_number(column: str, problem: str, word: str, place: str | None = None) -> DataError:
     """The error for a word that is no number, with the options that would make it one."""
-    remedy = "Correct the data or its type in the schema."
-    if asked := what_to_type([word]):
-        remedy = f"Say how numbers are written: {asked} (in Python decimal=…, thousands=…)."
+    asked = what_to_type([word])
+    remedy = say_how(asked) if asked else "Correct the data or its type in the schema."
     return DataError(column, problem, remedy, example=word, place=place)
+
+
+def say_how(asked: str) -> str:
+    """The way out where options would do."""
+    return f"Say how numbers are written: {asked} (in Python decimal=…, thousands=…)."
 
 
 def _every_format() -> Iterator[NumberFormat]:
