@@ -42,6 +42,20 @@ def test_an_answer_sent_from_a_page_moves_the_dashboard(site, visit, width):
     assert dashboard.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+@pytest.mark.parametrize(
+    ("locale", "shown", "told"),
+    [("en-GB", "1 answer", "so far there is 1."), ("ja-JP", "1 件の回答", "現在 1 件です。")],
+)
+def test_a_single_answer_is_told_of_as_one(site, visit, locale, shown, told):
+    site.fill(1)
+    page = open_dashboard(visit(locale=locale), site)
+    page.get_by_text(told).wait_for()
+    assert page.locator("#live").inner_text() == shown
+    site.fill(1)
+    page.locator("#n", has_text="2").wait_for()
+    assert page.locator("#live").inner_text() == shown.replace("1 answer", "2 answers").replace("1", "2")
+
+
 def test_no_numbers_reach_the_dashboard_before_there_are_enough(site, visit):
     site.fill(19)
     visitor = visit()

@@ -62,9 +62,10 @@ def test_the_true_answer_never_leaves_the_page(site, visit, width):
         "/",
         "/api/survey",
         "/api/responses",
+        "/static/style.css",
         *(
-            f"/static/{name}"
-            for name in ("style.css", "perturb.js", "texts.js", "page.js", "questions.js", "draw.js", "respond.js")
+            f"/static/{name}.js"
+            for name in ("perturb", "texts", "page", "questions", "draw", "screens", "sending", "respond")
         ),
     }
     assert site.n == 1
@@ -96,10 +97,11 @@ def test_the_policy_stops_code_that_is_not_ours_and_the_record_shows_it(site, vi
     visitor.complaints.clear()
 
 
-def test_a_script_that_was_changed_on_its_way_does_not_run(site, visit):
+@pytest.mark.parametrize("script", ["perturb.js", "screens.js", "sending.js"])
+def test_a_script_that_was_changed_on_its_way_does_not_run(site, visit, script):
     visitor = visit()
     changed = {"content_type": "text/javascript", "body": "window.intruder = true"}
-    visitor.page.route("**/static/perturb.js", lambda route: route.fulfill(**changed))
+    visitor.page.route(f"**/static/{script}", lambda route: route.fulfill(**changed))
     visitor.page.goto(site.address)
     visitor.page.get_by_text("A part of this page is missing or was changed on its way").wait_for()
     assert visitor.page.locator("form").count() == 0

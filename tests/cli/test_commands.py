@@ -226,3 +226,35 @@ def test_loss_compares_the_columns_both_tables_have_and_names_the_others(kakuran
     assert set(json.loads(told.stdout)["columns"]) == {"age", "job"}
     assert "not compared, as the table after does not have them: sex, region" in told.stderr
     assert kakuran("loss", "fewer.parquet", "people.csv").returncode == 3
+
+
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        ("infer", "Did you mean 'kakuran schema infer'?"),
+        ("schema-infer", "Did you mean 'kakuran schema infer'?"),
+        ("pertrub", "Did you mean 'kakuran perturb'?"),
+        ("serve", "Did you mean 'kakuran collect serve' or 'kakuran vertical serve'?"),
+        ("release", "Did you mean 'kakuran perturb' or 'kakuran audit' or 'kakuran factorise'?"),
+        ("anonymise", "To release a table: schema infer, calibrate, perturb, audit."),
+    ],
+)
+def test_a_word_that_is_no_command_points_to_those_that_may_be_meant(refused, word, told):
+    refused([word, "people.csv"], 2, f"No such command {word!r}. {told}")
+
+
+@pytest.mark.parametrize(("step", "told"), [(1, True), (16, False)])
+def test_a_number_that_missing_values_would_scatter_is_warned_of(kakuran, folder, step, told):
+    people = census(800)
+    ages = pa.array([None, *people["age"].to_pylist()[1:]])
+    pq.write_table(people.select(["job"]).append_column("age", ages), folder / "gaps.parquet")
+    schema = kk.Schema([census_schema()["job"], kk.Numeric("age", 15, 95, step=step, missing="category")])
+    schema.save(folder / "gaps.toml")
+    asked = ("-s", "gaps.toml", "--k", 10)
+    shown = kakuran("calibrate", "gaps.parquet", *asked)
+    made = kakuran("perturb", "gaps.parquet", *asked, "-o", "gaps.out.parquet", "--report", "gaps.html")
+    assert (shown.returncode, made.returncode) == (0, 0), made.stderr
+    warning = "warning: age: as missing is one of its 82 values"
+    report = (folder / "gaps.html").read_text(encoding="utf-8")
+    assert [warning in shown.stderr, warning in made.stderr, warning[9:] in report] == [told] * 3
+    assert ("a coarser step" in report) == told

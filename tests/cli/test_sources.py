@@ -57,6 +57,40 @@ def test_any_source_is_drafted_checked_calibrated_perturbed_and_audited(kakuran,
     assert kk.read_release(shapes / "out.parquet").n == 800
 
 
+def test_decimal_commas_are_refused_with_the_options_that_then_read_them(kakuran, folder):
+    rows = "".join(f"{pay // 1000}.{pay % 1000:03},50;{'AB'[pay % 20 // 10]}\n" for pay in range(1_000, 5_000, 10))
+    (folder / "pay.csv").write_text("pay;team\n" + rows, encoding="utf-8")
+    options = ("--decimal", ",", "--thousands", ".")
+    drafted = kakuran("schema", "infer", "pay.csv", "-o", "pay.toml")
+    assert '--decimal "," --thousands "."' in drafted.stderr
+    drafted = kakuran("schema", "infer", "pay.csv", "-o", "pay.toml", "--force", *options)
+    assert "not written plainly" not in drafted.stderr
+    command = ("perturb", "pay.csv", "-s", "pay.toml", "--k", 5, "-o", "out.csv")
+    for made in (kakuran(*command), kakuran("calibrate", "pay.csv", "-s", "pay.toml", "--k", 5, "--data-dependent")):
+        assert made.returncode == 3
+        assert 'Say how numbers are written: --decimal "," --thousands "."' in made.stderr
+    made = kakuran(*command, *options)
+    assert made.returncode == 0, made.stderr
+    assert kk.read_release(folder / "out.csv").n == 400
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("check", "pay.csv", "-q", "pay"),
+        ("microaggregate", "pay.csv", "--k", 2, "-o", "out.csv", "--force"),
+        ("loss", "pay.csv", "pay.csv"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_where_no_schema_says_numbers_those_taken_for_text_are_warned_of(kakuran, folder, command):
+    (folder / "pay.csv").write_text("pay;code;town\n" + "3,5;01;x\n4,5;02;y\n" * 3, encoding="utf-8")
+    warned = kakuran(*command)
+    assert "column 'pay' is taken for text. Say how numbers are written: --decimal \",\"" in warned.stderr
+    assert warned.stderr.count("taken for text") == 1
+    assert "taken for text" not in kakuran(*command, "--decimal", ",").stderr
+
+
 def test_a_query_chooses_who_is_released(kakuran, shapes):
     done = kakuran(
         "perturb", "people.duckdb", "--sql", "select * from people where age < 40",

@@ -2,6 +2,7 @@
 
 import datetime
 import ipaddress
+import socket
 import ssl
 
 import httpx
@@ -73,6 +74,38 @@ def test_metrics_count_what_happened(form_site, survey):
     assert "kakuran_collect_ready 1" in before.splitlines()
     assert 'kakuran_collect_requests_refused_total{problem="invalid"} 1' in lines
     assert all(line.startswith("#") or len(line.split()) == 2 for line in lines)
+
+
+def test_metrics_tell_how_many_answered_only_once_there_are_enough(serve, survey, tmp_path):
+    telling = ("records_", "commit_seconds")
+    with serve(survey, tmp_path / "answers.db") as base, httpx.Client(base_url=base) as client:
+        for sent, told in ((19, False), (1, True)):
+            client.post("/api/responses/batch", json=batch(survey, sent)).raise_for_status()
+            text = client.get("/metrics").text
+            assert [word in text for word in telling] == [told, told]
+            assert "kakuran_collect_ready 1" in text
+        assert "kakuran_collect_records_accepted_total 20" in text.splitlines()
+
+
+@pytest.mark.skipif(not socket.has_ipv6, reason="this system has no IPv6")
+@pytest.mark.parametrize("host", ["::1", "[::1]"])
+def test_a_survey_can_be_served_on_ipv6(survey, tmp_path, host):
+    app = create_app(survey, open_store(tmp_path / "answers.db", survey), "token")
+    with running(app, Serving(host, port=0)) as address:
+        assert address.startswith("http://[::1]:")
+        assert httpx.get(f"{address}/api/survey").json()["id"] == survey.id
+        with pytest.raises(CollectError, match=r"cannot listen on \[::1\]:\d+: "):
+            Serving(host, int(address.rpartition(":")[2])).listen()
+
+
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this system does not do both at once")
+def test_all_addresses_are_those_of_ipv4_and_ipv6(survey, tmp_path):
+    app = create_app(survey, open_store(tmp_path / "answers.db", survey), "token")
+    with running(app, Serving("::", port=0)) as address:
+        port = address.rpartition(":")[2]
+        for host in ("127.0.0.1", "[::1]"):
+            assert httpx.get(f"http://{host}:{port}/healthz").status_code == 200
+        assert "::]" not in address
 
 
 def test_a_port_that_is_taken_is_said_before_anything_else(survey, tmp_path):

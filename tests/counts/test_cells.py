@@ -43,8 +43,8 @@ def test_cells_are_values_or_intervals_and_say_so(name, bins, labels):
 @pytest.mark.parametrize(
     ("name", "bins", "words"),
     [
-        ("nobody", None, r"no column 'nobody' in the schema\. There are 'job'"),
-        ("name", None, "column 'name' was dropped: the release does not hold it"),
+        ("nobody", None, r"no column 'nobody' in the release\. There are 'job'"),
+        ("name", None, r"column 'name' was dropped: the release does not hold it\. There are 'job'"),
         ("job", 2, "column 'job' holds categories; bins are for numbers"),
         ("age", 0, "cannot be cut into 0 cells"),
         ("age", 11, "has 10 grid points; it cannot be cut into 11 cells"),

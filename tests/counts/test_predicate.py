@@ -149,7 +149,7 @@ def test_names_that_python_would_respell_are_still_found():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("salary > 3", "no column 'salary' in the schema\\. There are 'job'"),
+        ("salary > 3", "no column 'salary' in the release\\. There are 'job'"),
         ("`shoe size` > 3", "no column 'shoe size'"),
         ("name == 'Ann'", "column 'name' was dropped: the release does not hold it"),
         ("age < 9", "column 'age' lies between 0 and 4; 9 in 'age < 9' is outside"),

@@ -6,7 +6,7 @@ import pytest
 import kakuran as kk
 from kakuran.samples import census, census_schema
 
-VOID = {"meta", "img", "br", "link", "hr"}
+VOID = {"meta", "img", "br", "link", "hr", "source"}
 
 
 class WellFormed(HTMLParser):

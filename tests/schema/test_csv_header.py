@@ -3,6 +3,7 @@
 import pytest
 
 import kakuran as kk
+from kakuran.schema.csv_format import CsvFormat
 from kakuran.schema.csv_header import CsvHeader, read_header
 
 
@@ -30,20 +31,20 @@ def test_the_delimiter_is_the_one_that_stands_most_often_outside_quotes(tmp_path
 
 def test_a_delimiter_that_is_given_is_taken(tmp_path):
     path = written(tmp_path, "a;b|c;d\n")
-    assert read_header(path, "|").names == ["a;b", "c;d"]
-    assert read_header(written(tmp_path, "a;b;c\td\n"), "tab").names == ["a;b;c", "d"]
+    assert read_header(path, CsvFormat("|")).names == ["a;b", "c;d"]
+    assert read_header(written(tmp_path, "a;b;c\td\n"), CsvFormat("tab")).names == ["a;b;c", "d"]
 
 
 @pytest.mark.parametrize("delimiter", ["", ";;", '"', "\n", "、"])
 def test_a_delimiter_that_cannot_be_one_is_refused(tmp_path, delimiter):
     with pytest.raises(kk.SchemaError, match="one plain character"):
-        read_header(written(tmp_path, "a,b\n"), delimiter)
+        read_header(written(tmp_path, "a,b\n"), CsvFormat(delimiter))
 
 
 @pytest.mark.parametrize("mark", ["utf-8", "utf-8-sig"])
 @pytest.mark.parametrize("told", [None, "UTF8"])
 def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path, mark, told):
-    assert read_header(written(tmp_path, "年齢,職業\n", mark), encoding=told).names == ["年齢", "職業"]
+    assert read_header(written(tmp_path, "年齢,職業\n", mark), CsvFormat(encoding=told)).names == ["年齢", "職業"]
 
 
 @pytest.mark.parametrize(
@@ -61,16 +62,16 @@ def test_text_that_is_not_utf_8_is_refused_with_a_guess_that_then_reads_it(tmp_p
     path = written(tmp_path, text, encoding)
     with pytest.raises(kk.SchemaError, match=rf"in\.csv: is not utf-8, but perhaps {guess}.*--encoding"):
         read_header(path)
-    assert read_header(path, encoding=guess).names == read_header(written(tmp_path, text)).names
+    assert read_header(path, CsvFormat(encoding=guess)).names == read_header(written(tmp_path, text)).names
 
 
 def test_an_encoding_that_is_wrong_or_none_is_refused(tmp_path):
     path = written(tmp_path, "会員番号,性別\n")
     with pytest.raises(kk.SchemaError, match="is not ascii, but perhaps utf-8"):
-        read_header(path, encoding="ascii")
+        read_header(path, CsvFormat(encoding="ascii"))
     for nonsense in ("shift-jiss", "hex"):
         with pytest.raises(kk.SchemaError, match=f"no encoding is called '{nonsense}'"):
-            read_header(path, encoding=nonsense)
+            read_header(path, CsvFormat(encoding=nonsense))
 
 
 def test_an_empty_file_has_no_header(tmp_path):

@@ -159,11 +159,24 @@ class TestDropped:
         pq.write_table(pa.table({"member": [*range(40), 7]}), tmp_path / "in.parquet", row_group_size=40)
         assert "Perhaps identifiers" not in warning_for(tmp_path / "in.parquet")
 
-    @pytest.mark.parametrize("numbers", [["1,234", "950", "12,000,000"], ["3,5", "12,25"], ["1.234,5", "-7"]], ids=str)
-    def test_numbers_that_are_not_written_plainly_are_dropped_and_named(self, numbers):
+    @pytest.mark.parametrize(
+        ("numbers", "options"),
+        [
+            (["1,234", "950", "12,000,000"], '--thousands ","'),
+            (["3,5", "12,25"], '--decimal ","'),
+            (["1.234,5", "-7"], '--decimal "," --thousands "."'),
+            (["7", "1,234"], '--decimal "," if 1,234 is 1.234 or --thousands "," if 1,234 is 1234'),
+        ],
+        ids=str,
+    )
+    def test_numbers_that_are_not_written_plainly_are_dropped_with_the_options_that_read_them(self, numbers, options):
         table = pa.table({"income": numbers * 2, "x": range(2 * len(numbers))})
         assert inferred(table)["income"] == kk.Dropped("income")
-        assert "not written plainly (make 1,234 or 3,5 into 1234 or 3.5): income." in warning_for(table)
+        assert f"plainly (of a CSV file say how with {options}, elsewhere make" in warning_for(table)
+
+    def test_numbers_that_no_option_reads_are_dropped_and_named(self):
+        table = pa.table({"lakhs": ["1,00,000", "2,34,56,789"] * 2})
+        assert "not written plainly (make them 1234 or 3.5): lakhs." in warning_for(table)
 
     @pytest.mark.parametrize(
         "codes", [["01", "02"], ["250.01", "401.9"], ["1,234", "none"], ["12.5.20", "1.6.20"]], ids=str
@@ -185,17 +198,21 @@ class TestMissing:
     @pytest.mark.parametrize(
         "table",
         [
-            pd.DataFrame({"x": [1.0, np.nan], "y": [1, 2]}),
             pl.DataFrame({"x": ["a", None], "y": [1, 2]}),
             pa.table({"x": [True, None], "y": [1, 2]}),
             pa.table({"x": pa.array(["a", None]).dictionary_encode(), "y": [1, 2]}),
             pa.table({"x": pa.DictionaryArray.from_arrays([0, 1], pa.array(["a", None])), "y": [1, 2]}),
         ],
-        ids=["nan", "text", "bool", "dictionary", "null in the dictionary"],
+        ids=["text", "bool", "dictionary", "null in the dictionary"],
     )
     def test_columns_with_missing_values_are_mentioned_with_the_way_out(self, table):
         message = warning_for(table)
         assert message.endswith('Have missing values (fill them in, or set missing = "category"): x.')
+
+    def test_numbers_with_missing_values_have_a_way_out_of_their_own(self):
+        message = warning_for(pd.DataFrame({"x": [1.0, np.nan], "y": [1, 2]}))
+        assert "say where in a column of its own" in message
+        assert message.endswith("leaves little of a number with many steps): x.")
 
     def test_nothing_is_said_of_missing_values_when_there_are_none(self):
         assert "missing" not in warning_for(pa.table(COLUMNS))
@@ -204,7 +221,9 @@ class TestMissing:
         path = tmp_path / "people.csv"
         path.write_text("job,age\nnurse,1\n,2\nclerk,\n")
         assert inferred(path)["job"] == kk.Categorical("job", ["clerk", "nurse"])
-        assert warning_for(path).endswith("job, age.")
+        message = warning_for(path)
+        assert 'missing = "category"): job.' in message
+        assert message.endswith(": age.")
 
 
 class TestRefusals:

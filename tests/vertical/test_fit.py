@@ -210,7 +210,11 @@ def test_a_column_the_two_tables_share_is_refused_by_name(protocol):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda t: t.set_column(1, "a0", pa.array(["x"] * t.num_rows)), "column 'a0': is string, not numbers"),
+        (
+            lambda t: t.set_column(1, "a0", pa.array(["x"] * t.num_rows)),
+            "'a0': is string, not numbers. Code categories",
+        ),
+        (lambda t: t.set_column(1, "a0", pa.array(["3,5"] * t.num_rows)), "'a0': is .* written: --decimal \",\""),
         (lambda t: t.set_column(1, "a0", pa.array([None] * t.num_rows, pa.float64())), "are missing"),
         (lambda t: t.set_column(1, "a0", pa.array([np.inf] * t.num_rows)), "infinite"),
         (lambda t: t.set_column(1, "a0", pa.array([1.0] * t.num_rows)), "same for all shared records"),

@@ -181,6 +181,15 @@ def test_a_party_whose_certificate_the_other_does_not_pin_is_told_to_compare_pla
         thread.join()
 
 
+@pytest.mark.skipif(not socket.has_ipv6, reason="this system has no IPv6")
+def test_parties_can_meet_on_ipv6(case, tmp_path):
+    alice = Identity.under(case.plan, "alice", tmp_path / "alice.key")
+    bob = Identity.under(case.plan, "bob", tmp_path / "bob.key")
+    with Listener(alice, "::1", 0, timeout=1) as listener:
+        for end in meet_on((listener, lambda: connect(bob, "::1", listener.port, {"alice"}, timeout=1, patience=5))):
+            end.close()
+
+
 def test_a_server_without_the_pinned_certificate_is_refused(case, tmp_path):
     other = dataclasses.replace(
         case.plan,

@@ -10,8 +10,10 @@ from typing import Any, Literal, TypeAlias, get_args
 from kakuran.calibration.crowd import Crowd
 from kakuran.errors import CalibrationError
 from kakuran.mechanism import Mechanism, mechanism_of
-from kakuran.schema import Dropped, Schema
+from kakuran.schema import Dropped, Numeric, Schema
 
+MANY_VALUES = 10
+"""A number with more values than this is asked for in cells of several."""
 _LAST_DIGITS = 1e-12
 """How much the order of adding up may change a crowd."""
 
@@ -64,6 +66,15 @@ class Plan:
     def epsilon(self) -> float:
         """The whole record is ε-locally differentially private for this ε."""
         return sum(mechanism.epsilon for mechanism in self.mechanisms.values())
+
+    @property
+    def scattered(self) -> list[str]:
+        """Numbers of many values, missing one of them: a replaced value may be any, however far from the true one."""
+        return [
+            attribute.name
+            for attribute in self.schema.perturbed
+            if isinstance(attribute, Numeric) and attribute.missing == "category" and attribute.points > MANY_VALUES
+        ]
 
     def __getitem__(self, column: str) -> Any:
         if column not in self.mechanisms:

@@ -26,13 +26,21 @@ from kakuran.cli import (
     vertical,
 )
 from kakuran.cli.console import run
+from kakuran.cli.near_commands import near_commands
 
 
-class _InOrder(TyperGroup):
-    """Lists commands in the order in which they are used; groups would come last."""
+class _Commands(TyperGroup):
+    """Lists commands in the order in which they are used (groups would come last); knows what others are like."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return sorted(super().list_commands(ctx), key=[*_COMMANDS].index)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        word = args[0]
+        if not (word.startswith("-") or ctx.resilient_parsing or word in self.commands):
+            near = " or ".join(f"'kakuran {path}'" for path in near_commands(word, self.commands))
+            ctx.fail(f"No such command {word!r}. " + (f"Did you mean {near}?" if near else _JOURNEYS))
+        return super().resolve_command(ctx, args)
 
 
 _COMMANDS = {
@@ -56,14 +64,16 @@ _COMMANDS = {
 }
 """Every command, with a line that fits on a terminal of 80 columns."""
 
+_JOURNEYS = "To release a table: schema infer, calibrate, perturb, audit. To read a release: crosstab, count, tree."
+
 app = typer.Typer(
-    cls=_InOrder,
+    cls=_Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # rich takes longer to import than help takes to print
     context_settings={"max_content_width": 110},
     help="Perturb every record so that nobody can be linked above 1/k, and reconstruct the true statistics.",
-    epilog="To release a table: schema infer, calibrate, perturb, audit. To read a release: crosstab, count, tree.",
+    epilog=_JOURNEYS,
 )
 for command in (
     demo.demo,

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kakuran.cli.console import answer_json, answer_table, check_picture, check_report, working
-from kakuran.cli.options import Delimiter, Encoding, Force, Json, K, Plot, Report, Sql
+from kakuran.cli.csv_options import AS_FOUND, Written, reads_csv
+from kakuran.cli.options import Force, Json, K, Plot, Report, Sql
 
 if TYPE_CHECKING:
     from kakuran.schema import Schema
     from kakuran.schema.sources import Source
 
 
+@reads_csv
 def advise(
     k: K,
     data: Annotated[
@@ -24,8 +26,7 @@ def advise(
         ),
     ] = None,
     sql: Sql = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
+    written: Written = AS_FOUND,
     schema: Annotated[
         Path | None, typer.Option("--schema", "-s", help="Schema file (TOML); without it, a wide table of 0 and 1.")
     ] = None,
@@ -49,7 +50,7 @@ def advise(
     declared = None if schema is None else Schema.load(schema)
     with working("comparing") as tell:
         tell("reading")
-        source = None if data is None else open_source(data, sql, delimiter=delimiter, encoding=encoding)
+        source = None if data is None else open_source(data, sql, **written)
         table = None if source is None else _read(source, declared)
         advice = compare(declared, k=k, n=n, data=table, progress=tell)
     if json:

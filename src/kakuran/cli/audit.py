@@ -8,15 +8,16 @@ from typing import Annotated
 import typer
 
 from kakuran.cli.console import answer_json, check_picture, check_report, progress, say
-from kakuran.cli.options import Delimiter, Encoding, Force, Json, Lang, Language, Plot, Public, Report, Sql
+from kakuran.cli.csv_options import AS_FOUND, Written, reads_csv
+from kakuran.cli.options import Force, Json, Lang, Language, Plot, Public, Report, Sql
 
 
+@reads_csv
 def audit(
     original: Annotated[str, typer.Argument(metavar="DATA", help="The true table, as given to perturb.")],
     release: Annotated[Path, typer.Argument(metavar="RELEASE", help="The release made from it.")],
     sql: Sql = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
+    written: Written = AS_FOUND,
     plot: Plot = None,
     report: Report = None,
     public: Public = False,
@@ -35,7 +36,7 @@ def audit(
     check_picture(plot, force=force)
     check_report(report, public=public, force=force)
     released = read_release(release)
-    source = open_source(original, sql, delimiter=delimiter, encoding=encoding)
+    source = open_source(original, sql, **written)
     truth = read_table(source, released.plan.schema)
     with progress("attacking", 2 * released.n) as advance:
         outcome = run_audit(truth, released, progress=advance)

@@ -7,10 +7,9 @@ from typing import Annotated
 import typer
 
 from kakuran.cli.console import answer_json
+from kakuran.cli.csv_options import AS_FOUND, Written, reads_csv
 from kakuran.cli.options import (
     DataDependent,
-    Delimiter,
-    Encoding,
     Json,
     K,
     Mechanisms,
@@ -21,13 +20,13 @@ from kakuran.cli.options import (
 )
 
 
+@reads_csv
 def calibrate(
     schema: SchemaFile,
     k: K,
     data: Annotated[str | None, typer.Argument(metavar="DATA", help="The table, as for perturb; or give --n.")] = None,
     sql: Sql = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
+    written: Written = AS_FOUND,
     n: Annotated[
         int | None,
         typer.Option(
@@ -44,7 +43,7 @@ def calibrate(
     from kakuran.cli.show import describe_plan, show_plan
     from kakuran.schema import Schema, open_source
 
-    source = None if data is None else open_source(data, sql, delimiter=delimiter, encoding=encoding)
+    source = None if data is None else open_source(data, sql, **written)
     plan = make_plan(
         Schema.load(schema), source, k=k, n=n, data_dependent=data_dependent, weights=weight, mechanisms=mechanism
     )

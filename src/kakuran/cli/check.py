@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kakuran.cli.console import answer_json, answer_table, say, working
-from kakuran.cli.options import Data, Delimiter, Encoding, Json, Sql
+from kakuran.cli.csv_options import AS_FOUND, Written, reads_csv, tell_written_numbers
+from kakuran.cli.options import Data, Json, Sql
 
 if TYPE_CHECKING:
     from kakuran.measure import Anonymity
 
 
+@reads_csv
 def check(
     data: Data,
     quasi: Annotated[
@@ -30,8 +32,7 @@ def check(
     most_t: Annotated[
         float | None, typer.Option("--t", help="Fail unless every class is t-close (ordered for numbers).")
     ] = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
+    written: Written = AS_FOUND,
     json: Json = False,
 ) -> None:
     """Check a table for k-anonymity, l-diversity and t-closeness; exit with 1 if it fails what was asked."""
@@ -40,7 +41,8 @@ def check(
     from kakuran.schema.reading import read_all
 
     with working("checking"):
-        table = read_all(open_source(data, sql, delimiter=delimiter, encoding=encoding))
+        table = read_all(open_source(data, sql, **written))
+        tell_written_numbers(table)
         found = check_anonymity(table, quasi, sensitive or ())
     if json:
         answer_json(_described(found))

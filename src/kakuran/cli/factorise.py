@@ -8,9 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from kakuran.cli.console import answer_json, answer_table, check_picture, check_report, say, working
-from kakuran.cli.options import Delimiter, Encoding, Force, Json, Plot, Public, Report
+from kakuran.cli.csv_options import AS_FOUND, Written, reads_csv
+from kakuran.cli.options import Force, Json, Plot, Public, Report
 
 
+@reads_csv
 def factorise(
     data: Annotated[
         Path, typer.Argument(metavar="DATA", help="People × items: CSV, Parquet, or text with a basket a line.")
@@ -50,8 +52,7 @@ def factorise(
         int | None, typer.Option("--seed", help="Insecure: a reproducible draw, marked as not for publication.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the losses; write nothing.")] = False,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
+    written: Written = AS_FOUND,
     plot: Plot = None,
     report: Report = None,
     public: Public = False,
@@ -81,7 +82,7 @@ def factorise(
     }
     with working("factorising") as tell:
         tell("reading")
-        source = read_transactions(data, chosen, column or (), identifier, delimiter=delimiter, encoding=encoding)
+        source = read_transactions(data, chosen, column or (), identifier, **written)
         counts = counts_matrix(source.matrix)
         matrix = counts.astype(bool) if kind == "binary" else counts
         released = release_matrix(matrix, k, progress=tell, **options)
@@ -93,8 +94,8 @@ def factorise(
         title, chosen_way = f"Loss at k = {k}", released.manifest["protect"]
         leave_picture(plot, draw_bars(title, released.losses, "mean |x − x′|", chosen_way))
     if not dry_run:
-        written = " and ".join(map(str, write_transactions(output, released, source, chosen)))
-        say(f"wrote {written}: {matrix.shape[0]:,} rows, {matrix.shape[1]:,} items, k = {k}")
+        files = " and ".join(map(str, write_transactions(output, released, source, chosen)))
+        say(f"wrote {files}: {matrix.shape[0]:,} rows, {matrix.shape[1]:,} items, k = {k}")
         if report is not None:
             from kakuran.report import matrix_report
 

@@ -8,10 +8,9 @@ from typing import Annotated
 import typer
 
 from kakuran.cli.console import answer_json, answer_table, check_picture, check_report, say, working
+from kakuran.cli.csv_options import AS_FOUND, Written, reads_csv, tell_written_numbers
 from kakuran.cli.options import (
-    Delimiter,
     Distances,
-    Encoding,
     Force,
     Importance,
     Json,
@@ -22,11 +21,12 @@ from kakuran.cli.options import (
 )
 
 
+@reads_csv
 def loss(
     original: Annotated[
         Path,
         typer.Argument(
-            metavar="BEFORE", help="The table before (CSV or Parquet); --delimiter and --encoding are about it."
+            metavar="BEFORE", help="The table before (CSV or Parquet), which --delimiter, --decimal … are about."
         ),
     ],
     masked: Annotated[Path, typer.Argument(metavar="AFTER", help="The table after.")],
@@ -36,8 +36,7 @@ def loss(
     distance: Distances = None,
     weight: Importance = None,
     p: Annotated[float, typer.Option("--p", help="The power of the distance.")] = 2,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
+    written: Written = AS_FOUND,
     plot: Plot = None,
     report: Report = None,
     force: Force = False,
@@ -53,7 +52,8 @@ def loss(
     check_picture(plot, force=force)
     check_report(report, force=force)
     with working("comparing"):
-        before = read_all(open_source(original, delimiter=delimiter, encoding=encoding))
+        before = read_all(open_source(original, **written))
+        tell_written_numbers(before)
         after = read_all(open_source(masked))
         left_out = [name for name in before.column_names if name not in after.column_names]
         if left_out and len(left_out) < before.num_columns:

@@ -8,11 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from kakuran.cli.console import answer_json, check_report, say, working
+from kakuran.cli.csv_options import AS_FOUND, Written, reads_csv, tell_written_numbers
 from kakuran.cli.options import (
     Data,
-    Delimiter,
     Distances,
-    Encoding,
     Force,
     Importance,
     Json,
@@ -26,6 +25,7 @@ from kakuran.cli.options import (
 from kakuran.errors import DataError, which_there_are
 
 
+@reads_csv
 def microaggregate(
     data: Data,
     k: Annotated[int, typer.Option("--k", help="At least k records will share their values.")],
@@ -59,8 +59,7 @@ def microaggregate(
         bool,
         typer.Option("--keep-order", help="Insecure: leave records in their order, by which they can be linked."),
     ] = False,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
+    written: Written = AS_FOUND,
     report: Report = None,
     public: Public = False,
     force: Force = False,
@@ -77,12 +76,13 @@ def microaggregate(
 
     check_table(output, force=force)
     check_report(report, public=public, force=force)
-    source = open_source(data, sql, delimiter=delimiter, encoding=encoding)
+    source = open_source(data, sql, **written)
     check_apart(output, source.paths)
     with working("aggregating"):
         table = read_all(source)
         _check_columns(table, [*(drop or ()), *(column or ())])
         table = table.drop_columns(drop or [])
+        tell_written_numbers(table)
         names = list(column or table.column_names)
         distances = table_distances(table.select(names), schema, distance)
         made: Any = microaggregation.microaggregate(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from kakuran.cli.console import progress
+from kakuran.cli.console import progress, say
 from kakuran.errors import CalibrationError
 
 if TYPE_CHECKING:
@@ -39,13 +39,6 @@ Data: TypeAlias = Annotated[
 Sql: TypeAlias = Annotated[
     str | None,
     typer.Option("--sql", help="A query to the database, or to the files, which are called data in it (needs DuckDB)."),
-]
-Delimiter: TypeAlias = Annotated[
-    str | None,
-    typer.Option("--delimiter", help="What separates the columns of a CSV file, if not a comma, semicolon or tab."),
-]
-Encoding: TypeAlias = Annotated[
-    str | None, typer.Option("--encoding", help="Of a CSV file that is not UTF-8, such as cp932 (Shift-JIS).")
 ]
 K: TypeAlias = Annotated[float, typer.Option("--k", help="Nobody can be linked with probability above 1/k.")]
 DataDependent: TypeAlias = Annotated[
@@ -112,18 +105,29 @@ def make_plan(
     weights: Sequence[str] | None,
     mechanisms: Sequence[str] | None,
 ) -> Plan:
-    """The plan the options of a command ask for."""
+    """The plan the options of a command ask for; what it nearly destroys is told."""
     from kakuran.calibration import calibrate
 
     shares = numbers("--weight", weights) if weights else None
     chosen = {name: _mechanism(value) for name, value in pairs("--mechanism", mechanisms).items()}
-    if not data_dependent:
+    if data_dependent:
+        if data is None or n is not None:
+            raise CalibrationError("--data-dependent needs the data and not --n")
+        crowd = _crowd(schema, data, schema.released)
+        plan = calibrate(schema, k=k, data=crowd, weights=shares, mechanisms=chosen)
+    else:
         n = smallest_group(schema, data) if n is None else n
-        return calibrate(schema, k=k, n=n, weights=shares, mechanisms=chosen)
-    if data is None or n is not None:
-        raise CalibrationError("--data-dependent needs the data and not --n")
-    crowd = _crowd(schema, data, schema.released)
-    return calibrate(schema, k=k, data=crowd, weights=shares, mechanisms=chosen)
+        plan = calibrate(schema, k=k, n=n, weights=shares, mechanisms=chosen)
+    if plan.scattered:
+        _tell_scattered(plan)
+    return plan
+
+
+def _tell_scattered(plan: Plan) -> None:
+    from kakuran.report.words import words_in
+
+    for name in plan.scattered:
+        say(words_in("en")("scattered", column=name, values=plan[name].size), "warning")
 
 
 def smallest_group(schema: Schema, data: Source | Originals | None) -> int:

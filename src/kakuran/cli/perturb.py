@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kakuran.cli.console import answer_json, check_report, progress, say
+from kakuran.cli.csv_options import AS_FOUND, Written, reads_csv
 from kakuran.cli.options import (
     Data,
     DataDependent,
-    Delimiter,
-    Encoding,
     Force,
     Json,
     K,
@@ -44,14 +43,14 @@ class Engine(StrEnum):
     spark = "spark"
 
 
+@reads_csv
 def perturb(
     data: Data,
     schema: SchemaFile,
     k: K,
     output: Annotated[Path, typer.Option("--output", "-o", help="Release: .parquet, .csv; on Spark a folder.")],
     sql: Sql = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
+    written: Written = AS_FOUND,
     engine: Annotated[
         Engine, typer.Option("--engine", help="spark: read, perturb and write a folder with Spark.")
     ] = Engine.local,
@@ -84,10 +83,9 @@ def perturb(
     source: Source | Originals
     if engine == Engine.spark:
         _check_options_for_spark(sql, keep_order=keep_order)
-        written = {"delimiter": delimiter, "encoding": encoding}
         source, write = _on_spark(data, written, declared, output, seed=seed, force=force, dry_run=dry_run)
     else:
-        source = open_source(data, sql, delimiter=delimiter, encoding=encoding)
+        source = open_source(data, sql, **written)
         write = _locally(source, output, seed=seed, keep_order=keep_order, force=force, dry_run=dry_run)
     plan = make_plan(declared, source, k=k, n=None, data_dependent=data_dependent, weights=weight, mechanisms=mechanism)
     if not dry_run:
@@ -95,7 +93,7 @@ def perturb(
         if keep_order:
             say("records keep their order: not for publication", "warning")
         if report is not None:
-            original = open_source(data, sql, delimiter=delimiter, encoding=encoding)
+            original = open_source(data, sql, **written)
             attacked = None if public else quick_audit(original, output)
             report_release(report, output, original=original, audit=attacked, public=public, lang=lang)
     if json:
@@ -126,7 +124,7 @@ def _locally(
 
 def _on_spark(
     data: str,
-    written: dict[str, str | None],
+    written: Written,
     schema: Schema,
     output: Path,
     *,

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kakuran.cli.console import complain, progress, say
-from kakuran.cli.options import Data, Delimiter, Encoding, Force, SchemaFile, Sql
+from kakuran.cli.csv_options import AS_FOUND, Written, reads_csv
+from kakuran.cli.options import Data, Force, SchemaFile, Sql
 from kakuran.errors import DataError, SchemaError
 
 if TYPE_CHECKING:
@@ -20,12 +21,12 @@ app = typer.Typer(no_args_is_help=True, help="Propose a schema, or check a table
 
 
 @app.command()
+@reads_csv
 def infer(
     data: Data,
     output: Annotated[Path, typer.Option("--output", "-o", help="Schema file to write (TOML).")],
     sql: Sql = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
+    written: Written = AS_FOUND,
     force: Force = False,
 ) -> None:
     """Propose a schema, to be edited until all it says is public."""
@@ -33,24 +34,24 @@ def infer(
 
     if output.exists() and not force:
         raise SchemaError(f"{output}: exists already; use --force to replace it")
-    schema = Schema.infer(open_source(data, sql, delimiter=delimiter, encoding=encoding))
+    schema = Schema.infer(open_source(data, sql, **written))
     schema.save(output)
     say(f"wrote {output}: {len(schema)} columns, of which {len(schema.perturbed)} will be perturbed")
 
 
 @app.command()
+@reads_csv
 def check(
     data: Data,
     schema: SchemaFile,
     sql: Sql = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
+    written: Written = AS_FOUND,
 ) -> None:
     """Check all values against a schema; name columns that do not fit."""
     from kakuran.engine.local import check_values
     from kakuran.schema import Schema, open_source
 
-    source = open_source(data, sql, delimiter=delimiter, encoding=encoding)
+    source = open_source(data, sql, **written)
     declared = Schema.load(schema)
     try:
         with progress("checking", source.rows) as advance:

@@ -25,9 +25,11 @@ def describe_plan(plan: Plan, errors: Sequence[TableError]) -> dict[str, Any]:
 def show_plan(plan: Plan, errors: Sequence[TableError]) -> None:
     """A plan and what it will cost, for people."""
     from kakuran.report.rows import plan_rows
+    from kakuran.report.words import words_in
 
     title = f"k = {plan.k:g}, n = {plan.n:,}, ε = {plan.epsilon:.4g} ({plan.calibration})"
-    answer_table(title, ["column", "mechanism", "parameter", "value", "ε"], plan_rows(plan), text_columns=2)
+    rows = plan_rows(plan, words_in("en"))
+    answer_table(title, ["column", "mechanism", "parameter", "value", "ε"], rows, text_columns=2)
     answer_table(
         "Expected error of a typical cell",
         ["table", "cells", "records in a cell", "± records", "±"],

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from kakuran.cli.console import answer_json, answer_table, say
-from kakuran.cli.options import Delimiter, Encoding, Force, Json, Plot, Report
+from kakuran.cli.csv_options import AS_FOUND, Written, reads_csv
+from kakuran.cli.options import Force, Json, Plot, Report
 from kakuran.cli.vertical_run import address, key_file, read_own, run_fit, run_prediction
 from kakuran.errors import DataError, ProtocolError, which_there_are
 
 if TYPE_CHECKING:
-    from kakuran.schema.sources import Source
     from kakuran.vertical import VerticalPlan
 
 app = typer.Typer(no_args_is_help=True, help="One regression over columns that several companies hold.")
@@ -39,6 +39,7 @@ _PORT = 7117
 
 
 @app.command()
+@reads_csv
 def init(
     me: Me,
     data: Data,
@@ -59,13 +60,13 @@ def init(
     least: Annotated[int | None, typer.Option("--least", help="Variables every party keeps (2).")] = None,
     intercept: Annotated[bool | None, typer.Option("--intercept/--no-intercept", help="Fit a constant.")] = None,
     key: KeyFile = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
+    written: Written = AS_FOUND,
 ) -> None:
     """Make a plan or join it: add our columns, make our key.
 
     The first party makes it and names the target; the others join the one that is there.
     """
+    from kakuran.schema import open_source
     from kakuran.vertical.keys import make_key
     from kakuran.vertical.own import OwnColumns
     from kakuran.vertical.plan import Terms, VerticalPlan
@@ -86,7 +87,7 @@ def init(
     if draft is None and target is None:
         raise ProtocolError(f"{plan}: is not there; the first party makes it and names the --target")
     target = draft.target if draft is not None else str(target)
-    table = read_own(_own(data, delimiter, encoding), ids)
+    table = read_own(open_source(data, **written), ids)
     if ids not in table.column_names:
         raise DataError(ids, f"is not in {data}", which_there_are(ids, table.column_names))
     holds_target = target in table.column_names
@@ -130,6 +131,7 @@ def show(plan: PlanFile = Path("plan.toml"), json: Json = False) -> None:
 
 
 @app.command()
+@reads_csv
 def serve(
     me: Me,
     data: Data,
@@ -141,21 +143,22 @@ def serve(
     report: Report = None,
     plot: Plot = None,
     state: State = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
+    written: Written = AS_FOUND,
     timeout: Timeout = 60.0,
     patience: Patience = 300.0,
     force: Force = False,
     json: Json = False,
 ) -> None:
     """Wait for the other parties and fit the plan with them."""
+    from kakuran.schema import open_source
     from kakuran.vertical import Meeting
 
     meeting = Meeting(key_file(plan, me, key), (host, port), (), timeout, patience)
-    run_fit(me, _own(data, delimiter, encoding), plan, meeting, output, report, plot, state, force=force, json=json)
+    run_fit(me, open_source(data, **written), plan, meeting, output, report, plot, state, force=force, json=json)
 
 
 @app.command()
+@reads_csv
 def join(
     addresses: Addresses,
     me: Me,
@@ -168,8 +171,7 @@ def join(
     report: Report = None,
     plot: Plot = None,
     state: State = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
+    written: Written = AS_FOUND,
     timeout: Timeout = 60.0,
     patience: Patience = 300.0,
     force: Force = False,
@@ -179,13 +181,15 @@ def join(
 
     Waits for those after us.
     """
+    from kakuran.schema import open_source
     from kakuran.vertical import Meeting
 
     meeting = Meeting(key_file(plan, me, key), (host, port), [address(text) for text in addresses], timeout, patience)
-    run_fit(me, _own(data, delimiter, encoding), plan, meeting, output, report, plot, state, force=force, json=json)
+    run_fit(me, open_source(data, **written), plan, meeting, output, report, plot, state, force=force, json=json)
 
 
 @app.command()
+@reads_csv
 def predict(
     fit: Annotated[Path, typer.Option("--fit", help="Our fit, as serve or join wrote it.")],
     data: Data,
@@ -198,19 +202,19 @@ def predict(
     host: Host = _ANYWHERE,
     port: Port = _PORT,
     output: Annotated[Path, typer.Option("--output", "-o", help="Predictions by id.")] = Path("predictions.csv"),
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
+    written: Written = AS_FOUND,
     timeout: Timeout = 60.0,
     patience: Patience = 300.0,
     force: Force = False,
 ) -> None:
     """Predict new records together; only the receiver learns them."""
+    from kakuran.schema import open_source
     from kakuran.vertical import Meeting, VerticalFit
 
     fitted = VerticalFit.load(fit)
     known = [address(text) for text in addresses or ()]
     meeting = Meeting(key_file(plan, fitted.party, key), (host, port), known, timeout, patience)
-    run_prediction(fitted, _own(data, delimiter, encoding), plan, meeting, receiver, output, force=force)
+    run_prediction(fitted, open_source(data, **written), plan, meeting, receiver, output, force=force)
 
 
 @app.command()
@@ -224,9 +228,3 @@ def demo(
     from kakuran.cli.vertical_demo import run_demo
 
     run_demo(folder, n, protocol, force=force)
-
-
-def _own(data: Path, delimiter: str | None, encoding: str | None) -> Source:
-    from kakuran.schema import open_source
-
-    return open_source(data, delimiter=delimiter, encoding=encoding)

@@ -30,24 +30,29 @@ class Metrics:
         self._commits[sum(seconds > bound for bound in _SECONDS)] += 1
         self._commit_seconds += seconds
 
-    def text(self, *, is_ready: bool) -> str:
-        """In Prometheus' text format."""
+    def text(self, *, is_ready: bool, tells_records: bool) -> str:
+        """In Prometheus' text format; perhaps without the metrics from which records could be counted."""
         lines = [
-            *_metric("records_accepted_total", "counter", "Records stored by this server.", self.accepted),
-            *_metric(
-                "records_replayed_total", "counter", "Records sent again that were stored already.", self.replayed
-            ),
-            *_metric("records_waiting", "gauge", "Records waiting to be stored.", self.waiting),
             *_metric("ready", "gauge", "Whether answers can be stored.", int(is_ready)),
             *_heading("requests_refused_total", "counter", "Requests refused, by problem."),
             *(
                 f'kakuran_collect_requests_refused_total{{problem="{name}"}} {count}'
                 for name, count in self.refused.items()
             ),
+            *(self._of_records() if tells_records else ()),
+        ]
+        return "\n".join(lines) + "\n"
+
+    def _of_records(self) -> list[str]:
+        return [
+            *_metric("records_accepted_total", "counter", "Records stored by this server.", self.accepted),
+            *_metric(
+                "records_replayed_total", "counter", "Records sent again that were stored already.", self.replayed
+            ),
+            *_metric("records_waiting", "gauge", "Records waiting to be stored.", self.waiting),
             *_heading("commit_seconds", "histogram", "How long transactions took."),
             *self._histogram(),
         ]
-        return "\n".join(lines) + "\n"
 
     def _histogram(self) -> list[str]:
         total, lines = 0, []

@@ -63,8 +63,9 @@ class Public:
         return answer({"status": "ready"})
 
     async def metrics(self, _: Request) -> Response:
-        """For Prometheus."""
-        text = self._metrics.text(is_ready=self._writer.failure is None)
+        """For Prometheus; nothing that tells how many have answered before this server has stored enough."""
+        are_enough = self._metrics.accepted >= self._survey.minimum_n
+        text = self._metrics.text(is_ready=self._writer.failure is None, tells_records=are_enough)
         return Response(text, headers=HEADERS, media_type="text/plain; version=0.0.4")
 
     async def _is_ready(self) -> bool:

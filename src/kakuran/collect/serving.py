@@ -17,10 +17,10 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from kakuran.collect.limits import Limits
 from kakuran.collect.server import Collector
 from kakuran.errors import CollectError
+from kakuran.sockets import ANYWHERE, bare_host, in_address, listen_on
 
 _BACKLOG = 2048
 _DRAIN = 30
-_ANYWHERE = "0.0.0.0"  # noqa: S104 - to recognise it
 _ELSEWHERE = ("192.0.2.1", 9)
 """An address kept for documentation: routes to it show which of our own is seen from outside."""
 
@@ -73,15 +73,16 @@ class Serving:
     def listen(self) -> socket.socket:
         """Take the port, before anything is printed about it."""
         try:
-            return socket.create_server((self.host, self.port), backlog=_BACKLOG)
+            return listen_on(self.host, self.port, _BACKLOG)
         except OSError as error:
-            raise CollectError(f"cannot listen on {self.host}:{self.port}: {error.strerror}") from error
+            where = f"{in_address(self.host)}:{self.port}"
+            raise CollectError(f"cannot listen on {where}: {error.strerror}") from error
 
     def address(self, listening: socket.socket) -> str:
         """Where people find the survey."""
         scheme = "https" if self.certificate else "http"
-        host = _own_address() if self.host == _ANYWHERE else self.host
-        return f"{scheme}://{host}:{listening.getsockname()[1]}"
+        host = _own_address() if bare_host(self.host) in ANYWHERE else self.host
+        return f"{scheme}://{in_address(host)}:{listening.getsockname()[1]}"
 
 
 def _own_address() -> str:

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from kakuran.calibration import Plan
 from kakuran.errors import SchemaError
 from kakuran.mechanism import Mechanism, Transition
-from kakuran.schema import Categorical, Dropped, Numeric, Schema
+from kakuran.phrases import Phrase
+from kakuran.schema import Categorical, Numeric, Schema
 from kakuran.schema.codes import Codes
 
 DEFAULT_BINS = 10
@@ -70,9 +71,7 @@ class Cells:
 
 def cells_of(schema: Schema, name: str, bins: int | None) -> Cells:
     """The cells of a released column; numbers are cut into `bins` intervals (10 by default)."""
-    attribute = schema[name]
-    if isinstance(attribute, Dropped):
-        raise SchemaError(f"column {name!r} was dropped: the release does not hold it")
+    attribute = schema.in_release(name)
     if isinstance(attribute, Numeric):
         return _intervals(attribute, min(DEFAULT_BINS, attribute.points) if bins is None else bins)
     if bins is not None:
@@ -88,7 +87,7 @@ def every_code(plan: Plan, name: str) -> Cells:
 
 
 def _category_labels(attribute: Categorical) -> tuple[str, ...]:
-    return (*map(str, attribute.values), *(["missing"] if attribute.missing == "category" else []))
+    return (*map(str, attribute.values), *([Phrase("missing")] if attribute.missing == "category" else []))
 
 
 def _intervals(attribute: Numeric, bins: int) -> Cells:
@@ -98,5 +97,5 @@ def _intervals(attribute: Numeric, bins: int) -> Cells:
     first, last = attribute.numbers_of(edges[:bins]), attribute.numbers_of(edges[1 : bins + 1] - 1)
     labels = [f"{low}" if low == high else f"{low}–{high}" for low, high in zip(first, last, strict=True)]
     if attribute.missing == "category":
-        labels.append("missing")
+        labels.append(Phrase("missing"))
     return Cells(attribute.name, edges, tuple(labels))

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.errors import SchemaError
-from kakuran.schema import Categorical, Dropped, Numeric, Schema
+from kakuran.schema import Categorical, Numeric, Schema
 
 Truth: TypeAlias = NDArray[np.bool_]
 
@@ -129,9 +129,7 @@ class _Reader:
 
     def _condition(self, column: ast.Name, sign: ast.cmpop, value: Any) -> Condition:
         name = self.names.get(column.id, column.id)
-        attribute = self.schema[name]
-        if isinstance(attribute, Dropped):
-            raise SchemaError(f"column {name!r} was dropped: the release does not hold it")
+        attribute = self.schema.in_release(name)
         condition = Condition(name, self._holds(attribute, sign, value))
         self.conditions.append(condition)
         return condition

@@ -48,7 +48,7 @@ class Columns:
 
 def columns_for(plan: Plan, target: str, features: Sequence[str] | None = None) -> Columns:
     """The target and the other released columns, or some of them."""
-    attribute = plan.schema[target]
+    attribute = plan.schema.in_release(target)
     if not isinstance(attribute, Categorical):
         raise SchemaError(f"the target {target!r} must be a column of categories")
     released = [other.name for other in plan.schema.released if other.name != target]
@@ -57,7 +57,7 @@ def columns_for(plan: Plan, target: str, features: Sequence[str] | None = None) 
     names = list(released if features is None else dict.fromkeys(features))
     if not names:
         raise SchemaError(f"there is no column to learn {target!r} from")
-    attributes = [plan.schema[name] for name in names]
+    attributes = [plan.schema.in_release(name) for name in names]
     cells = [
         cells_of(plan.schema, other.name, min(BINS, other.points) if isinstance(other, Numeric) else None)
         for other in attributes

@@ -149,7 +149,7 @@ def counted_codes(records: Countable, plan: Plan, columns: Sequence[str]) -> lis
 
 
 def _number(plan: Plan, column: str) -> Numeric:
-    attribute = plan.schema[column]
+    attribute = plan.schema.in_release(column)
     if not isinstance(attribute, Numeric):
         raise SchemaError(f"column {column!r} is not a number; ask for its crosstab")
     if attribute.missing == "category":

@@ -159,7 +159,7 @@ def _check_not_empty(columns: Sequence[str], records: int) -> None:
 
 
 def _noise(plan: Plan, name: str, covariance: str) -> ColumnNoise:
-    attribute, mechanism = plan.schema[name], plan[name]
+    attribute, mechanism = plan.schema.in_release(name), plan[name]
     if not isinstance(attribute, Numeric) or not isinstance(mechanism, Noise):
         raise SchemaError(
             f"column {name!r} is not a number with Laplace or Gaussian noise; ask for its density or crosstab"

@@ -18,6 +18,7 @@ import numpy as np
 
 from kakuran.mechanism import DenseTransition, Transition, UniformMixture
 from kakuran.mechanism.base import Array
+from kakuran.phrases import Phrase
 from kakuran.randomness import Randomness
 from kakuran.reconstruction.likelihood import em_step, uniform, water_filling
 from kakuran.reconstruction.linear import simplex
@@ -38,22 +39,26 @@ _NEGLIGIBLE = 1e-3
 class Candidate:
     """A family of estimates and how far along its path to go."""
 
-    name: str
+    name: Phrase
     start: str
     sparsity: float = 0.0
     steps: int = 0
 
-    def __str__(self) -> str:
-        return f"{self.name}, {self.steps} steps" if self.start != "simplex" else self.name
+    @property
+    def described(self) -> Phrase:
+        """In words."""
+        if self.start == "simplex":
+            return self.name
+        return Phrase("{name}, {steps} steps", name=self.name, steps=self.steps)
 
 
 FAMILIES = (
-    Candidate("EM from the product of the marginals", "product"),
-    Candidate("EM from a uniform table", "uniform"),
-    Candidate("EM with a mild prior for empty cells", "product", 0.3),
-    Candidate("EM with a strong prior for empty cells", "product", 1.0),
+    Candidate(Phrase("EM from the product of the marginals"), "product"),
+    Candidate(Phrase("EM from a uniform table"), "uniform"),
+    Candidate(Phrase("EM with a mild prior for empty cells"), "product", 0.3),
+    Candidate(Phrase("EM with a strong prior for empty cells"), "product", 1.0),
 )
-SIMPLEX = Candidate("inverse projected on the simplex", "simplex")
+SIMPLEX = Candidate(Phrase("inverse projected on the simplex"), "simplex")
 
 
 def auto(counts: Array, operator: Operator) -> tuple[Array, dict[Candidate, float]]:

@@ -12,6 +12,7 @@ from kakuran.calibration import Plan
 from kakuran.errors import DataError
 from kakuran.mechanism import Transition
 from kakuran.mechanism.base import Array
+from kakuran.phrases import Phrase
 from kakuran.reconstruction.choice import auto, product_of_marginals
 from kakuran.reconstruction.likelihood import duality_gap, ibt, maximum_likelihood
 from kakuran.reconstruction.linear import inverse, simplex
@@ -90,32 +91,51 @@ def _operator(operators: Plan | Operator | Sequence[Transition | None]) -> Opera
     return Operator(operators)
 
 
-def _auto(counts: Array, operator: Operator) -> tuple[Array, str]:
+def _auto(counts: Array, operator: Operator) -> tuple[Array, Phrase]:
     if counts.sum() == 0:
-        return counts, "there is nothing to estimate from"
+        return counts, Phrase("there is nothing to estimate from")
     if operator.is_exact:
-        return counts, "nothing was perturbed"
+        return counts, Phrase("nothing was perturbed")
     estimate, weights = auto(counts, operator)
     best = max(weights, key=lambda candidate: weights[candidate])
     estimate = operator.with_known_totals(estimate, counts)
-    return estimate, f"average of {len(weights)} by held-out likelihood, most of all {best} ({weights[best]:.0%})"
+    return estimate, Phrase(
+        "average of {count} by held-out likelihood, most of all {best} ({share:.0%})",
+        count=len(weights),
+        best=best.described,
+        share=weights[best],
+    )
 
 
-def _ibt(counts: Array, operator: Operator) -> tuple[Array, str]:
+def _ibt(counts: Array, operator: Operator) -> tuple[Array, Phrase]:
     estimate, steps = ibt(counts, operator)
-    return estimate, f"{steps} steps from the perturbed counts"
+    return estimate, Phrase("{steps} steps from the perturbed counts", steps=steps)
 
 
-def _mle(counts: Array, operator: Operator) -> tuple[Array, str]:
+def _mle(counts: Array, operator: Operator) -> tuple[Array, Phrase]:
     estimate, steps = maximum_likelihood(counts, operator)
-    return estimate, f"maximum likelihood after {steps} passes" if steps else "maximum likelihood in closed form"
+    if not steps:
+        return estimate, Phrase("maximum likelihood in closed form")
+    return estimate, Phrase("maximum likelihood after {steps} passes", steps=steps)
 
 
-_ESTIMATORS: Mapping[str, Callable[[Array, Operator], tuple[Array, str]]] = {
+def _inverse(counts: Array, operator: Operator) -> tuple[Array, Phrase]:
+    return inverse(counts, operator), Phrase("solved exactly; cells may be negative")
+
+
+def _simplex(counts: Array, operator: Operator) -> tuple[Array, Phrase]:
+    return simplex(counts, operator), Phrase("inverse, projected on non-negative tables")
+
+
+def _shrink(counts: Array, operator: Operator) -> tuple[Array, Phrase]:
+    return product_of_marginals(counts, operator), Phrase("product of the estimated marginals")
+
+
+_ESTIMATORS: Mapping[str, Callable[[Array, Operator], tuple[Array, Phrase]]] = {
     "auto": _auto,
     "ibt": _ibt,
     "mle": _mle,
-    "inverse": lambda counts, operator: (inverse(counts, operator), "solved exactly; cells may be negative"),
-    "simplex": lambda counts, operator: (simplex(counts, operator), "inverse, projected on non-negative tables"),
-    "shrink": lambda counts, operator: (product_of_marginals(counts, operator), "product of the estimated marginals"),
+    "inverse": _inverse,
+    "simplex": _simplex,
+    "shrink": _shrink,
 }

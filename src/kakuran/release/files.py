@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from kakuran.errors import ReleaseError
 from kakuran.randomness import Randomness
 from kakuran.release.manifest import METADATA_KEY, Manifest
+from kakuran.schema.csv_format import CsvFormat
 from kakuran.schema.files import CSV, PARQUET
 from kakuran.schema.sources import Source, open_source
 from kakuran.schema.sources.delimited import CsvSource
@@ -146,7 +147,7 @@ def released_source(path: Path) -> Source:
     if path.is_dir():
         return open_source(path)
     if path.suffix in CSV:
-        return CsvSource(path, delimiter=",", quotes_matter=True)
+        return CsvSource(path, CsvFormat(delimiter=","), quotes_matter=True)
     return ParquetSource(path)
 
 

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.calibration import Crowd, Plan
-from kakuran.errors import ReleaseError, needing
+from kakuran.errors import ReleaseError
 from kakuran.measure.linkage import ENUMERABLE, IMPOSSIBLE, Attacker, exact_posteriors
 from kakuran.measure.risk import Risk, risk_of
 from kakuran.mechanism.base import Array, Codes
 from kakuran.perturbation import Kernel
+from kakuran.phrases import Phrase
 from kakuran.randomness import Randomness
 from kakuran.release.release import Release
 
@@ -99,29 +100,9 @@ class Audit:
 
     def plot(self) -> Figure:
         """How sure the attacker is of each link, against the promise and the risk before."""
-        with needing("a plot", "plot"):
-            from kakuran.picture import Picture, without_frame
-        figure = Picture(figsize=(7.2, 4.2), layout="constrained")
-        axes = figure.subplots()
-        low = min(self.posteriors.min(), 1 / self.n) * 0.8
-        edges = np.geomspace(low, 1.05, 80).tolist()
-        axes.hist(self.posteriors, bins=edges, color="#3b6ea5", label="after: surest link of each released record")
-        marks = [
-            (self.bound, "-", "#b3261e", f"promised: 1/k = {self.bound:.3g}"),
-            (self.certified, ":", "#b3261e", f"proved for this table: {self.certified:.3g}"),
-            (self.before.prosecutor, "--", "#8a6d00", f"before, on average: {self.before.prosecutor:.3g}"),
-            (self.before.worst, "-.", "#8a6d00", f"before, at worst: {self.before.worst:.3g}"),
-        ]
-        for place, style, colour, label in marks:
-            axes.axvline(place, linestyle=style, color=colour, label=label, linewidth=1.8)
-        axes.set_xscale("log")
-        axes.set_xlabel("probability that the link is right")
-        axes.set_ylabel("released records")
-        verdict = "passed" if self.passed else "FAILED"
-        axes.set_title(f"Linkage audit {verdict}: n = {self.n:,}, k = {self.k:g}", loc="left")
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, frameon=False, fontsize=9)
-        without_frame(axes)
-        return figure
+        from kakuran.release.audit_picture import draw_audit
+
+        return draw_audit(self)
 
 
 def audit(
@@ -262,26 +243,45 @@ def _judged(outcome: Audit, release: Release) -> Audit:
     problems = []
     if outcome.certified > bound * (1 + 1e-6):
         problems.append(
-            f"its parameters are too weak: they prove only {outcome.certified:.3g} for this table, not {bound:.3g}"
+            Phrase(
+                "its parameters are too weak: they prove only {proved:.3g} for this table, not {bound:.3g}",
+                proved=outcome.certified,
+                bound=bound,
+            )
         )
     if outcome.worst_posterior > bound * (1 + 1e-6):
-        problems.append(f"a record can be linked with probability {outcome.worst_posterior:.3g}, above {bound:.3g}")
+        problems.append(
+            Phrase(
+                "a record can be linked with probability {risk:.3g}, above {bound:.3g}",
+                risk=outcome.worst_posterior,
+                bound=bound,
+            )
+        )
     if outcome.impossible:
-        problems.append(f"{outcome.impossible:,} of its records cannot come from this original")
+        problems.append(Phrase("{count:,} of its records cannot come from this original", count=outcome.impossible))
     if outcome.closeness > 1:
-        problems.append("more of its records equal an original than its parameters allow")
+        problems.append(Phrase("more of its records equal an original than its parameters allow"))
     if outcome.alignment > ALARM and release.manifest.order == "shuffled":
-        problems.append("its records are in their original order although it says shuffled")
+        problems.append(Phrase("its records are in their original order although it says shuffled"))
     if outcome.weakness is not None and outcome.weakness > ALARM:
         problems.append(
-            "its records lie closer to the originals than its parameters say "
-            f"({outcome.weakness:.1f} standard deviations)"
+            Phrase(
+                "its records lie closer to the originals than its parameters say ({by:.1f} standard deviations)",
+                by=outcome.weakness,
+            )
         )
-    for how, share in (("one by one", outcome.linked), ("one to one", outcome.linked_one_to_one)):
+    for how, share in ((Phrase("one by one"), outcome.linked), (Phrase("one to one"), outcome.linked_one_to_one)):
         if share is not None and share > chance:
-            problems.append(f"linking {how} was right for {share:.3g} of the records, above {bound:.3g}")
+            problems.append(
+                Phrase(
+                    "linking {how} was right for {share:.3g} of the records, above {bound:.3g}",
+                    how=how,
+                    share=share,
+                    bound=bound,
+                )
+            )
     if release.manifest.order == "kept":
-        problems.append("its records are in their original order: whoever knows that order can link them all")
+        problems.append(Phrase("its records are in their original order: whoever knows that order can link them all"))
     if release.manifest.seeded:
-        problems.append("it was drawn from a known seed: whoever knows the seed can undo it")
+        problems.append(Phrase("it was drawn from a known seed: whoever knows the seed can undo it"))
     return replace(outcome, problems=tuple(problems))

@@ -19,6 +19,7 @@ from kakuran.factorisation import ReleasedMatrix
 from kakuran.release.files import check_apart, check_free, manifest_path, whole_or_nothing
 from kakuran.schema import open_source
 from kakuran.schema.columns import distinct_of, numbers_of
+from kakuran.schema.csv_format import CsvFormat
 from kakuran.schema.csv_header import one_character, open_text
 from kakuran.schema.files import CSV, PARQUET, reading
 from kakuran.schema.reading import read_all
@@ -49,9 +50,7 @@ def read_transactions(
     layout: Layout,
     columns: Sequence[str] = (),
     identifier: str | None = None,
-    *,
-    delimiter: str | None = None,
-    encoding: str | None = None,
+    **written: str | None,
 ) -> Transactions:
     """Read people × items.
 
@@ -62,19 +61,19 @@ def read_transactions(
         with a count. ``"wide"``: a row a person, a column an item.
     columns : in the long layout, the columns of person, item and perhaps count; by default the first two or three
     identifier : in the wide layout, a column that names people and is left out
-    delimiter, encoding : how text is written, as for `kakuran.open_source`; baskets have commas unless told otherwise
+    **written : how text is written, as for `kakuran.open_source`; baskets have commas unless told otherwise
     """
     if layout == "baskets":
-        return _read_baskets(path, delimiter or ",", encoding)
-    table = read_all(open_source(path, delimiter=delimiter, encoding=encoding))
+        return _read_baskets(path, CsvFormat(**written))
+    table = read_all(open_source(path, **written))
     return _read_long(path, table, columns) if layout == "long" else _read_wide(table, identifier)
 
 
-def _read_baskets(path: Path, delimiter: str, encoding: str | None) -> Transactions:
+def _read_baskets(path: Path, written: CsvFormat) -> Transactions:
     if not path.is_file():
         raise SchemaError(f"{path}: no such file")
-    with reading(path), open_text(path, encoding) as lines:
-        cells = csv.reader(lines, delimiter=one_character(delimiter), skipinitialspace=True)
+    with reading(path), open_text(path, written.encoding) as lines:
+        cells = csv.reader(lines, delimiter=one_character(written.delimiter or ","), skipinitialspace=True)
         baskets = [[name for name in map(str.strip, line) if name] for line in cells]
     names = sorted({name for basket in baskets for name in basket})
     if not names:

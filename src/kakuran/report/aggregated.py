@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from importlib.metadata import version
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -139,7 +140,8 @@ def _two_way(axes: Sequence[Axis], counted: dict[str, dict[str, Any]]) -> Html:
 def _pair(pair: tuple[Axis, Axis], tables: dict[str, Array]) -> Html:
     down, across = pair
     title = f"{down.name} × {across.name}"
-    figure = draw_heatmaps((down.name, down.labels), (across.name, across.labels), tables, NAMES)
+    drawn = partial(draw_heatmaps, (down.name, down.labels), (across.name, across.labels), tables, NAMES)
+    described = f"Heatmaps: {' and '.join(tables)} counts of {title}; the numbers are in the table below."
     rows = [
         [one, other, *(f"{table[row, column]:,.0f}" for table in tables.values())]
         for row, one in enumerate(down.labels)
@@ -148,7 +150,7 @@ def _pair(pair: tuple[Axis, Axis], tables: dict[str, Array]) -> Html:
     ]
     return section(
         title,
-        picture(figure, f"Heatmaps: {' and '.join(tables)} counts of {title}; the numbers are in the table below."),
+        picture(drawn(), described, narrow=drawn(stacked=True)),
         table(f"Counts of {title}, where there are any", [down.name, across.name, *tables], rows, text_columns=2),
         level=3,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kakuran.release import Audit
+from kakuran.release.audit_picture import draw_audit
 from kakuran.report.page import Html, beside, paragraph, picture, section, table
 from kakuran.report.rows import risk_after, risk_before
 from kakuran.report.words import Words
@@ -13,13 +14,17 @@ def audit_section(audit: Audit, say: Words) -> Html:
     verdict = (
         [paragraph(say("audit_passed", k=audit.k), kind="passed")]
         if audit.passed
-        else [paragraph(say("audit_failed", why=problem), kind="warning") for problem in audit.problems]
+        else [paragraph(say("audit_failed", why=say.of(problem)), kind="warning") for problem in audit.problems]
     )
     return section(
         say("audit"),
         *verdict,
         paragraph(say("audit_why")),
-        picture(audit.plot(), say("audit_picture", worst=audit.worst_posterior, bound=audit.bound)),
+        picture(
+            draw_audit(audit, say.of),
+            say("audit_picture", worst=audit.worst_posterior, bound=audit.bound),
+            narrow=draw_audit(audit, say.of, narrow=True),
+        ),
         beside(
             table(say("audit_before"), [say("risk"), say("value")], risk_before(audit, say)),
             table(

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+NARROW = "screen and (max-width: 48rem)"
+"""Where parts stand under each other; the same in style.css."""
 
 
 class Html(str):
@@ -86,12 +88,17 @@ def table(
     )
 
 
-def picture(figure: Figure, description: str) -> Html:
-    """A picture with the words for those who do not see it."""
-    content = b64encode(as_svg(figure).encode()).decode()
-    return Html(
-        f'<figure><img alt="{escape(description)}" src="data:image/svg+xml;base64,{content}"></figure>\n',
-    )
+def picture(figure: Figure, description: str, narrow: Figure | None = None) -> Html:
+    """A picture with the words for those who do not see it, and perhaps another drawing of it for a narrow screen."""
+    shown = f'<img alt="{escape(description)}" src="{_address(figure)}">'
+    if narrow is not None:
+        shown = f'<picture><source media="{NARROW}" srcset="{_address(narrow)}">{shown}</picture>'
+    return Html(f"<figure>{shown}</figure>\n")
+
+
+def _address(figure: Figure) -> str:
+    """A drawing as an address that holds all of it."""
+    return f"data:image/svg+xml;base64,{b64encode(as_svg(figure).encode()).decode()}"
 
 
 def beside(*parts: str) -> Html:

@@ -64,12 +64,25 @@ def draw_heatmaps(
     tables: Mapping[str, Array],
     names: Mapping[str, str],
     unclear: NDArray[np.bool_] | None = None,
+    *,
+    stacked: bool = False,
 ) -> Figure:
-    """Tables side by side in one scale of colours; cells of the last that cannot be told from noise are hatched."""
+    """Tables in one scale of colours, side by side, or stacked for a narrow screen; unclear cells of the last hatched.
+
+    Parameters
+    ----------
+    down, across : the name of each column and its values
+    tables : original, naive, reconstructed or released counts, in the order they are drawn
+    names : what to call each
+    unclear : cells of the last table that cannot be told from noise
+    stacked : whether one stands below the other
+    """
     rows, columns = len(down[1]), len(across[1])
-    figure = new_figure(10.2, 1.25 + max(0.27 * rows, 0.9) + 0.05 * max(map(len, across[1])))
+    height = 1.25 + max(0.27 * rows, 0.9) + 0.05 * max(map(len, across[1]))
+    figure = new_figure(4.4, height * len(tables)) if stacked else new_figure(10.2, height)
     highest = max(float(max(np.max(table) for table in tables.values())), 1.0)
-    panels = figure.subplots(1, len(tables), sharey=True, squeeze=False)[0]
+    grid = (len(tables), 1) if stacked else (1, len(tables))
+    panels = figure.subplots(*grid, sharey=True, squeeze=False).ravel()
     for axes, (kind, table) in zip(panels, tables.items(), strict=True):
         axes.imshow(np.maximum(table, 0), cmap="OrRd", vmin=0, vmax=highest, aspect="auto")
         if table.size * len(tables) <= _MOST_NUMBERS:
@@ -81,7 +94,8 @@ def draw_heatmaps(
         axes.tick_params(length=0)
         for side in axes.spines.values():
             side.set_visible(False)
-    panels[0].set_ylabel(_short(down[0]), fontsize=9)
+    for axes in panels if stacked else panels[:1]:
+        axes.set_ylabel(_short(down[0]), fontsize=9)
     if unclear is not None:
         for row, column in np.argwhere(unclear):
             panels[-1].add_patch(_hatched(column, row))

@@ -120,7 +120,7 @@ def _promise(plan: Plan, say: Words) -> list[Html]:
 
 
 def _mechanisms(plan: Plan, say: Words) -> list[Html]:
-    perturbed = {row[0]: row for row in plan_rows(plan)}
+    perturbed = {row[0]: row for row in plan_rows(plan, say)}
     rows = []
     for attribute in plan.schema:
         _, kind, symbol, value, epsilon = perturbed.get(attribute.name, [""] * 5)
@@ -130,7 +130,12 @@ def _mechanisms(plan: Plan, say: Words) -> list[Html]:
         rows.append([attribute.name, _domain(attribute, say), kind, parameter, epsilon])
     header = [say("column"), say("domain"), say("mechanism"), say("parameter"), "ε"]
     caption = say("how_caption", epsilon=_number(plan.epsilon))
-    return [table(caption, header, rows, text_columns=3), paragraph(say("mechanisms"), kind="note")]
+    scattered = (say("scattered", column=name, values=plan[name].size) for name in plan.scattered)
+    return [
+        table(caption, header, rows, text_columns=3),
+        paragraph(say("mechanisms"), kind="note"),
+        *(paragraph(said, kind="warning") for said in scattered),
+    ]
 
 
 def _domain(attribute: Categorical | Numeric | Dropped, say: Words) -> str:

@@ -10,20 +10,20 @@ from kakuran.release import Audit
 from kakuran.report.words import Words
 
 
-def plan_rows(plan: Plan) -> list[list[str]]:
+def plan_rows(plan: Plan, say: Words) -> list[list[str]]:
     """Column, mechanism, parameter, value and ε of every perturbed column."""
     return [
-        [name, mechanism.kind, *_parameter(mechanism), f"{mechanism.epsilon:.3g}"]
+        [name, say(f"is_{mechanism.kind}"), *_parameter(mechanism, say), f"{mechanism.epsilon:.3g}"]
         for name, mechanism in plan.mechanisms.items()
     ]
 
 
-def _parameter(mechanism: Any) -> tuple[str, str]:
+def _parameter(mechanism: Any, say: Words) -> tuple[str, str]:
     for symbol, field in (("ρ", "retention"), ("φ", "scale")):
         value = getattr(mechanism, field, None)
         if value is not None:
             return ("σ" if "gaussian" in mechanism.kind else symbol), f"{value:.4g}"
-    return "matrix", f"{mechanism.size} × {mechanism.size}"
+    return say("matrix"), f"{mechanism.size} × {mechanism.size}"
 
 
 def risk_before(audit: Audit, say: Words) -> list[tuple[str, str]]:
@@ -45,8 +45,9 @@ def risk_after(audit: Audit, say: Words) -> list[tuple[str, str]]:
         ("risk_one_by_one", audit.linked),
         ("risk_one_to_one", audit.linked_one_to_one),
     ]
-    return [(say(what), say("not_played") if value is None else _probability(value)) for what, value in after]
+    return [(say(what), say("not_played") if value is None else _probability(value, say)) for what, value in after]
 
 
-def _probability(value: float) -> str:
-    return f"{value:.3g}" + (f"  (1 in {1 / value:,.0f})" if 0 < value < 0.5 and math.isfinite(1 / value) else "")
+def _probability(value: float, say: Words) -> str:
+    times = f"  ({say('one_in', times=1 / value)})" if 0 < value < 0.5 and math.isfinite(1 / value) else ""
+    return f"{value:.3g}{times}"

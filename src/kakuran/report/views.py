@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -50,7 +51,7 @@ def _one_way(view: View, say: Words) -> Html:
     shown = _largest(estimate.counts)
     series = {kind: values[shown] for kind, values in series_of(view).items()}
     names = {kind: say(kind) for kind in series}
-    labels = [axis.labels[place] for place in shown]
+    labels = [say.of(axis.labels[place]) for place in shown]
     low, high = estimate.low[shown], estimate.high[shown]
     rows = [
         [
@@ -71,7 +72,7 @@ def _one_way(view: View, say: Words) -> Html:
     ]
     if len(shown) < axis.size:
         parts.append(paragraph(say("more", shown=len(shown), cells=axis.size), kind="note"))
-    return section(axis.name, *parts, paragraph(say("estimator", reason=estimate.reason), kind="note"), level=3)
+    return section(axis.name, *parts, paragraph(say("estimator", reason=say.of(estimate.reason)), kind="note"), level=3)
 
 
 def _two_way(view: View, say: Words) -> Html:
@@ -79,12 +80,11 @@ def _two_way(view: View, say: Words) -> Html:
     tables = series_of(view)
     names = {kind: say(kind) for kind in tables}
     pair = {"one": down.name, "other": across.name}
-    figure = draw_heatmaps(
-        (down.name, down.labels), (across.name, across.labels), tables, names, unclear=view.estimate.unclear
-    )
+    left, below = ((axis.name, [say.of(label) for label in axis.labels]) for axis in (down, across))
+    drawn = partial(draw_heatmaps, left, below, tables, names, unclear=view.estimate.unclear)
     return section(
         say("pair", **pair),
-        picture(figure, say("heatmap_of", series=", ".join(names.values()), **pair)),
+        picture(drawn(), say("heatmap_of", series=", ".join(names.values()), **pair), narrow=drawn(stacked=True)),
         *_pair_tables(view, say),
         level=3,
     )
@@ -99,8 +99,11 @@ def _pair_tables(view: View, say: Words) -> list[Html]:
     return [
         table(
             caption,
-            [f"{down.name} ╲ {across.name}", *(across.labels[column] for column in columns)],
-            [[down.labels[row], *(_cell(view, row, column, say) for column in columns)] for row in range(down.size)],
+            [f"{down.name} ╲ {across.name}", *(say.of(across.labels[column]) for column in columns)],
+            [
+                [say.of(label), *(_cell(view, row, column, say) for column in columns)]
+                for row, label in enumerate(down.labels)
+            ],
             kind="compact",
         )
         for columns in parts

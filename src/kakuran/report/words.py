@@ -1,26 +1,38 @@
-"""What a report says: phrases by name, in a file a language."""
+"""What a report says: by name, in a file a language; what the library says itself, by its English words."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable
+from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any, TypeAlias
+from typing import Any
 
 from kakuran.errors import SchemaError
-
-Words: TypeAlias = Callable[..., str]
+from kakuran.phrases import Phrase
 
 LANGUAGES = ("en", "ja")
 
 
+@dataclass(frozen=True)
+class Words:
+    """What to say in a language."""
+
+    named: Mapping[str, str]
+    translated: dict[str, str]
+
+    def __call__(self, name: str, **values: Any) -> str:
+        """What has this name, with values filled in."""
+        return self.named[name].format(**values)
+
+    def of(self, text: str) -> str:
+        """What the library says, in this language; any other text as it is."""
+        return text.said_with(self.translated) if isinstance(text, Phrase) else text
+
+
 def words_in(lang: str) -> Words:
-    """What to say in a language, by the name of the phrase and the values in it."""
+    """What to say in a language."""
     if lang not in LANGUAGES:
         raise SchemaError(f"a report is written in {' or '.join(LANGUAGES)}, got {lang!r}")
-    phrases = tomllib.loads(files("kakuran.report").joinpath(f"words.{lang}.toml").read_text(encoding="utf-8"))
-
-    def say(phrase: str, **values: Any) -> str:
-        return str(phrases[phrase]).format(**values)
-
-    return say
+    named = tomllib.loads(files("kakuran.report").joinpath(f"words.{lang}.toml").read_text(encoding="utf-8"))
+    return Words(named, named.pop("translated", {}))

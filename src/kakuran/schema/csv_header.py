@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from kakuran.errors import SchemaError
+from kakuran.schema.csv_format import AS_FOUND, CsvFormat
 
 UTF_8 = "utf-8"
 DELIMITERS = (",", ";", "\t")
@@ -35,15 +36,16 @@ class CsvHeader:
     encoding: str
 
 
-def read_header(path: Path, delimiter: str | None = None, encoding: str | None = None) -> CsvHeader:
-    """Read the first line; the delimiter is the one it has most of, the encoding UTF-8, unless they are given."""
-    with open_text(path, encoding) as lines:
-        delimiter = _most_frequent(lines.readline()) if delimiter is None else one_character(delimiter)
+def read_header(path: Path, written: CsvFormat = AS_FOUND) -> CsvHeader:
+    """Read the first line; the delimiter is the one it has most of, the encoding UTF-8, unless they are told."""
+    with open_text(path, written.encoding) as lines:
+        first = lines.readline()
+        delimiter = _most_frequent(first) if written.delimiter is None else one_character(written.delimiter)
         lines.seek(0)
         names = next(csv.reader(lines, delimiter=delimiter), None)
     if not names:
         raise SchemaError(f"{path}: is empty; a CSV file starts with the names of its columns")
-    return CsvHeader(names, delimiter, _known(encoding))
+    return CsvHeader(names, delimiter, _known(written.encoding))
 
 
 def open_text(path: Path, encoding: str | None) -> TextIO:

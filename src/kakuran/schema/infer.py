@@ -40,10 +40,6 @@ def _warning(attributes: Sequence[Attribute], columns: Sequence[ColumnSummary]) 
             [column for column in gone if column.family == "other"],
         ),
         (
-            "Dropped, as their numbers are not written plainly (make 1,234 or 3,5 into 1234 or 3.5)",
-            [column for column in gone if column.holds_written_numbers],
-        ),
-        (
             "Dropped, as they look like identifiers or are empty",
             [column for column in gone if column.family != "other" and not column.holds_written_numbers],
         ),
@@ -53,7 +49,12 @@ def _warning(attributes: Sequence[Attribute], columns: Sequence[ColumnSummary]) 
         ),
         (
             'Have missing values (fill them in, or set missing = "category")',
-            [column for column in left if column.has_missing],
+            [column for column in left if column.has_missing and column.family != "numbers"],
+        ),
+        (
+            'Numbers with missing values (fill them in, and say where in a column of its own; missing = "category" '
+            "leaves little of a number with many steps)",
+            [column for column in left if column.has_missing and column.family == "numbers"],
         ),
         (
             "Named like a value (does the file start with the names of its columns?)",
@@ -64,12 +65,20 @@ def _warning(attributes: Sequence[Attribute], columns: Sequence[ColumnSummary]) 
             [column for column in columns if column.name != column.name.strip()],
         ),
     ]
+    written = [column for column in gone if column.holds_written_numbers]
     lines = [
         "These domains were read off private data: a bound or a rare value may point to one person.",
         "Replace them by what is public knowledge before you calibrate.",
         *(f"{note}: {_listed(found)}." for note, found in notes if found),
+        *map(_how_to_read, written),
     ]
     return "\n".join(lines)
+
+
+def _how_to_read(column: ColumnSummary) -> str:
+    asked = column.way_to_read_numbers
+    told = f"of a CSV file say how with {asked}, elsewhere " if asked else ""
+    return f"Dropped, as its numbers are not written plainly ({told}make them 1234 or 3.5): {column.name}."
 
 
 def _listed(columns: Sequence[ColumnSummary]) -> str:

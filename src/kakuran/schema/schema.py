@@ -72,6 +72,16 @@ class Schema:
                 return attribute
         raise SchemaError(f"no column {name!r} in the schema. {which_there_are(name, self.names)}")
 
+    def in_release(self, name: str) -> Categorical | Numeric:
+        """The attribute of a column that a release holds; a `SchemaError` that lists those where it holds none."""
+        names = [attribute.name for attribute in self.released]
+        if name in names:
+            return self.released[names.index(name)]
+        if name in self.names:
+            listed = ", ".join(map(repr, names))
+            raise SchemaError(f"column {name!r} was dropped: the release does not hold it. There are {listed}.")
+        raise SchemaError(f"no column {name!r} in the release. {which_there_are(name, names)}")
+
     def __iter__(self) -> Iterator[Attribute]:
         return iter(self.attributes)
 

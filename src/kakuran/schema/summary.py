@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from kakuran.errors import DataError
 from kakuran.schema.attribute import LARGEST_GRID, Attribute, Categorical, Dropped, Numeric
+from kakuran.schema.written_numbers import what_to_type
 
 Family: TypeAlias = Literal["text", "true/false", "numbers", "nothing", "other"]
 
@@ -22,7 +23,7 @@ FEWEST_TO_TELL = 30
 """Values from which on it is no chance that none stands twice."""
 
 _MOST_REMEMBERED = 1 << 16
-_WRITTEN_NUMBER = re.compile(r"[+-]?\d{1,3}([.,' \u2019]?\d{3})*([.,]\d+)?")
+_WRITTEN_NUMBER = re.compile(r"[+-]?\d{1,3}([.,' \u00a0\u202f\u2019]?\d{2,3})*([.,]\d+)?")
 
 
 class ColumnSummary:
@@ -60,6 +61,11 @@ class ColumnSummary:
             return False
         are_numbers = all(_WRITTEN_NUMBER.fullmatch(word.strip()) for word in self._words)
         return are_numbers and any(not is_number(word) for word in self._words)
+
+    @property
+    def way_to_read_numbers(self) -> str:
+        """The options with which a CSV file's written numbers are read, if there are any."""
+        return what_to_type(sorted(self._words))
 
     def _look_for_repeats(self, column: pa.Array) -> None:
         """Remember values until one stands twice; of very many only the first, so that memory stays small."""

@@ -101,6 +101,18 @@ def test_csv_in_another_encoding_is_read_as_told(kakuran, folder):
     assert kk.read_release(folder / "out").n == 1_000
 
 
+def test_decimal_commas_are_read_as_told_and_a_bad_number_is_placed(spark, tmp_path):
+    schema = kk.Schema([kk.Numeric("pay", 0, 2_000, step=0.5), kk.Categorical("code", ["1,5", "2"])])
+    path = tmp_path / "people.csv"
+    path.write_text("pay;code\n1.234,5;1,5\n950;2\n", encoding="utf-8")
+    counted = read_originals(spark, path, schema, decimal=",", thousands=".").crowd(schema.released)
+    locally = count_crowd(kk.open_source(path, decimal=",", thousands="."), schema, schema.released)
+    assert counted.n == 2
+    assert (counted.counts == locally.counts).all()
+    with pytest.raises(kk.DataError, match=r"'1\.234,5', in .*people\.csv, rows 1 to 2\. Say .* --thousands"):
+        read_originals(spark, path, schema, decimal=",").crowd(schema.released)
+
+
 def test_missing_cells_and_odd_column_names_are_read_as_locally(spark, tmp_path):
     schema = kk.Schema(
         [

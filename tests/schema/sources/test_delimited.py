@@ -59,7 +59,7 @@ def test_text_is_translated_as_it_is_read(tmp_path, monkeypatch):
     assert most < path.stat().st_size / 2  # arrow reads some blocks ahead, however long the file
 
 
-@pytest.mark.parametrize("option", [{"delimiter": ";"}, {"encoding": "cp932"}])
+@pytest.mark.parametrize("option", [{"delimiter": ";"}, {"encoding": "cp932"}, {"decimal": ","}, {"thousands": " "}])
 def test_what_is_no_csv_is_not_told_how_it_is_written(tmp_path, option):
     (tmp_path / "in.csv").write_text("a,b\n1,2\n")
     pa.parquet.write_table(PEOPLE, tmp_path / "in.parquet")
@@ -73,3 +73,64 @@ def test_a_release_is_plain_and_names_with_semicolons_come_back(tmp_path):
     table = pa.table({"a;b;c": ["x", "y"] * 20})
     kk.perturb(table, kk.calibrate(schema, n=40, k=5)).save(tmp_path / "out.csv")
     assert kk.read_release(tmp_path / "out.csv").crosstab("a;b;c").counts.sum() == pytest.approx(40)
+
+
+GERMAN = 'PLZ;Beruf;Lohn;Anteil\r\n01067;3,5;1.234,50;"0,25"\r\n80331;x;950;\r\n10115;y;12.000;1\r\n'
+SIGNS = {"decimal": ",", "thousands": "."}
+
+
+class TestWrittenNumbers:
+    @pytest.fixture
+    def path(self, tmp_path):
+        (tmp_path / "in.csv").write_text(GERMAN)
+        return tmp_path / "in.csv"
+
+    def test_they_are_read_as_told_and_codes_and_texts_stay_as_they_are(self, path):
+        assert read_all(kk.open_source(path, **SIGNS)).to_pydict() == {
+            "PLZ": ["01067", "80331", "10115"],
+            "Beruf": ["3,5", "x", "y"],
+            "Lohn": [1234.5, 950, 12000],
+            "Anteil": [0.25, None, 1],
+        }
+
+    def test_without_being_told_nothing_is_guessed(self, path):
+        assert read_all(kk.open_source(path)).column("Lohn").to_pylist() == ["1.234,50", "950", "12.000"]
+        with pytest.warns(kk.InferredDomainWarning, match=r'--decimal "," --thousands ".", elsewhere .*: Lohn\.'):
+            kk.Schema.infer(path)
+
+    def test_a_schema_says_which_columns_are_numbers(self, path):
+        source = kk.open_source(path, **SIGNS)
+        wanted = {"Anteil": pa.float64(), "Beruf": pa.string(), "Lohn": pa.float64()}
+        (part,) = source.parts(wanted)
+        assert part.records.column_names == list(wanted)
+        assert part.records.column("Lohn").to_pylist() == [1234.5, 950, 12000]
+        assert part.records.column("Beruf").to_pylist() == ["3,5", "x", "y"]
+
+    def test_whole_numbers_that_are_categories_may_be_written_so(self, tmp_path):
+        (tmp_path / "in.csv").write_text("size\n" + '"1,000"\n"2,000"\n' * 10)
+        schema = kk.Schema([kk.Categorical("size", [1000, 2000])])
+        assert kk.calibrate(schema, k=2, data=kk.open_source(tmp_path / "in.csv", thousands=",")).n == 20
+
+    @pytest.mark.parametrize(
+        ("told", "way_out"),
+        [
+            ({}, r"'1\.234,50', in .*in\.csv, after row 0\. Say .*: --decimal \",\" --thousands \"\.\""),
+            ({"decimal": ","}, r"'1\.234,50', in .*in\.csv, rows 1 to 3\. Say .*: --decimal \",\" --thousands \"\.\""),
+        ],
+    )
+    def test_the_error_names_place_and_options(self, path, tmp_path, told, way_out):
+        others = [kk.Dropped(name) for name in ("PLZ", "Beruf", "Anteil")]
+        plan = kk.calibrate(kk.Schema([kk.Numeric("Lohn", 0, 20_000, step=10), *others]), n=100, k=5)
+        with pytest.raises(kk.DataError, match=way_out):
+            kk.perturb_file(kk.open_source(path, **told), tmp_path / "out.csv", plan)
+        assert not (tmp_path / "out.csv").exists()
+
+    def test_a_bad_number_far_down_is_found_block_by_block(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(delimited, "BLOCK", 1 << 12)
+        path = tmp_path / "in.csv"
+        path.write_text("x;y\n" + "1.234,5;a\n" * 2_000 + "1.23,5;a\n")
+        parts = kk.open_source(path, **SIGNS).parts({"x": pa.float64()})
+        assert len(next(parts)) < 1_000
+        with pytest.raises(kk.DataError, match=r"for example '1\.23,5', in .*in\.csv, rows [\d,]+ to 2,001\. Correct"):
+            list(parts)
+        assert read_all(kk.open_source(path, **SIGNS)).column("x").type == pa.string()

@@ -1,7 +1,7 @@
 "use strict";
 /* The survey owner's page: how the survey stands, looked at again and again; what is asked for is in asking.js. */
 (() => {
-  const { element, say, spoken, number } = Page;
+  const { element, say, counted, spoken, number } = Page;
   const { Refused, ask, askJson, asQuery } = Asking;
   const [SOONEST, LATEST] = [2000, 30000]; // milliseconds between two looks: sooner while answers come in
 
@@ -71,7 +71,7 @@
     document.getElementById("toggle").classList.toggle("danger", isOpen);
     if (!summary) return;
     document.getElementById("n").textContent = number(summary.n);
-    document.getElementById("n-words").textContent = say("answers");
+    document.getElementById("n-words").textContent = counted("answers", summary.n);
     const time = new Intl.DateTimeFormat(document.documentElement.lang, { timeStyle: "medium" }).format(new Date());
     document.getElementById("updated").textContent = say("updated", { time });
   }

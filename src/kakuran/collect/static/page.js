@@ -30,6 +30,12 @@ const Page = (() => {
     return words.replace(/\{(\w+)\}/g, (_, name) => values[name]);
   }
 
+  /** The page's own words for a key where a count decides between “one answer” and “two answers”. */
+  function counted(key, count, values = {}) {
+    const form = new Intl.PluralRules(Texts[language] ? language : "en").select(count);
+    return say(`${key}.${form}`, values);
+  }
+
   /** The survey's words: in this language, else in English, else in any. */
   function spoken(texts) {
     return texts?.[language] ?? texts?.en ?? Object.values(texts ?? {})[0] ?? "";
@@ -103,5 +109,5 @@ const Page = (() => {
     }
   }
 
-  return Object.freeze({ element, drawn, say, spoken, number, plain, percent, either, offerLanguages });
+  return Object.freeze({ element, drawn, say, counted, spoken, number, plain, percent, either, offerLanguages });
 })();

@@ -1,7 +1,7 @@
 "use strict";
 /* What the dashboard shows of a summary: the promise, every question as a picture and as a table, the history. */
 const Panels = (() => {
-  const { element, say, number, plain, percent } = Page;
+  const { element, say, counted, number, plain, percent } = Page;
 
   function promise(survey, summary) {
     const factor = plain(Number(Math.exp(summary.epsilon).toPrecision(2)));
@@ -27,7 +27,7 @@ const Panels = (() => {
       "section",
       { class: "card" },
       element("h2", {}, say("suppressed.title")),
-      element("p", {}, say("suppressed.body", { minimum: number(summary.minimum_n), n: number(summary.n) })),
+      element("p", {}, counted("suppressed.body", summary.n, { minimum: number(summary.minimum_n), n: number(summary.n) })),
       element("progress", { max: summary.minimum_n, value: summary.n, "aria-label": say("suppressed.title") }),
     );
   }

@@ -6,9 +6,8 @@
  * are never stored and never part of a request. What is shown and sent afterwards is what draw.js has stored.
  */
 (() => {
-  const { element, say, spoken, number, plain, percent } = Page;
+  const { element, say, spoken } = Page;
   const ROUNDING = 1e-6; // what adding up may change of an ε
-  const PATIENCE = 60; // the most seconds to wait before trying again
 
   let survey;
   let epsilon; // of what this page draws from, whatever the survey says it is
@@ -29,12 +28,12 @@
     tell(alertLine, "");
     tell(statusLine, "");
     const draw = Draw.stored(survey);
-    if (draw?.sent) show(thanks(draw));
-    else if (draw && draw.version !== survey.version) show(notice("earlier.title", "earlier.body"));
+    if (draw?.sent) show(Screens.thanks(survey, draw));
+    else if (draw && draw.version !== survey.version) show(Screens.notice("earlier.title", "earlier.body"));
     else if (survey.state === "closed")
-      show(notice("closed.title", "closed.body", draw && !draw.tried && "closed.drawn"));
+      show(Screens.notice("closed.title", "closed.body", draw && !draw.tried && "closed.drawn"));
     else show(draw ? review(draw) : form());
-    document.getElementById("footer").replaceChildren(how());
+    document.getElementById("footer").replaceChildren(Screens.how(survey, epsilon));
   }
 
   function show(...content) {
@@ -51,15 +50,6 @@
   function tell(line, text) {
     line.textContent = text;
     line.classList.toggle("notice", Boolean(text));
-  }
-
-  function notice(title, ...keys) {
-    return element(
-      "section",
-      { class: "card" },
-      element("h2", { tabindex: -1 }, say(title)),
-      keys.filter(Boolean).map((key) => element("p", {}, say(key))),
-    );
   }
 
   function form() {
@@ -114,51 +104,10 @@
       {},
       element("h2", { tabindex: -1 }, say("review.title")),
       element("p", { class: "lead" }, truth ? say("review.why") : say("review.forgotten")),
-      survey.questions.map((question) => compared(question, draw)),
+      survey.questions.map((question) => Screens.compared(question, draw, truth)),
       survey.invitations ? invitationField() : null,
       element("button", { class: "primary", type: "button", id: "send", onclick: send }, say("send")),
     );
-  }
-
-  function compared(question, draw) {
-    const sent = draw.answers[question.name];
-    const isSame = truth && truth[question.name] === sent;
-    const own = truth && [
-      element(
-        "div",
-        { class: "own" },
-        element("dt", {}, say("review.true")),
-        element("dd", {}, Questions.inWords(question, truth[question.name])),
-      ),
-    ];
-    return element(
-      "div",
-      { class: "card" },
-      element("h3", {}, spoken(question.text)),
-      element(
-        "dl",
-        { class: "compared" },
-        own,
-        element(
-          "div",
-          { class: "sent" },
-          element("dt", {}, draw.sent ? say("review.was") : say("review.sent")),
-          element(
-            "dd",
-            {},
-            Questions.inWords(question, sent),
-            isSame ? element("span", { class: "same" }, say("review.same")) : null,
-          ),
-        ),
-      ),
-      element("p", { class: "small" }, why(question)),
-    );
-  }
-
-  function why({ mechanism }) {
-    if (mechanism.kind !== "retention") return say(`why.${mechanism.kind}`);
-    const kept = Number(BigInt(mechanism.threshold)) / 2 ** 64;
-    return say("why.retention", { kept: percent(kept), count: mechanism.size });
   }
 
   function invitationField() {
@@ -178,41 +127,6 @@
     );
   }
 
-  function thanks(draw) {
-    return element(
-      "section",
-      {},
-      element(
-        "div",
-        { class: "card done" },
-        element("h2", { tabindex: -1 }, say("thanks.title")),
-        element("p", {}, say("thanks.body")),
-      ),
-      element(
-        "details",
-        {},
-        element("summary", {}, say("thanks.details")),
-        draw.version === survey.version ? survey.questions.map((question) => compared(question, draw)) : null,
-      ),
-    );
-  }
-
-  function how() {
-    const file = element("a", { href: "static/perturb.js" }, "perturb.js");
-    const [before, after] = say("how.check", { file: "\u0000" }).split("\u0000");
-    const numbers = { k: plain(survey.k), n: plain(survey.expected_n), epsilon: number(epsilon, 2) };
-    return element(
-      "details",
-      {},
-      element("summary", {}, say("how.title")),
-      element("p", {}, say("how.chance")),
-      survey.k ? element("p", {}, say("how.k", numbers)) : null,
-      element("p", {}, say("how.epsilon", { ...numbers, factor: plain(Number(Math.exp(epsilon).toPrecision(2))) })),
-      element("p", {}, before, file, after),
-      element("code", {}, document.querySelector('script[src$="perturb.js"]').integrity),
-    );
-  }
-
   // Sending.
 
   async function send() {
@@ -225,7 +139,10 @@
     tell(statusLine, say("sending"));
     try {
       Draw.mark(survey, { tried: true });
-      await deliver(draw);
+      const { id, version, answers } = draw;
+      const message = { id, version, answers, ...(survey.invitations ? { invitation } : {}) };
+      const reply = await Sending.deliver(message, waiting);
+      await (reply.ok ? taken() : refused(reply));
     } finally {
       isSending = false;
       button.removeAttribute("aria-disabled");
@@ -233,42 +150,12 @@
     }
   }
 
-  /** Send until it is taken or refused; the same id and content every time, so that nothing counts twice. */
-  async function deliver({ id, version, answers }) {
-    for (;;) {
-      const reply = await post({ id, version, answers, ...(survey.invitations ? { invitation } : {}) });
-      if (reply.ok) {
-        Draw.mark(survey, { sent: true });
-        truth = null;
-        moveOn();
-        return;
-      }
-      if (reply.status !== 429) {
-        refused(reply);
-        return;
-      }
-      await wait(Math.min(Math.max(Number(reply.headers.get("Retry-After")) || 1, 1), PATIENCE));
-    }
-  }
+  const waiting = (seconds) => tell(statusLine, seconds ? say("fault.busy", { seconds }) : say("sending"));
 
-  async function post(message) {
-    try {
-      return await fetch("api/responses", {
-        method: "POST",
-        headers: { "Content-Type": "application/json" },
-        body: JSON.stringify(message),
-      });
-    } catch {
-      return { ok: false, status: 0 };
-    }
-  }
-
-  async function wait(seconds) {
-    for (let left = seconds; left > 0; left -= 1) {
-      tell(statusLine, say("fault.busy", { seconds: left }));
-      await new Promise((resolve) => setTimeout(resolve, 1000));
-    }
-    tell(statusLine, say("sending"));
+  function taken() {
+    Draw.mark(survey, { sent: true });
+    truth = null;
+    moveOn();
   }
 
   async function refused(reply) {
@@ -296,7 +183,7 @@
   }
 
   async function open() {
-    if (typeof Perturb === "undefined") return tell(alertLine, say("fault.script"));
+    if ([typeof Perturb, typeof Screens, typeof Sending].includes("undefined")) return tell(alertLine, say("fault.script"));
     takeInvitation();
     tell(statusLine, say("loading"));
     try {

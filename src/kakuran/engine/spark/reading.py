@@ -24,9 +24,6 @@ def start_session() -> SparkSession:
     return SparkSession.builder.appName("kakuran").getOrCreate()
 
 
-def read_originals(
-    session: SparkSession, path: Path, schema: Schema, *, delimiter: str | None = None, encoding: str | None = None
-) -> Originals:
-    """A Parquet, CSV or Arrow file, or a folder or pattern of such files."""
-    source = open_source(path.absolute(), delimiter=delimiter, encoding=encoding)
-    return Originals(Files(session, source), schema)
+def read_originals(session: SparkSession, path: Path, schema: Schema, **written: str | None) -> Originals:
+    """A Parquet, CSV or Arrow file, or a folder or pattern of such files; CSV written as told to `open_source`."""
+    return Originals(Files(session, open_source(path.absolute(), **written)), schema)

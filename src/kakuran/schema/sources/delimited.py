@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,11 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from kakuran.errors import DataError, KakuranError, SchemaError
+from kakuran.schema.csv_format import AS_FOUND, CsvFormat
 from kakuran.schema.csv_header import UTF_8, CsvHeader, not_encoded_so, read_header
 from kakuran.schema.files import reading
 from kakuran.schema.sources.base import Part, Source, Wanted
+from kakuran.schema.written_numbers import not_such_a_number, widest
 
 BLOCK = 1 << 22
 _WIDER = [
@@ -30,6 +32,7 @@ _WIDER = [
     pa.string(),
 ]
 """The types a column of unknown type is tried as, in arrow's order."""
+_NUMBERS = (pa.int64(), pa.float64())
 _NO_VALUE = re.compile(r"In CSV column #(\d+):.*conversion error to ([\w\[\]]+): invalid value '(.*)'", re.DOTALL)
 
 _NO_TEXT = "invalid UTF8 data"
@@ -41,21 +44,15 @@ class CsvSource(Source):
     Parameters
     ----------
     path : the file
-    delimiter, encoding : how it is written, where its first line is not to tell
+    written : how, where its first line is not to tell
     quotes_matter : whether empty text in quotes is a value and without them a missing one, as in a release; elsewhere
         both are empty text
     """
 
-    def __init__(
-        self,
-        path: Path,
-        *,
-        delimiter: str | None = None,
-        encoding: str | None = None,
-        quotes_matter: bool = False,
-    ) -> None:
+    def __init__(self, path: Path, written: CsvFormat = AS_FOUND, *, quotes_matter: bool = False) -> None:
         self.path = path
-        self._given = (delimiter, encoding)
+        self._written = written
+        self._numbers = written.numbers
         self._quotes_matter = quotes_matter
         self.described = str(path)
         self.paths = (path,)
@@ -64,7 +61,7 @@ class CsvSource(Source):
     def header(self) -> CsvHeader:
         """What the first line tells."""
         with reading(self.path):
-            return read_header(self.path, *self._given)
+            return read_header(self.path, self._written)
 
     @property
     def names(self) -> list[str]:
@@ -84,13 +81,26 @@ class CsvSource(Source):
     def parts(self, wanted: Wanted | None = None) -> Iterator[Part]:
         """Block by block."""
         header = self.header
-        options = csv_options(header, self._types(header) if wanted is None else wanted)
+        types = self._types(header) if wanted is None else wanted
+        if self._numbers.is_plain:
+            yield from self._parts(header, types)
+            return
+        numbers = {name: kind for name, kind in types.items() if kind in _NUMBERS}
+        for part in self._parts(header, {**types, **dict.fromkeys(numbers, pa.string())}):
+            yield Part(part.through(lambda batch: self._with_numbers(batch, numbers)), part.places)
+
+    def _parts(self, header: CsvHeader, types: Wanted) -> Iterator[Part]:
+        options = csv_options(header, types)
         if self._quotes_matter:
             heed_quotes(options["convert_options"])
-        yield from self._parts(header, options)
-
-    def _parts(self, header: CsvHeader, options: dict[str, Any]) -> Iterator[Part]:
         return csv_parts(self.path, options, header.names, self.described, header.encoding)
+
+    def _with_numbers(self, batch: pa.RecordBatch, kinds: Wanted) -> pa.RecordBatch:
+        """The batch with some of its texts as the numbers they are."""
+        for name, kind in kinds.items():
+            place = batch.schema.get_field_index(name)
+            batch = batch.set_column(place, name, self._numbers.read(name, batch.column(place), kind))
+        return batch
 
     def _types(self, header: CsvHeader) -> Wanted:
         """The narrowest types that fit all values: a first block suggests them, later ones may widen them."""
@@ -103,19 +113,32 @@ class CsvSource(Source):
         while (name := self._misfit(header, types)) is not None:
             kinds = [str(kind) for kind in _WIDER]
             types[name] = _WIDER[kinds.index(str(types[name])) + 1]
+        if not self._numbers.is_plain:
+            types |= self._as_told(header, types)
         return types | dict.fromkeys(self._codes(header, types), pa.string())
+
+    def _as_told(self, header: CsvHeader, types: Wanted) -> Wanted:
+        """What columns of numbers and texts hold, if numbers are written as they are said to be."""
+        found = {name: {pa.null()} for name, kind in types.items() if kind in (*_NUMBERS, pa.string())}
+        for batch in self._texts(header, found):
+            for name, kinds in found.items():
+                kinds.add(self._numbers.kind_of(batch.column(name)))
+        return {name: widest(kinds) for name, kinds in found.items()}
 
     def _codes(self, header: CsvHeader, types: Wanted) -> set[str]:
         """Columns with numbers like 01, which are codes: as numbers they would not come back as they were."""
-        texts = {name: pa.string() for name, kind in types.items() if kind in (pa.int64(), pa.float64())}
-        if not texts:
-            return set()
-        batches = (part.records for part in self._parts(header, csv_options(header, texts)))
-        return {name for batch in batches for name in texts if pc.any(_is_code(batch.column(name))).as_py()}
+        numbers = [name for name, kind in types.items() if kind in _NUMBERS]
+        batches = self._texts(header, numbers)
+        return {name for batch in batches for name in numbers if pc.any(_is_code(batch.column(name))).as_py()}
+
+    def _texts(self, header: CsvHeader, names: Collection[str]) -> Iterator[pa.RecordBatch]:
+        """Some columns as they are written; of none, nothing."""
+        if names:
+            yield from (part.records for part in self._parts(header, dict.fromkeys(names, pa.string())))
 
     def _misfit(self, header: CsvHeader, types: Wanted) -> str | None:
         try:
-            for _ in self._parts(header, csv_options(header, types)):
+            for _ in self._parts(header, types):
                 pass
         except DataError as error:
             return error.column
@@ -183,10 +206,5 @@ def _explained(error: pa.ArrowInvalid, names: Sequence[str], described: str, don
         problem = re.sub(r"(got \d+):.*", r"\1", str(error), flags=re.DOTALL)
         return SchemaError(f"{described}: not a well-formed CSV file: {problem}")
     column, kind, value = found.groups()
-    return DataError(
-        names[int(column)],
-        f"at least one row is not a valid {kind}",
-        "Correct the data or its type in the schema.",
-        example=value,
-        place=f"{described}, after row {done:,}",
-    )
+    problem, place = f"at least one row is not a valid {kind}", f"{described}, after row {done:,}"
+    return not_such_a_number(names[int(column)], problem, value, place)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from kakuran.errors import SchemaError
+from kakuran.schema.csv_format import AS_FOUND, CsvFormat
 from kakuran.schema.files import ARROW, CSV, DUCKDB, PARQUET
 from kakuran.schema.sources.base import Source
 from kakuran.schema.sources.delimited import CsvSource
@@ -18,11 +19,20 @@ from kakuran.schema.sources.postgres import SCHEMES, PostgresSource
 
 _KINDS = (PARQUET, CSV, ARROW)
 _FILES = PARQUET + CSV + ARROW
-_NO_CSV = "--delimiter and --encoding (delimiter=…, encoding=…) are for CSV files that no query is asked of"
+_NO_CSV = (
+    "--delimiter, --encoding, --decimal and --thousands (delimiter=…, encoding=…, decimal=…, thousands=…) "
+    "are for CSV files that no query is asked of"
+)
 
 
 def open_source(
-    data: Any, sql: str | None = None, *, delimiter: str | None = None, encoding: str | None = None
+    data: Any,
+    sql: str | None = None,
+    *,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
 ) -> Source:
     """The source that something is.
 
@@ -34,6 +44,8 @@ def open_source(
     sql : a query to the database; or, for files, a query that DuckDB answers, in which they are called ``data``
     delimiter : what separates the columns of a CSV file; a comma, semicolon or tab is found by itself
     encoding : of a CSV file that is not UTF-8, such as ``cp932`` (Shift-JIS)
+    decimal : what stands before decimals in a CSV file, ``"."`` or ``","``
+    thousands : what stands between groups of three digits in a CSV file: ``","``, ``"."``, ``" "`` or ``"'"``
 
     Examples
     --------
@@ -41,9 +53,9 @@ def open_source(
     >>> kk.open_source(pa.table({"age": [30, 40]})).names
     ['age']
     """
-    written = (delimiter, encoding)
+    written = CsvFormat(delimiter, encoding, decimal, thousands)
     is_named = isinstance(data, str | Path)
-    if any(written) and (not is_named or sql is not None or Path(data).suffix in DUCKDB):
+    if written.is_told and (not is_named or sql is not None or Path(data).suffix in DUCKDB):
         raise SchemaError(_NO_CSV)
     if isinstance(data, Source):
         return data
@@ -61,19 +73,19 @@ def open_source(
     if sql is not None:
         return DuckSource(str(path), files=[found for _, found in _found(path)], sql=sql)
     if path.is_file() or (not path.is_dir() and not _is_pattern(path)):
-        return _file(path, *written)
-    members = [Member(_file(found, *written), folders_between(root, found)) for root, found in _found(path)]
+        return _file(path, written)
+    members = [Member(_file(found, written), folders_between(root, found)) for root, found in _found(path)]
     return ManySource(str(path), members)
 
 
-def _file(path: Path, delimiter: str | None = None, encoding: str | None = None) -> Source:
+def _file(path: Path, written: CsvFormat = AS_FOUND) -> Source:
     if path.suffix not in _FILES:
         raise SchemaError(f"{path}: expected a .csv or .parquet file (or .arrow, .feather, .ipc, .duckdb)")
     if not path.is_file():
         raise SchemaError(f"{path}: no such file")
     if path.suffix in CSV:
-        return CsvSource(path, delimiter=delimiter, encoding=encoding)
-    if delimiter or encoding:
+        return CsvSource(path, written)
+    if written.is_told:
         raise SchemaError(_NO_CSV)
     return ParquetSource(path) if path.suffix in PARQUET else IpcSource(path)
 

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Self
 
 from kakuran.errors import ProtocolError
+from kakuran.sockets import in_address, listen_on
 from kakuran.vertical.keys import certificate_in, der
 from kakuran.vertical.messages import HEADER_SIZE, read_header
 from kakuran.vertical.plan import VerticalPlan
@@ -112,9 +113,9 @@ class Listener:
     def __init__(self, identity: Identity, host: str, port: int, *, timeout: float) -> None:
         self._identity, self._timeout = identity, timeout
         try:
-            self._socket = socket.create_server((host, port))
+            self._socket = listen_on(host, port)
         except OSError as error:
-            raise ProtocolError(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
+            raise ProtocolError(f"cannot listen on {in_address(host)}:{port}: {error.strerror or error}") from error
 
     @property
     def port(self) -> int:

@@ -1,0 +1,94 @@
+"use strict";
+/* What the respondent's page shows of a survey and a draw: a function of these alone. */
+const Screens = (() => {
+  const { element, say, spoken, number, plain, percent } = Page;
+
+  function notice(title, ...keys) {
+    return element(
+      "section",
+      { class: "card" },
+      element("h2", { tabindex: -1 }, say(title)),
+      keys.filter(Boolean).map((key) => element("p", {}, say(key))),
+    );
+  }
+
+  /** What was answered, where that is known, beside what is sent in its place. */
+  function compared(question, draw, truth) {
+    const sent = draw.answers[question.name];
+    const isSame = truth && truth[question.name] === sent;
+    const own = truth && [
+      element(
+        "div",
+        { class: "own" },
+        element("dt", {}, say("review.true")),
+        element("dd", {}, Questions.inWords(question, truth[question.name])),
+      ),
+    ];
+    return element(
+      "div",
+      { class: "card" },
+      element("h3", {}, spoken(question.text)),
+      element(
+        "dl",
+        { class: "compared" },
+        own,
+        element(
+          "div",
+          { class: "sent" },
+          element("dt", {}, draw.sent ? say("review.was") : say("review.sent")),
+          element(
+            "dd",
+            {},
+            Questions.inWords(question, sent),
+            isSame ? element("span", { class: "same" }, say("review.same")) : null,
+          ),
+        ),
+      ),
+      element("p", { class: "small" }, why(question)),
+    );
+  }
+
+  function why({ mechanism }) {
+    if (mechanism.kind !== "retention") return say(`why.${mechanism.kind}`);
+    const kept = Number(BigInt(mechanism.threshold)) / 2 ** 64;
+    return say("why.retention", { kept: percent(kept), count: mechanism.size });
+  }
+
+  function thanks(survey, draw) {
+    return element(
+      "section",
+      {},
+      element(
+        "div",
+        { class: "card done" },
+        element("h2", { tabindex: -1 }, say("thanks.title")),
+        element("p", {}, say("thanks.body")),
+      ),
+      element(
+        "details",
+        {},
+        element("summary", {}, say("thanks.details")),
+        draw.version === survey.version ? survey.questions.map((question) => compared(question, draw, null)) : null,
+      ),
+    );
+  }
+
+  /** What is promised, and how to check it. */
+  function how(survey, epsilon) {
+    const file = element("a", { href: "static/perturb.js" }, "perturb.js");
+    const [before, after] = say("how.check", { file: "\u0000" }).split("\u0000");
+    const numbers = { k: plain(survey.k), n: plain(survey.expected_n), epsilon: number(epsilon, 2) };
+    return element(
+      "details",
+      {},
+      element("summary", {}, say("how.title")),
+      element("p", {}, say("how.chance")),
+      survey.k ? element("p", {}, say("how.k", numbers)) : null,
+      element("p", {}, say("how.epsilon", { ...numbers, factor: plain(Number(Math.exp(epsilon).toPrecision(2))) })),
+      element("p", {}, before, file, after),
+      element("code", {}, document.querySelector('script[src$="perturb.js"]').integrity),
+    );
+  }
+
+  return Object.freeze({ notice, compared, thanks, how });
+})();
