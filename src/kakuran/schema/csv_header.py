@@ -38,7 +38,7 @@ class CsvHeader:
 def read_header(path: Path, delimiter: str | None = None, encoding: str | None = None) -> CsvHeader:
     """Read the first line; the delimiter is the one it has most of, the encoding UTF-8, unless they are given."""
     with open_text(path, encoding) as lines:
-        delimiter = _most_frequent(lines.readline()) if delimiter is None else one_character(delimiter)
+        delimiter = most_frequent(lines.readline()) if delimiter is None else one_character(delimiter)
         lines.seek(0)
         names = next(csv.reader(lines, delimiter=delimiter), None)
     if not names:
@@ -101,7 +101,7 @@ def _guessed(start: bytes) -> str:
     return "cp1252 (Western European)"
 
 
-def _most_frequent(line: str) -> str:
+def most_frequent(text: str) -> str:
     """The delimiter that stands most often outside quotes; a comma if none does."""
-    bare = re.sub(r'"[^"]*"', "", line)
+    bare = re.sub(r'"[^"]*"', "", text)
     return max(DELIMITERS, key=bare.count)
