@@ -76,7 +76,8 @@ def _numbers(table: pa.Table, name: str) -> Array:
         raise DataError(name, f"{column.null_count:,} values are missing", "Fill them in or leave the records out.")
     kind = column.type
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
-        raise DataError(name, f"is {kind}, not numbers", "Code categories as yes/no columns first.")
+        remedy = "Code categories as yes/no columns first, or leave it out: --column names the columns to bring."
+        raise DataError(name, f"is {kind}, not numbers", remedy)
     values = pc.cast(column.combine_chunks(), pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     if not np.isfinite(values).all():
         raise DataError(name, "has values that are infinite or not a number", "Mend them or leave the records out.")
