@@ -56,10 +56,22 @@ def test_both_readmes_tell_to_type_the_same():
     assert typed(ROOT / "README.md") == typed(ROOT / "README.ja.md")
 
 
+def test_everything_in_japanese_calls_things_by_the_same_names():
+    pages = [ROOT / "README.ja.md", *(DOCS / "ja").glob("*.md"), *(ROOT / "src/kakuran").rglob("words.ja.toml")]
+    others = re.compile("対応付け|単純集計|件数|値域|母数|維持・置換")
+    assert {page.name: others.findall(page.read_text(encoding="utf-8")) for page in pages} == {
+        page.name: [] for page in pages
+    }
+
+
 def test_both_readmes_lead_to_the_same_pages():
     english, japanese = (
         set(re.findall(r"\]\(([^)]+)\)", (ROOT / name).read_text(encoding="utf-8")))
         for name in ("README.md", "README.ja.md")
     )
-    translated = {"README.ja.md": "README.md", "docs/index.md": "docs/ja/index.md"}
+    translated = {
+        "README.ja.md": "README.md",
+        "docs/index.md": "docs/ja/index.md",
+        "docs/tutorials/steward.md": "docs/ja/steward.md",
+    }
     assert {translated.get(link, link) for link in english} <= japanese

@@ -12,6 +12,14 @@ from kakuran.schema import Categorical, Numeric, Schema
 
 _JOBS = ("office", "sales", "care", "craft", "teaching", "farming", "student", "retired")
 _ROWS_AT_A_TIME = 20_000
+_TOGETHER = (
+    ("bread", "butter", "milk", "eggs", "jam"),
+    ("rice", "tofu", "nori", "soy sauce", "green tea"),
+    ("beer", "crisps", "nuts", "salsa"),
+    ("nappies", "wipes", "baby food", "bananas"),
+    ("pasta", "tomatoes", "cheese", "olive oil", "wine"),
+    ("cat food", "litter", "newspaper"),
+)
 _REGIONS = ("north", "east", "centre", "west", "south")
 
 
@@ -84,6 +92,23 @@ def workers(n: int = 2_000, seed: int = 0) -> pa.Table:
             "content": np.array(["no", "rather-no", "rather-yes", "yes"])[content],
         }
     )
+
+
+def baskets(n: int = 2_000, seed: int = 0) -> list[list[str]]:
+    """What n made-up people bought: mostly things that go together, and now and then something else.
+
+    Examples
+    --------
+    >>> from kakuran.samples import baskets
+    >>> len(baskets(3))
+    3
+    """
+    dice = Randomness.seeded(seed).generator()
+    items = np.array([item for kind in _TOGETHER for item in kind])
+    kind_of = np.repeat(np.arange(len(_TOGETHER)), [len(kind) for kind in _TOGETHER])
+    likes = dice.random((n, len(_TOGETHER))) < 0.25
+    bought = dice.random((n, len(items))) < np.where(likes[:, kind_of], 0.8, 0.02)
+    return [items[row].tolist() for row in bought]
 
 
 def companies(n: int = 1_000, seed: int = 0) -> tuple[pa.Table, pa.Table]:

@@ -39,7 +39,7 @@ def test_baskets_come_out_as_baskets_each_shared_by_at_least_k(kakuran, folder, 
     released = rows_of(folder / "out.txt")
     assert released.total() == 300
     assert min(released.values()) >= 10
-    for words in ("an empty table", "plain microaggregation", "(released)"):
+    for words in ("an empty table", "plain microaggregation", "(chosen)"):
         assert words in made.stdout
     manifest = json.loads((folder / "out.release.json").read_text())
     assert (manifest["k"], manifest["rows"], manifest["for_publication"]) == (10, 300, True)
@@ -52,6 +52,46 @@ def test_baskets_are_read_with_the_delimiter_and_the_encoding_that_are_named(kak
     made = kakuran("factorise", "baskets.txt", "--layout", "baskets", "--k", 2, "-o", "out.txt", *told)
     assert made.returncode == 0, made.stderr
     assert "20 rows, 2 items" in made.stderr
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+def test_baskets_with_semicolons_or_tabs_are_seen_to_have_them(kakuran, folder, delimiter):
+    (folder / "baskets.txt").write_text(f"nuts, salted{delimiter}beer{delimiter}tea\nbeer\n\n" * 10)
+    made = kakuran("factorise", "baskets.txt", "--layout", "baskets", "--k", 2, "-o", "out.txt")
+    assert made.returncode == 0, made.stderr
+    assert "30 rows, 3 items" in made.stderr
+
+
+def test_a_release_no_better_than_nothing_is_said_to_be_so(kakuran, baskets):
+    made = kakuran("factorise", "wide.csv", "--id", "who", "--k", 300, "--rank", 3, "-o", "out.csv", "--dry-run")
+    assert "an empty table would be as good" in made.stderr
+
+
+@pytest.mark.parametrize("output", ["out.csv", "out.parquet"])
+def test_a_wide_release_is_told_from_one_to_reconstruct(kakuran, baskets, output):
+    kakuran("factorise", "wide.csv", "--id", "who", "--k", 10, "--rank", 3, "-o", output)
+    refused = kakuran("crosstab", output, "item 1")
+    assert refused.returncode == 5
+    assert "read it like any table" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("layout", "text", "words"),
+    [
+        ("wide", "beer,tea,rice\nbeer,tea\n", "--layout baskets"),
+        ("wide", "who,what\n1,tea\n", "--layout long"),
+        ("wide", "tea,rice\n1,\n,1\n", "column 'tea': 1 missing or infinite. Write 0 where there is nothing."),
+        ("long", "who,what,many\n1,,1\n", "column 'what': 1 blank"),
+        ("long", "who,what,many\n,tea,1\n2,tea,1\n", "column 'who': 1 blank"),
+        ("long", "day,who,what\n1,1,tea\n", "column 'what': does not hold numbers. Name the columns"),
+        ("baskets", "beer|tea\nrice|tea\n", "no line holds two items when split at ','"),
+    ],
+)
+def test_a_table_of_another_shape_is_refused_with_the_way_out(kakuran, folder, layout, text, words):
+    (folder / "odd.csv").write_text(text)
+    refused = kakuran("factorise", "odd.csv", "--layout", layout, "--k", 2, "-o", "o.csv")
+    assert refused.returncode == 3
+    assert words in refused.stderr
 
 
 def test_the_long_layout_numbers_people_anew(kakuran, folder, baskets):

@@ -156,6 +156,11 @@ def test_the_demo_leaves_a_report(kakuran, folder):
     assert "The audit" in page
 
 
+def test_the_demo_speaks_japanese(kakuran, folder):
+    assert kakuran("demo", "--n", 500, "--lang", "ja").returncode == 0
+    assert "攪乱された 500 件のレコード" in page_of(folder / "demo")
+
+
 def test_advise_compares_methods_with_the_data_and_without(kakuran, folder):
     asked = ("advise", "-s", "schema.toml", "--k", 5, "--json", "--force", "--plot", "errors.png")
     blind = json.loads(kakuran(*asked, "--n", 800, "--report", "blind.html").stdout)

@@ -16,6 +16,7 @@ import pytest
 from kakuran import open_source
 from kakuran.cli.vertical_run import read_own
 from kakuran.samples import companies
+from kakuran.vertical import VerticalPlan
 
 NEW = ("-o", "new.fit.json")
 
@@ -62,6 +63,8 @@ def terminals(tmp_path_factory):
     joined = shop.run("init", "--as", "shop", "--data", "data.csv", "--id", "customer")
     assert joined.returncode == 0, joined.stderr
     shutil.copy(shop.folder / "plan.toml", bank.folder)
+    (bank.folder / "twice.csv").write_text("customer,income\n1,2.5\n1,3.5\n")
+    (bank.folder / "words.csv").write_text("customer,income\n1,much\n2,little\n")
     return bank, shop
 
 
@@ -83,6 +86,7 @@ def test_two_companies_agree_fit_report_and_predict(terminals):
     assert fit["protocol"] == "gram"
     assert set(fit["own"]) <= {"income", "age", "savings"}
     assert "leakage:" in joined.stderr
+    assert "wrote shop.fit.json" in joined.stderr
     assert shown[0] in joined.stderr
     assert 'src="data:image/svg+xml;base64,' in (bank.folder / "report.html").read_text()
     assert (bank.folder / "path.png").stat().st_size > 1000
@@ -113,16 +117,24 @@ def test_two_companies_agree_fit_report_and_predict(terminals):
         (("init", "--as", "x", "--data", "data.csv", "--id", "customer", "--target", "z"), 7, "is there already"),
         (("init", "--as", "x", "--data", "data.csv", "--id", "no", "--plan", "new.toml", "--target", "z"), 3, "'no'"),
         (("init", "--as", "x", "--data", "data.csv", "--id", "customer", "--plan", "new.toml"), 7, "--target"),
+        (("init", "--as", "x", "--data", "data.csv", "--id", "customer", "--plan", "new.toml", "--target", "z",
+          "--column", "incme"), 3, "Did you mean 'income'?"),
+        (("init", "--as", "x", "--data", "twice.csv", "--id", "customer", "--plan", "new.toml", "--target", "z"),
+         3, "1 ids occur more than once"),
+        (("init", "--as", "x", "--data", "words.csv", "--id", "customer", "--plan", "new.toml", "--target", "z"),
+         3, "--column names the columns to bring"),
+        (("init", "--as", "bank", "--data", "data.csv", "--id", "customer", "--plan", "new.toml", "--target", "z"),
+         7, "take it with --key bank.key"),
         (("serve", "--as", "nobody", "--data", "data.csv"), 7, "no party 'nobody'"),
         (("serve", "--as", "bank", "--data", "nowhere.csv", *NEW), 3, "no such file"),
         (("serve", "--as", "bank", "--data", "data.csv", "--key", "no.key", *NEW), 7, "not a key"),
         (("serve", "--as", "bank", "--data", "data.csv", "--port", "0", "--patience", "0.5", *NEW), 7, "nobody came"),
         (("serve", "--as", "bank", "--data", "data.csv", "-o", "data.csv"), 5, "--force"),
         (("join", "nonsense", "--as", "shop", "--data", "data.csv"), 2, "HOST:PORT"),
-        (("join", "127.0.0.1:1", "--as", "bank", "--data", "data.csv", *NEW), 7, "needs 0 addresses"),
+        (("join", "127.0.0.1:1", "--as", "bank", "--data", "data.csv", *NEW), 7, "bank comes first in the plan"),
         (("predict", "--fit", "no.json", "--data", "data.csv"), 7, "not a fit"),
     ],
-)
+)  # fmt: skip
 def test_a_mistake_gets_one_clear_sentence_and_its_exit_code(terminals, run_in, arguments, code, words):
     bank, _ = terminals
     before = sorted(path.name for path in bank.folder.iterdir() if path.suffix != ".run")
@@ -130,6 +142,33 @@ def test_a_mistake_gets_one_clear_sentence_and_its_exit_code(terminals, run_in, 
     assert result.returncode == code, result.stderr
     assert words in " ".join(result.stderr.split())
     assert sorted(path.name for path in bank.folder.iterdir() if path.suffix != ".run") == before
+
+
+def test_a_key_that_is_there_is_taken_where_it_is_named(terminals, run_in, tmp_path):
+    bank, _ = terminals
+    own = ("--as", "bank", "--data", bank.folder / "data.csv", "--id", "customer", "--target", "z")
+    for name in ("one", "two"):
+        made = run_in(tmp_path, "vertical", "init", *own, "--plan", f"{name}.toml", "--key", "our.key")
+        assert made.returncode == 0, made.stderr
+    certificates = [VerticalPlan.load(tmp_path / f"{name}.toml").terms("bank").certificate for name in ("one", "two")]
+    assert certificates[0] == certificates[1] != ""
+
+
+def test_nobody_at_the_other_end_is_told_with_the_port(terminals, run_in):
+    _, shop = terminals
+    arguments = ("join", f"127.0.0.1:{free_port()}", "--as", "shop", "--data", "data.csv", "--patience", "0.1", *NEW)
+    result = run_in(shop.folder, "vertical", *arguments)
+    assert result.returncode == 7
+    assert "has the party there started, on this port?" in result.stderr
+
+
+def test_a_port_in_use_is_told_with_the_way_out(terminals, run_in):
+    bank, _ = terminals
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = ("--host", "127.0.0.1", "--port", taken.getsockname()[1])
+        result = run_in(bank.folder, "vertical", "serve", "--as", "bank", "--data", "data.csv", *address, *NEW)
+    assert result.returncode == 7
+    assert "it is in use; choose another --port" in result.stderr
 
 
 def test_parquet_is_read_as_it_is(tmp_path):
@@ -160,5 +199,6 @@ def test_the_demo_runs_two_processes_and_equals_pooling(tmp_path):
     assert mine.read_text() == "keep me"
     rows = [line.split("│") for line in result.stdout.splitlines() if line.startswith("│")]
     assert len(rows) >= 3
+    assert {line.split(" │ ")[0] for line in result.stderr.splitlines() if " │ " in line} == {"bank", "shop"}
     for row in rows:
         assert float(row[2]) == pytest.approx(float(row[3]), rel=1e-5)

@@ -116,6 +116,11 @@ def test_what_cannot_be_promised_is_refused(options, problem):
         release_matrix(np.eye(30, 12), **({"k": 5} | options))
 
 
+def test_a_table_too_small_to_hide_entries_of_is_released():
+    released = release_matrix(np.array([[1, 1], [1, 0], [0, 1]]), 2)
+    assert released.matrix.shape == (3, 2)
+
+
 def test_one_column_has_no_patterns_to_release():
     with pytest.raises(kk.CalibrationError, match="below both sides of a 30 × 1 matrix"):
         release_matrix(np.ones((30, 1)), 5)

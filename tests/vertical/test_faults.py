@@ -198,7 +198,7 @@ def test_a_peer_that_falls_silent_is_given_up_after_the_timeout(words):
     near, far = linked_pair("alice", "bob", 0.5)
     if words:
         far.send(Hello("bob", version("kakuran"), case.plan.fingerprint, "fit", bytes(32), "{}"))
-    with pytest.raises(ProtocolError, match=r"bob has been silent for 0\.5 s; start both sides again to resume"):
+    with pytest.raises(ProtocolError, match=r"bob has been silent for 0\.5 s; start all sides again to resume"):
         Party("alice", case.plan, case.frames["alice"]).fit({"bob": near})
     assert far.receive(Hello).party == "alice"
 

@@ -272,8 +272,8 @@ def test_nobody_listening_is_reported_with_the_address(case, tmp_path):
     ("name", "listen", "addresses", "words"),
     [
         ("alice", None, [], "alice comes before bob in the plan, so it needs a port"),
-        ("alice", ("127.0.0.1", 0), [("127.0.0.1", 1)], "needs 0 addresses"),
-        ("bob", None, [], "bob comes after alice in the plan, so it needs 1 addresses"),
+        ("alice", ("127.0.0.1", 0), [("127.0.0.1", 1)], "alice comes first in the plan"),
+        ("bob", None, [], "bob comes after alice in the plan: .* needs 1 HOST:PORT, got 0"),
     ],
 )
 def test_a_party_is_told_whether_to_listen_or_to_connect(case, tmp_path, name, listen, addresses, words):

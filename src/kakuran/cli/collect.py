@@ -14,7 +14,7 @@ from kakuran.errors import CollectError, ReleaseError
 
 app = typer.Typer(no_args_is_help=True, help="A survey whose answers are perturbed before they are sent.")
 
-SurveyFile: TypeAlias = Annotated[Path, typer.Argument(help="The survey (TOML).")]
+SurveyFile: TypeAlias = Annotated[Path, typer.Argument(metavar="SURVEY", help="The survey (TOML).")]
 Database: TypeAlias = Annotated[
     str | None,
     typer.Option(
@@ -153,7 +153,7 @@ def backup(survey: SurveyFile, output: Output, database: Database = None, force:
 @app.command()
 def restore(
     survey: SurveyFile,
-    source: Annotated[Path, typer.Argument(help="A backup.")],
+    source: Annotated[Path, typer.Argument(metavar="BACKUP", help="A backup.")],
     database: Database = None,
 ) -> None:
     """Fill a new database, SQLite or PostgreSQL, from a backup."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kakuran.cli.console import answer_table, can_draw, check_picture, check_report, progress, require_plots, say
-from kakuran.cli.options import Force, Plot
+from kakuran.cli.options import Force, Lang, Language, Plot
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,6 +22,7 @@ def demo(
     k: Annotated[float, typer.Option("--k", help="Nobody can be linked with probability above 1/k.")] = 10,
     n: Annotated[int, typer.Option("--n", help="How many made-up people.")] = 50_000,
     plot: Plot = None,
+    lang: Lang = Language.en,
     force: Force = False,
 ) -> None:
     """Release a made-up census and reconstruct a cross-tab from the release alone."""
@@ -69,7 +70,8 @@ def demo(
         leave_picture(plot, _draw(jobs, sexes, tables))
     if can_draw():
         original = open_source(source)
-        report_release(report, target, original=original, audit=quick_audit(original, target), public=False)
+        audit = quick_audit(original, target)
+        report_release(report, target, original=original, audit=audit, public=False, lang=lang)
     else:
         say("for a report with pictures: pip install 'kakuran[plot]'")
 

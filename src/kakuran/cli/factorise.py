@@ -65,7 +65,7 @@ def factorise(
     from kakuran.factorisation import release_matrix
     from kakuran.factorisation.matrices import counts_matrix
     from kakuran.release.transactions import check_transactions_target, read_transactions, write_transactions
-    from kakuran.report.matrix import loss_table
+    from kakuran.report.matrix import LOSS, WAYS, loss_table
 
     chosen: Any = _layout(layout)
     if not dry_run:
@@ -86,13 +86,16 @@ def factorise(
         counts = counts_matrix(source.matrix)
         matrix = counts.astype(bool) if kind == "binary" else counts
         released = release_matrix(matrix, k, progress=tell, **options)
+    way = released.manifest["protect"]
     if json:
         answer_json(released.manifest | {"losses": released.losses})
     else:
-        answer_table(*loss_table(released.losses, released.manifest["protect"]))
+        answer_table(*loss_table(released.losses, way))
+    if released.loss >= released.losses["empty"]:
+        say("an empty table would be as good: take a smaller k, or leave out what few people have", "warning")
     if plot is not None:
-        title, chosen_way = f"Loss at k = {k}", released.manifest["protect"]
-        leave_picture(plot, draw_bars(title, released.losses, "mean |x − x′|", chosen_way))
+        named = {WAYS[name]: loss for name, loss in released.losses.items()}
+        leave_picture(plot, draw_bars(f"What is lost at k = {k}", named, LOSS.lower(), WAYS[way]))
     if not dry_run:
         files = " and ".join(map(str, write_transactions(output, released, source, chosen)))
         say(f"wrote {files}: {matrix.shape[0]:,} rows, {matrix.shape[1]:,} items, k = {k}")

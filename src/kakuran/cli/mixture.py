@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 def mixture(
     release: ReleaseFile,
-    columns: Annotated[list[str], typer.Argument(help="One or more numbers of it.", autocompletion=columns_of_release)],
+    columns: Annotated[
+        list[str],
+        typer.Argument(metavar="COLUMN", help="One or more numbers of it.", autocompletion=columns_of_release),
+    ],
     components: Annotated[str, typer.Option("--components", help="How many clusters, or auto.")] = "auto",
     covariance: Annotated[
         str, typer.Option("--covariance", help="Shape of clusters of several columns: diag, rotated or full.")

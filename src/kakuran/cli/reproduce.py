@@ -15,7 +15,10 @@ _WITH_DATA = ("s0", "s1")
 
 
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="s0, s1, s2, s3, s4 or all.", autocompletion=lambda: [*PAPERS, "all"])],
+    paper: Annotated[
+        str,
+        typer.Argument(metavar="PAPER", help="s0, s1, s2, s3, s4 or all.", autocompletion=lambda: [*PAPERS, "all"]),
+    ],
     folder: Annotated[Path, typer.Option("--folder", "-o", help="Where to put tables and figures.")] = Path(
         "reproduced"
     ),

@@ -23,7 +23,9 @@ def tree(
     features: Annotated[
         list[str] | None,
         typer.Argument(
-            help="The columns to predict it from; all others by default.", autocompletion=columns_of_release
+            metavar="FEATURE",
+            help="The columns to predict it from; all others by default.",
+            autocompletion=columns_of_release,
         ),
     ] = None,
     criterion: Annotated[str, typer.Option("--criterion", help="entropy, gini or chi2.")] = "entropy",

@@ -67,7 +67,8 @@ def init(
     The first party makes it and names the target; the others join the one that is there.
     """
     from kakuran.schema import open_source
-    from kakuran.vertical.keys import make_key
+    from kakuran.vertical.ids import read_ids
+    from kakuran.vertical.keys import certificate_in, make_key
     from kakuran.vertical.own import OwnColumns
     from kakuran.vertical.plan import Terms, VerticalPlan
 
@@ -83,15 +84,20 @@ def init(
         settings["forced"] = tuple(forced)
     draft = VerticalPlan.load(plan) if plan.exists() else None
     if draft is not None and (settings or target is not None):
-        raise ProtocolError(f"{plan}: is there already; what it says was settled by the first party, {draft.names[0]}")
+        raise ProtocolError(
+            f"{plan}: is there already; what it says was settled by the first party, {draft.names[0]}; "
+            "move it away to make another"
+        )
     if draft is None and target is None:
         raise ProtocolError(f"{plan}: is not there; the first party makes it and names the --target")
     target = draft.target if draft is not None else str(target)
     table = read_own(open_source(data, **written), ids)
-    if ids not in table.column_names:
-        raise DataError(ids, f"is not in {data}", which_there_are(ids, table.column_names))
+    for name in (ids, *(columns or ())):
+        if name not in table.column_names:
+            raise DataError(name, f"is not in {data}", which_there_are(name, table.column_names))
     holds_target = target in table.column_names
     brought = columns or [name for name in table.column_names if name not in (ids, target)]
+    read_ids(table, ids)  # what would stop the run is told now
     OwnColumns.read(table, [*brought, *([target] if holds_target else [])])
 
     def with_us(certificate: str) -> VerticalPlan:
@@ -101,9 +107,10 @@ def init(
         return VerticalPlan((terms,), target, me if holds_target else "", **settings)
 
     with_us("")  # what cannot be agreed on is refused before a key is made
-    made = with_us(make_key(key_file(plan, me, key), me))
+    own_key = key_file(plan, me, key)
+    made = with_us(certificate_in(own_key) if key is not None and own_key.exists() else make_key(own_key, me))
     made.save(plan)
-    say(f"{me} brings {', '.join(brought)}; key in {key_file(plan, me, key)}, which never leaves this machine")
+    say(f"{me} brings {', '.join(brought)}; key in {own_key}, which never leaves this machine")
     say(f"fingerprint of {plan}: {made.fingerprint}")
     say("send the plan to the others; when all have joined, compare the fingerprint by telephone")
 

@@ -6,6 +6,8 @@ import shutil
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,18 +36,13 @@ def run_demo(folder: Path, n: int, protocol: str, *, force: bool) -> None:
         for made in ("plan.toml", f"{name}.key", f"{name}.fit.json"):  # of a demo before; the rest is not ours
             (folder / name / made).unlink(missing_ok=True)
         pyarrow.csv.write_csv(table, folder / name / "customers.csv")
-    first = ("init", "--as", "bank", "--id", "customer", "--target", "spending", "--protocol", protocol)
-    _run(folder / "bank", *first, "--data", "customers.csv")
+    bank, shop = (("--as", name, "--data", "customers.csv") for name in tables)
+    _run(folder, bank=("init", *bank, "--id", "customer", "--target", "spending", "--protocol", protocol))
     shutil.copy(folder / "bank/plan.toml", folder / "shop")
-    _run(folder / "shop", "init", "--as", "shop", "--id", "customer", "--data", "customers.csv")
+    _run(folder, shop=("init", *shop, "--id", "customer"))
     shutil.copy(folder / "shop/plan.toml", folder / "bank")
-
     port = _free_port()
-    bank = _start(folder / "bank", "serve", "--as", "bank", "--data", "customers.csv", "--port", str(port))
-    shop = _start(folder / "shop", "join", f"127.0.0.1:{port}", "--as", "shop", "--data", "customers.csv")
-    codes = [process.wait() for process in (bank, shop)]
-    if any(codes):
-        raise ProtocolError(f"the two processes ended with exit codes {codes[0]} and {codes[1]}")
+    _run(folder, bank=("serve", *bank, "--port", f"{port}"), shop=("join", f"127.0.0.1:{port}", *shop))
     fits = {name: VerticalFit.load(folder / name / f"{name}.fit.json") for name in tables}
     _compare(fits["bank"], fits["shop"], _pooled(tables["bank"], tables["shop"], fits["bank"].chosen))
     say(f"both folders are in {folder}; what travelled is in the transcripts of the *.fit.json")
@@ -68,16 +65,23 @@ def _compare(bank: VerticalFit, shop: VerticalFit, pooled: dict[str, float]) -> 
     answer_table("fitted by two companies, and by one that sees both tables", ["column", "together", "pooled"], rows)
 
 
-def _start(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
-    """A party's own process; what it answers is in its fit, so only its progress is shown."""
+def _run(folder: Path, **commands: Sequence[str]) -> None:
+    """Every party's command at once, each a process of its own in its own folder."""
+    with ThreadPoolExecutor(len(commands)) as pool:
+        codes = list(pool.map(lambda name: _run_one(folder / name, commands[name]), commands))
+    for (name, arguments), code in zip(commands.items(), codes, strict=True):
+        if code:
+            raise ProtocolError(f"{name}'s `kakuran vertical {arguments[0]}` ended with exit code {code}")
+
+
+def _run_one(folder: Path, arguments: Sequence[str]) -> int:
+    """Its exit code. What it answers is in its fit, so only its progress is shown, behind the name of the party."""
     command = [sys.executable, "-c", "from kakuran.cli import main; main()", "vertical", *arguments]
-    return subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)  # noqa: S603 - our own command
-
-
-def _run(folder: Path, *arguments: str) -> None:
-    code = _start(folder, *arguments).wait()
-    if code:
-        raise ProtocolError(f"`kakuran vertical {arguments[0]}` ended with exit code {code}")
+    pipes: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "encoding": "utf-8"}
+    with subprocess.Popen(command, cwd=folder, **pipes) as process:  # noqa: S603 - our own command
+        for line in process.stderr or ():
+            say(f"{folder.name} │ {line.rstrip()}")
+    return process.returncode
 
 
 def _free_port() -> int:

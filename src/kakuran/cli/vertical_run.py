@@ -43,6 +43,7 @@ def run_fit(
     with _interruptible(), meet(plan, me, meeting, say) as links:
         fit = party.fit(links)
     fit.save(output, force=force)
+    say(f"wrote {output}: for us alone")
     if report is not None:
         leave(report, fit.report(), public=False)
     if plot is not None:
@@ -73,7 +74,7 @@ def run_prediction(
         return
     rows = pa.table({ids: table.column(ids).take(predictions.rows), plan.target: predictions.values})
     write_table(output, rows)
-    say(f"{rows.num_rows:,} predictions in {output}")
+    say(f"wrote {output}: {rows.num_rows:,} predicted")
 
 
 @contextmanager
@@ -87,14 +88,16 @@ def _interruptible() -> Iterator[None]:
 
 def _show_fit(fit: VerticalFit, plan: VerticalPlan) -> None:
     from kakuran.vertical.page import all_columns
+    from kakuran.vertical.picture import CRITERIA
 
-    header = ["column", "party", "coefficient", "std. error", "t", "p", "95 % interval", "VIF"]
-    answer_table(
-        f"{plan.target}, standardised, {fit.quality.records:,} shared records", header, all_columns(fit), text_columns=2
-    )
+    title = f"{fit.target}, standardised, {fit.quality.records:,} shared records"
+    rows = [row[:4] + row[5:] for row in all_columns(fit)]  # without t, so that it fits a terminal
+    answer_table(title, ["column", "party", "coef.", "s.e.", "p", "95 % interval", "VIF"], rows, text_columns=2)
     own = [[name, f"{own.coefficient:.6g}", f"{own.standard_error:.3g}"] for name, own in fit.own.items()]
     answer_table("our own columns, in their own units", ["column", "coefficient", "std. error"], own)
     quality = fit.quality
+    if plan.search != "none":
+        say(f"chosen {plan.search} by {CRITERIA[plan.criterion]}, of every party at least {plan.least}")
     say(f"R² {quality.r_squared:.4f}, AIC {quality.aic:.2f}; {quality.digits} digits can be relied on")
     for sentence in fit.exposure.sentences():
         say(f"leakage: {sentence}")

@@ -30,8 +30,8 @@ class Hidden:
     truth: NDArray[Any]
 
     def error(self, guess: Any) -> float:
-        """The mean absolute error of a guess at them."""
-        return float(np.abs(guess.toarray()[self.mask] - self.truth).mean())
+        """The mean absolute error of a guess at them; of a table so small that none was hidden, 0."""
+        return float(np.abs(guess.toarray()[self.mask] - self.truth).sum() / max(1, len(self.truth)))
 
 
 def hide_bits(X: Any, dice: np.random.Generator) -> tuple[Hidden, Words, Any]:

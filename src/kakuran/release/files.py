@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from kakuran.errors import ReleaseError
 from kakuran.randomness import Randomness
-from kakuran.release.manifest import METADATA_KEY, Manifest
+from kakuran.release.manifest import MATRIX_KEY, METADATA_KEY, Manifest
 from kakuran.schema.csv_format import CsvFormat
 from kakuran.schema.files import CSV, PARQUET
 from kakuran.schema.sources import Source, open_source
@@ -164,9 +164,10 @@ def read_manifest(path: Path) -> Manifest:
             raise ReleaseError(f"{path}: has no manifest {beside.name} {place} it, so it is not a release")
         return Manifest.from_json(beside.read_bytes(), str(beside))
     try:
-        text = (pq.read_metadata(path).metadata or {}).get(METADATA_KEY)
+        metadata = pq.read_metadata(path).metadata or {}
     except (pa.ArrowInvalid, OSError) as error:
         raise ReleaseError(f"{path}: not a release that can be read: {error}") from error
+    text = metadata.get(METADATA_KEY) or metadata.get(MATRIX_KEY)
     if text is None:
         raise ReleaseError(f"{path}: has no kakuran manifest, so it is not a release")
     return Manifest.from_json(text, str(path))

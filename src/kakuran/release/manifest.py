@@ -16,6 +16,9 @@ FORMAT = 1
 """Raised whenever an older kakuran could misread a newer manifest."""
 
 METADATA_KEY = b"kakuran"
+MATRIX_KEY = b"kakuran-matrix"
+"""Where the manifest of a wide table lies, which needs no reconstruction."""
+
 
 Order: TypeAlias = Literal["shuffled", "kept"]
 
@@ -53,9 +56,14 @@ class Manifest:
         """Read a manifest, refusing what this version cannot understand."""
         try:
             fields: dict[str, Any] = json.loads(text)
-            found = fields["format"]
+            found, is_matrix = fields["format"], "protect" in fields
         except (ValueError, KeyError, TypeError) as error:
             raise ReleaseError(f"{where}: its manifest is damaged") from error
+        if is_matrix:
+            raise ReleaseError(
+                f"{where}: is a wide table that `kakuran factorise` released: read it like any table, as nothing in it "
+                "has to be reconstructed"
+            )
         if type(found) is not int or not 1 <= found <= FORMAT:
             raise ReleaseError(
                 f"{where}: its manifest has format {found}, made by kakuran {fields.get('kakuran')}; "

@@ -17,16 +17,18 @@ import pyarrow.parquet as pq
 from kakuran.errors import DataError, ReleaseError, SchemaError, which_there_are
 from kakuran.factorisation import ReleasedMatrix
 from kakuran.release.files import check_apart, check_free, manifest_path, whole_or_nothing
+from kakuran.release.manifest import MATRIX_KEY
 from kakuran.schema import open_source
-from kakuran.schema.columns import distinct_of, numbers_of
+from kakuran.schema.columns import distinct_of, is_numeric, numbers_of
 from kakuran.schema.csv_format import CsvFormat
-from kakuran.schema.csv_header import one_character, open_text
+from kakuran.schema.csv_header import most_frequent, one_character, open_text
 from kakuran.schema.files import CSV, PARQUET, reading
 from kakuran.schema.reading import read_all
 
 Layout: TypeAlias = Literal["baskets", "long", "wide"]
 
-METADATA_KEY = b"kakuran-matrix"
+_SNIFFED = 1 << 16
+_RAGGED = "columns, got"
 
 
 @dataclass(frozen=True)
@@ -57,15 +59,20 @@ def read_transactions(
     Parameters
     ----------
     path : a .csv or .parquet file; for baskets a text file of any name
-    layout : ``"baskets"``: a line a basket, items separated by commas. ``"long"``: a row a person and item, perhaps
+    layout : ``"baskets"``: a line a basket, items between delimiters. ``"long"``: a row a person and item, perhaps
         with a count. ``"wide"``: a row a person, a column an item.
     columns : in the long layout, the columns of person, item and perhaps count; by default the first two or three
     identifier : in the wide layout, a column that names people and is left out
-    **written : how text is written, as for `kakuran.open_source`; baskets have commas unless told otherwise
+    **written : how text is written, as for `kakuran.open_source`
     """
     if layout == "baskets":
         return _read_baskets(path, CsvFormat(**written))
-    table = read_all(open_source(path, **written))
+    try:
+        table = read_all(open_source(path, **written))
+    except SchemaError as error:
+        if _RAGGED in str(error):
+            raise SchemaError(f"{error}; if every line is a basket, say so with --layout baskets") from None
+        raise
     return _read_long(path, table, columns) if layout == "long" else _read_wide(table, identifier)
 
 
@@ -73,11 +80,19 @@ def _read_baskets(path: Path, written: CsvFormat) -> Transactions:
     if not path.is_file():
         raise SchemaError(f"{path}: no such file")
     with reading(path), open_text(path, written.encoding) as lines:
-        cells = csv.reader(lines, delimiter=one_character(written.delimiter or ","), skipinitialspace=True)
+        given = written.delimiter
+        delimiter = most_frequent(lines.read(_SNIFFED)) if given is None else one_character(given)
+        lines.seek(0)
+        cells = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
         baskets = [[name for name in map(str.strip, line) if name] for line in cells]
     names = sorted({name for basket in baskets for name in basket})
     if not names:
         raise SchemaError(f"{path}: holds no basket; it has a line a basket, with items separated by commas")
+    if max(map(len, baskets)) == 1:
+        # Otherwise whole baskets would pass for items, and names of items are published.
+        raise SchemaError(
+            f"{path}: no line holds two items when split at {delimiter!r}; name what separates them with --delimiter"
+        )
     places = {name: place for place, name in enumerate(names)}
     rows = np.repeat(np.arange(len(baskets)), [len(basket) for basket in baskets])
     columns = np.array([places[name] for basket in baskets for name in basket])
@@ -95,9 +110,10 @@ def _read_long(path: Path, table: pa.Table, columns: Sequence[str]) -> Transacti
         raise SchemaError(f"{path}: the long layout has a person, an item and perhaps a count, got {', '.join(chosen)}")
     if not table.num_rows:
         raise SchemaError(f"{path}: holds no row")
-    people, rows = distinct_of(chosen[0], table.column(chosen[0]))
-    items, places = distinct_of(chosen[1], table.column(chosen[1]))
-    counts = numbers_of(chosen[2], table.column(chosen[2])) if len(chosen) == 3 else np.ones(len(rows))
+    people, rows = _named(chosen[0], table)
+    items, places = _named(chosen[1], table)
+    advice = "Name the columns of person, item and count with -c, in this order; the count may be left out."
+    counts = _cells(chosen[2], table.column(chosen[2]), advice) if len(chosen) == 3 else np.ones(len(rows))
     if (counts < 0).any():
         remedy = "Drop returns and corrections, or net them against what was bought."
         problem = f"{int((counts < 0).sum()):,} negative"
@@ -108,6 +124,15 @@ def _read_long(path: Path, table: pa.Table, columns: Sequence[str]) -> Transacti
     return Transactions(matrix, items, chosen)
 
 
+def _named(column: str, table: pa.Table) -> tuple[list[Any], Any]:
+    """The people or items a column names, and which of them each row has."""
+    names, places = distinct_of(column, table.column(column), missing_is_value=True)
+    is_blank = np.array([name is None or not str(name).strip() for name in names], bool)[places]
+    if is_blank.any():
+        raise DataError(column, f"{int(is_blank.sum()):,} blank", "Leave out the rows that name nobody or nothing.")
+    return names, places
+
+
 def _read_wide(table: pa.Table, identifier: str | None) -> Transactions:
     from scipy.sparse import csc_array
 
@@ -115,7 +140,11 @@ def _read_wide(table: pa.Table, identifier: str | None) -> Transactions:
         if identifier not in table.column_names:
             raise DataError(identifier, "is not in the table", which_there_are(identifier, table.column_names))
         table = table.drop_columns([identifier])
-    columns = [_cells(name, table.column(name)) for name in table.column_names]
+    advice = (
+        "Leave a column that names people out with --id; every other column is an item with numbers. "
+        "A row for each person and item is read with --layout long."
+    )
+    columns = [_cells(name, table.column(name), advice) for name in table.column_names]
     filled = [np.flatnonzero(column) for column in columns]
     data = np.concatenate([column[rows] for column, rows in zip(columns, filled, strict=True)] or [np.empty(0)])
     starts = np.cumsum([0, *map(len, filled)])
@@ -125,14 +154,16 @@ def _read_wide(table: pa.Table, identifier: str | None) -> Transactions:
     )
 
 
-def _cells(name: str, column: pa.ChunkedArray) -> Any:
+def _cells(name: str, column: pa.ChunkedArray, advice: str) -> Any:
+    """How many of an item everybody has; the advice is for a column that holds no numbers."""
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int8())
+    if pa.types.is_null(column.type) or is_numeric(column):
+        advice = "Write 0 where there is nothing."
     try:
         return numbers_of(name, column)
     except DataError as error:
-        remedy = "Leave a column that names people out with --id; every other column is an item with numbers."
-        raise DataError(name, error.problem, remedy, example=error.example) from None
+        raise DataError(name, error.problem, advice) from None
 
 
 def _summed(data: Any, rows: Any, columns: Any, shape: tuple[int, int]) -> Any:
@@ -196,6 +227,6 @@ def _wide_table(matrix: Any, items: Sequence[Any]) -> pa.Table:
 
 def _write_table(path: Path, table: pa.Table, manifest: str) -> None:
     if path.suffix in PARQUET:
-        pq.write_table(table.replace_schema_metadata({METADATA_KEY: manifest.encode()}), path)
+        pq.write_table(table.replace_schema_metadata({MATRIX_KEY: manifest.encode()}), path)
     else:
         pa.csv.write_csv(table, path)

@@ -13,7 +13,8 @@ from kakuran.report.pictures import draw_bars
 from kakuran.report.words import words_in
 
 MOST_ITEMS = 25
-_WAYS = {
+LOSS = "Mean absolute loss of a cell"
+WAYS = {
     "empty": "an empty table",
     "microaggregation": "plain microaggregation",
     "aggregate": "aggregated rows",
@@ -100,15 +101,15 @@ def _share(matrix: Any) -> Any:
 def _losses(losses: Mapping[str, float], chosen: str) -> Html:
     return section(
         "What was lost",
-        paragraph("The mean difference of a cell from the original, of what was released and of other ways beside it."),
+        paragraph("The mean difference of a cell from the original, of what was chosen and of other ways beside it."),
         table(*loss_table(losses, chosen)),
     )
 
 
 def loss_table(losses: Mapping[str, float], chosen: str) -> tuple[str, list[str], list[list[str]]]:
     """What every way loses, as a caption, a header and rows of text."""
-    rows = [[_WAYS[name] + (" (released)" if name == chosen else ""), f"{loss:.5f}"] for name, loss in losses.items()]
-    return "Mean absolute loss of a cell", ["", "loss"], rows
+    rows = [[WAYS[name] + (" (chosen)" if name == chosen else ""), f"{loss:.5f}"] for name, loss in losses.items()]
+    return LOSS, ["", "loss"], rows
 
 
 def _limits(perturbed: bool) -> list[str]:

@@ -40,7 +40,7 @@ def read_header(path: Path, written: CsvFormat = AS_FOUND) -> CsvHeader:
     """Read the first line; the delimiter is the one it has most of, the encoding UTF-8, unless they are told."""
     with open_text(path, written.encoding) as lines:
         first = lines.readline()
-        delimiter = _most_frequent(first) if written.delimiter is None else one_character(written.delimiter)
+        delimiter = most_frequent(first) if written.delimiter is None else one_character(written.delimiter)
         lines.seek(0)
         names = next(csv.reader(lines, delimiter=delimiter), None)
     if not names:
@@ -103,7 +103,7 @@ def _guessed(start: bytes) -> str:
     return "cp1252 (Western European)"
 
 
-def _most_frequent(line: str) -> str:
+def most_frequent(text: str) -> str:
     """The delimiter that stands most often outside quotes; a comma if none does."""
-    bare = re.sub(r'"[^"]*"', "", line)
+    bare = re.sub(r'"[^"]*"', "", text)
     return max(DELIMITERS, key=bare.count)

@@ -43,6 +43,8 @@ class VerticalFit:
     ----------
     run
         A name for the run that all its parties know.
+    target, criterion
+        What is explained, and by what its columns were chosen.
     inference
         Every chosen column of every party in standardised units: coefficients, standard errors, t, p, intervals,
         variance inflation, and the quality of the model.
@@ -77,6 +79,8 @@ class VerticalFit:
     run: str
     fingerprint: str
     protocol: str
+    target: str
+    criterion: str
     owners: Mapping[str, str]
     inference: Inference
     selection: Selection
@@ -129,6 +133,8 @@ class VerticalFit:
             "run": self.run,
             "fingerprint": self.fingerprint,
             "protocol": self.protocol,
+            "target": self.target,
+            "criterion": self.criterion,
             "intercept": self.intercept,
             "target_scale": self.target_scale,
             "target_mean": self.target_mean,
@@ -166,6 +172,8 @@ class VerticalFit:
                 run=held["run"],
                 fingerprint=held["fingerprint"],
                 protocol=held["protocol"],
+                target=held["target"],
+                criterion=held["criterion"],
                 owners={name: column["owner"] for name, column in columns.items()},
                 inference=inference,
                 selection=Selection(tuple(columns), tuple(Step(**step) for step in held["steps"])),

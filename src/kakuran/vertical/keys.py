@@ -30,7 +30,7 @@ def make_key(path: Path, party: str) -> str:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        raise ProtocolError(f"{path}: there is a key already; take it (--key) or move it away") from None
+        raise ProtocolError(f"{path}: there is a key already; take it with --key {path}, or move it away") from None
     except OSError as error:
         raise ProtocolError(f"{path}: the key cannot be written: {error.strerror}") from error
     with os.fdopen(descriptor, "wb") as file:

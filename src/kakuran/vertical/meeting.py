@@ -67,29 +67,29 @@ def meet(
     """
     plan.check_complete()
     place = plan.names.index(plan.terms(me).name)
-    before, after = set(plan.names[:place]), set(plan.names[place + 1 :])
+    before, after = plan.names[:place], plan.names[place + 1 :]
+    if meeting.addresses and not before:
+        raise ProtocolError(f"{me} comes first in the plan: it waits for the others (`serve`) and needs no address")
     if len(meeting.addresses) != len(before):
         raise ProtocolError(
-            f"{me} comes after {', '.join(sorted(before)) or 'nobody'} in the plan, so it needs {len(before)} "
-            f"addresses to connect to, not {len(meeting.addresses)}"
+            f"{me} comes after {', '.join(before)} in the plan: it goes to them (`join`) and needs {len(before)} "
+            f"HOST:PORT, got {len(meeting.addresses)}"
         )
     if after and meeting.listen is None:
-        raise ProtocolError(
-            f"{me} comes before {', '.join(sorted(after))} in the plan, so it needs a port to listen on"
-        )
+        raise ProtocolError(f"{me} comes before {', '.join(after)} in the plan, so it needs a port to listen on")
     identity = Identity.under(plan, me, meeting.key)
     links: dict[str, Link] = {}
     with ExitStack() as stack:
         listener = None
         if after and meeting.listen is not None:
             listener = stack.enter_context(Listener(identity, *meeting.listen, timeout=meeting.timeout))
-            notify(f"listening on {meeting.listen[0]}:{listener.port} for {', '.join(sorted(after))}")
+            notify(f"listening on {meeting.listen[0]}:{listener.port} for {', '.join(after)}")
         for host, port in meeting.addresses:
-            waiting = before - links.keys()
+            waiting = set(before) - links.keys()
             link = connect(identity, host, port, waiting, timeout=meeting.timeout, patience=meeting.patience)
             stack.callback(link.close)
             links[link.peer] = link
-        while listener is not None and (waiting := after - links.keys()):
+        while listener is not None and (waiting := set(after) - links.keys()):
             link = listener.accept(waiting, patience=meeting.patience, turned_away=notify)
             stack.callback(link.close)
             links[link.peer] = link

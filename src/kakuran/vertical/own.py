@@ -78,7 +78,11 @@ def _numbers(table: pa.Table, name: str) -> Array:
     kind = column.type
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
         asked = way_to_read(column)
-        remedy = say_how(asked) if asked else "Code categories as yes/no columns first."
+        remedy = (
+            say_how(asked)
+            if asked
+            else "Code categories as yes/no columns first, or leave it out: --column names the columns to bring."
+        )
         raise DataError(name, f"is {kind}, not numbers", remedy)
     values = pc.cast(column.combine_chunks(), pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     if not np.isfinite(values).all():

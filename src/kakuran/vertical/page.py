@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from kakuran.report.page import Html, facts, folded, page, picture, points, section, table
+from kakuran.report.page import Html, facts, folded, page, paragraph, picture, points, section, table
 from kakuran.vertical.picture import draw_path
 
 if TYPE_CHECKING:
@@ -27,7 +27,10 @@ def render(fit: VerticalFit) -> str:
     every = ["column", "party", "coefficient", "std. error", "t", "p", "95 % interval", "VIF"]
     own = ["column", "coefficient", "std. error", "95 % interval"]
     return page(
-        f"{fit.party}: regression on {len(fit.chosen)} columns",
+        f"{fit.target}, explained by {len(fit.chosen)} columns, as {fit.party} sees it",
+        paragraph(
+            "INTERNAL – for us alone: this page tells our own coefficients and how exposed we are.", kind="internal"
+        ),
         facts([("shared records", f"{quality.records:,}"), ("R²", f"{quality.r_squared:.4f}")]),
         table("The fit", ["", ""], about, text_columns=2),
         section(

@@ -173,6 +173,8 @@ class Party:
             run=run,
             fingerprint=self.plan.fingerprint,
             protocol=self.plan.protocol,
+            target=self.plan.target,
+            criterion=self.plan.criterion,
             owners={name: owner[name] for name in outcome.inference.names},
             inference=outcome.inference,
             selection=outcome.selection,

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from kakuran.vertical.fit import VerticalFit
 
+CRITERIA = {"aic": "AIC", "aicc": "AICc", "bic": "BIC"}
 _LINE, _CHOSEN, _REFUSED = "#1f2a44", "#d1603d", "#c9c4ba"
 
 
@@ -31,7 +32,7 @@ def draw_path(fit: VerticalFit) -> Figure:
         [last], [scores[last]], "o", color=_CHOSEN, markersize=9, label=f"chosen: {steps[last].variables} variables"
     )
     axes.set_xticks(range(len(steps)), labels, rotation=45, ha="right")
-    axes.set_ylabel("criterion (lower is better)")
+    axes.set_ylabel(f"{CRITERIA[fit.criterion]} (lower is better)")
     axes.ticklabel_format(axis="y", useOffset=False)
     axes.set_title(f"Selection path, {fit.quality.records:,} shared records", loc="left")
     without_frame(axes)

@@ -180,7 +180,9 @@ class VerticalPlan:
     def joined_by(self, terms: Terms, *, holds_target: bool) -> VerticalPlan:
         """The plan with one more party."""
         if terms.name in self.names:
-            raise ProtocolError(f"the plan already has a party {terms.name!r}; choose another name")
+            raise ProtocolError(
+                f"the plan already has a party {terms.name!r}; choose another name, or take the plan as it was before"
+            )
         if holds_target and self.holder:
             raise ProtocolError(f"both {self.holder} and {terms.name} hold a column {self.target!r}; rename one")
         return replace(self, parties=(*self.parties, terms), holder=terms.name if holds_target else self.holder)

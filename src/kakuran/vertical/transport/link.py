@@ -54,11 +54,11 @@ class Link(ABC):
 
     def silent(self, seconds: float) -> ProtocolError:
         """The error for a peer that does not answer in time."""
-        return ProtocolError(f"{self.peer} has been silent for {seconds:.3g} s; start both sides again to resume")
+        return ProtocolError(f"{self.peer} has been silent for {seconds:.3g} s; start all sides again to resume")
 
     def gone(self) -> ProtocolError:
         """The error for a peer that is no longer there."""
-        return ProtocolError(f"{self.peer} closed the connection; start both sides again to resume")
+        return ProtocolError(f"{self.peer} closed the connection; start all sides again to resume")
 
     @abstractmethod
     def close(self) -> None:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from errno import EADDRINUSE
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -115,7 +116,8 @@ class Listener:
         try:
             self._socket = listen_on(host, port)
         except OSError as error:
-            raise ProtocolError(f"cannot listen on {in_address(host)}:{port}: {error.strerror or error}") from error
+            reason = "it is in use; choose another --port" if error.errno == EADDRINUSE else error.strerror or error
+            raise ProtocolError(f"cannot listen on {in_address(host)}:{port}: {reason}") from error
 
     @property
     def port(self) -> int:
@@ -186,5 +188,7 @@ def _reach(host: str, port: int, patience: float) -> socket.socket:
             return socket.create_connection((host, port), timeout=max(deadline - time.monotonic(), 1.0))
         except OSError as error:
             if time.monotonic() > deadline:
-                raise ProtocolError(f"cannot reach {host}:{port}: {error.strerror or error}") from error
+                raise ProtocolError(
+                    f"cannot reach {host}:{port}: {error.strerror or error}; has the party there started, on this port?"
+                ) from error
             time.sleep(0.2)
