@@ -17,20 +17,24 @@ from typing import Any, TypeAlias
 
 from benchmarks import people
 from benchmarks.claims import Claim, at_most_times, no_peer
-from benchmarks.processor import family_seconds
+from benchmarks.processor import family_seconds, on_one_core
 from kakuran import Plan, open_source, perturb_file
 from kakuran.counts import cells_of
 from kakuran.engine.local import count_tables
 
 PARTITIONS = (1, 2, 4, 8)
+ONE_CORE = "1 partition on 1 core"
+MEASURED = "batches limited in bytes"
 FASTER, COSTLIER = 1.5, 3.0
 NOTE = (
     "What a row costs is the difference between a large table and a small one, the best runs of each, divided by the "
-    "rows between them; what the start of a job costs, which any table pays, is told apart. Cores kept busy are "
-    "processor time over time, of all processes together. Spark runs on this machine, one task a core, in one Java "
-    "process with as many Python ones. Tasks read files by themselves; rows of a DataFrame pass through Java, which "
-    "works beside Python, so one partition can keep more than one core busy. A table of so many partitions is "
-    "perturbed into as many files. To count, the files of a release are taken several times over."
+    "rows between them; what the start of a job costs, which any table pays, is told apart. Processor time is of all "
+    "processes together; over time, it is the cores kept busy. Spark runs on this machine, one task a core, in one "
+    "Java process with as many Python ones. Tasks read files by themselves. Rows of a DataFrame pass through Java, "
+    "which works beside Python: one partition keeps more than one core busy, if there is more than one, so a second "
+    "adds less to it than a second core does. Hence ratios are to one partition with all processes kept to one core. "
+    "A table of so many partitions is perturbed into as many files. To count, the files of a release are taken several "
+    "times over. Limited in bytes, as Spark does by itself, batches are measured anew for every row."
 )
 PACKAGES = ("pyspark",)
 
@@ -61,6 +65,10 @@ class Table:
         tables.ROWS_A_TASK = self.rows // partitions - self.rows // self.files // 2
         originals.ROWS_A_FILE = self.rows // partitions
 
+    def frame(self, spark: Any, partitions: int) -> Any:
+        """As a DataFrame of so many partitions."""
+        return spark.read.parquet(str(self.folder)).coalesce(partitions)
+
 
 Run: TypeAlias = Callable[[Table], object]
 
@@ -73,6 +81,7 @@ class Perturb:
     plan: Plan
     folder: Path
     text: str = "perturb"
+    peer: str = "Spark reading the rows, and no more"
 
     def files(self, table: Table, partitions: int) -> None:
         """As the command does."""
@@ -86,8 +95,11 @@ class Perturb:
     def frame(self, table: Table, partitions: int) -> None:
         """As on one's own DataFrame."""
         table.divide(partitions)
-        frame = self.spark.read.parquet(str(table.folder)).coalesce(partitions)
-        perturb_file(frame, self.folder / "release", self.plan, force=True)
+        perturb_file(table.frame(self.spark, partitions), self.folder / "release", self.plan, force=True)
+
+    def by_spark(self, table: Table, partitions: int) -> None:
+        """What anybody pays who looks at every row."""
+        table.frame(self.spark, partitions).write.format("noop").mode("overwrite").save()
 
     def locally(self, table: Table) -> None:
         """Without Spark."""
@@ -101,6 +113,7 @@ class Count:
     spark: Any
     plan: Plan
     text: str = "count a 3-way table"
+    peer: str = "Spark's own groupBy"
 
     @property
     def _axes(self) -> list[Any]:
@@ -117,8 +130,11 @@ class Count:
         """As on one's own DataFrame."""
         from kakuran.engine.spark import SparkRecords
 
-        frame = self.spark.read.parquet(str(table.folder)).coalesce(partitions)
-        SparkRecords(frame, self.plan).tallies([self._axes])
+        SparkRecords(table.frame(self.spark, partitions), self.plan).tallies([self._axes])
+
+    def by_spark(self, table: Table, partitions: int) -> None:
+        """Without kakuran."""
+        table.frame(self.spark, partitions).groupBy(*people.CATEGORIES).count().collect()
 
     def locally(self, table: Table) -> None:
         """Without Spark."""
@@ -132,6 +148,14 @@ class Cost:
     row: float
     processor: float
     start: float
+
+    def __str__(self) -> str:
+        return f"{self.row:.0f} ns a row, {self.processor:.0f} of the processor, {self.busy:.2f} cores kept busy"
+
+    @property
+    def busy(self) -> float:
+        """Cores kept busy."""
+        return self.processor / self.row
 
 
 def measure(*, quick: bool) -> Iterator[Claim]:
@@ -148,33 +172,60 @@ def _measure(folder: Path, rows_a_file: int, rounds: int) -> Iterator[Claim]:
     source.mkdir()
     for number in range(32):
         people.write(source / f"{number}.parquet", rows_a_file, seed=number)
-    small, middle, large = (Table.of(source, files, rows_a_file) for files in (8, 16, 32))
+    small, large = (Table.of(source, files, rows_a_file) for files in (8, 32))
     perturb = Perturb(spark, plan, folder)
-    yield from _told(perturb, (small, large), (small, middle), rounds)
+    yield from _told(perturb, (small, large), (small, large), rounds)
 
     perturb.files(large, 32)
-    few, some, many, most = (Table.of(folder / "release", files, rows_a_file) for files in (8, 16, 32, 192))
-    yield from _told(Count(spark, plan), (many, most), (few, some), rounds)
+    few, many, most = (Table.of(folder / "release", files, rows_a_file) for files in (8, 32, 192))
+    yield from _told(Count(spark, plan), (many, most), (few, many), rounds)
     spark.stop()
 
 
 def _told(
     verb: Perturb | Count, tables: tuple[Table, Table], for_frames: tuple[Table, Table], rounds: int
 ) -> Iterator[Claim]:
-    """Files by 1 to 8 partitions, a DataFrame by 1 and as many as there are cores, both beside the local engine."""
+    """Files and a DataFrame by 1 to 8 partitions, both beside the local engine, a DataFrame beside other ways too."""
     cores = min(os.cpu_count() or 1, max(PARTITIONS))
-    runs = {str(partitions): partial(verb.files, partitions=partitions) for partitions in (*PARTITIONS, cores)}
-    costs = _costs(runs | {"local": verb.locally}, tables, rounds)
-    frames = {str(partitions): partial(verb.frame, partitions=partitions) for partitions in (1, cores)}
-    costs_of_frames = _costs(frames, for_frames, rounds)
-    local = costs.pop("local")
-    for kind, found, bar in (("files", costs, COSTLIER), ("a DataFrame", costs_of_frames, None)):
+    local = _costs({"local": verb.locally}, tables, rounds)["local"]
+    ways = {verb.peer: partial(verb.by_spark, partitions=cores), MEASURED: partial(_measured, verb, partitions=cores)}
+    for kind, divided, sizes, other_ways, bar in (
+        ("files", verb.files, tables, {}, COSTLIER),
+        ("a DataFrame", verb.frame, for_frames, ways, None),
+    ):
         text = f"{verb.text} from {kind}"
-        yield from _scaling(text, found, cores if bar else None)
-        ours = found[str(cores)]
+        costs = _costs(_by_partitions(divided, cores) | other_ways, sizes, rounds)
+        others = {name: costs.pop(name) for name in other_ways} | {"the local engine": local}
+        yield from _scaling(text, costs, cores)
+        ours = costs[_partitions(cores)]
         yield at_most_times(f"{text}, beside the local engine", ours.row, local.row, "ns a row", "local", bar)
-        beside = f"{text}, processor time beside the local engine"
-        yield at_most_times(beside, ours.processor, local.processor, "ns a row", "local")
+        for name, other in others.items():
+            beside = f"{text}, processor time beside {name}"
+            yield at_most_times(beside, ours.processor, other.processor, "ns a row", "that")
+
+
+def _by_partitions(divided: Callable[[Table, int], None], cores: int) -> dict[str, Run]:
+    """One partition that may use one core, and then 1 to 8, and as many as there are cores, that may use all."""
+
+    def alone(table: Table) -> None:
+        with on_one_core():
+            divided(table, 1)
+
+    runs: dict[str, Run] = {_partitions(number): partial(divided, partitions=number) for number in (*PARTITIONS, cores)}
+    return {ONE_CORE: alone, **runs} if hasattr(os, "sched_setaffinity") else runs
+
+
+def _measured(verb: Perturb | Count, table: Table, partitions: int) -> None:
+    """With the limit that Spark sets by itself; one that is chosen is kept to."""
+    from kakuran.engine.spark.batches import BYTES_A_BATCH
+
+    verb.spark.conf.set(BYTES_A_BATCH, "64m")
+    verb.frame(table, partitions)
+    verb.spark.conf.unset(BYTES_A_BATCH)
+
+
+def _partitions(number: int) -> str:
+    return "1 partition" if number == 1 else f"{number} partitions"
 
 
 def _costs(runs: Mapping[str, Run], tables: tuple[Table, Table], rounds: int) -> dict[str, Cost]:
@@ -204,20 +255,16 @@ def _costs(runs: Mapping[str, Run], tables: tuple[Table, Table], rounds: int) ->
     }
 
 
-def _scaling(text: str, costs: Mapping[str, Cost], cores: int | None) -> Iterator[Claim]:
-    """One partition beside more; with as many as there are cores, if these are told, they have to pay."""
-    one = costs["1"]
-    told = f"{one.row:.0f} ns a row, {one.processor / one.row:.2f} cores kept busy, {one.start:.2f} s to start"
-    yield Claim(f"{text}, 1 partition", told, "—")
-    for partitions, cost in costs.items():
-        if partitions == "1":
-            continue
-        ratio, has_bar = one.row / cost.row, partitions == str(cores)
+def _scaling(text: str, costs: Mapping[str, Cost], cores: int) -> Iterator[Claim]:
+    """All beside one partition, on one core where it can be kept to one; as many partitions as cores have to pay."""
+    one = ONE_CORE if ONE_CORE in costs else _partitions(1)
+    for name, cost in costs.items():
+        ratio, has_bar = costs[one].row / cost.row, name == _partitions(cores) != one
         yield Claim(
-            f"{text}, {partitions} partitions",
-            f"{cost.row:.0f} ns a row",
-            f"1 partition: {one.row:.0f} ns a row",
-            f"{ratio:.2f}×",
+            f"{text}, {name}",
+            str(cost) + (f", {cost.start:.2f} s to start" if name == _partitions(1) else ""),
+            "—" if name == one else f"{one}: {costs[one].row:.0f} ns a row",
+            "—" if name == one else f"{ratio:.2f}×",
             f"≥ {FASTER:g}×" if has_bar else "—",
             ratio >= FASTER if has_bar else None,
         )

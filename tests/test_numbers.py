@@ -19,7 +19,7 @@ WORDS_ONLY = {
     "index.md", "ja/index.md", "notebooks.md", "numbers.md", "decisions/index.md", "decisions/certified-maximum.md",
     "decisions/collector-store.md", "decisions/compiled-loops.md", "decisions/kept-columns.md", "decisions/links.md",
     "decisions/package-names.md", "decisions/reports.md", "decisions/shuffled-releases.md", "decisions/sources.md",
-    "decisions/spark-draws-once.md",
+    "decisions/spark-draws-once.md", "decisions/spark-rows.md",
 }  # fmt: skip
 
 

@@ -23,6 +23,7 @@ from kakuran.engine.local import count_crowd
 from kakuran.mine import columns
 from kakuran.release.files import FOLDER_MANIFEST
 from kakuran.release.manifest import METADATA_KEY
+from kakuran.release.spark import perturb_on_spark
 from kakuran.release.streamed import StreamedRecords
 
 FALSE_ALARM = 1e-9
@@ -93,11 +94,14 @@ ENGINES = {
 }
 
 
-def on_spark(spark):
-    """Several partitions, and several files a release."""
+def files_on_spark(spark):
+    """Tasks read files by themselves."""
+    from kakuran.engine.spark import read_originals
 
     def perturb(table, plan, folder):
-        kk.perturb_file(spark.createDataFrame(table).repartition(3), folder / "out", plan)
+        pq.write_table(table, folder / "people.parquet", row_group_size=3_000)
+        originals = read_originals(spark, folder / "people.parquet", plan.schema)
+        perturb_on_spark(originals, folder / "out", plan, seed=None, force=False)
         return kk.read_release(folder / "out", spark=spark)
 
     def hold(table, manifest, folder):
@@ -107,9 +111,32 @@ def on_spark(spark):
     return Engine(perturb, hold)
 
 
-@pytest.fixture(scope="module", params=[*ENGINES, pytest.param("spark", marks=pytest.mark.xdist_group("spark"))])
+def a_frame_on_spark(spark):
+    """Rows of several partitions pass through Java."""
+    from kakuran.engine.spark import SparkRecords
+
+    def perturb(table, plan, folder):
+        kk.perturb_file(spark.createDataFrame(table).repartition(3), folder / "out", plan)
+        return kk.read_release(folder / "out")
+
+    def hold(table, manifest, _):
+        frame = spark.createDataFrame(table).repartition(3)
+        return kk.Release(SparkRecords(frame, manifest.plan), manifest)
+
+    return Engine(perturb, hold)
+
+
+ON_SPARK = {"spark, files": files_on_spark, "spark, a DataFrame": a_frame_on_spark}
+
+
+@pytest.fixture(
+    scope="module",
+    params=[*ENGINES, *(pytest.param(name, marks=pytest.mark.xdist_group("spark")) for name in ON_SPARK)],
+)
 def engine(request):
-    return on_spark(request.getfixturevalue("spark")) if request.param == "spark" else ENGINES[request.param]
+    if request.param in ENGINES:
+        return ENGINES[request.param]
+    return ON_SPARK[request.param](request.getfixturevalue("spark"))
 
 
 @pytest.fixture(scope="module")

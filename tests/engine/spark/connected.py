@@ -7,6 +7,7 @@ from pyspark.sql import SparkSession
 
 import kakuran as kk
 from kakuran.engine.spark import Originals, read_originals
+from kakuran.engine.spark.batches import BYTES_A_BATCH
 from kakuran.errors import DataError
 from kakuran.samples import census, census_schema
 
@@ -17,6 +18,7 @@ if __name__ == "__main__":
     schema, people = census_schema(), census(3_000)
     frame = spark.createDataFrame(people).repartition(3)
     crowd = Originals(frame, schema).crowd(schema.released)
+    assert spark.conf.get(BYTES_A_BATCH, None) is None
     kk.perturb_file(frame, folder / "out", kk.calibrate(schema, data=crowd, k=5))
     counted, read = kk.read_release(folder / "out", spark=spark), kk.read_release(folder / "out")
     for one in (counted, read):

@@ -23,11 +23,12 @@ const Panels = (() => {
   }
 
   function suppressed(summary) {
+    const values = { minimum: number(summary.minimum_n), n: number(summary.n) };
     return element(
       "section",
       { class: "card" },
       element("h2", {}, say("suppressed.title")),
-      element("p", {}, counted("suppressed.body", summary.n, { minimum: number(summary.minimum_n), n: number(summary.n) })),
+      element("p", {}, counted("suppressed.body", summary.n, values)),
       element("progress", { max: summary.minimum_n, value: summary.n, "aria-label": say("suppressed.title") }),
     );
   }

@@ -183,7 +183,8 @@
   }
 
   async function open() {
-    if ([typeof Perturb, typeof Screens, typeof Sending].includes("undefined")) return tell(alertLine, say("fault.script"));
+    const parts = [typeof Perturb, typeof Screens, typeof Sending];
+    if (parts.includes("undefined")) return tell(alertLine, say("fault.script"));
     takeInvitation();
     tell(statusLine, say("loading"));
     try {

@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
+from kakuran.engine.spark.batches import unmeasured
 from kakuran.errors import DataError
 
 Value = TypeVar("Value")
@@ -84,7 +85,8 @@ def folded(
     partials = _mapped(frame, partial)
     if is_large:
         partials = _mapped(partials.repartitionById(_MERGERS, "part"), merged)
-    rows = sorted(partials.collect(), key=lambda row: row.part)
+    with unmeasured(frame.sparkSession):
+        rows = sorted(partials.collect(), key=lambda row: row.part)
     found: Value | DataError = reduce(both, (_loads(row.value) for row in rows), zero)
     return found
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from kakuran.engine.spark.bad_data import located
+from kakuran.engine.spark.batches import joined
 from kakuran.engine.spark.partials import folded, numbered, numbers_in, partition_number
 from kakuran.errors import DataError
 from kakuran.schema import Categorical, Numeric
@@ -24,8 +25,6 @@ Reading: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[Part]]
 
 ROWS_A_TASK = 1 << 20
 """At least so many records of files are read by one task: to start one takes longer than to count a few."""
-_ROWS_AT_ONCE = 1 << 16
-"""Spark hands over 10,000 rows at a time; larger batches cost less a row."""
 
 
 class Table(ABC):
@@ -131,7 +130,7 @@ class Frame(Table):
 
         def reading(batches: Iterator[pa.RecordBatch]) -> Iterator[Part]:
             place = f"partition {partition_number()} of the DataFrame"
-            return (Part(batch.rename_columns(names), [(0, place)]) for batch in _joined(batches))
+            return (Part(batch.rename_columns(names), [(0, place)]) for batch in joined(batches))
 
         return self.select(attributes), reading
 
@@ -149,14 +148,3 @@ class Frame(Table):
 def table_of(records: DataFrame | Files) -> Table:
     """Either as a table."""
     return records if isinstance(records, Files) else Frame(records)
-
-
-def _joined(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    some: list[pa.RecordBatch] = []
-    for batch in batches:
-        some.append(batch)
-        if sum(map(len, some)) >= _ROWS_AT_ONCE:
-            yield pa.concat_batches(some)
-            some = []
-    if some:
-        yield pa.concat_batches(some)
