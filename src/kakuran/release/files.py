@@ -166,7 +166,7 @@ def read_manifest(path: Path) -> Manifest:
         metadata = pq.read_metadata(path).metadata or {}
     except (pa.ArrowInvalid, OSError) as error:
         raise ReleaseError(f"{path}: not a release that can be read: {error}") from error
-    text = metadata.get(METADATA_KEY) or metadata.get(MATRIX_KEY)
+    text = metadata.get(METADATA_KEY, metadata.get(MATRIX_KEY))
     if text is None:
         raise ReleaseError(f"{path}: has no kakuran manifest, so it is not a release")
     return Manifest.from_json(text, str(path))
