@@ -84,6 +84,7 @@ def test_a_wide_release_is_told_from_one_to_reconstruct(kakuran, baskets, output
         ("long", "who,what,many\n1,,1\n", "column 'what': 1 blank"),
         ("long", "who,what,many\n,tea,1\n2,tea,1\n", "column 'who': 1 blank"),
         ("long", "day,who,what\n1,1,tea\n", "column 'what': does not hold numbers. Name the columns"),
+        ("baskets", "".join(f"C{n},beer,tea\n" for n in range(20)), "like an id"),
         ("baskets", "beer|tea\nrice|tea\n", "no line holds two items when split at ','"),
     ],
 )

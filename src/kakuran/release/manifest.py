@@ -61,8 +61,8 @@ class Manifest:
             raise ReleaseError(f"{where}: its manifest is damaged") from error
         if is_matrix:
             raise ReleaseError(
-                f"{where}: is a wide table that `kakuran factorise` released: read it like any table, as nothing in it "
-                "has to be reconstructed"
+                f"{where}: tells of a wide table that `kakuran factorise` released: read it like any table, as nothing "
+                "in it has to be reconstructed"
             )
         if type(found) is not int or not 1 <= found <= FORMAT:
             raise ReleaseError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,8 @@ Layout: TypeAlias = Literal["baskets", "long", "wide"]
 
 _SNIFFED = 1 << 16
 _RAGGED = "columns, got"
+_FEW, _MOST = 10, 0.9
+"""From so many baskets on, and for more than this share of them, a first item of its own counts as an id."""
 
 
 @dataclass(frozen=True)
@@ -93,12 +96,23 @@ def _read_baskets(path: Path, written: CsvFormat) -> Transactions:
         raise SchemaError(
             f"{path}: no line holds two items when split at {delimiter!r}; name what separates them with --delimiter"
         )
+    _check_no_ids(path, baskets)
     places = {name: place for place, name in enumerate(names)}
     rows = np.repeat(np.arange(len(baskets)), [len(basket) for basket in baskets])
     columns = np.array([places[name] for basket in baskets for name in basket])
     matrix = _summed(np.ones(len(rows)), rows, columns, (len(baskets), len(names)))
     matrix.data[:] = 1
     return Transactions(matrix, names)
+
+
+def _check_no_ids(path: Path, baskets: list[list[str]]) -> None:
+    """Refuse lines that begin with whose they are: as items, these names would be published."""
+    times = Counter(name for basket in baskets for name in basket)
+    filled = [basket for basket in baskets if basket]
+    if len(filled) >= _FEW and sum(times[basket[0]] == 1 for basket in filled) > _MOST * len(filled):
+        raise SchemaError(
+            f"{path}: the first item of nearly every line is found nowhere else, like an id or a date; leave it out"
+        )
 
 
 def _read_long(path: Path, table: pa.Table, columns: Sequence[str]) -> Transactions:

@@ -170,7 +170,9 @@ class VerticalPlan:
     def check_complete(self) -> None:
         """Refuse a plan that somebody has still to join."""
         if len(self.parties) < 2:
-            raise ProtocolError(f"only {self.names[0]} is in the plan; the others join it by `kakuran vertical init`")
+            raise ProtocolError(
+                f"only {self.names[0]} is in the plan; the others join it by `kakuran vertical init` and send it back"
+            )
         if self.holder not in self.names:
             raise ProtocolError(f"nobody in the plan holds the target {self.target!r}")
         unknown = set(self.forced) - set(self.columns)
