@@ -111,7 +111,7 @@ def _check_no_ids(path: Path, baskets: list[list[str]]) -> None:
     filled = [basket for basket in baskets if basket]
     if len(filled) >= _FEW and sum(times[basket[0]] == 1 for basket in filled) > _MOST * len(filled):
         raise SchemaError(
-            f"{path}: the first item of nearly every line is found nowhere else, like an id or a date; leave it out"
+            f"{path}: the first item of nearly every line is found nowhere else, like an id; leave it out"
         )
 
 
