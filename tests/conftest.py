@@ -1,10 +1,20 @@
-"""One Spark session for all tests that need one; they share a group, so that one worker starts it."""
+"""One Spark session for all tests that need one (they share a group, so that one worker starts it), and IPv6."""
 
 import os
+import socket
 import sys
 from pathlib import Path
 
 import pytest
+
+
+@pytest.fixture(scope="session")
+def ipv6():
+    """Only where somebody can listen on it: Python may know it where the system has it switched off."""
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        pytest.skip("this system has no IPv6")
 
 
 @pytest.fixture(scope="session")

@@ -87,7 +87,7 @@ def test_metrics_tell_how_many_answered_only_once_there_are_enough(serve, survey
         assert "kakuran_collect_records_accepted_total 20" in text.splitlines()
 
 
-@pytest.mark.skipif(not socket.has_ipv6, reason="this system has no IPv6")
+@pytest.mark.usefixtures("ipv6")
 @pytest.mark.parametrize("host", ["::1", "[::1]"])
 def test_a_survey_can_be_served_on_ipv6(survey, tmp_path, host):
     app = create_app(survey, open_store(tmp_path / "answers.db", survey), "token")
@@ -98,6 +98,7 @@ def test_a_survey_can_be_served_on_ipv6(survey, tmp_path, host):
             Serving(host, int(address.rpartition(":")[2])).listen()
 
 
+@pytest.mark.usefixtures("ipv6")
 @pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this system does not do both at once")
 def test_all_addresses_are_those_of_ipv4_and_ipv6(survey, tmp_path):
     app = create_app(survey, open_store(tmp_path / "answers.db", survey), "token")

@@ -181,7 +181,7 @@ def test_a_party_whose_certificate_the_other_does_not_pin_is_told_to_compare_pla
         thread.join()
 
 
-@pytest.mark.skipif(not socket.has_ipv6, reason="this system has no IPv6")
+@pytest.mark.usefixtures("ipv6")
 def test_parties_can_meet_on_ipv6(case, tmp_path):
     alice = Identity.under(case.plan, "alice", tmp_path / "alice.key")
     bob = Identity.under(case.plan, "bob", tmp_path / "bob.key")
