@@ -25,6 +25,7 @@ from kakuran.engine.local import count_tables
 PARTITIONS = (1, 2, 4, 8)
 ONE_CORE = "1 partition on 1 core"
 MEASURED = "batches limited in bytes"
+LOCAL = "the local engine"
 FASTER, COSTLIER = 1.5, 3.0
 NOTE = (
     "What a row costs is the difference between a large table and a small one, the best runs of each, divided by the "
@@ -187,21 +188,23 @@ def _told(
 ) -> Iterator[Claim]:
     """Files and a DataFrame by 1 to 8 partitions, both beside the local engine, a DataFrame beside other ways too."""
     cores = min(os.cpu_count() or 1, max(PARTITIONS))
-    local = _costs({"local": verb.locally}, tables, rounds)["local"]
-    ways = {verb.peer: partial(verb.by_spark, partitions=cores), MEASURED: partial(_measured, verb, partitions=cores)}
-    for kind, divided, sizes, other_ways, bar in (
-        ("files", verb.files, tables, {}, COSTLIER),
-        ("a DataFrame", verb.frame, for_frames, ways, None),
+    local: dict[str, Run] = {LOCAL: verb.locally}
+    others: dict[str, Run] = {
+        verb.peer: partial(verb.by_spark, partitions=cores),
+        MEASURED: partial(_measured, verb, partitions=cores),
+    }
+    for kind, divided, sizes, ways, bar in (
+        ("files", verb.files, tables, local, COSTLIER),
+        ("a DataFrame", verb.frame, for_frames, local | others, None),
     ):
-        text = f"{verb.text} from {kind}"
-        costs = _costs(_by_partitions(divided, cores) | other_ways, sizes, rounds)
-        others = {name: costs.pop(name) for name in other_ways} | {"the local engine": local}
-        yield from _scaling(text, costs, cores)
-        ours = costs[_partitions(cores)]
-        yield at_most_times(f"{text}, beside the local engine", ours.row, local.row, "ns a row", "local", bar)
-        for name, other in others.items():
-            beside = f"{text}, processor time beside {name}"
-            yield at_most_times(beside, ours.processor, other.processor, "ns a row", "that")
+        text, runs = f"{verb.text} from {kind}", _by_partitions(divided, cores)
+        costs = _costs(runs | ways, sizes, rounds)
+        yield from _scaling(text, {name: costs[name] for name in runs}, cores)
+        ours, beside = costs[_partitions(cores)], costs[LOCAL]
+        yield at_most_times(f"{text}, beside {LOCAL}", ours.row, beside.row, "ns a row", "local", bar)
+        for name in (_partitions(1), *ways):
+            told = f"{text}, processor time beside {name}"
+            yield at_most_times(told, ours.processor, costs[name].processor, "ns a row", "that")
 
 
 def _by_partitions(divided: Callable[[Table, int], None], cores: int) -> dict[str, Run]:

@@ -21,7 +21,7 @@ _ROWS_AT_ONCE = 1 << 16
 def unmeasured(session: SparkSession) -> Iterator[None]:
     """Let rows alone, and not bytes, say when a batch is full.
 
-    To keep to so many bytes Spark measures the whole batch anew for every row, which takes longer than all else it does
+    To keep to so many bytes Spark measures the whole batch anew for every row, which takes as long as all else it does
     with the row. Where rows are limited, batches of numbers and labels are small anyway.
     """
     is_ours = _lift_limit(session)
