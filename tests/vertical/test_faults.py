@@ -122,7 +122,7 @@ def test_a_run_cut_off_anywhere_is_resumed_and_ends_as_if_nothing_happened(
     was_cut = any(isinstance(outcome, ProtocolError) for outcome in first.values())
     second = run(case, states=states) if was_cut else first
     for name, fit in second.items():
-        assert not isinstance(fit, Exception), (name, fit)
+        assert not isinstance(fit, Exception), (name, second)
         assert not (tmp_path / name).exists()
     assert second["alice"].chosen == second["bob"].chosen == run(case)["alice"].chosen
     chosen = [case.columns.index(name) for name in second["alice"].chosen]
