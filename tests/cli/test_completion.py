@@ -3,10 +3,13 @@
 import os
 import subprocess
 import sys
+from typing import get_args
 
 import pytest
 
 import kakuran as kk
+from kakuran.reconstruction import Method
+from kakuran.release.transactions import Layout
 from kakuran.samples import census, census_schema
 
 COMMAND = f"#!{sys.executable}\nfrom kakuran.cli import main\nmain()\n"
@@ -42,6 +45,10 @@ def prompt(tmp_path):
         (["tree", "out.parquet", "j"], {"job"}),
         (["crosstab", "nowhere.parquet", ""], set()),
         (["perturb", "--data"], {"--data-dependent"}),
+        (["perturb", "--engine", ""], {"local", "spark"}),
+        (["crosstab", "out.parquet", "--method", ""], set(get_args(Method))),
+        (["factorise", "--layout", ""], set(get_args(Layout))),
+        (["vertical", "init", "--criterion", "ai"], {"aic", "aicc"}),
     ],
 )
 def test_bash_offers_commands_options_and_the_columns_of_a_release(prompt, typed, offered):

@@ -1,10 +1,16 @@
-"""What the shell offers when tab is pressed: the columns of the release that was named before."""
+"""What the shell offers when tab is pressed: the words of an option, the columns of the release that was named."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import typer
+
+
+def one_of(*words: str) -> Callable[[str], list[str]]:
+    """The words that start with what was typed."""
+    return lambda incomplete: [word for word in words if word.startswith(incomplete)]
 
 
 def columns_of_release(context: typer.Context, incomplete: str) -> list[str]:

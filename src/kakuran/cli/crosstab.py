@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args
 
 import typer
 
-from kakuran.cli.completion import columns_of_release
+from kakuran.cli.completion import columns_of_release, one_of
 from kakuran.cli.console import answer_json, answer_table, check_picture, check_report, progress, say
 from kakuran.cli.options import Force, Json, Plot, ReleaseFile, Report, pairs
 
@@ -31,7 +31,12 @@ def _known_method(method: str) -> str:
 
 Method: TypeAlias = Annotated[
     str,
-    typer.Option("--method", help="The estimator: auto, ibt, mle, inverse, simplex or shrink.", callback=_known_method),
+    typer.Option(
+        "--method",
+        help="The estimator: auto, ibt, mle, inverse, simplex or shrink.",
+        callback=_known_method,
+        autocompletion=one_of("auto", "ibt", "mle", "inverse", "simplex", "shrink"),
+    ),
 ]
 Level: TypeAlias = Annotated[
     float, typer.Option("--level", min=0, max=1, help="How often an interval should hold the truth.")

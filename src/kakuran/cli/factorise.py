@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from kakuran.cli.completion import one_of
 from kakuran.cli.console import answer_json, answer_table, check_picture, check_report, say, working
 from kakuran.cli.csv_options import AS_FOUND, Written, reads_csv
 from kakuran.cli.options import Force, Json, Plot, Public, Report
@@ -21,7 +22,11 @@ def factorise(
     output: Annotated[Path, typer.Option("--output", "-o", help="Release to write, in the layout of the data.")],
     layout: Annotated[
         str,
-        typer.Option("--layout", help="baskets: a line a basket; long: person, item, count; wide: a column an item."),
+        typer.Option(
+            "--layout",
+            help="baskets: a line a basket; long: person, item, count; wide: a column an item.",
+            autocompletion=one_of("baskets", "long", "wide"),
+        ),
     ] = "wide",
     column: Annotated[
         list[str] | None,
@@ -35,9 +40,19 @@ def factorise(
     identifier: Annotated[
         str | None, typer.Option("--id", help="Wide: the column that names people, to leave out.")
     ] = None,
-    kind: Annotated[str, typer.Option("--kind", help="binary: bought or not; counts: how many.")] = "binary",
+    kind: Annotated[
+        str,
+        typer.Option(
+            "--kind", help="binary: bought or not; counts: how many.", autocompletion=one_of("binary", "counts")
+        ),
+    ] = "binary",
     protect: Annotated[
-        str, typer.Option("--protect", help="perturb, aggregate, or auto for whichever loses less.")
+        str,
+        typer.Option(
+            "--protect",
+            help="perturb, aggregate, or auto for whichever loses less.",
+            autocompletion=one_of("perturb", "aggregate", "auto"),
+        ),
     ] = "auto",
     rank: Annotated[
         str, typer.Option("--rank", help="How many factors, or auto: as many as guess hidden entries best.")

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from kakuran.cli.completion import one_of
 from kakuran.cli.console import answer_json, check_report, say, working
 from kakuran.cli.csv_options import AS_FOUND, Written, reads_csv, tell_written_numbers
 from kakuran.cli.options import (
@@ -40,7 +41,12 @@ def microaggregate(
         typer.Option("--drop", metavar="COLUMN", help="A column to leave out: a name, an identifier. Repeatable."),
     ] = None,
     method: Annotated[
-        str, typer.Option("--method", help="mdav, local-search, blocked, v-mdav, or optimal for one number.")
+        str,
+        typer.Option(
+            "--method",
+            help="mdav, local-search, blocked, v-mdav, or optimal for one number.",
+            autocompletion=one_of("mdav", "local-search", "blocked", "v-mdav", "optimal"),
+        ),
     ] = "local-search",
     schema: Annotated[
         Path | None, typer.Option("--schema", "-s", help="Schema file whose trees generalise categories.")

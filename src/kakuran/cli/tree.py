@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kakuran.cli.completion import columns_of_release
+from kakuran.cli.completion import columns_of_release, one_of
 from kakuran.cli.console import answer_json, check_picture, check_report, progress, say
 from kakuran.cli.options import Force, Json, Plot, ReleaseFile, Report
 
@@ -28,10 +28,20 @@ def tree(
             autocompletion=columns_of_release,
         ),
     ] = None,
-    criterion: Annotated[str, typer.Option("--criterion", help="entropy, gini or chi2.")] = "entropy",
+    criterion: Annotated[
+        str,
+        typer.Option("--criterion", help="entropy, gini or chi2.", autocompletion=one_of("entropy", "gini", "chi2")),
+    ] = "entropy",
     max_depth: Annotated[int, typer.Option("--max-depth", min=1, help="The most splits on a path.")] = 5,
     min_support: Annotated[float, typer.Option("--min-support", help="Records every node must have.")] = 20,
-    method: Annotated[str, typer.Option("--method", help="auto, or ibt, mle, inverse, simplex node by node.")] = "auto",
+    method: Annotated[
+        str,
+        typer.Option(
+            "--method",
+            help="auto, or ibt, mle, inverse, simplex node by node.",
+            autocompletion=one_of("auto", "ibt", "mle", "inverse", "simplex"),
+        ),
+    ] = "auto",
     plot: Plot = None,
     report: Report = None,
     force: Force = False,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
+from kakuran.cli.completion import one_of
 from kakuran.cli.console import answer_json, answer_table, say
 from kakuran.cli.csv_options import AS_FOUND, Written, reads_csv
 from kakuran.cli.options import Force, Json, Plot, Report
@@ -50,10 +51,25 @@ def init(
         typer.Option("--column", metavar="COLUMN", help="A column we bring; all but ids and target by default."),
     ] = None,
     target: Annotated[str | None, typer.Option("--target", help="The column to explain (first party only).")] = None,
-    protocol: Annotated[str | None, typer.Option("--protocol", help="gram (default) or residual.")] = None,
-    search: Annotated[str | None, typer.Option("--search", help="backward (default), forward, both or none.")] = None,
-    criterion: Annotated[str | None, typer.Option("--criterion", help="aic (default), aicc or bic.")] = None,
-    ranking: Annotated[str | None, typer.Option("--ranking", help="exact (default) or s2.")] = None,
+    protocol: Annotated[
+        str | None,
+        typer.Option("--protocol", help="gram (default) or residual.", autocompletion=one_of("gram", "residual")),
+    ] = None,
+    search: Annotated[
+        str | None,
+        typer.Option(
+            "--search",
+            help="backward (default), forward, both or none.",
+            autocompletion=one_of("backward", "forward", "both", "none"),
+        ),
+    ] = None,
+    criterion: Annotated[
+        str | None,
+        typer.Option("--criterion", help="aic (default), aicc or bic.", autocompletion=one_of("aic", "aicc", "bic")),
+    ] = None,
+    ranking: Annotated[
+        str | None, typer.Option("--ranking", help="exact (default) or s2.", autocompletion=one_of("exact", "s2"))
+    ] = None,
     forced: Annotated[
         list[str] | None, typer.Option("--force-in", metavar="COLUMN", help="A column that stays. Repeatable.")
     ] = None,
@@ -228,7 +244,9 @@ def predict(
 def demo(
     folder: Annotated[Path, typer.Option("--folder", help="Where to put both companies.")] = Path("demo-vertical"),
     n: Annotated[int, typer.Option("--n", help="How many made-up customers.")] = 2_000,
-    protocol: Annotated[str, typer.Option("--protocol", help="gram or residual.")] = "gram",
+    protocol: Annotated[
+        str, typer.Option("--protocol", help="gram or residual.", autocompletion=one_of("gram", "residual"))
+    ] = "gram",
     force: Force = False,
 ) -> None:
     """Run two made-up companies as two processes on this machine."""
