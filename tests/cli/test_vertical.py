@@ -120,7 +120,7 @@ def test_two_companies_agree_fit_report_and_predict(terminals):
         (("init", "--as", "x", "--data", "data.csv", "--id", "customer", "--plan", "new.toml", "--target", "z",
           "--column", "incme"), 3, "Did you mean 'income'?"),
         (("init", "--as", "x", "--data", "twice.csv", "--id", "customer", "--plan", "new.toml", "--target", "z"),
-         3, "1 ids occur more than once"),
+         3, "records that repeat an id: 1"),
         (("init", "--as", "x", "--data", "words.csv", "--id", "customer", "--plan", "new.toml", "--target", "z"),
          3, "--column names the columns to bring"),
         (("init", "--as", "bank", "--data", "data.csv", "--id", "customer", "--plan", "new.toml", "--target", "z"),

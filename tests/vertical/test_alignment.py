@@ -98,10 +98,10 @@ def test_a_peer_whose_records_are_in_another_order_is_found_out():
 @pytest.mark.parametrize(
     ("column", "words"),
     [
-        (["mary", "john", "mary"], "1 ids occur more than once"),
-        (["mary ", "mary", "john"], "1 ids occur more than once"),
-        (["mary", None, "john"], "1 ids are missing"),
-        (["mary", "  ", "john"], "1 ids are blank"),
+        (["mary", "john", "mary"], "records that repeat an id: 1"),
+        (["mary ", "mary", "john"], "records that repeat an id: 1"),
+        (["mary", None, "john"], "missing ids: 1"),
+        (["mary", "  ", "john"], "blank ids: 1"),
         ([1.0, 2.0, 3.0], "ids are double"),
     ],
 )

@@ -23,14 +23,14 @@ def canonical_ids(column: pa.ChunkedArray, name: str) -> list[bytes]:
     Problems are reported by what is wrong, never by whose record it is.
     """
     if column.null_count:
-        raise DataError(name, f"{column.null_count:,} ids are missing", "Every record needs an id.")
+        raise DataError(name, f"missing ids: {column.null_count:,}", "Every record needs an id.")
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if not (pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         raise DataError(name, f"ids are {kind}, which two tables may write differently", "Make them text or integers.")
     texts = [unicodedata.normalize("NFC", text).strip() for text in pc.cast(column, pa.string()).to_pylist()]
     if "" in texts:
-        raise DataError(name, f"{texts.count(''):,} ids are blank", "Every record needs an id.")
+        raise DataError(name, f"blank ids: {texts.count(''):,}", "Every record needs an id.")
     repeated = len(texts) - len(set(texts))
     if repeated:
-        raise DataError(name, f"{repeated:,} ids occur more than once", "Give each person one record.")
+        raise DataError(name, f"records that repeat an id: {repeated:,}", "Give each person one record.")
     return [text.encode() for text in texts]

@@ -74,7 +74,7 @@ def _numbers(table: pa.Table, name: str) -> Array:
         raise DataError(name, "is in the plan but not in the data", "Rename it, or make the plan anew.")
     column = table.column(name)
     if column.null_count:
-        raise DataError(name, f"{column.null_count:,} values are missing", "Fill them in or leave the records out.")
+        raise DataError(name, f"missing values: {column.null_count:,}", "Fill them in or leave the records out.")
     kind = column.type
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
         asked = way_to_read(column)
