@@ -104,6 +104,17 @@ def test_leaves_share_out_every_record():
     assert sum(leaf.counts.sum() for leaf in grown.root.leaves()) == pytest.approx(6_000, rel=1e-6)
 
 
+def test_latent_classes_find_under_heavy_noise_what_they_would_take_thousands_of_steps_to():
+    rng = np.random.default_rng(7)
+    group, sizes = rng.integers(0, 2, 30_000), (3, 6, 6, 6, 6, 6)
+    columns = [(rng.integers(0, size // 3, len(group)) + (size - size // 3) * group) for size in sizes]
+    records = perturbed(columns, sizes, 0.16, rng)
+    shares, profiles = average(fit_latent_classes(records))
+    truth = np.bincount(columns[0] * 6 + columns[1], minlength=18).reshape(3, 6) / len(group)
+    together, apart = (profiles[0] * shares) @ profiles[1].T, np.outer(truth.sum(axis=1), truth.sum(axis=0))
+    assert np.abs(together - truth).sum() < 0.6 * np.abs(apart - truth).sum()
+
+
 def test_both_sources_tell_nearly_the_same_of_a_joint_they_can_both_know():
     rng = np.random.default_rng(6)
     columns, sizes = people(200_000, rng)

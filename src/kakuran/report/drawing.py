@@ -25,11 +25,6 @@ def new_figure(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def without_frame(axes: Any) -> None:
-    """Only the two lines a reader needs."""
-    axes.spines[["top", "right"]].set_visible(False)
-
-
 def as_svg(figure: Figure) -> str:
     """The figure as SVG, without date or maker; letters are set by whatever shows it, in any script."""
     from matplotlib import rc_context

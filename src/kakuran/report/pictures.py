@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kakuran.mechanism.base import Array
 from kakuran.mine.plot import plain
-from kakuran.report.drawing import ESTIMATE, NAIVE, ORIGINAL, new_figure, without_frame
+from kakuran.report.drawing import ESTIMATE, NAIVE, ORIGINAL, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,6 +37,8 @@ def draw_bars(
     percent : whether values are shares
     """
     figure = new_figure(5.2, 0.9 + len(labels) * (0.1 + 0.14 * len(series)))
+    from kakuran.picture import without_frame
+
     axes = figure.subplots()
     at = np.arange(len(labels))
     height = 0.84 / len(series)
