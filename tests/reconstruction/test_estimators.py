@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 import kakuran as kk
 from kakuran.mechanism import PRAM, BoundedLaplace, RetentionReplacement, UniformMixture
 from kakuran.reconstruction import Operator, reconstruct
-from kakuran.reconstruction.choice import product_of_marginals, thinned, weigh
+from kakuran.reconstruction.choice import product_of_marginals, weigh
 from kakuran.reconstruction.likelihood import (
     class_by_class,
     duality_gap,
@@ -279,14 +279,6 @@ class TestAuto:
         assert (first.counts == second.counts).all()
         assert first.reason == second.reason
         assert sum(weigh(counts, MIXED).values()) == pytest.approx(1)
-
-    def test_thinning_holds_out_every_record_once(self):
-        counts = np.random.default_rng(7).integers(0, 1000, 50).astype(float)
-        folds = list(thinned(counts))
-        for kept, held in folds:
-            assert (kept + held == counts).all()
-            assert 0.08 < held.sum() / counts.sum() < 0.12
-        assert (sum(held for _, held in folds) == counts).all()
 
 
 def test_shrinking_gives_independent_attributes_with_the_estimated_marginals():

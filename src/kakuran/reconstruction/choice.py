@@ -1,7 +1,7 @@
 """The right amount of trust: estimators of growing roughness, weighed by what they predict of held-out counts.
 
-The maximum of the likelihood overfits: it explains the noise. Counts can be split as if some records had not been seen
-(binomial thinning), so an estimate from one part can be judged by the likelihood of the other. Candidates are whole
+The maximum of the likelihood overfits: it explains the noise. So an estimate from some of the records is judged by the
+likelihood of the others. Candidates are whole
 families, each a path of EM steps: from a uniform table, from the product of the marginals (shrinking towards
 independence), with a prior for empty cells (for sparse tables); and the projected inverse.
 """
@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from kakuran.mechanism import DenseTransition, Transition, UniformMixture
 from kakuran.mechanism.base import Array
 from kakuran.phrases import Phrase
 from kakuran.randomness import Randomness
+from kakuran.reconstruction.held_out import Split, splits
 from kakuran.reconstruction.likelihood import em_step, uniform, water_filling
 from kakuran.reconstruction.linear import simplex
 from kakuran.reconstruction.operator import Operator
@@ -85,7 +87,7 @@ def blend(tables: Array, operator: Operator, weights: Mapping[Candidate, float])
 
 def weigh(counts: Array, operator: Operator) -> dict[Candidate, float]:
     """The share of each candidate: its held-out likelihood over all folds, negligible ones left out."""
-    kept, held = (np.stack(part) for part in zip(*thinned(counts), strict=True))
+    kept, held = (np.stack(part) for part in zip(*_folds(counts), strict=True))
     scores: dict[Candidate, float] = {}
     if _is_invertible(operator):
         scores[SIMPLEX] = _predicts(np.stack([simplex(fold, operator) for fold in kept]), held, operator.stacked())
@@ -97,18 +99,11 @@ def weigh(counts: Array, operator: Operator) -> dict[Candidate, float]:
     return {candidate: value / sum(worth.values()) for candidate, value in worth.items()}
 
 
-def thinned(counts: Array) -> Iterator[tuple[Array, Array]]:
-    """Splits of the counts into kept and held out, the same for the same counts; every record is held out once.
-
-    Of very large tables only the first splits are made.
-    """
+def _folds(counts: Array) -> Iterator[Split]:
+    """Splits of the counts, the same for the same counts; of very large tables only the first are made."""
     digest = hashlib.sha256(np.ascontiguousarray(counts).tobytes()).digest()
     dice = Randomness.seeded(int.from_bytes(digest[:8], "big")).generator()
-    whole = left = np.rint(counts).astype(np.int64)
-    for fold in range(max(1, min(FOLDS, CELLS_AT_ONCE // max(counts.size, 1)))):
-        held = dice.binomial(left, 1 / (FOLDS - fold))
-        left = left - held
-        yield (whole - held).astype(float), held.astype(float)
+    return islice(splits(counts, FOLDS, dice), max(1, CELLS_AT_ONCE // max(counts.size, 1)))
 
 
 def _path(family: Candidate, tables: Array, operator: Operator, steps: int) -> Iterator[Array]:

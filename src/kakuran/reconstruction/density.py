@@ -18,9 +18,10 @@ from scipy.special import logsumexp, softmax
 
 from kakuran.mechanism.base import Array
 from kakuran.reconstruction.binwise import STOPS, paths
+from kakuran.reconstruction.held_out import Split
 from kakuran.reconstruction.mixture.channel import GridCells
 from kakuran.reconstruction.mixture.model import Components, Observations
-from kakuran.reconstruction.mixture.selection import PARTS, REPEATS, Split, splits, try_out
+from kakuran.reconstruction.mixture.selection import PARTS, REPEATS, repeated_splits, try_out
 
 DensityMethod: TypeAlias = Literal["auto", "mixture", "ibt"]
 
@@ -71,7 +72,7 @@ class BinShares:
 
 def estimate_shares(observed: Observations, starts: Places, method: DensityMethod) -> BinShares:
     """Estimate the shares of bins; bin r holds the cells starts[r] … starts[r+1]−1 of the observed column."""
-    divided = splits(observed.counts)
+    divided = repeated_splits(observed.counts)
     families = [_FAMILIES[name](observed, starts, divided) for name in _FAMILIES if method in ("auto", name)]
     weights = softmax([family.evidence for family in families])
     by_split = np.einsum("f,fsb->sb", weights, np.stack([family.average for family in families]))

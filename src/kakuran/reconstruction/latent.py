@@ -21,12 +21,13 @@ from kakuran.mechanism import Transition
 from kakuran.mechanism.base import Array
 from kakuran.randomness import Randomness
 from kakuran.reconstruction.choice import marginal
+from kakuran.reconstruction.held_out import splits
 
 CLASSES = (2, 4, 8, 16)
 LUCK = 3.0
 """How much better than independent attributes latent classes must predict: less happens by luck."""
 STARTS = 3
-HELD_OUT = 5
+PARTS = 5
 """One record in so many is held out of each fit."""
 PRIOR = 10.0
 """Records with average values that every class is given, so that rare ones stay sensible."""
@@ -133,8 +134,8 @@ def fit_latent_classes(records: Records) -> list[LatentClasses]:
 
 def held_out(records: Records, start: int) -> Array:
     """How many of each record to hold out of a fit."""
-    dice = Randomness.seeded(start).generator()
-    return dice.binomial(np.rint(records.weights).astype(np.int64), 1 / HELD_OUT).astype(float)
+    _, held = next(splits(records.weights, PARTS, Randomness.seeded(start).generator()))
+    return held
 
 
 def _fit(records: Records, classes: int, start: int) -> LatentClasses:

@@ -8,7 +8,7 @@ from kakuran.reconstruction.mixture.growth import grow, spread_out
 from kakuran.reconstruction.mixture.model import Observations
 from kakuran.reconstruction.mixture.observe import MOST_POINTS, observations, of_numbers
 from kakuran.reconstruction.mixture.quasi_newton import polish
-from kakuran.reconstruction.mixture.selection import PARTS, aic, bic, choose, splits
+from kakuran.reconstruction.mixture.selection import PARTS, aic, bic, choose, repeated_splits
 
 from .conftest import S0, draw
 
@@ -68,11 +68,11 @@ def test_smoothing_keeps_components_as_wide_as_the_noise_can_show_and_fades_with
 
 def test_every_record_is_held_out_once_a_repeat_and_the_same_counts_are_split_alike():
     counts = np.array([5.0, 0.0, 123.0, 7.0])
-    divided = splits(counts)
+    divided = repeated_splits(counts)
     assert all((kept + held == counts).all() for kept, held in divided)
     for start in range(0, len(divided), PARTS):
         assert (sum(held for _, held in divided[start : start + PARTS]) == counts).all()
-    again = splits(counts)
+    again = repeated_splits(counts)
     assert all((one[1] == other[1]).all() for one, other in zip(divided, again, strict=True))
 
 

@@ -1,7 +1,7 @@
 """How many components: by the likelihood of records that were held out, by BIC or by AIC.
 
-Counts are split as if a fifth of the records had not been seen; a mixture grown from the rest, with starts of its own,
-is judged by the likelihood of that fifth. Raw likelihood, S0's rule, always asks for more components.
+A mixture grown from four fifths of the records, with starts of its own, is judged by the likelihood of the others. Raw
+likelihood, S0's rule, always asks for more components.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import numpy as np
 
 from kakuran.mechanism.base import Array
 from kakuran.randomness import Randomness
+from kakuran.reconstruction.held_out import Split, splits
 from kakuran.reconstruction.mixture.em import log_likelihood
 from kakuran.reconstruction.mixture.growth import grow
 from kakuran.reconstruction.mixture.model import Components, Fit, Observations
 
 Criterion: TypeAlias = Literal["held-out", "bic", "aic"]
-Split: TypeAlias = tuple[Array, Array]
 
 PARTS = 5
 REPEATS = 2
@@ -30,18 +30,12 @@ _ROUGH = 1e-8
 """Tolerance of fits that are only judged or averaged."""
 
 
-def splits(counts: Array, *, repeats: int = REPEATS) -> list[Split]:
+def repeated_splits(counts: Array, *, repeats: int = REPEATS) -> list[Split]:
     """Kept and held-out counts; each record is held out once a repeat. The same for the same counts."""
     dice = Randomness.derived(counts.tobytes()).generator()
-    found: list[Split] = []
-    for _ in range(repeats):
-        left = np.rint(counts).astype(np.int64)
-        for parts in range(PARTS, 0, -1):
-            held = dice.binomial(left, 1 / parts)
-            left = left - held
-            # Of a handful of records, one part may hold all: nothing could be fitted to the rest.
-            found.append((counts - held if held.sum() < counts.sum() else counts, held.astype(float)))
-    return found
+    found = [split for _ in range(repeats) for split in splits(counts, PARTS, dice)]
+    # Of a handful of records, one part may hold all: nothing could be fitted to the rest.
+    return [(kept if kept.any() else counts, held) for kept, held in found]
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +96,7 @@ def aic(fit: Fit, n: float) -> float:
 def choose(observed: Observations, most: int, criterion: Criterion, *, starts: int, tolerance: float) -> Fit:
     """The best fit of the best number of components."""
     if criterion == "held-out":
-        wanted = try_out(observed, splits(observed.counts, repeats=1), most).fewest
+        wanted = try_out(observed, repeated_splits(observed.counts, repeats=1), most).fewest
         return _last(grow(observed, wanted, starts=starts, tolerance=tolerance))
     score = {"bic": bic, "aic": aic}[criterion]
     fits = grow(observed, most, starts=starts, tolerance=tolerance)
