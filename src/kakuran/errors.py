@@ -4,7 +4,7 @@
     ├── SchemaError        a declaration that cannot be meant (also a ValueError)
     ├── DataError          a table that does not fit its schema (also a ValueError)
     ├── CalibrationError   a promise that cannot be kept with these parameters (also a ValueError)
-    ├── ReleaseError       a release that cannot be written, read or trusted
+    ├── ReleaseError       a file that cannot be written, a release that cannot be read or trusted
     ├── ProtocolError      parties that cannot go on together: peer, plan, key, frame, time
     ├── GuardError         a run stopped because it would reveal too much
     ├── CollectError       a survey that cannot be collected: its database, its server, its state
@@ -77,7 +77,7 @@ class CalibrationError(KakuranError, ValueError):
 
 
 class ReleaseError(KakuranError):
-    """A release that cannot be written, read or trusted."""
+    """A file that cannot be written, or a release that cannot be read or trusted."""
 
 
 class ProtocolError(KakuranError):

@@ -10,7 +10,7 @@ import typer
 from kakuran.cli.collect_run import facts, opened, run_server, warn_of_small_k
 from kakuran.cli.console import answer_json, answer_table, check_new, say
 from kakuran.cli.options import Force, Json
-from kakuran.errors import CollectError, ReleaseError
+from kakuran.errors import CollectError
 
 app = typer.Typer(no_args_is_help=True, help="A survey whose answers are perturbed before they are sent.")
 
@@ -34,12 +34,11 @@ def init(survey: SurveyFile = Path("survey.toml"), force: Force = False) -> None
     """Write a survey to start from."""
     from importlib import resources
 
+    from kakuran.writing import write_text
+
     check_new(survey, force=force)
     template = resources.files("kakuran.collect") / "template.toml"
-    try:
-        survey.write_text(template.read_text(encoding="utf-8"), encoding="utf-8")
-    except OSError as error:
-        raise ReleaseError(f"{survey}: could not be written: {error.strerror or error}") from error
+    write_text(survey, template.read_text(encoding="utf-8"))
     say(f"{survey} is yours to edit; then: kakuran collect serve {survey}")
 
 
@@ -127,7 +126,7 @@ def invite(
     check_new(output, force=force)
     with opened(survey, database) as (asked, store):
         from kakuran.collect.ids import new_secret, secret_hash
-        from kakuran.release.files import whole_or_nothing
+        from kakuran.writing import whole_or_nothing
 
         if not asked.invitations:
             raise CollectError(f"{survey}: says invitations = false, so nobody needs one")

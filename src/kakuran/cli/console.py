@@ -2,7 +2,7 @@
 
 Answers go to stdout, everything else to stderr. Exit codes:
 
-    0  done                                  5  the release cannot be written, read or trusted
+    0  done                                  5  a file cannot be written, a release not read or trusted
     1  the audit or the check failed         6  an optional part of kakuran is not installed
     2  the command was called wrongly      130  interrupted
     3  the schema or the data is wrong       7  the parties cannot go on together
@@ -129,7 +129,7 @@ def _check_drawable(path: Path, kinds: str, suffixes: Sequence[str], *, force: b
 
 def check_new(path: Path, *, force: bool) -> None:
     """Refuse a file that exists already, or has nowhere to be."""
-    from kakuran.release.files import check_free
+    from kakuran.writing import check_free
 
     check_free(path, force=force)
 

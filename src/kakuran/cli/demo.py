@@ -26,13 +26,11 @@ def demo(
     force: Force = False,
 ) -> None:
     """Release a made-up census and reconstruct a cross-tab from the release alone."""
-    import pyarrow.parquet as pq
-
     from kakuran.calibration import calibrate
     from kakuran.cli.reporting import leave_picture, quick_audit, report_release
     from kakuran.counts import Tally
     from kakuran.release import perturb_file, read_release
-    from kakuran.release.files import check_target
+    from kakuran.release.files import check_target, write_table
     from kakuran.samples import census, census_schema
     from kakuran.schema import open_source
 
@@ -46,7 +44,7 @@ def demo(
         check_report(report, force=force)
     check_picture(plot, force=force)
     people, schema = census(n), census_schema()
-    pq.write_table(people, source)
+    write_table(source, people)
     plan = calibrate(schema, n=n, k=k)
     with progress("perturbing", n) as advance:
         perturb_file(source, target, plan, force=force, progress=advance)

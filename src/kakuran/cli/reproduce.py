@@ -51,6 +51,8 @@ def reproduce(
 
 def _keep(path: Path, text: str, paper: str, *, quick: bool, has_data: bool) -> None:
     """Write a page, with the command that made it at its foot."""
+    from kakuran.writing import write_text
+
     options = f"{' --quick' if quick else ''}{' --data FOLDER' if has_data else ''}"
-    path.write_text(f"{text}\nMade by `kakuran reproduce {paper}{options}`.\n", encoding="utf-8")
+    write_text(path, f"{text}\nMade by `kakuran reproduce {paper}{options}`.\n")
     say(f"wrote {path}")

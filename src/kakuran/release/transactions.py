@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from kakuran.errors import DataError, ReleaseError, SchemaError, which_there_are
 from kakuran.factorisation import ReleasedMatrix
-from kakuran.release.files import check_apart, check_free, manifest_path, whole_or_nothing
+from kakuran.release.files import manifest_path, targets
 from kakuran.release.manifest import MATRIX_KEY
 from kakuran.schema import open_source
 from kakuran.schema.columns import distinct_of, is_numeric, numbers_of
@@ -25,6 +25,7 @@ from kakuran.schema.csv_format import CsvFormat
 from kakuran.schema.csv_header import most_frequent, one_character, open_text
 from kakuran.schema.files import CSV, PARQUET, reading
 from kakuran.schema.reading import read_all
+from kakuran.writing import check_apart, check_free, whole_or_nothing
 
 Layout: TypeAlias = Literal["baskets", "long", "wide"]
 
@@ -192,26 +193,22 @@ def check_transactions_target(path: Path, source: Path, layout: Layout, *, force
     """Refuse a target of the wrong kind, one that exists, the original itself, or one that has nowhere to be."""
     if layout != "baskets" and path.suffix not in CSV + PARQUET:
         raise ReleaseError(f"{path}: a {layout} table is a .parquet or a .csv file")
-    check_free(*_targets(path), force=force)
+    check_free(*targets(path), force=force)
     check_apart(path, [source])
 
 
 def write_transactions(path: Path, released: ReleasedMatrix, source: Transactions, layout: Layout) -> list[Path]:
     """Write a released matrix in the layout its original had, with its manifest; the files that were written."""
     text = json.dumps(released.manifest, ensure_ascii=False, indent=1, allow_nan=False)
-    with whole_or_nothing(*_targets(path)) as folder:
+    with whole_or_nothing(*targets(path)) as folder:
         if layout == "baskets":
             _write_baskets(folder / path.name, released.matrix, source.items)
         else:
             table = _long_table(released, source) if layout == "long" else _wide_table(released.matrix, source.items)
             _write_table(folder / path.name, table, text)
-        if len(_targets(path)) > 1:
+        if len(targets(path)) > 1:
             manifest_path(folder / path.name).write_text(text, encoding="utf-8")
-    return _targets(path)
-
-
-def _targets(path: Path) -> list[Path]:
-    return [path] if path.suffix in PARQUET else [path, manifest_path(path)]
+    return targets(path)
 
 
 def _write_baskets(path: Path, matrix: Any, items: Sequence[Any]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kakuran.errors import SchemaError
+from kakuran.writing import write_text
 
 _HEADER = """\
 # What each column may hold and what is done with it.
@@ -44,10 +45,7 @@ def save(columns: Mapping[str, Mapping[str, Any]], path: Path) -> None:
         f"[columns.{_text(name)}]\n" + "".join(f"{key} = {literal(value)}\n" for key, value in fields.items())
         for name, fields in columns.items()
     ]
-    try:
-        path.write_text("\n".join([_HEADER, *tables]), encoding="utf-8")
-    except OSError as error:
-        raise SchemaError(f"{path}: could not be written: {error.strerror or error}") from error
+    write_text(path, "\n".join([_HEADER, *tables]))
 
 
 def _text(text: str) -> str:

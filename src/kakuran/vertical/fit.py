@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kakuran.errors import ProtocolError
-from kakuran.release.files import check_free, whole_or_nothing
 from kakuran.vertical.leakage import Exposure
 from kakuran.vertical.regression.inference import Inference, Quality
 from kakuran.vertical.regression.moments import Array
 from kakuran.vertical.regression.selection import Selection, Step
+from kakuran.writing import check_free, whole_or_nothing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

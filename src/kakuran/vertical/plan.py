@@ -15,6 +15,7 @@ from kakuran.errors import ProtocolError
 from kakuran.schema.toml import literal
 from kakuran.vertical.regression.criteria import Criterion
 from kakuran.vertical.regression.selection import Ranking, Rules, Search
+from kakuran.writing import write_text
 
 Protocol: TypeAlias = Literal["gram", "residual"]
 
@@ -162,10 +163,7 @@ class VerticalPlan:
             f"[{name}]\n" + "".join(f"{key} = {literal(_listed(value))}\n" for key, value in values.items())
             for name, values in tables
         )
-        try:
-            Path(path).write_text(f"{_HEADER}\n{text}", encoding="utf-8")
-        except OSError as error:
-            raise ProtocolError(f"{path}: could not be written: {error.strerror or error}") from error
+        write_text(Path(path), f"{_HEADER}\n{text}")
 
     def check_complete(self) -> None:
         """Refuse a plan that somebody has still to join."""
