@@ -101,7 +101,7 @@ def test_records_that_are_all_the_same_are_one_class(column):
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"columns": ["height"]}, "no column 'height'"),
+        ({"columns": ["height"]}, "column 'height': is not in the table"),
         ({"columns": []}, "at least one column"),
         ({"columns": ["age"], "weights": {"home": 2}}, "'home' is not aggregated"),
         ({"columns": ["home"], "centre": {"home": "mean"}}, "does not hold numbers"),

@@ -121,7 +121,7 @@ class TestEveryKind:
             ({"age": ["1"] * 100}, "column 'age': the schema says numbers but the column holds text"),
             ({"job": ["pilot", "pilot"] + ["nurse"] * 98}, "column 'job': 2 rows not among .* for example 'pilot'"),
             ({"job": [None] + ["nurse"] * 99}, "column 'job': 1 row missing"),
-            ({"job": [1] * 100}, "column 'job': the schema lists text values but the column holds number"),
+            ({"job": [1] * 100}, "column 'job': the schema lists text but the column holds numbers"),
             ({"region": ["north"] + ["east"] * 99}, "column 'region': 1 row not among"),
             ({"salary": [1] * 100}, "column 'salary': in the table but not in the schema"),
         ],

@@ -199,12 +199,16 @@ class TestNumbersAsCategories:
             encode(kk.Categorical("c", values), column)
 
     def test_text_is_no_number(self):
-        with pytest.raises(kk.DataError, match=r"column 'c': the schema lists number values but the column holds text"):
+        with pytest.raises(kk.DataError, match=r"column 'c': the schema lists numbers but the column holds text"):
             encode(kk.Categorical("c", [1, 2]), pa.array(["1", "2"]))
 
     def test_numbers_are_no_truth_values(self):
-        with pytest.raises(kk.DataError, match="the schema lists true/false values but the column holds number"):
+        with pytest.raises(kk.DataError, match="the schema lists true/false but the column holds numbers"):
             encode(kk.Categorical("c", [True, False]), pa.array([1, 0]))
+
+    def test_decimals_of_a_database_are_numbers(self):
+        column = pa.array([Decimal("1.50"), Decimal("2.00")])
+        assert encode(kk.Categorical("c", [2.0, 1.5]), column).tolist() == [1, 0]
 
 
 class TestMissing:

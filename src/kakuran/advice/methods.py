@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from kakuran.advice.yardstick import Errors, Yardstick, count_codes
+from kakuran.advice.yardstick import Errors, Yardstick, count_table
 from kakuran.calibration import Crowd, Plan, calibrate, preview
 from kakuran.calibration.crowd import SparseCrowd
 from kakuran.counts import Tally
@@ -124,7 +124,7 @@ def microaggregated(trial: Trial, k: float) -> Outlook:
     made = microaggregate(_comparable(tried), math.ceil(k), method="local-search").table
     after = dict(tried.codes) | {name: _codes_again(made.column(name)) for name in made.column_names}
     yardstick = Yardstick.of(tried.schema, tried.codes)
-    errors = yardstick.errors(lambda table: count_codes(tried.schema, after, table))
+    errors = yardstick.errors(lambda table: count_table(tried.schema, after, table))
     made_up = "made-up records of independent columns, each distribution as likely as any"
     basis = made_up if trial.is_assumed else "records of the data"
     return Outlook("microaggregate", k, "k-anonymity", errors, f"tried on {tried.records:,} {basis}")
@@ -145,7 +145,7 @@ def factorised(trial: Trial, k: float) -> Outlook:
         )
     columns = made.matrix.toarray().astype(np.int32).T
     after = dict(tried.codes) | dict(zip(names, columns, strict=True))
-    errors = Yardstick.of(tried.schema, tried.codes).errors(lambda table: count_codes(tried.schema, after, table))
+    errors = Yardstick.of(tried.schema, tried.codes).errors(lambda table: count_table(tried.schema, after, table))
     chosen = made.manifest["protect"]
     promise = "Pk-anonymity" if chosen == "perturb" else "k-anonymity"
     way = "perturbed factors" if chosen == "perturb" else "aggregated rows"

@@ -51,7 +51,7 @@ class Yardstick:
         sizes = {name: cells_of(schema, name, None).size for name in names}
         pairs = [pair for pair in combinations(names, 2) if sizes[pair[0]] * sizes[pair[1]] <= MOST_CELLS]
         tables = (*((name,) for name in names), *pairs)
-        return cls(tables, tuple(count_codes(schema, codes, table) for table in tables))
+        return cls(tables, tuple(count_table(schema, codes, table) for table in tables))
 
     def errors(self, estimated: Callable[[tuple[str, ...]], Array]) -> Errors:
         """How far estimated tables lie from the true ones."""
@@ -65,7 +65,7 @@ class Yardstick:
         return _averaged(self.tables, wrong)
 
 
-def count_codes(schema: Schema, codes: Mapping[str, Codes], table: Sequence[str]) -> Array:
+def count_table(schema: Schema, codes: Mapping[str, Codes], table: Sequence[str]) -> Array:
     """The counts of a table over every value of a category and ten intervals of a number."""
     return Tally.of(codes, [cells_of(schema, name, None) for name in table]).counts
 
@@ -73,7 +73,7 @@ def count_codes(schema: Schema, codes: Mapping[str, Codes], table: Sequence[str]
 def _most_varied(schema: Schema, codes: Mapping[str, Codes]) -> list[str]:
     """The columns whose records spread most over their cells, in the order of the table."""
     names = [attribute.name for attribute in schema.perturbed]
-    shares = {name: count_codes(schema, codes, [name]) / len(codes[name]) for name in names}
+    shares = {name: count_table(schema, codes, [name]) / len(codes[name]) for name in names}
     spread = {name: 1 - float((share**2).sum()) for name, share in shares.items()}
     chosen = sorted(names, key=lambda name: -spread[name])[:MOST_COLUMNS]
     return [name for name in names if name in chosen]

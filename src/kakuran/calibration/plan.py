@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
+
+import pyarrow as pa
 
 from kakuran.calibration.crowd import Crowd
 from kakuran.errors import CalibrationError
 from kakuran.mechanism import Mechanism, mechanism_of
 from kakuran.schema import Dropped, Numeric, Schema
+from kakuran.schema.codes import Codes, encode_columns
 
 MANY_VALUES = 10
 """A number with more values than this is asked for in cells of several."""
@@ -91,6 +94,10 @@ class Plan:
     def reach(self, column: str) -> int:
         """How many codes beyond its domain a released value of a column may lie."""
         return self.mechanisms[column].reach if column in self.mechanisms else 0
+
+    def encode(self, table: pa.Table | pa.RecordBatch, columns: Collection[str]) -> dict[str, Codes]:
+        """The codes of some columns of a release; noise without bounds reaches beyond the domain's."""
+        return encode_columns(self.schema.some(columns), table, self.reach)
 
     def crowd(self) -> Crowd:
         """An empty crowd over the columns this plan's promise depends on, to be filled with the table."""

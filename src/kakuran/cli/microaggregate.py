@@ -23,7 +23,6 @@ from kakuran.cli.options import (
     pairs,
     table_distances,
 )
-from kakuran.errors import DataError, which_there_are
 
 
 @reads_csv
@@ -78,6 +77,7 @@ def microaggregate(
     from kakuran.randomness import Randomness
     from kakuran.release.files import check_table, write_table
     from kakuran.schema import open_source
+    from kakuran.schema.columns import check_there
     from kakuran.schema.reading import read_all
     from kakuran.writing import check_apart
 
@@ -87,7 +87,7 @@ def microaggregate(
     check_apart(output, source.paths)
     with working("aggregating"):
         table = read_all(source)
-        _check_columns(table, [*(drop or ()), *(column or ())])
+        check_there([*(drop or ()), *(column or ())], table.column_names)
         table = table.drop_columns(drop or [])
         tell_written_numbers(table)
         names = list(column or table.column_names)
@@ -118,9 +118,3 @@ def microaggregate(
     if json:
         lost = {one.name: one.lost for one in losses}
         answer_json({"records": table.num_rows, "k": made.k, "groups": int(made.groups.max()) + 1, "lost": lost})
-
-
-def _check_columns(table: Any, names: list[str]) -> None:
-    for name in names:
-        if name not in table.column_names:
-            raise DataError(name, "is not in the table", which_there_are(name, table.column_names))

@@ -12,7 +12,7 @@ from kakuran.cli.console import answer_json, answer_table, say
 from kakuran.cli.csv_options import AS_FOUND, Written, reads_csv
 from kakuran.cli.options import Force, Json, Plot, Report
 from kakuran.cli.vertical_run import address, key_file, read_own, run_fit, run_prediction
-from kakuran.errors import DataError, ProtocolError, which_there_are
+from kakuran.errors import ProtocolError
 
 if TYPE_CHECKING:
     from kakuran.vertical import VerticalPlan
@@ -83,6 +83,7 @@ def init(
     The first party makes it and names the target; the others join the one that is there.
     """
     from kakuran.schema import open_source
+    from kakuran.schema.columns import check_there
     from kakuran.vertical.ids import read_ids
     from kakuran.vertical.keys import certificate_in, make_key
     from kakuran.vertical.own import OwnColumns
@@ -108,9 +109,7 @@ def init(
         raise ProtocolError(f"{plan}: is not there; the first party makes it and names the --target")
     target = draft.target if draft is not None else str(target)
     table = read_own(open_source(data, **written), ids)
-    for name in (ids, *(columns or ())):
-        if name not in table.column_names:
-            raise DataError(name, f"is not in {data}", which_there_are(name, table.column_names))
+    check_there((ids, *(columns or ())), table.column_names, str(data))
     holds_target = target in table.column_names
     brought = columns or [name for name in table.column_names if name not in (ids, target)]
     read_ids(table, ids)  # what would stop the run is told now

@@ -12,7 +12,7 @@ from kakuran.calibration import Plan
 from kakuran.counts.cells import Cells
 from kakuran.counts.tally import Places, Tally
 from kakuran.schema import Categorical, Numeric
-from kakuran.schema.codes import encode
+from kakuran.schema.codes import encode_columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +31,7 @@ class Counting:
     @cached_property
     def attributes(self) -> tuple[Categorical | Numeric, ...]:
         """The columns that are counted, and so have to be read."""
-        names = {axis.name for axes in self.tables for axis in axes}
-        return tuple(attribute for attribute in self.plan.schema.released if attribute.name in names)
+        return self.plan.schema.some({axis.name for axes in self.tables for axis in axes})
 
     def zero(self) -> list[Tally]:
         """No records yet."""
@@ -40,11 +39,7 @@ class Counting:
 
     def update(self, tallies: Sequence[Tally], batch: pa.RecordBatch) -> None:
         """Count a batch that has at least the counted columns."""
-        codes = {
-            attribute.name: encode(attribute, batch.column(attribute.name), self.plan.reach(attribute.name))
-            for attribute in self.attributes
-        }
-        records = Places(codes)
+        records = Places(encode_columns(self.attributes, batch, self.plan.reach))
         for tally in tallies:
             tally.add(records)
 

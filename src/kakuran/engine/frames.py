@@ -8,7 +8,7 @@ from typing import Any
 
 from kakuran.calibration import Plan
 from kakuran.counts import Cells, Progress, Tally, count_codes
-from kakuran.schema.codes import Codes, encode
+from kakuran.schema.codes import Codes
 from kakuran.schema.frames import to_arrow
 
 
@@ -27,12 +27,7 @@ class FrameRecords:
 
     def codes(self, columns: Sequence[str]) -> dict[str, Codes]:
         """The codes of some columns; noise without bounds reaches beyond the domain's."""
-        table = to_arrow(self.given)
-        return {
-            attribute.name: encode(attribute, table.column(attribute.name), self.plan.reach(attribute.name))
-            for attribute in self.plan.schema.released
-            if attribute.name in columns
-        }
+        return self.plan.encode(to_arrow(self.given), columns)
 
     def frame(self) -> Any:
         """As it was given."""

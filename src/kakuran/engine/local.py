@@ -6,6 +6,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TypeVar
@@ -19,7 +20,7 @@ from kakuran.perturbation import Kernel
 from kakuran.perturbation.shuffle import Shuffler
 from kakuran.randomness import Randomness
 from kakuran.schema import Categorical, Numeric, Schema
-from kakuran.schema.codes import Codes, encode
+from kakuran.schema.codes import Codes, encode_columns
 from kakuran.schema.reading import read_parts
 from kakuran.schema.sources import Part, Source
 
@@ -37,10 +38,7 @@ def count_crowd(
     """The crowd of a source over some of its columns; over none, just the number of records."""
     crowd = Crowd.of(attributes)
     names = [attribute.name for attribute in attributes] or [schema.released[0].name]
-
-    def encoded(batch: pa.RecordBatch) -> dict[str, Codes]:
-        return {attribute.name: encode(attribute, batch.column(attribute.name)) for attribute in attributes}
-
+    encoded = partial(encode_columns, attributes)
     for codes, rows in in_order(lambda part: (part.through(encoded), len(part)), read_parts(source, schema, names)):
         crowd.update(codes, rows)
         progress(rows)
@@ -89,15 +87,11 @@ def count_tables(
 
 def read_codes(source: Source, plan: Plan, columns: Sequence[str]) -> dict[str, Codes]:
     """The codes of some released columns, all in memory."""
-    attributes = [attribute for attribute in plan.schema.released if attribute.name in columns]
-
-    def encoded(batch: pa.RecordBatch) -> list[Codes]:
-        return [encode(one, batch.column(one.name), plan.reach(one.name)) for one in attributes]
-
+    encoded = partial(plan.encode, columns=columns)
     pieces = list(in_order(lambda part: part.through(encoded), read_parts(source, plan.schema, columns)))
     return {
-        attribute.name: np.concatenate([piece[place] for piece in pieces] or [np.empty(0, np.int32)])
-        for place, attribute in enumerate(attributes)
+        attribute.name: np.concatenate([piece[attribute.name] for piece in pieces] or [np.empty(0, np.int32)])
+        for attribute in plan.schema.some(columns)
     }
 
 

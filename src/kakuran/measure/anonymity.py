@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kakuran.errors import DataError, which_there_are
+from kakuran.errors import DataError
 from kakuran.measure.diversity import Contents, EquivalenceClasses
-from kakuran.schema.columns import columns_of, distinct_of, is_numeric
+from kakuran.schema.columns import check_there, columns_of, distinct_of, is_numeric
 
 
 @dataclass(frozen=True)
@@ -102,9 +102,7 @@ def check_anonymity(data: Any, quasi: Sequence[str], sensitive: Sequence[str] = 
     columns = columns_of(data)
     if not quasi:
         raise DataError("—", "no quasi-identifier is named", f"Name some of {', '.join(columns)}.")
-    for name in (*quasi, *sensitive):
-        if name not in columns:
-            raise DataError(name, "is not in the table", which_there_are(name, columns))
+    check_there((*quasi, *sensitive), columns)
     if not len(columns[quasi[0]]):
         raise DataError(quasi[0], "the table is empty", "Nobody is in it to be found.")
     codes = [distinct_of(name, columns[name], missing_is_value=True)[1] for name in quasi]

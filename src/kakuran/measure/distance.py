@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from kakuran.errors import DataError, SchemaError
 from kakuran.measure.graph import Graph
+from kakuran.mechanism.base import Array
 from kakuran.schema import Tree
 from kakuran.schema.columns import distinct_of, joint_codes, numbers_of
 
-Array: TypeAlias = NDArray[np.float64]
 Distance: TypeAlias = str | Tree | Graph | Callable[[Any, Any], float]
 _Blocks: TypeAlias = Iterator[tuple[slice, Array]]
 

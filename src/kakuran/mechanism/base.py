@@ -9,11 +9,11 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from kakuran.mechanism.transition import Array as Array
 from kakuran.mechanism.transition import Transition
 from kakuran.randomness import Randomness
+from kakuran.schema.codes import Codes as Codes
 
-Codes: TypeAlias = NDArray[np.int32]
-Array: TypeAlias = NDArray[np.float64]
 Edges: TypeAlias = NDArray[np.integer[Any]]
 
 CHUNK = 1 << 15

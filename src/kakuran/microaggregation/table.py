@@ -17,7 +17,7 @@ from kakuran.microaggregation.embedding import default_distance, embed
 from kakuran.microaggregation.groups import Method, check_groups, check_k, group_records
 from kakuran.microaggregation.representatives import Centre, represent
 from kakuran.schema import Tree
-from kakuran.schema.columns import columns_of, distinct_of
+from kakuran.schema.columns import check_there, columns_of, distinct_of
 from kakuran.schema.frames import like, to_arrow
 
 
@@ -77,9 +77,7 @@ def microaggregate(
 
 
 def _check_names(names: Sequence[str], given: Mapping[str, Any], *others: Mapping[str, Any] | None) -> None:
-    for name in names:
-        if name not in given:
-            raise SchemaError(f"no column {name!r}; there are {', '.join(given)}")
+    check_there(names, given)
     if not names:
         raise SchemaError(f"name at least one column to aggregate; there are {', '.join(given)}")
     for other in others:

@@ -15,12 +15,12 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from kakuran.errors import DataError, ReleaseError, SchemaError, which_there_are
+from kakuran.errors import DataError, ReleaseError, SchemaError
 from kakuran.factorisation import ReleasedMatrix
 from kakuran.release.files import manifest_path, targets
 from kakuran.release.manifest import MATRIX_KEY
 from kakuran.schema import open_source
-from kakuran.schema.columns import distinct_of, is_numeric, numbers_of
+from kakuran.schema.columns import check_there, distinct_of, is_numeric, numbers_of
 from kakuran.schema.csv_format import CsvFormat
 from kakuran.schema.csv_header import most_frequent, one_character, open_text
 from kakuran.schema.files import CSV, PARQUET, reading
@@ -118,9 +118,7 @@ def _check_no_ids(path: Path, baskets: list[list[str]]) -> None:
 
 def _read_long(path: Path, table: pa.Table, columns: Sequence[str]) -> Transactions:
     chosen = tuple(columns or table.column_names[:3])
-    for name in chosen:
-        if name not in table.column_names:
-            raise DataError(name, "is not in the table", which_there_are(name, table.column_names))
+    check_there(chosen, table.column_names)
     if len(chosen) not in (2, 3):
         raise SchemaError(f"{path}: the long layout has a person, an item and perhaps a count, got {', '.join(chosen)}")
     if not table.num_rows:
@@ -152,8 +150,7 @@ def _read_wide(table: pa.Table, identifier: str | None) -> Transactions:
     from scipy.sparse import csc_array
 
     if identifier is not None:
-        if identifier not in table.column_names:
-            raise DataError(identifier, "is not in the table", which_there_are(identifier, table.column_names))
+        check_there([identifier], table.column_names)
         table = table.drop_columns([identifier])
     advice = (
         "Leave a column that names people out with --id; every other column is an item with numbers. "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,8 +12,13 @@ from numpy.typing import NDArray
 
 from kakuran.errors import DataError
 from kakuran.schema.attribute import Categorical, Numeric
+from kakuran.schema.kinds import family_of, is_text
 
 Codes: TypeAlias = NDArray[np.int32]
+
+
+def _none(_: str) -> int:
+    return 0
 
 
 def encode(attribute: Categorical | Numeric, column: pa.Array | pa.ChunkedArray, reach: int = 0) -> Codes:
@@ -25,6 +31,13 @@ def encode(attribute: Categorical | Numeric, column: pa.Array | pa.ChunkedArray,
     if isinstance(attribute, Categorical):
         return _encode_categories(attribute, column)
     return _encode_numbers(attribute, column, reach)
+
+
+def encode_columns(
+    attributes: Iterable[Categorical | Numeric], table: pa.Table | pa.RecordBatch, reach: Callable[[str], int] = _none
+) -> dict[str, Codes]:
+    """The codes of some columns of a table, each of which may have a reach of its own."""
+    return {one.name: encode(one, table.column(one.name), reach(one.name)) for one in attributes}
 
 
 def decode(attribute: Categorical | Numeric, codes: NDArray[np.integer]) -> pa.Array:
@@ -85,31 +98,27 @@ def _comparable(attribute: Categorical, column: pa.Array) -> tuple[pa.Array, pa.
         column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
     if column.null_count == len(column):
         return pa.nulls(len(column), value_set.type), value_set
-    if _family(column.type) != _family(value_set.type):
+    if family_of(column.type) != family_of(value_set.type):
         raise DataError(
             attribute.name,
-            f"the schema lists {_family(value_set.type)} values but the column holds {_family(column.type)}",
+            f"the schema lists {family_of(value_set.type)} but the column holds {_told(column.type)}",
             "Convert the column, or list its values in the schema as they are.",
         )
-    if _family(column.type) == "text":
+    if is_text(column.type):
         column = column.cast(pa.string())
         if "" not in attribute.values:
             column = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
-    if _family(column.type) == "number":
+    if family_of(column.type) == "numbers":
         is_whole = pa.types.is_integer(column.type) and pa.types.is_integer(value_set.type)
         shared = pa.int64() if is_whole and not pa.types.is_uint64(column.type) else pa.float64()
         return column.cast(shared, safe=False), value_set.cast(shared, safe=False)
     return column, value_set
 
 
-def _family(kind: pa.DataType) -> str:
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return "text"
-    if pa.types.is_boolean(kind):
-        return "true/false"
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        return "number"
-    return str(kind)
+def _told(kind: pa.DataType) -> str:
+    """What a column holds; arrow's name of it where there is no plainer word."""
+    family = family_of(kind)
+    return str(kind) if family == "other" else family
 
 
 def _with_missing(attribute: Categorical | Numeric, found: pa.Array) -> Codes:
@@ -132,13 +141,10 @@ def _allow_missing(attribute: Categorical | Numeric, count: int) -> None:
 def _encode_numbers(attribute: Numeric, column: pa.Array, reach: int) -> Codes:
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
-    kind = column.type
-    if not (
-        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind) or pa.types.is_null(kind)
-    ):
+    if family_of(column.type) not in ("numbers", "nothing"):
         raise DataError(
             attribute.name,
-            f"the schema says numbers but the column holds {_family(kind)} ({kind})",
+            f"the schema says numbers but the column holds {_told(column.type)}",
             "Convert the column to numbers, or declare it as a category.",
         )
     numbers = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)

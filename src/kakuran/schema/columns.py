@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kakuran.errors import DataError
+from kakuran.errors import DataError, which_there_are
 from kakuran.schema.frames import to_arrow
+from kakuran.schema.kinds import family_of
 
 
 def columns_of(data: Any) -> dict[str, Any]:
@@ -25,10 +26,16 @@ def columns_of(data: Any) -> dict[str, Any]:
     return {name: table.column(name) for name in table.column_names}
 
 
+def check_there(names: Iterable[str], columns: Collection[str], where: str = "the table") -> None:
+    """Raise a `DataError` unless all these columns are there."""
+    for name in names:
+        if name not in columns:
+            raise DataError(name, f"is not in {where}", which_there_are(name, columns))
+
+
 def is_numeric(column: Any) -> bool:
     """Whether a column holds numbers, true/false not among them."""
-    kind = _arrow(column).type
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+    return family_of(_arrow(column).type) == "numbers"
 
 
 def numbers_of(name: str, column: Any) -> NDArray[np.float64]:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from narwhals.dependencies import is_pandas_dataframe, is_polars_dataframe, is_polars_lazyframe
 
 from kakuran.errors import DataError
+from kakuran.schema.kinds import is_text
 
 
 def to_arrow(frame: Any) -> pa.Table:
@@ -73,17 +74,12 @@ def _with_pandas_types(released: Any, table: pa.Table, frame: Any) -> Any:
     for name in released.columns:
         kind = wanted[name]
         is_same = before.field(name).type == table.schema.field(name).type or (
-            _is_text(before, name) and _is_text(table.schema, name)
+            is_text(before.field(name).type) and is_text(table.schema.field(name).type)
         )
         if is_same and kind != released[name].dtype and str(kind) != "category":
             mapped = (lambda _, kind=kind: kind) if hasattr(kind, "__from_arrow__") else None
             released[name] = table.column(name).to_pandas(types_mapper=mapped).astype(kind)
     return released
-
-
-def _is_text(schema: pa.Schema, name: str) -> bool:
-    kind = schema.field(name).type
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _with_polars_types(released: Any, table: pa.Table, frame: Any) -> Any:

@@ -17,7 +17,7 @@ def read_parts(source: Source, schema: Schema, columns: Sequence[str] | None = N
     names = source.names
     check_columns_are_unique(names)
     schema.check_columns(names)
-    wanted = [attribute for attribute in schema.released if columns is None or attribute.name in columns]
+    wanted = schema.released if columns is None else schema.some(columns)
     return source.parts({attribute.name: declared_type(attribute) for attribute in wanted})
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import pyarrow as pa
 from kakuran.errors import DataError, SchemaError, which_there_are
 from kakuran.schema import toml
 from kakuran.schema.attribute import Attribute, Categorical, Dropped, Numeric
-from kakuran.schema.codes import Codes, encode
+from kakuran.schema.codes import Codes, encode_columns
 from kakuran.schema.frames import check_columns_are_unique, to_arrow
 from kakuran.schema.infer import infer_attributes
 from kakuran.schema.plain import attribute_of, describe
@@ -66,6 +66,10 @@ class Schema:
         """The attributes released as they are, because they are public anyway."""
         return tuple(attribute for attribute in self.released if attribute.role == "keep")
 
+    def some(self, names: Collection[str]) -> tuple[Categorical | Numeric, ...]:
+        """The released attributes among those named, in the order of the table."""
+        return tuple(attribute for attribute in self.released if attribute.name in names)
+
     def __getitem__(self, name: str) -> Any:
         for attribute in self.attributes:
             if attribute.name == name:
@@ -93,7 +97,7 @@ class Schema:
         table = table if isinstance(table, pa.RecordBatch) else to_arrow(table)
         check_columns_are_unique(table.schema.names)
         self.check_columns(table.schema.names)
-        return {attribute.name: encode(attribute, table.column(attribute.name)) for attribute in self.released}
+        return encode_columns(self.released, table)
 
     def validate(self, table: Any) -> None:
         """Raise a `DataError` unless every value of the frame lies in its declared domain."""

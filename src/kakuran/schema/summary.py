@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,9 +12,8 @@ import pyarrow.compute as pc
 
 from kakuran.errors import DataError
 from kakuran.schema.attribute import LARGEST_GRID, Attribute, Categorical, Dropped, Numeric
+from kakuran.schema.kinds import Family, family_of
 from kakuran.schema.written_numbers import what_to_type
-
-Family: TypeAlias = Literal["text", "true/false", "numbers", "nothing", "other"]
 
 MOST_CATEGORIES = 1000
 """A text column with more values than this is taken for an identifier and dropped."""
@@ -41,7 +40,7 @@ class ColumnSummary:
     def update(self, column: pa.Array) -> None:
         """Take in another part."""
         column = _plain(column)
-        self._settle(_family(column.type))
+        self._settle(family_of(column.type))
         self.has_missing |= _has_missing(column)
         self._look_for_repeats(column)
         if self.family in ("text", "true/false") and len(self._words) <= MOST_CATEGORIES:
@@ -142,16 +141,6 @@ def _plain(column: pa.Array) -> pa.Array:
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     return column.cast(pa.string()) if pa.types.is_large_string(column.type) else column
-
-
-def _family(kind: pa.DataType) -> Family:
-    if pa.types.is_string(kind):
-        return "text"
-    if pa.types.is_boolean(kind):
-        return "true/false"
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return "numbers"
-    return "nothing" if pa.types.is_null(kind) else "other"
 
 
 def _has_missing(column: pa.Array) -> bool:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from operator import add
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
@@ -26,7 +25,7 @@ from kakuran.engine.spark.tasks import BUCKETS, Draw, Drawn, Order
 from kakuran.errors import ReleaseError
 from kakuran.perturbation import Kernel
 from kakuran.schema import Categorical, Numeric, Schema
-from kakuran.schema.codes import Codes, encode
+from kakuran.schema.codes import encode_columns
 from kakuran.schema.frames import check_columns_are_unique
 from kakuran.schema.sources import Part
 
@@ -74,11 +73,8 @@ class Originals:
         def of_parts(parts: Iterator[Part]) -> Crowd:
             crowd = Crowd.of(attributes)
             for part in parts:
-                crowd.update(part.through(encoded), len(part))
+                crowd.update(part.through(lambda batch: encode_columns(attributes, batch)), len(part))
             return crowd
-
-        def encoded(batch: pa.RecordBatch) -> dict[str, Codes]:
-            return {attribute.name: encode(attribute, batch.column(attribute.name)) for attribute in attributes}
 
         # Where nothing else tells how many records there are, a column does.
         columns = attributes or self.schema.released[:1]

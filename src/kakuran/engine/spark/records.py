@@ -15,7 +15,7 @@ from kakuran.engine.spark.complaints import told_plainly
 from kakuran.engine.spark.partials import FEW_CELLS
 from kakuran.engine.spark.tables import Files, Frame, table_of
 from kakuran.errors import DataError, ReleaseError
-from kakuran.schema.codes import Codes, encode
+from kakuran.schema.codes import Codes
 from kakuran.schema.sources import Part
 
 
@@ -68,12 +68,9 @@ class SparkRecords:
 
     def codes(self, columns: Sequence[str]) -> dict[str, Codes]:
         """The codes of some columns, on this machine."""
-        attributes = [attribute for attribute in self.plan.schema.released if attribute.name in columns]
+        attributes = self.plan.schema.some(columns)
         table = Frame(self.frame()).select(attributes).toArrow()
-        return {
-            attribute.name: encode(attribute, table.column(place), self.plan.reach(attribute.name))
-            for place, attribute in enumerate(attributes)
-        }
+        return self.plan.encode(table.rename_columns([attribute.name for attribute in attributes]), columns)
 
     @told_plainly()
     def frame(self) -> DataFrame:

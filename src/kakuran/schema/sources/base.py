@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias, TypeVar
@@ -101,6 +101,10 @@ def runs(numbers: range, sizes: Sequence[int], least: int) -> Iterator[range]:
         yield range(first, numbers.stop)
 
 
-def is_text(kind: pa.DataType) -> bool:
-    """Whether a column is declared to hold text, which is read as a dictionary where it is kept as one."""
-    return bool(pa.types.is_string(kind))
+def numbered(batches: Iterable[pa.RecordBatch], described: str | None = None) -> Iterator[Part]:
+    """Batches that come one after the other, each with its rows for a place."""
+    done = 0
+    for batch in batches:
+        rows = f"rows {done + 1:,} to {done + batch.num_rows:,}"
+        yield Part(batch, [(0, rows if described is None else f"{described}, {rows}")])
+        done += batch.num_rows

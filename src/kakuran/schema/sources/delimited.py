@@ -15,7 +15,7 @@ import pyarrow.csv
 from kakuran.errors import DataError, KakuranError, SchemaError
 from kakuran.schema.csv_format import AS_FOUND, CsvFormat
 from kakuran.schema.csv_header import UTF_8, CsvHeader, not_encoded_so, read_header
-from kakuran.schema.files import reading
+from kakuran.schema.files import reading, without_row
 from kakuran.schema.sources.base import Part, Source, Wanted
 from kakuran.schema.written_numbers import not_such_a_number, widest
 
@@ -202,9 +202,7 @@ def csv_parts(
 def _explained(error: pa.ArrowInvalid, names: Sequence[str], described: str, done: int) -> KakuranError:
     found = _NO_VALUE.search(str(error))
     if found is None:
-        # Arrow quotes the whole offending row, dropped columns and all.
-        problem = re.sub(r"(got \d+):.*", r"\1", str(error), flags=re.DOTALL)
-        return SchemaError(f"{described}: not a well-formed CSV file: {problem}")
+        return SchemaError(f"{described}: not a well-formed CSV file: {without_row(error)}")
     column, kind, value = found.groups()
     problem, place = f"at least one row is not a valid {kind}", f"{described}, after row {done:,}"
     return not_such_a_number(names[int(column)], problem, value, place)

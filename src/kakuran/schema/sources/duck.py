@@ -93,10 +93,7 @@ class DuckSource(Source):
 
 def arrow_parts(result: Any, described: str) -> Iterator[Part]:
     """A result as DuckDB streams it."""
-    done = 0
-    for batch in result.to_arrow_reader(base.BATCH):
-        yield Part(batch, [(0, f"{described}, rows {done + 1:,} to {done + batch.num_rows:,}")])
-        done += batch.num_rows
+    return base.numbered(result.to_arrow_reader(base.BATCH), described)
 
 
 def _fail_in_one_thread(connection: Any, query: str) -> None:

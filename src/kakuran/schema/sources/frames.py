@@ -33,10 +33,7 @@ class FrameSource(Source):
     def parts(self, wanted: Wanted | None = None) -> Iterator[Part]:
         """Slices."""
         table = self._table if wanted is None else self._table.select(list(wanted))
-        done = 0
-        for batch in table.to_batches(base.BATCH):
-            yield Part(batch, [(0, f"rows {done + 1:,} to {done + batch.num_rows:,}")])
-            done += batch.num_rows
+        return base.numbered(table.to_batches(base.BATCH))
 
 
 class LazySource(Source):
@@ -62,11 +59,8 @@ class LazySource(Source):
     def parts(self, wanted: Wanted | None = None) -> Iterator[Part]:
         """As polars streams them."""
         frame = self._frame if wanted is None else self._frame.select(list(wanted))
-        done = 0
-        for chunk in frame.collect_batches(chunk_size=base.BATCH):
-            for batch in to_arrow(chunk).to_batches(base.BATCH):
-                yield Part(batch, [(0, f"rows {done + 1:,} to {done + batch.num_rows:,}")])
-                done += batch.num_rows
+        chunks = frame.collect_batches(chunk_size=base.BATCH)
+        return base.numbered(batch for chunk in chunks for batch in to_arrow(chunk).to_batches(base.BATCH))
 
 
 def frame_source(frame: Any) -> Source:

@@ -10,8 +10,9 @@ import pyarrow.parquet as pq
 
 from kakuran.errors import SchemaError
 from kakuran.schema.files import column_names, reading
+from kakuran.schema.kinds import is_text
 from kakuran.schema.sources import base
-from kakuran.schema.sources.base import Part, Source, Wanted, is_text
+from kakuran.schema.sources.base import Part, Source, Wanted
 
 
 class ParquetSource(Source):
@@ -47,6 +48,7 @@ class ParquetSource(Source):
 
     def parts(self, wanted: Wanted | None = None) -> Iterator[Part]:
         """A large row group in several batches, several small ones in one."""
+        # Text is read as a dictionary where it is kept as one.
         texts = [name for name, kind in (wanted or {}).items() if is_text(kind)]
         columns = None if wanted is None else list(wanted)
         # Pre-buffering would hold on to the bytes of every row group read so far.

@@ -10,7 +10,8 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from kakuran.errors import MissingExtraError, SchemaError
-from kakuran.schema.sources.base import Part, Source, Wanted, is_text
+from kakuran.schema.kinds import is_text
+from kakuran.schema.sources.base import Part, Source, Wanted
 from kakuran.schema.sources.duck import IN_A_STREAM, arrow_parts
 from kakuran.schema.sources.sql import bare, counted, literal, quoted, selected
 
