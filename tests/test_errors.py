@@ -1,8 +1,11 @@
 """What errors say beside what was wrong."""
 
+import pickle
+
 import pytest
 
-from kakuran.errors import which_there_are
+import kakuran as kk
+from kakuran.errors import ArgumentError, which_there_are
 
 
 @pytest.mark.parametrize(
@@ -21,3 +24,13 @@ def test_a_slip_of_the_finger_is_pointed_out(asked, names, meant):
 
 def test_what_is_like_nothing_is_not_guessed_at():
     assert which_there_are("salary", ["job", "sex"]) == "There are 'job', 'sex'."
+
+
+def test_an_argument_is_not_called_a_column():
+    with pytest.raises(ArgumentError) as refused:
+        kk.reconstruct([1, 2], [None], method="best")
+    assert str(refused.value).startswith("method must be one of auto, ibt,")
+    assert str(refused.value).endswith("got 'best'. Choose one.")
+    again = pickle.loads(pickle.dumps(refused.value))
+    assert (type(again), str(again)) == (ArgumentError, str(refused.value))
+    assert "best" not in refused.value.without_value

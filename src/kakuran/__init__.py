@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kakuran.calibration import Plan, TableError, calibrate, preview
     from kakuran.collect import Survey, SurveyClient
     from kakuran.errors import (
+        ArgumentError,
         CalibrationError,
         CollectError,
         DataError,
@@ -73,6 +74,7 @@ _HOMES = {
     "kakuran.vertical": ("VerticalFit", "VerticalPlan", "fit_vertically"),
     "kakuran.collect": ("Survey", "SurveyClient"),
     "kakuran.errors": (
+        "ArgumentError",
         "CalibrationError",
         "CollectError",
         "DataError",
@@ -96,6 +98,7 @@ __all__ = [
     "PRAM",
     "Advice",
     "Anonymity",
+    "ArgumentError",
     "Audit",
     "BooleanFactorisation",
     "BoundedGaussian",

@@ -3,6 +3,7 @@
     KakuranError
     ├── SchemaError        a declaration that cannot be meant (also a ValueError)
     ├── DataError          a table that does not fit its schema (also a ValueError)
+    │   └── ArgumentError  an argument of a function that cannot be meant
     ├── CalibrationError   a promise that cannot be kept with these parameters (also a ValueError)
     ├── ReleaseError       a file that cannot be written, a release that cannot be read or trusted
     ├── ProtocolError      parties that cannot go on together: peer, plan, key, frame, time
@@ -40,6 +41,8 @@ class DataError(KakuranError, ValueError):
     The message shows one offending value: it is meant for the steward's own terminal. `without_value` is for logs.
     """
 
+    _named, _shown = "column {!r}:", ", for example {!r}"
+
     def __init__(
         self, column: str, problem: str, remedy: str, *, example: object = None, place: str | None = None
     ) -> None:
@@ -48,28 +51,35 @@ class DataError(KakuranError, ValueError):
         self.remedy = remedy
         self.example = example
         self.place = place
-        shown = "" if example is None else f", for example {example!r}"
-        super().__init__(f"column {column!r}: {problem}{shown}{self._where}. {remedy}")
+        super().__init__(self._told("" if example is None else self._shown.format(example)))
 
-    @property
-    def _where(self) -> str:
-        return "" if self.place is None else f", in {self.place}"
+    def _told(self, shown: str) -> str:
+        where = "" if self.place is None else f", in {self.place}"
+        return f"{self._named.format(self.column)} {self.problem}{shown}{where}. {self.remedy}"
 
     @property
     def without_value(self) -> str:
         """The message without any value from the data."""
-        return f"column {self.column!r}: {self.problem}{self._where}. {self.remedy}"
+        return self._told("")
 
     def at(self, place: str) -> DataError:
         """The same, and where in the data."""
-        return DataError(self.column, self.problem, self.remedy, example=self.example, place=place)
+        return type(self)(self.column, self.problem, self.remedy, example=self.example, place=place)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild_data_error, (self.column, self.problem, self.remedy, self.example, self.place)
+        return _rebuilt, (type(self), self.column, self.problem, self.remedy, self.example, self.place)
 
 
-def _rebuild_data_error(column: str, problem: str, remedy: str, example: object, place: str | None) -> DataError:
-    return DataError(column, problem, remedy, example=example, place=place)
+def _rebuilt(
+    kind: type[DataError], column: str, problem: str, remedy: str, example: object, place: str | None
+) -> DataError:
+    return kind(column, problem, remedy, example=example, place=place)
+
+
+class ArgumentError(DataError):
+    """An argument of a function that cannot be meant, named in place of a column."""
+
+    _named, _shown = "{}", ", got {!r}"
 
 
 class CalibrationError(KakuranError, ValueError):

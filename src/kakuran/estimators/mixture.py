@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClusterMixin, DensityMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from kakuran.errors import DataError
+from kakuran.errors import ArgumentError
 from kakuran.mechanism.base import Array
 from kakuran.randomness import Randomness
 from kakuran.reconstruction.mixture import Covariance, Criterion, Mixture, Options, Solver, fit_mixture, noises_of
@@ -207,7 +207,7 @@ class NoisyMixture(ClusterMixin, DensityMixin, BaseEstimator):
         """Synthetic true records, and the component each came from."""
         check_is_fitted(self)
         if n_samples < 1:
-            raise DataError("n_samples", "must be at least 1", "Ask for a record or more.", example=n_samples)
+            raise ArgumentError("n_samples", "must be at least 1", "Ask for a record or more.", example=n_samples)
         return self.mixture_.sample(n_samples, Randomness.seeded(self.random_state).spawn(1).generator())
 
     def intervals(

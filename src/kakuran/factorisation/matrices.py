@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kakuran.errors import CalibrationError, DataError
+from kakuran.errors import ArgumentError, CalibrationError
 
 
 def counts_matrix(X: Any) -> Any:
@@ -16,13 +16,13 @@ def counts_matrix(X: Any) -> Any:
     if not issparse(X):
         X = np.asarray(X, dtype=np.float64)
     if X.ndim != 2 or 0 in X.shape:
-        raise DataError("matrix", f"has shape {X.shape}", "Give a matrix of at least one row and one column.")
+        raise ArgumentError("matrix", f"has shape {X.shape}", "Give a matrix of at least one row and one column.")
     X = csr_array(X)
     if X.dtype.kind == "f" and not np.isfinite(X.data).all():
-        raise DataError("matrix", "holds missing or infinite entries", "Fill them in; zero stands for nothing.")
+        raise ArgumentError("matrix", "holds missing or infinite entries", "Fill them in; zero stands for nothing.")
     if X.dtype.kind in "if" and X.nnz and X.data.min() < 0:
         lowest = X.data.min().item()
-        raise DataError("matrix", "holds negative entries", "Drop returns, or net them.", example=lowest)
+        raise ArgumentError("matrix", "holds negative entries", "Drop returns, or net them.", example=lowest)
     if X.has_canonical_format is False:
         X = X.copy()
         X.sum_duplicates()
@@ -37,7 +37,7 @@ def binary_matrix(X: Any) -> Any:
     X = counts_matrix(X)
     if X.nnz and not (X.data == 1).all():
         odd = X.data[X.data != 1][0].item()
-        raise DataError("matrix", "is not binary", "Use kind='counts', or give X > 0.", example=odd)
+        raise ArgumentError("matrix", "is not binary", "Use kind='counts', or give X > 0.", example=odd)
     return X.astype(np.int8)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kakuran.errors import DataError
+from kakuran.errors import ArgumentError
 
 
 def l1_accuracy(p: Any, q: Any) -> float:
@@ -22,7 +22,7 @@ def l1_accuracy(p: Any, q: Any) -> float:
     """
     shares = [_distribution(name, np.asarray(cells, float)) for name, cells in (("p", p), ("q", q))]
     if shares[0].shape != shares[1].shape:
-        raise DataError("q", f"has cells {shares[1].shape}, p {shares[0].shape}", "Count both over the same cells.")
+        raise ArgumentError("q", f"has cells {shares[1].shape}, p {shares[0].shape}", "Count both over the same cells.")
     return float(100 * (1 - np.abs(shares[0] - shares[1]).sum() / 2))
 
 
@@ -40,7 +40,7 @@ def wrong_cells(truth: Any, counts: Any) -> float:
 
 def _distribution(name: str, cells: Any) -> Any:
     if not (cells >= 0).all() or not 0 < cells.sum() < np.inf:
-        raise DataError(name, "is not a distribution", "Give counts or shares of at least 0, not all 0.")
+        raise ArgumentError(name, "is not a distribution", "Give counts or shares of at least 0, not all 0.")
     return cells / cells.sum()
 
 
@@ -58,5 +58,5 @@ def mean_absolute_loss(original: Any, released: Any) -> float:
     matrices: list[Any] = [m if issparse(m) else np.asarray(m, float) for m in (original, released)]
     x, y = matrices
     if x.shape != y.shape:
-        raise DataError("matrix", f"{x.shape} before and {y.shape} after", "Compare matrices of one shape.")
+        raise ArgumentError("matrix", f"{x.shape} before and {y.shape} after", "Compare matrices of one shape.")
     return float(abs(x - y).sum() / max(x.shape[0] * x.shape[1], 1))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kakuran.errors import DataError
+from kakuran.errors import ArgumentError, DataError
 from kakuran.measure.diversity import Contents, EquivalenceClasses
 from kakuran.schema.columns import check_there, columns_of, distinct_of, is_numeric
 
@@ -101,7 +101,7 @@ def check_anonymity(data: Any, quasi: Sequence[str], sensitive: Sequence[str] = 
     """
     columns = columns_of(data)
     if not quasi:
-        raise DataError("—", "no quasi-identifier is named", f"Name some of {', '.join(columns)}.")
+        raise ArgumentError("quasi", "names no column", f"Name some of {', '.join(columns)}.")
     check_there((*quasi, *sensitive), columns)
     if not len(columns[quasi[0]]):
         raise DataError(quasi[0], "the table is empty", "Nobody is in it to be found.")

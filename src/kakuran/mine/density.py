@@ -13,7 +13,7 @@ from scipy.special import ndtri
 
 from kakuran.calibration import Plan
 from kakuran.counts import Countable, cells_of, every_code
-from kakuran.errors import DataError, SchemaError, needing
+from kakuran.errors import ArgumentError, DataError, SchemaError, needing
 from kakuran.mechanism import Mechanism
 from kakuran.mechanism.base import Array, Codes
 from kakuran.reconstruction.density import BinShares, DensityMethod, estimate_shares
@@ -80,7 +80,7 @@ class Density:
         """The number below which each share of the true records lies."""
         wanted = np.asarray(shares, dtype=float)
         if not ((wanted >= 0) & (wanted <= 1)).all():
-            raise DataError("shares", "must lie between 0 and 1", "Ask for shares, not percents.", example=shares)
+            raise ArgumentError("shares", "must lie between 0 and 1", "Ask for shares, not percents.", example=shares)
         rising = np.concatenate([[True], np.diff(self._below) > 0])
         return np.interp(wanted, self._below[rising], self.edges[rising])
 
@@ -119,7 +119,9 @@ class Density:
 def density(records: Countable, plan: Plan, column: str, *, bins: int | None, method: DensityMethod) -> Density:
     """Count one perturbed column code by code and estimate the shares of its bins."""
     if method not in get_args(DensityMethod):
-        raise DataError("method", f"must be one of {', '.join(get_args(DensityMethod))}", "Choose one.", example=method)
+        raise ArgumentError(
+            "method", f"must be one of {', '.join(get_args(DensityMethod))}", "Choose one.", example=method
+        )
     attribute = _number(plan, column)
     axis = cells_of(plan.schema, column, min(DEFAULT_BINS, attribute.points) if bins is None else bins)
     ((codes, counts),) = counted_codes(records, plan, [column])

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from numpy.typing import ArrayLike
 
 from kakuran.calibration import Plan
-from kakuran.errors import DataError
+from kakuran.errors import ArgumentError
 from kakuran.mechanism import Transition
 from kakuran.mechanism.base import Array
 from kakuran.phrases import Phrase
@@ -76,7 +76,7 @@ def reconstruct(
     operator = _operator(operators)
     table = operator.checked(counts)
     if method not in _ESTIMATORS:
-        raise DataError("method", f"must be one of {', '.join(_ESTIMATORS)}", "Choose one.", example=method)
+        raise ArgumentError("method", f"must be one of {', '.join(_ESTIMATORS)}", "Choose one.", example=method)
     estimate, reason = _ESTIMATORS[method](table, operator)
     return Reconstruction(
         estimate, method, reason, duality_gap(table, estimate, operator) if (estimate >= 0).all() else None

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kakuran.errors import DataError
+from kakuran.errors import ArgumentError
 from kakuran.mechanism import Transition, UniformMixture
 from kakuran.mechanism.base import Array
 
@@ -89,20 +89,22 @@ class Operator:
         """The counts as an array, refused unless they are counts and fit the axes."""
         table = np.asarray(counts, dtype=float)
         if table.ndim != len(self.transitions):
-            raise DataError("counts", f"have {table.ndim} axes but there are {len(self.transitions)} transitions", _FIT)
+            raise ArgumentError(
+                "counts", f"have {table.ndim} axes but there are {len(self.transitions)} transitions", _FIT
+            )
         for axis, transition in enumerate(self.transitions):
             if transition is not None and transition.size != table.shape[axis]:
                 problem = f"axis {axis} has {table.shape[axis]} cells but its transition {transition.size}"
-                raise DataError("counts", problem, _FIT)
+                raise ArgumentError("counts", problem, _FIT)
             if isinstance(transition, UniformMixture) and transition.retention == 0:
-                raise DataError(
+                raise ArgumentError(
                     "counts",
                     f"axis {axis} was replaced entirely (retention 0)",
                     "Nothing about it can be reconstructed.",
                 )
         if not np.isfinite(table).all() or (table < 0).any():
             bad = table[~(np.isfinite(table) & (table >= 0))][0].item()
-            raise DataError("counts", "must be finite and not negative", "Count again.", example=bad)
+            raise ArgumentError("counts", "must be finite and not negative", "Count again.", example=bad)
         return table
 
 

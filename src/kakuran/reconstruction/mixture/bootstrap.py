@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kakuran.errors import DataError
+from kakuran.errors import ArgumentError
 from kakuran.mechanism.base import Array
 from kakuran.reconstruction.mixture.fit import Options, fit_mixture
 from kakuran.reconstruction.mixture.fitted import Mixture
@@ -27,7 +27,7 @@ class Bootstrap:
     def interval(self, of: Callable[[Mixture], Array], level: float = 0.95) -> tuple[Array, Array]:
         """The percentiles between which `level` of the refits put a quantity."""
         if not 0 < level < 1:
-            raise DataError("level", "must lie between 0 and 1", "Give 0.95 for 95 %.", example=level)
+            raise ArgumentError("level", "must lie between 0 and 1", "Give 0.95 for 95 %.", example=level)
         drawn = np.array([of(refit) for refit in self.refits])
         low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
         return low, high
@@ -62,4 +62,4 @@ def bootstrap_counts(mixture: Mixture, observed: Observations, draws: int, dice:
 
 def _check_draws(draws: int) -> None:
     if draws < 2:
-        raise DataError("draws", "must be at least 2", "Some hundred give steady intervals.", example=draws)
+        raise ArgumentError("draws", "must be at least 2", "Some hundred give steady intervals.", example=draws)

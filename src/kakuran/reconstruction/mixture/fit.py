@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from kakuran.errors import DataError
+from kakuran.errors import ArgumentError, DataError
 from kakuran.mechanism.base import Array
 from kakuran.reconstruction.mixture import gibbs, rotated
 from kakuran.reconstruction.mixture.ellipses import Ellipses, floored, shares_of
@@ -47,19 +47,19 @@ class Options:
     def __post_init__(self) -> None:
         for name, allowed in (("covariance", Covariance), ("solver", Solver), ("criterion", Criterion)):
             if getattr(self, name) not in get_args(allowed):
-                raise DataError(
+                raise ArgumentError(
                     name, f"must be {_either(get_args(allowed))}", "Choose one.", example=getattr(self, name)
                 )
         if self.components != "auto" and not (isinstance(self.components, int | np.integer) and self.components >= 1):
-            raise DataError(
+            raise ArgumentError(
                 "n_components", "must be a whole number of at least 1, or 'auto'", "Choose.", example=self.components
             )
         if self.components == "auto" and self.covariance != "diag":
-            raise DataError(
+            raise ArgumentError(
                 "n_components", f"cannot be chosen with covariance={self.covariance!r}", "Say how many components."
             )
         if not self.smoothing >= 0:
-            raise DataError("smoothing", "must be 0 or more", "0 is maximum likelihood.", example=self.smoothing)
+            raise ArgumentError("smoothing", "must be 0 or more", "0 is maximum likelihood.", example=self.smoothing)
 
 
 def fit_mixture(records: Array, noises: Sequence[ColumnNoise], options: Options, dice: np.random.Generator) -> Mixture:
@@ -99,7 +99,7 @@ def fit_columns(observed: Observations, options: Options) -> Fit:
             return _finished(found, observed, options)
         return fit_columns(observed, replace(options, components=len(found.components)))
     if options.components > len(observed.counts):
-        raise DataError(
+        raise ArgumentError(
             "n_components",
             f"asks for more components than the {len(observed.counts)} distinct records",
             "Ask for fewer, or for 'auto'.",
@@ -154,7 +154,7 @@ def _check_noise_has_no_bounds(noises: Sequence[ColumnNoise], covariance: str) -
     for place, noise in enumerate(noises):
         if noise.kind != "laplace" or noise.bounds is not None:
             raise DataError(
-                f"column {place}",
+                str(place),
                 f"covariance={covariance!r} needs Laplace noise and numbers without bounds",
                 "Use covariance='diag', or leave the bounds out.",
                 example=noise.kind,

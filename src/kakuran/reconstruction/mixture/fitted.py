@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from kakuran.errors import DataError, needing
+from kakuran.errors import ArgumentError, needing
 from kakuran.mechanism.base import Array
 from kakuran.reconstruction.mixture import em, gibbs, rotated, shape
 from kakuran.reconstruction.mixture.ellipses import Ellipses, shares_of
@@ -94,7 +94,7 @@ class Mixture:
     def quantile(self, shares: Array, column: int = 0) -> Array:
         """The number of one column below which each share of the true records lies."""
         if not ((shares >= 0) & (shares <= 1)).all():
-            raise DataError("shares", "must lie between 0 and 1", "Ask for shares, not percents.")
+            raise ArgumentError("shares", "must lie between 0 and 1", "Ask for shares, not percents.")
         return shape.quantile(shares, self.columns, self._supports[column], column)
 
     def sample(self, count: int, dice: np.random.Generator) -> tuple[Array, NDArray[np.intp]]:

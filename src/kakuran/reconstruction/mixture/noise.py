@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kakuran.errors import DataError
+from kakuran.errors import ArgumentError, DataError
 from kakuran.mechanism import NOISE
 from kakuran.mechanism.base import Array
 from kakuran.reconstruction.mixture.channel import Channel
@@ -40,27 +40,27 @@ class ColumnNoise:
 
     def __post_init__(self) -> None:
         if self.kind not in NOISE:
-            raise DataError("noise", f"must be one of {', '.join(sorted(NOISE))}", "Choose one.", example=self.kind)
+            raise ArgumentError("noise", f"must be one of {', '.join(sorted(NOISE))}", "Choose one.", example=self.kind)
         if not 0 < self.scale < math.inf:
-            raise DataError(
+            raise ArgumentError(
                 "scale", "must be above 0 and finite", "Give the φ or σ the release was made with.", example=self.scale
             )
         if self.bounds is None:
             if self.kind != "laplace":
-                raise DataError("bounds", f"are needed for {self.kind} noise", "Give bounds=(low, high).")
+                raise ArgumentError("bounds", f"are needed for {self.kind} noise", "Give bounds=(low, high).")
         elif not -math.inf < self.bounds[0] < self.bounds[1] < math.inf:
-            raise DataError("bounds", "must be (low, high) with low below high", "Swap them?", example=self.bounds)
+            raise ArgumentError("bounds", "must be (low, high) with low below high", "Swap them?", example=self.bounds)
         if self.step is not None:
             self._check_step(self.step)
 
     def _check_step(self, step: float) -> None:
         if not 0 < step < math.inf:
-            raise DataError("step", "must be above 0", "Give the step of the grid.", example=step)
+            raise ArgumentError("step", "must be above 0", "Give the step of the grid.", example=step)
         if self.bounds is None:
-            raise DataError("step", "is the grid between bounds, and there are none", "Give bounds=(low, high).")
+            raise ArgumentError("step", "is the grid between bounds, and there are none", "Give bounds=(low, high).")
         steps = (self.bounds[1] - self.bounds[0]) / step
         if abs(steps - round(steps)) > 1e-6:
-            raise DataError("bounds", f"are {steps:g} steps apart", "Choose bounds a whole number of steps apart.")
+            raise ArgumentError("bounds", f"are {steps:g} steps apart", "Choose bounds a whole number of steps apart.")
 
     @property
     def support(self) -> tuple[float, float]:
@@ -87,7 +87,7 @@ class ColumnNoise:
         outside = (codes < -mechanism.reach) | (codes >= size + mechanism.reach)
         if outside.any():
             raise DataError(
-                f"column {column}",
+                str(column),
                 f"{int(outside.sum())} values cannot come from {self.kind} noise on {self.bounds}",
                 "Correct the bounds, the noise or the data.",
                 example=float(values[outside][0]),
@@ -133,5 +133,5 @@ def noises_of(
 
 def _one_a_column(name: str, given: Array, columns: int) -> list[Any]:
     if len(given) not in (1, columns):
-        raise DataError(name, f"has {len(given)} entries for {columns} columns", "Give one, or one a column.")
+        raise ArgumentError(name, f"has {len(given)} entries for {columns} columns", "Give one, or one a column.")
     return list(given) * (columns if len(given) == 1 else 1)
