@@ -130,9 +130,9 @@ def test_neither_a_release_nor_its_originals_are_ever_held_whole(release, people
     monkeypatch.setattr("kakuran.schema.sources.base.BATCH", 1_000)
     monkeypatch.setattr("kakuran.release.release.ROWS_IN_MEMORY", 1_000)
     largest = []
-    encode = counting.encode
+    encode = counting.encode_columns
     monkeypatch.setattr(pq, "read_table", None)
-    monkeypatch.setattr(counting, "encode", lambda *given: largest.append(len(given[1])) or encode(*given))
+    monkeypatch.setattr(counting, "encode_columns", lambda *given: largest.append(len(given[1])) or encode(*given))
     assert "INTERNAL" in kk.release_report(tmp_path / "out.parquet", original=tmp_path / "people.parquet")
     assert max(largest) == 1_000
 

@@ -20,6 +20,7 @@ from kakuran.calibration.crowd import Crowd
 from kakuran.calibration.plan import Plan
 from kakuran.errors import CalibrationError
 from kakuran.mechanism import NOISE, BoundedLaplace, Laplace, Mechanism, Noise, RetentionReplacement
+from kakuran.mechanism.base import k_for
 from kakuran.schema import Categorical, Numeric, Schema
 from kakuran.schema.reading import read_parts
 from kakuran.schema.sources import open_source
@@ -216,7 +217,7 @@ def _fixed_cost(chosen: Mapping[str, Choice]) -> float:
 
 
 def _refuse_fixed(chosen: Mapping[str, Choice], n: int, k: float) -> NoReturn:
-    reached = 1 + (n - 1) * math.exp(-_fixed_cost(chosen))
+    reached = k_for(n, _fixed_cost(chosen))
     names = ", ".join(repr(name) for name, choice in chosen.items() if isinstance(choice, Mechanism))
     raise CalibrationError(
         f"the mechanisms given for {names} alone reach k={reached:.4g} with {n:,} records, less than {k:g}; "

@@ -12,6 +12,7 @@ import pyarrow as pa
 from kakuran.calibration.crowd import Crowd
 from kakuran.errors import CalibrationError
 from kakuran.mechanism import Mechanism, mechanism_of
+from kakuran.mechanism.base import k_for
 from kakuran.schema import Dropped, Numeric, Schema
 from kakuran.schema.codes import Codes, encode_columns
 
@@ -87,9 +88,8 @@ class Plan:
         return self.mechanisms[column]
 
     def k_for(self, n: int) -> float:
-        """The k that these mechanisms keep for n people, whatever is in their table (S1 eq. 4, maths §2)."""
-        cost = sum(mechanism.largest_swap_cost for mechanism in self.mechanisms.values())
-        return 1 + max(n - 1, 0) * math.exp(-cost)
+        """The k that these mechanisms keep for n people, whatever is in their table."""
+        return k_for(n, sum(mechanism.largest_swap_cost for mechanism in self.mechanisms.values()))
 
     def reach(self, column: str) -> int:
         """How many codes beyond its domain a released value of a column may lie."""

@@ -10,7 +10,7 @@ import typer
 from kakuran.cli.completion import one_of
 from kakuran.cli.console import answer_json, answer_table, check_picture, check_report, say, working
 from kakuran.cli.csv_options import AS_FOUND, Written, reads_csv
-from kakuran.cli.options import Force, Json, Plot, Public, Report
+from kakuran.cli.options import Force, Json, Plot, Public, Report, whole_or_auto
 
 
 @reads_csv
@@ -90,7 +90,7 @@ def factorise(
     options: dict[str, Any] = {
         "kind": kind,
         "protect": protect,
-        "rank": _rank(rank),
+        "rank": whole_or_auto("--rank", rank),
         "calibration": "data-dependent" if data_dependent else "worst-case",
         "seed": seed,
         "shuffle": not keep_order,
@@ -128,9 +128,3 @@ def _layout(text: str) -> str:
     if text not in ("baskets", "long", "wide"):
         raise typer.BadParameter(f"--layout is baskets, long or wide, got {text!r}")
     return text
-
-
-def _rank(text: str) -> Any:
-    if text != "auto" and not text.isdigit():
-        raise typer.BadParameter(f"--rank is a whole number or auto, got {text!r}")
-    return text if text == "auto" else int(text)

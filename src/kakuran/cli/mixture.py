@@ -8,7 +8,7 @@ import typer
 
 from kakuran.cli.completion import columns_of_release
 from kakuran.cli.console import answer_json, answer_table, check_picture, check_report, say
-from kakuran.cli.options import Force, Json, Plot, ReleaseFile, Report
+from kakuran.cli.options import Force, Json, Plot, ReleaseFile, Report, whole_or_auto
 
 if TYPE_CHECKING:
     from kakuran.mine import Density, MixtureEstimate
@@ -40,7 +40,7 @@ def mixture(
     opened = read_release(release)
     found = opened.mixture(
         *columns,
-        n_components="auto" if components == "auto" else _whole(components),
+        n_components=whole_or_auto("--components", components),
         covariance=covariance,  # type: ignore[arg-type]
         draws=draws,
     )
@@ -57,12 +57,6 @@ def mixture(
         from kakuran.report.answers import mixture_answer
 
         report_answer(report, release, mixture_answer(found, density))
-
-
-def _whole(text: str) -> int:
-    if not text.isdigit():
-        raise typer.BadParameter(f"--components is a whole number or auto, got {text!r}")
-    return int(text)
 
 
 def _show(found: MixtureEstimate, density: Density | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
@@ -171,6 +171,15 @@ def numbers(option: str, texts: Sequence[str] | None) -> dict[str, float]:
         return {name: float(value) for name, value in pairs(option, texts).items()}
     except ValueError as error:
         raise typer.BadParameter(f"{option} is given as COLUMN=NUMBER: {error}") from error
+
+
+def whole_or_auto(option: str, text: str) -> int | Literal["auto"]:
+    """How many, or that the data are to tell."""
+    if text == "auto":
+        return "auto"
+    if not text.isdigit():
+        raise typer.BadParameter(f"{option} is a whole number or auto, got {text!r}")
+    return int(text)
 
 
 def table_distances(table: Any, schema: Path | None, distances: Sequence[str] | None) -> dict[str, Any]:

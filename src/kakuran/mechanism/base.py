@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any, ClassVar, TypeAlias
@@ -80,6 +81,11 @@ class Mechanism(ABC):
     @abstractmethod
     def parameters(self) -> dict[str, Any]:
         """What a manifest must hold to make the mechanism again, besides its attribute."""
+
+
+def k_for(n: int, swap_cost: float) -> float:
+    """The k that n people are promised who swap records at this cost or less (S1 eq. 4, maths §2)."""
+    return 1 + max(n - 1, 0) * math.exp(-swap_cost)
 
 
 def chunks(count: int) -> Iterator[slice]:

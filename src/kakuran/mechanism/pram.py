@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -12,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from kakuran.errors import CalibrationError
 from kakuran.mechanism.alias import TOTAL, AliasTable, Weights, integer_weights
-from kakuran.mechanism.base import Array, Codes, Edges, Mechanism, chunks
+from kakuran.mechanism.base import Array, Codes, Edges, Mechanism, chunks, k_for
 from kakuran.mechanism.transition import DenseTransition, Transition
 from kakuran.randomness import Randomness
 
@@ -156,4 +155,4 @@ class PRAM(Mechanism):
 
     def k(self, n: int) -> float:
         """The k this matrix alone promises a table of n records, whatever is in it."""
-        return 1 + (n - 1) * math.exp(-self.largest_swap_cost)
+        return k_for(n, self.largest_swap_cost)

@@ -75,6 +75,14 @@ class Manifest:
         except (KakuranError, KeyError, TypeError, AttributeError, ValueError) as error:
             raise ReleaseError(f"{where}: its manifest is damaged ({error})") from error
 
+    def check_original(self, records: int) -> None:
+        """Refuse an original that is not the one this release was made from."""
+        if records != self.records:
+            raise ReleaseError(
+                f"the original has {records:,} records but the release has {self.records:,}: "
+                "they do not belong together"
+            )
+
     def check_columns(self, names: Sequence[str], records: int, where: str) -> None:
         """Refuse a table that is not the one the manifest speaks of."""
         expected = [attribute.name for attribute in self.plan.schema.released]

@@ -13,7 +13,6 @@ from scipy.special import ndtri
 from kakuran.calibration import Plan
 from kakuran.counts import Progress
 from kakuran.engine.local import count_tables
-from kakuran.errors import ReleaseError
 from kakuran.mechanism.base import Array
 from kakuran.mine import Estimate, ask
 from kakuran.mine.crosstab import estimate
@@ -89,11 +88,7 @@ def _true_counts(
     if not questions:
         return []
     counted = count_tables(original, manifest.plan, [question.cells for question in questions], progress)
-    if counted[0].n != manifest.records:
-        raise ReleaseError(
-            f"the original has {counted[0].n:,} records but the release has {manifest.records:,}: "
-            "they do not belong together"
-        )
+    manifest.check_original(counted[0].n)
     return [tally.counts for tally in counted]
 
 
