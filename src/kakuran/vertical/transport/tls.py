@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from kakuran.errors import ProtocolError
-from kakuran.sockets import in_address, listen_on
+from kakuran.sockets import client_of, in_address, listen_on
 from kakuran.vertical.keys import certificate_in, der
 from kakuran.vertical.messages import HEADER_SIZE, read_header
 from kakuran.vertical.plan import VerticalPlan
@@ -140,7 +140,7 @@ class Listener:
                 return self._greet(context, connection)
             except (OSError, ProtocolError) as error:
                 connection.close()
-                turned_away(f"turned away {address[0]}: {getattr(error, 'reason', None) or error}")
+                turned_away(f"turned away {client_of(address[0])}: {getattr(error, 'reason', None) or error}")
         raise ProtocolError(f"nobody came within {patience:g} s; waited for {', '.join(sorted(peers))}")
 
     def _greet(self, context: ssl.SSLContext, connection: socket.socket) -> Link:
