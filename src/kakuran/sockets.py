@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import socket
 
 ANYWHERE = ("0.0.0.0", "::")  # noqa: S104 - to recognise them
@@ -31,3 +32,12 @@ def bare_host(host: str) -> str:
 def in_address(host: str) -> str:
     """A host as it stands before a colon and a port."""
     return f"[{bare_host(host)}]" if ":" in host else host
+
+
+def client_of(address: str) -> str:
+    """Whose address it is: one of IPv4 as such, also where a socket for both kinds writes it as one of IPv6."""
+    try:
+        mapped = ipaddress.IPv6Address(address).ipv4_mapped
+    except ValueError:
+        return address
+    return address if mapped is None else str(mapped)

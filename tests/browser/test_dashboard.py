@@ -211,6 +211,15 @@ def test_the_page_looks_more_seldom_while_nothing_happens(site, visit):
     assert pauses[8] == 30_000
 
 
+def test_a_server_without_its_database_is_told_of(site, visit):
+    visitor = visit()
+    visitor.page.route("**/api/survey", lambda route: route.fulfill(status=503, json={"title": "Could not be stored"}))
+    visitor.page.goto(site.dashboard)
+    visitor.page.get_by_text("The survey could not be loaded.").wait_for()
+    assert all("503" in complaint for complaint in visitor.complaints)
+    visitor.complaints.clear()
+
+
 def test_an_unreachable_server_is_told_and_waited_for(site, visit):
     site.fill(25)
     visitor = visit()

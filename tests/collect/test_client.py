@@ -8,9 +8,11 @@ import threading
 import pyarrow as pa
 import pytest
 
-from kakuran.collect import SurveyClient
+from kakuran.collect import Question, Survey, SurveyClient
+from kakuran.collect.limits import Limits
 from kakuran.collect.store import open_store
 from kakuran.errors import CollectError, DataError
+from kakuran.schema import Categorical
 
 
 def test_one_and_many_answers_arrive(serve, survey, address):
@@ -87,3 +89,26 @@ def test_a_refusal_is_explained(serve, survey, tmp_path):
 def test_an_address_that_is_none_is_refused(survey):
     with pytest.raises(CollectError, match="starts with http"):
         SurveyClient("survey.example", survey)
+
+
+@pytest.mark.parametrize("page", [b"<html>Welcome</html>", b"[]", b"{}"])
+def test_a_server_that_is_no_collector_is_recognised(survey, monkeypatch, page):
+    monkeypatch.setattr(SurveyClient, "_request", lambda *_: (200, {}, page))
+    client = SurveyClient("http://elsewhere.example/path", survey)
+    with pytest.raises(CollectError, match=r"http://elsewhere\.example/path is not a collector"):
+        client.submit_many(pa.table({"job": ["nurse"], "age": [41]}))
+
+
+def test_many_answers_to_a_long_survey_go_in_batches_a_server_takes(monkeypatch):
+    values = [letter * 40 for letter in "abc"]
+    questions = [Question(Categorical(f"q{place}", values), {"en": "?"}) for place in range(60)]
+    survey, sizes = Survey("long", ("en",), {"en": "Long"}, questions, epsilon=60 * 0.5), []
+
+    def request(_, path, body):
+        sizes.append(len(body))
+        return 200, {}, json.dumps({"accepted": len(json.loads(body)["ids"]), "replayed": 0}).encode()
+
+    monkeypatch.setattr(SurveyClient, "_request", request)
+    table = pa.table({question.name: values * 1_200 for question in questions})
+    assert SurveyClient("http://survey.example", survey).submit_many(table) == 3_600
+    assert max(sizes) < Limits().batch_bytes

@@ -1,6 +1,7 @@
 """What is collected is a release like any other, and S4's tree grows on it."""
 
 import io
+import sys
 import zipfile
 
 import httpx
@@ -95,6 +96,15 @@ def test_the_report_of_an_export_is_a_page(site, survey, owner):
     site.post("/api/responses/batch", json=batch(survey, 60))
     page = site.get("/api/admin/export", params={"format": "html"}, headers=owner)
     assert page.text.startswith("<!doctype html>")
+
+
+def test_a_report_that_lacks_a_part_says_which(serve, survey, owner, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with serve(survey, tmp_path / "answers.db") as base, httpx.Client(base_url=base, timeout=60) as site:
+        site.post("/api/responses/batch", json=batch(survey, 60))
+        refused = site.get("/api/admin/export", params={"format": "html"}, headers=owner)
+    assert (refused.status_code, problem(refused)) == (501, "not-installed")
+    assert "kakuran[plot]" in refused.json()["detail"]
 
 
 def test_too_few_answers_reach_a_smaller_k_and_the_release_says_so(site, survey, owner, tmp_path):

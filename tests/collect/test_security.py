@@ -248,13 +248,27 @@ def test_an_address_is_limited_whatever_its_last_bits_and_never_for_ever(monkeyp
     limiter.take("2001:db8::ffff", 2)
 
 
-def test_a_proxy_is_believed_only_when_told_to(survey, tmp_path):
+def test_strangers_over_ipv4_do_not_share_a_limit_where_one_socket_takes_both_kinds():
+    limiter = RateLimiter(rate=0.001, burst=1)
+    limiter.take("::ffff:192.0.2.1", 1)
+    limiter.take("::ffff:192.0.2.2", 1)
+    with pytest.raises(Problem, match="too many"):
+        limiter.take("192.0.2.1", 1)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::"])
+def test_a_proxy_is_believed_only_when_told_to(survey, tmp_path, host, request):
     from kakuran.collect.serving import Serving, running
+
+    if host == "::":
+        request.getfixturevalue("ipv6")
 
     def statuses(proxies):
         limits = Limits(rate=0.001, burst=1)
         store = open_store(tmp_path / f"{len(proxies)}.db", survey)
-        with running(create_app(survey, store, TOKEN, limits=limits), Serving(port=0, proxies=proxies)) as base:
+        serving = Serving(host, port=0, proxies=proxies)
+        with running(create_app(survey, store, TOKEN, limits=limits), serving) as address:
+            base = f"http://127.0.0.1:{address.rpartition(':')[2]}"
             return [
                 httpx.post(f"{base}/api/responses", json=sheet(survey), headers={"x-forwarded-for": client}).status_code
                 for client in ("192.0.2.1", "192.0.2.2")

@@ -3,6 +3,7 @@
 import dataclasses
 import sqlite3
 import threading
+from contextlib import closing
 
 import psycopg
 import pytest
@@ -127,8 +128,9 @@ def test_a_backup_restores_into_either_kind_of_database(store, survey, target_ki
     store.set_state("closed")
     assert back_up(store, tmp_path / "backup") == 35
     place = tmp_path / "new.db" if target_kind == "sqlite" else request.getfixturevalue("postgres").new_database()
-    restored = open_store(place, survey)
+    restored, content = open_store(place, survey), (tmp_path / "backup").read_bytes()
     assert restore(restored, tmp_path / "backup") == 35
+    assert (tmp_path / "backup").read_bytes() == content
     assert everything(restored) == everything(store)
     assert (restored.state, restored.unused_invitations(), restored.count()) == ("closed", 1, 35)
     with pytest.raises(CollectError, match="not empty"):
@@ -153,6 +155,24 @@ def test_a_backup_is_taken_while_answers_come_in_and_is_of_one_moment(store, tmp
         adding.join()
     assert counts == sorted(counts)
     assert all(count % 7 == 0 for count in counts)
+
+
+@pytest.mark.parametrize("name", ["what?.db", "100 %23.db", "a#b.db"])
+def test_a_file_may_have_any_name(tmp_path, survey, name):
+    backup = tmp_path / f"backup of {name}"
+    with closing(open_store(tmp_path / name, survey)) as store:
+        store.add([submission(3)])
+        assert back_up(store, backup) == 3
+    assert (tmp_path / name).is_file()
+    with closing(open_store(tmp_path / "new.db", survey)) as store:
+        assert restore(store, backup) == 3
+
+
+@pytest.mark.parametrize("address", ["postgresql://me:hidden@host:port/db", "postgres://me:hidden@[::1/db"])
+def test_an_address_that_cannot_be_read_is_refused_and_not_repeated(survey, address):
+    with pytest.raises(CollectError, match="postgresql://user:password@host:port/name") as refused:
+        open_store(address, survey)
+    assert "hidden" not in str(refused.value)
 
 
 def test_a_file_is_synced_to_disk_at_every_commit(tmp_path, survey):

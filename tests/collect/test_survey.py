@@ -6,8 +6,9 @@ from importlib import resources
 
 import pytest
 
-from kakuran.collect.survey import Survey
+from kakuran.collect.survey import Question, Survey
 from kakuran.errors import CalibrationError, SchemaError
+from kakuran.schema import Categorical
 
 TEMPLATE = (resources.files("kakuran.collect") / "template.toml").read_text(encoding="utf-8")
 
@@ -99,10 +100,17 @@ def test_anything_people_are_asked_told_or_promised_changes_the_version(changes)
     assert Survey.from_dict(changed(**changes)).version != before
 
 
-def test_the_epsilon_promised_is_the_epsilon_of_the_mechanisms():
-    survey = Survey.from_dict(changed(k=None, expected_n=None, epsilon=2.0))
-    assert survey.plan.epsilon == pytest.approx(2.0, rel=1e-5)
+@pytest.mark.parametrize("epsilon", [0.01, 2.0, 30.0, 50.0])
+def test_the_epsilon_promised_is_the_epsilon_of_the_mechanisms(epsilon):
+    survey = Survey.from_dict(changed(k=None, expected_n=None, epsilon=epsilon))
+    assert survey.plan.epsilon == pytest.approx(epsilon, rel=1e-5, abs=1e-6)
     assert survey.definition()["k"] is None
+
+
+def test_an_epsilon_at_which_every_answer_would_be_sent_as_it_is_is_refused():
+    job = Question(Categorical("job", ["clerk", "nurse"]), {"en": "Your job?"})
+    with pytest.raises(CalibrationError, match="cannot; choose less"):
+        Survey("jobs", ("en",), {"en": "Jobs"}, (job,), epsilon=50.0)
 
 
 def test_k_grows_with_those_who_answer_until_it_is_the_one_promised():

@@ -34,6 +34,12 @@ def test_every_released_row_is_shared_by_at_least_k_people(kind, planted):
     assert released.manifest["smallest_class"] >= 7
 
 
+def test_a_whole_k_is_one_however_it_is_written():
+    X = np.kron(np.eye(3, dtype=int), np.ones((20, 4), int))
+    released = release_matrix(X, np.float64(10), rank=3)
+    assert json.loads(json.dumps(released.manifest))["k"] == 10
+
+
 def test_auto_takes_what_loses_less_and_shows_what_else_there_was(planted):
     X, *_ = planted(5, 1, rows=400, columns=200)
     released = release_matrix(X, 5)

@@ -154,6 +154,7 @@ def test_groups_of_variable_size_follow_two_clusters_of_unequal_size():
         (np.zeros((5, 1)), 6, "mdav", "k=6 is more than the 5 records"),
         (np.zeros((5, 1)), 1, "mdav", "k=1 hides nobody"),
         (np.zeros((5, 1)), 2.5, "mdav", "whole number"),
+        (np.zeros((5, 1)), np.inf, "mdav", "whole number"),
         (np.zeros((5, 2)), 2, "optimal", "one number only, and records have 2"),
         (np.zeros((5, 2)), 2, "kmeans", "unknown method 'kmeans'"),
         (np.full((5, 1), np.nan), 2, "mdav", "missing or infinite"),

@@ -35,6 +35,15 @@ def test_a_mixed_table_comes_out_k_anonymous_and_other_columns_stay(people):
     assert masked.table["smokes"].dtype == bool
 
 
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [(["0"], [[1.5, 10], [1.5, 20], [9.5, 40], [9.5, 30]]), (["1", "0"], [[1.5, 15], [1.5, 15], [9.5, 35], [9.5, 35]])],
+)
+def test_the_columns_of_an_array_keep_their_places(columns, expected):
+    numbers = np.array([[1.0, 10], [2, 20], [9, 40], [10, 30]])
+    assert microaggregate(numbers, 2, columns=columns).table.tolist() == expected
+
+
 def test_polars_in_is_polars_out(people):
     masked = microaggregate(pl.from_pandas(people), 5, columns=["age"], method="optimal").table
     assert isinstance(masked, pl.DataFrame)

@@ -61,6 +61,16 @@ def test_quantiles_and_distribution_undo_each_other(densities, ages):
         found.quantile([50])
 
 
+@pytest.mark.parametrize("shares", [[0, 0, 0.3, 0.7], [0.3, 0, 0, 0.7], [0.3, 0.7, 0, 0]])
+def test_quantiles_never_lie_in_bins_that_nobody_is_in(shares):
+    held = np.array(shares)
+    found = kk.Density("age", np.arange(5.0), held, held, held, held, "ibt", "")
+    wanted = [0.1, 0.3, 0.5, 0.9]
+    assert found.cdf(found.quantile(wanted)) == pytest.approx(wanted)
+    first, last = np.flatnonzero(held)[[0, -1]]
+    assert found.quantile([0, 1]).tolist() == [first, last + 1]
+
+
 def test_an_atom_at_the_edge_is_found():
     """Nine in ten at zero, the rest spread far: what a Gaussian alone could not say."""
     dice = np.random.default_rng(0)

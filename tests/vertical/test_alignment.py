@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kakuran.errors import DataError, ProtocolError
-from kakuran.vertical.alignment import align
+from kakuran.vertical.alignment import _receive_places, align
 from kakuran.vertical.blinding import Blinding
 from kakuran.vertical.ids import canonical_ids
-from kakuran.vertical.messages import AlignmentCheck, Blinded, Reblinded
+from kakuran.vertical.messages import AlignmentCheck, Blinded, Kept, Reblinded
 from kakuran.vertical.together import side_by_side
 from kakuran.vertical.transport import linked_pair
 
@@ -71,6 +71,15 @@ def test_a_point_off_the_curve_is_refused():
         except ProtocolError:
             refused += 1
     assert 0 < refused < 40
+
+
+@pytest.mark.parametrize("places", [[3], [-1], [0, 0], [[0], [0]], 7, [0, 1, 2, 0]])
+def test_places_that_cannot_be_kept_are_refused_without_waiting_for_more(places):
+    link, other = linked_pair("alice", "bob", 0.1)
+    kept = np.array(places, np.int64)
+    other.send(Kept(kept, last=kept.size < 4))
+    with pytest.raises(ProtocolError, match="bob kept records that we do not share"):
+        _receive_places(link, 3)
 
 
 def test_a_peer_whose_records_are_in_another_order_is_found_out():

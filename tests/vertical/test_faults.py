@@ -10,7 +10,7 @@ import pytest
 from kakuran.errors import GuardError, LeakageWarning, ProtocolError
 from kakuran.vertical import Party, fit_vertically
 from kakuran.vertical.checkpoints import Checkpoints
-from kakuran.vertical.messages import Hello
+from kakuran.vertical.messages import Estimates, Hello
 from kakuran.vertical.together import side_by_side
 from kakuran.vertical.transport import linked_pair
 from kakuran.vertical.transport.memory import MemoryLink
@@ -88,6 +88,19 @@ def test_a_damaged_frame_stops_both_sides(tamper, number):
     errors = run(companies(120, 2, 2))
     assert any("arrived damaged" in str(error) for error in errors.values())
     assert all(isinstance(error, ProtocolError) for error in errors.values())
+
+
+def test_estimates_of_another_shape_are_refused(monkeypatch):
+    swap = MemoryLink.swap
+
+    def cut_short(link, message, **turn):
+        if isinstance(message, Estimates) and link.peer == "alice":
+            message = dataclasses.replace(message, vif=message.vif[:-1])
+        return swap(link, message, **turn)
+
+    monkeypatch.setattr(MemoryLink, "swap", cut_short)
+    errors = run(companies(120, 2, 2, protocol="residual"))
+    assert str(errors["alice"]) == "bob sent estimates of another shape than its columns have"
 
 
 def test_one_party_guard_stops_both_and_tells_the_other_no_numbers():
@@ -168,7 +181,8 @@ def test_state_of_other_data_is_not_resumed(tmp_path):
     assert kept.tags() == {"aligned": "tag"}
     assert kept.load("aligned")[0] == {"n": 3}
     assert Checkpoints(tmp_path / "state", "plan alice other").tags() == {}
-    (tmp_path / "state" / "kakuran-broken.npz").write_bytes(b"no such thing")
+    for number, content in enumerate((b"no such thing", b"", b"PK\x03\x04 cut off")):
+        (tmp_path / "state" / f"kakuran-broken{number}.npz").write_bytes(content)
     assert kept.tags() == {"aligned": "tag"}
     assert (tmp_path / "state").stat().st_mode & 0o077 == 0
 
@@ -201,6 +215,12 @@ def test_a_peer_that_falls_silent_is_given_up_after_the_timeout(words):
     with pytest.raises(ProtocolError, match=r"bob has been silent for 0\.5 s; start all sides again to resume"):
         Party("alice", case.plan, case.frames["alice"]).fit({"bob": near})
     assert far.receive(Hello).party == "alice"
+
+
+def test_a_party_without_a_table_is_noticed_before_anybody_waits_for_it():
+    case = companies(120, 2, 2)
+    with pytest.raises(ProtocolError, match="no table is given for bob"):
+        fit_vertically({"alice": case.frames["alice"]}, case.plan)
 
 
 def test_parties_must_be_linked_to_all_others():

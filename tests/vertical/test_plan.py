@@ -1,6 +1,7 @@
 """Plans say everything, and a fingerprint tells two apart."""
 
 import dataclasses
+import re
 
 import pytest
 
@@ -38,13 +39,19 @@ def test_a_plan_that_is_not_there_says_how_to_make_one(tmp_path):
         {"intercept": False},
         {"least": 1},
         {"forced": ()},
+        {"ranking": "s2"},
+        {"search": "none"},
+        {"accelerated": False},
         {"limits": Limits(smallest_group=9)},
         {"parties": (dataclasses.replace(PLAN.parties[0], certificate="Yw=="), PLAN.parties[1])},
         {"parties": PLAN.parties[::-1]},
     ],
 )
-def test_every_word_of_a_plan_changes_its_fingerprint(change):
-    assert dataclasses.replace(PLAN, **change).fingerprint != PLAN.fingerprint
+def test_every_word_of_a_plan_changes_its_fingerprint_and_is_kept(change, tmp_path):
+    other = dataclasses.replace(PLAN, **change)
+    assert other.fingerprint != PLAN.fingerprint
+    other.save(tmp_path / "plan.toml")
+    assert VerticalPlan.load(tmp_path / "plan.toml") == other
 
 
 @pytest.mark.parametrize(
@@ -54,6 +61,7 @@ def test_every_word_of_a_plan_changes_its_fingerprint(change):
         ({"criterion": "r2"}, "criterion must be one of aic, aicc, bic"),
         ({"least": -1}, "least must be a whole number"),
         ({"limits": Limits(smallest_group=-3)}, "smallest_group must be a number not below 0"),
+        ({"limits": Limits(largest_leverage=float("nan"))}, "largest_leverage must be a number not below 0, got nan"),
         ({"target": "c"}, "two columns 'c'"),
         ({"protocol": "residual", "search": "forward"}, "can only search backward"),
         ({"ranking": "s2", "search": "both"}, "rule for leaving variables out"),
@@ -85,6 +93,35 @@ def test_a_plan_is_complete_once_all_have_joined():
         dataclasses.replace(joined, forced=("z",)).check_complete()
     with pytest.raises(ProtocolError, match="no party 'dave', only alice, bob"):
         joined.terms("dave")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ('columns = ["c", "d"]', 'columns = "cd"', "[parties.bob]: columns must be a list of names, got 'cd'"),
+        ('forced = ["a"]', 'forced = "a"', "[plan]: forced must be a list of names, got 'a'"),
+        ("intercept = true", 'intercept = "no"', "[plan]: intercept must be true or false, got 'no'"),
+        ('target = "y"', "target = 3", "[plan]: target must be a text, got 3"),
+        ('target = "y"', "", "[plan] does not say target"),
+        ('id = "member"', "", "[parties.bob] does not say id"),
+        ("least = 2", "leest = 2", "[plan]: unknown setting 'leest'. Did you mean 'least'?"),
+        ("smallest_group = 10", 'smallest_group = "few"', "[limits]: smallest_group must be a number, got 'few'"),
+        ("[parties.bob]", "[[parties.bob]]", "[parties.bob] must be a table of settings, got ["),
+        ("[plan]", "[paln]", "[plan] must be a table of settings, got nothing"),
+    ],
+)
+def test_a_word_of_a_file_that_cannot_be_meant_is_named(tmp_path, before, after, words):
+    PLAN.save(path := tmp_path / "plan.toml")
+    text = path.read_text(encoding="utf-8").replace('parties."bob"', "parties.bob")
+    assert before in text
+    path.write_text(text.replace(before, after), encoding="utf-8")
+    with pytest.raises(ProtocolError, match=re.escape(f"{path}: {words}")):
+        VerticalPlan.load(path)
+
+
+def test_one_column_is_a_list_of_one():
+    with pytest.raises(ProtocolError, match=r"bank brings a list of columns, as \['age'\]"):
+        VerticalPlan.of({"bank": "age", "shop": ["visits"]}, target="spending", holder="shop")
 
 
 @pytest.mark.parametrize("text", ["", "[plan]\nformat = 9", "[plan]\nformat = 1\nnonsense = 3\n[parties.a]", "]["])

@@ -95,5 +95,8 @@ def test_predictions_need_the_same_run_the_same_plan_and_the_columns():
     with pytest.raises(ProtocolError, match="no party 'carol'"):
         predict(fits["alice"], fits["bob"], receiver="carol")
     name = next(iter(fits["alice"].own))
+    absurd = frames["alice"].set_column(frames["alice"].column_names.index(name), name, pa.array(np.full(40, 1e14)))
+    with pytest.raises(DataError, match="'y': would lie far beyond"):
+        predict(fits["alice"], fits["bob"], frames=frames | {"alice": absurd})
     with pytest.raises(DataError, match=name):
         predict(fits["alice"], fits["bob"], frames=frames | {"alice": frames["alice"].drop_columns([name])})

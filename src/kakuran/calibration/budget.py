@@ -89,6 +89,17 @@ def calibrate(
     return Plan(schema, at_budget(budget), crowd.n, float(k), "data-dependent")
 
 
+def mechanisms_within(
+    schema: Schema, epsilon: float, mechanisms: Mapping[str, Choice] | None = None
+) -> dict[str, Mechanism]:
+    """The least noise whose ε adds up to this over all columns, in equal shares: a promise however many there are."""
+    chosen = _choices(schema, mechanisms or {})
+    found = _mechanisms_at(schema, chosen, _shares(chosen, None))(2 * epsilon)
+    if any(math.isinf(mechanism.epsilon) for mechanism in found.values()):
+        raise CalibrationError(f"chance would have to change so little for ε={epsilon:g} that it cannot; choose less")
+    return found
+
+
 def crowd_of(schema: Schema, data: Any) -> Crowd:
     """The crowd of a frame, or of any other source, over all columns that are released."""
     crowd = Crowd.of(schema.released)

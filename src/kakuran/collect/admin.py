@@ -15,12 +15,12 @@ from starlette.responses import Response
 
 from kakuran.collect import dashboard
 from kakuran.collect.live import Live, Snapshot
-from kakuran.collect.problems import Problem
+from kakuran.collect.problems import Problem, without_database
 from kakuran.collect.public import Public
 from kakuran.collect.responses import HEADERS, answer
 from kakuran.collect.store import State, Store, StoreError
 from kakuran.collect.survey import Survey
-from kakuran.errors import KakuranError
+from kakuran.errors import KakuranError, MissingExtraError
 from kakuran.release import Release
 from kakuran.release.files import targets
 from kakuran.report import release_report
@@ -96,7 +96,9 @@ async def _in_thread(work: Callable[[], Any]) -> Any:
     try:
         return await asyncio.to_thread(work)
     except StoreError:
-        raise Problem("not-kept", "the database cannot be used", retry_after=2) from None
+        raise without_database() from None
+    except MissingExtraError as error:
+        raise Problem("not-installed", str(error)) from None
     except KakuranError:
         raise Problem("invalid", "that cannot be asked of this survey") from None
 

@@ -6,7 +6,7 @@ import http.client
 import json
 import time
 import urllib.parse
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -21,6 +21,8 @@ from kakuran.schema.frames import to_arrow
 _ATTEMPTS = 8
 _LONGEST_WAIT = 30.0
 _AT_A_TIME = 10_000
+_ANSWERS_AT_A_TIME = 100_000
+"""Of all records together, so that a batch stays far below what a server takes."""
 _AGAIN = {429, 502, 503, 504}
 
 
@@ -68,13 +70,18 @@ class SurveyClient:
     def submit_many(self, frame: Any) -> int:
         """Perturb a table of many people's answers and send it; how many records the server stored."""
         table = to_arrow(frame)
-        return sum(self._submit_batch(part) for part in _parts(table))
+        height = max(1, min(_AT_A_TIME, _ANSWERS_AT_A_TIME // len(self._survey.questions)))
+        starts = range(0, table.num_rows, height)
+        return sum(self._submit_batch(table.slice(start, height)) for start in starts)
 
     def _submit_batch(self, table: pa.Table) -> int:
         ids = new_ids(table.num_rows)
         message = {"ids": ids, "version": self._survey.version, "answers": self._perturbed(table)}
         told = self._send("/api/responses/batch", message)
-        return int(told["accepted"]) + int(told["replayed"])
+        try:
+            return int(told["accepted"]) + int(told["replayed"])
+        except KeyError:
+            raise self._stranger() from None
 
     def _perturbed(self, table: pa.Table) -> dict[str, list[Any]]:
         batches = [self._kernel(batch) for batch in table.combine_chunks().to_batches()]
@@ -92,7 +99,7 @@ class SurveyClient:
                 problem, wait = f"the server cannot be reached: {error}", 0.1 * 2**attempt
             else:
                 if status in (200, 201):
-                    return json.loads(told)
+                    return self._read(told)
                 problem = _explained(status, headers, told)
                 if status not in _AGAIN:
                     raise CollectError(problem)
@@ -110,6 +117,18 @@ class SurveyClient:
         response = self._connection.getresponse()
         return response.status, response.headers, response.read()  # type: ignore[return-value]
 
+    def _read(self, told: bytes) -> dict[str, Any]:
+        try:
+            answer = json.loads(told)
+        except ValueError:
+            raise self._stranger() from None
+        if not isinstance(answer, dict):
+            raise self._stranger()
+        return answer
+
+    def _stranger(self) -> CollectError:
+        return CollectError(f"what answers at {self._url.geturl()} is not a collector; is the address right?")
+
     def close(self) -> None:
         """Hang up."""
         if self._connection is not None:
@@ -121,10 +140,6 @@ class SurveyClient:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _parts(table: pa.Table) -> Sequence[pa.Table]:
-    return [table.slice(start, _AT_A_TIME) for start in range(0, table.num_rows, _AT_A_TIME)]
 
 
 def _explained(status: int, headers: Mapping[str, str], told: bytes) -> str:

@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass
 
 from kakuran.collect.problems import Problem
+from kakuran.sockets import client_of
 
 _MOST_ADDRESSES = 100_000
 
@@ -69,6 +70,7 @@ class RateLimiter:
 
 def _network(address: str) -> str:
     """Whoever has an IPv6 address has 2⁶⁴ of them."""
+    address = client_of(address)
     if ":" not in address:
         return address
     try:

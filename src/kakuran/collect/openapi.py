@@ -19,6 +19,10 @@ _COUNT: Json = {"type": "integer", "minimum": 0}
 _STATE: Json = {"type": "string", "enum": ["open", "closed"]}
 _ID: Json = {"type": "string", "pattern": f"^{UUID4}$", "description": "A random UUID (version 4), made by the client."}
 _OBJECT: Json = {"type": "object"}
+_REFUSALS = (
+    "malformed bad-invitation too-slow conflict wrong-version closed too-large wrong-media-type invalid "
+    "busy too-many-requests not-kept"
+)
 
 
 def document(survey: Survey | None = None) -> Json:
@@ -47,8 +51,7 @@ def _submitting(survey: Survey | None) -> Json:
                 "submit",
                 "Store one answer sheet, perturbed by the sender. Sent again with the same id it is stored once.",
                 {201: _json("Stored.", _members(id=_ID)), 200: _json("It was stored before.", _members(id=_ID))},
-                "malformed bad-invitation too-slow conflict wrong-version closed too-large wrong-media-type invalid "
-                "busy not-kept",
+                _REFUSALS,
                 requestBody=_body(_sheet(survey)),
             )
         },
@@ -57,8 +60,7 @@ def _submitting(survey: Survey | None) -> Json:
                 "submitBatch",
                 f"Store up to {LARGEST_BATCH:,} answer sheets, all or none; those stored before count as replayed.",
                 {200: _json("All are stored.", _members(accepted=_COUNT, replayed=_COUNT))},
-                "malformed bad-invitation too-slow conflict wrong-version closed too-large wrong-media-type invalid "
-                "busy not-kept",
+                _REFUSALS,
                 requestBody=_body(_batch(survey)),
             )
         },
@@ -89,7 +91,9 @@ def _admin(survey: Survey | None) -> Json:
             "crosstab", "Two questions against each other.", _parameter("rows", names), _parameter("columns", names)
         ),
         "/api/admin/tree": _statistic("tree", "A decision tree for a question.", _parameter("target", names)),
-        "/api/admin/export": {"get": _guarded("export", "The records so far.", exported, "no-records", [formats])},
+        "/api/admin/export": {
+            "get": _guarded("export", "The records so far.", exported, "no-records not-installed", [formats])
+        },
         "/api/admin/close": {"post": _guarded("close", "Take no more answers.", state)},
         "/api/admin/reopen": {"post": _guarded("reopen", "Take answers again.", state)},
     }
@@ -157,7 +161,7 @@ def _problem() -> Json:
 
 def _statistic(name: str, summary: str, *parameters: Json) -> Json:
     answer = {200: _json("Estimates, or that there are too few answers.", _OBJECT)}
-    return {"get": _guarded(name, summary, answer, "invalid", list(parameters))}
+    return {"get": _guarded(name, summary, answer, parameters=parameters)}
 
 
 def _guarded(

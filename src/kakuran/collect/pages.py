@@ -9,16 +9,21 @@ from pathlib import Path
 
 STATIC = Path(__file__).parent / "static"
 
+_INCLUDED = re.compile(r"<!-- (\w+\.html) -->")
 _LOADED = re.compile(r'(?:src|href)="static/([\w.-]+)"')
 
 
 def page(name: str) -> str:
     """An HTML page whose scripts and stylesheets carry their fingerprints (Subresource Integrity).
 
-    A browser runs none of them that a proxy or a cache has changed.
+    A browser runs none of them that a proxy or a cache has changed. What pages share is in a file that they name.
     """
-    html = (STATIC / name).read_text(encoding="utf-8")
+    html = _INCLUDED.sub(lambda found: _text(found[1]), _text(name))
     return _LOADED.sub(lambda found: f'{found[0]} integrity="{fingerprint(found[1])}"', html)
+
+
+def _text(name: str) -> str:
+    return (STATIC / name).read_text(encoding="utf-8")
 
 
 def fingerprint(name: str) -> str:

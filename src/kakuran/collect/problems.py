@@ -40,6 +40,7 @@ KINDS = {
             "too-many-requests", 429, "Too many requests", "Try again after the time in Retry-After, with the same id."
         ),
         Kind("internal", 500, "Something went wrong here", "Try again with the same id; tell the survey owner."),
+        Kind("not-installed", 501, "Not installed here", "Ask whoever runs the server to install the part it names."),
         Kind("not-kept", 503, "Could not be stored", "Try again after the time in Retry-After, with the same id."),
     )
 }
@@ -78,3 +79,8 @@ class Problem(Exception):  # noqa: N818 - RFC 9457 calls it that
         if self.kind.status == 405:
             extra["allow"] = "POST"
         return {"content-type": MEDIA_TYPE, "cache-control": "no-store"} | extra
+
+
+def without_database() -> Problem:
+    """What to tell while the database cannot be used."""
+    return Problem("not-kept", "the database cannot be used", retry_after=2)

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from kakuran.collect.live import Live
 from kakuran.collect.metrics import Metrics
 from kakuran.collect.openapi import document
-from kakuran.collect.problems import Problem
+from kakuran.collect.problems import without_database
 from kakuran.collect.responses import HEADERS, answer
 from kakuran.collect.store import State, Store, StoreError
 from kakuran.collect.survey import Survey
@@ -59,7 +59,7 @@ class Public:
     async def ready(self, _: Request) -> Response:
         """Answers can be stored."""
         if not await self._is_ready():
-            raise Problem("not-kept", "the database cannot be used", retry_after=2)
+            raise without_database()
         return answer({"status": "ready"})
 
     async def metrics(self, _: Request) -> Response:
@@ -85,6 +85,6 @@ class Public:
             try:
                 state, n = await asyncio.to_thread(lambda: (self._store.state, self._live.refresh()))
             except StoreError:
-                raise Problem("not-kept", "the database cannot be used", retry_after=2) from None
+                raise without_database() from None
             self._known = (state, n, now)
         return self._known[:2]

@@ -17,7 +17,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from kakuran.collect.limits import Limits
 from kakuran.collect.server import Collector
 from kakuran.errors import CollectError
-from kakuran.sockets import ANYWHERE, bare_host, in_address, listen_on
+from kakuran.sockets import ANYWHERE, bare_host, client_of, in_address, listen_on
 
 _BACKLOG = 2048
 _DRAIN = 30
@@ -96,13 +96,18 @@ def _own_address() -> str:
 
 
 class _Impatient(HttpToolsProtocol):
-    """Hangs up on who does not send the head of a request in time; uvicorn waits for ever."""
+    """Hangs up on who does not send the head of a request in time, for which uvicorn waits for ever.
+
+    A client over IPv4 is known by its IPv4 address whatever socket it came through: proxies are named that way.
+    """
 
     patience: float
     _deadline: Any = None
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
+        if self.client is not None:
+            self.client = (client_of(self.client[0]), self.client[1])
         self._wait_for_head()
 
     def on_message_begin(self) -> None:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import mimetypes
-from functools import cache
 from html import escape
-from importlib import resources
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from kakuran.collect.pages import page
+from kakuran.collect.pages import STATIC, page
 from kakuran.collect.problems import KINDS
 
 POLICY = {
@@ -30,17 +28,16 @@ class Site:
     """The pages and the static files that come with kakuran."""
 
     def __init__(self) -> None:
-        folder = resources.files("kakuran.collect") / "static"
-        self._files = {entry.name: entry.read_bytes() for entry in folder.iterdir() if entry.name.endswith(_SERVED)}
-        self._page = cache(page)
+        self._files = {path.name: path.read_bytes() for path in STATIC.iterdir() if path.suffix in _SERVED}
+        self._respondent, self._dashboard = page("index.html"), page("dashboard.html")
 
     async def respondent(self, _: Request) -> Response:
         """The survey."""
-        return HTMLResponse(self._page("index.html"), headers=_PAGE)
+        return HTMLResponse(self._respondent, headers=_PAGE)
 
     async def dashboard(self, _: Request) -> Response:
         """The survey owner's view; its script asks for the statistics with a token."""
-        return HTMLResponse(self._page("dashboard.html"), headers=_PAGE)
+        return HTMLResponse(self._dashboard, headers=_PAGE)
 
     async def static(self, request: Request) -> Response:
         """A script or a style."""

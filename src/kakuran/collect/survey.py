@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from kakuran.calibration import Plan, calibrate
+from kakuran.calibration import Plan, calibrate, mechanisms_within
 from kakuran.collect import survey_file
 from kakuran.errors import SchemaError
 from kakuran.schema import Categorical, Numeric, Schema
 
 Texts: TypeAlias = Mapping[str, str]
-
-_MANY = 1_000_000
-"""Records for which an ε is turned into the k that means the same noise; any number does."""
 
 
 @dataclass(frozen=True)
@@ -128,9 +124,7 @@ class Survey:
         if self.k is not None and self.expected_n is not None:
             return calibrate(self.schema, k=self.k, n=self.expected_n, mechanisms=chosen)
         assert self.epsilon is not None  # noqa: S101
-        alike = 1 + (_MANY - 1) * math.exp(-2 * self.epsilon)
-        mechanisms = calibrate(self.schema, k=alike, n=_MANY, mechanisms=chosen).mechanisms
-        return Plan(self.schema, mechanisms, 1, 1.0, "worst-case")
+        return Plan(self.schema, mechanisms_within(self.schema, self.epsilon, chosen), 1, 1.0, "worst-case")
 
     def plan_for(self, n: int) -> Plan:
         """The plan with what it promises n people: the k aimed at, or the smaller one that so many reach."""

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from kakuran.factorisation import encode_rows, factorise_boolean
 from kakuran.factorisation.boolean import boolean_product
@@ -53,8 +54,10 @@ class BooleanFactorisation(TransformerMixin, BaseEstimator):
 
     def transform(self, X: Any) -> NDArray[np.uint8]:
         """Which patterns every row has."""
+        check_is_fitted(self)
         return encode_rows(binary_matrix(X), np.ascontiguousarray(self.components_.T))
 
     def inverse_transform(self, U: NDArray[np.uint8]) -> Any:
         """The rows that have these patterns, as a sparse matrix."""
+        check_is_fitted(self)
         return boolean_product(np.asarray(U, np.uint8), self.components_.T)

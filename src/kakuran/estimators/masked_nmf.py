@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from kakuran.factorisation import factorise_masked
 from kakuran.factorisation.masked import solve_rows
@@ -62,9 +63,11 @@ class MaskedNMF(TransformerMixin, BaseEstimator):
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """How much every row has of the factors."""
+        check_is_fitted(self)
         return solve_rows(counts_matrix(X).astype(np.float64), np.ascontiguousarray(self.components_.T))
 
     def inverse_transform(self, U: NDArray[np.float64]) -> NDArray[np.float64]:
         """UVᵀ: a guess at every cell, as a dense array."""
+        check_is_fitted(self)
         guess: NDArray[np.float64] = np.asarray(U) @ self.components_
         return guess

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from kakuran.factorisation.bits import Words, full, hamming, pack, pack_dense, popcount, unpack
 from kakuran.factorisation.held_out import best_rank, hide_bits
-from kakuran.factorisation.matrices import binary_matrix, check_rank, some_rows
+from kakuran.factorisation.matrices import binary_matrix, check_columns, check_rank, some_rows
 from kakuran.factorisation.real import real_factors
 from kakuran.randomness import Randomness
 
@@ -80,6 +80,7 @@ def factorise_boolean(X: Any, rank: int | Literal["auto"] = "auto", *, seed: int
 
 def encode_rows(X: Any, V: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """For every row of X the patterns that rebuild it best."""
+    check_columns(X, V)
     rows, U = pack(X), np.zeros((X.shape[0], V.shape[1]), np.uint8)
     seen, patterns = full(1, X.shape[1]), pack_dense(V.T)
     with ThreadPoolExecutor() as pool:

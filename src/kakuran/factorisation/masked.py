@@ -14,7 +14,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from kakuran.factorisation.held_out import SHARE, best_rank
-from kakuran.factorisation.matrices import check_rank, counts_matrix
+from kakuran.factorisation.matrices import check_columns, check_rank, counts_matrix
 from kakuran.randomness import Randomness
 
 _PASSES = 4
@@ -69,6 +69,7 @@ def factorise_masked(
 
 def solve_rows(X: Any, V: NDArray[np.float64]) -> NDArray[np.float64]:
     """For every row of X the non-negative weights of the factors that rebuild its non-zero entries best."""
+    check_columns(X, V)
     U = np.ones((X.shape[0], V.shape[1]))
     _solve_rows(X.indptr, X.indices, X.data, V, U, _MANY_PASSES)
     return U

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kakuran.errors import ArgumentError, CalibrationError
 
@@ -49,6 +50,14 @@ def check_rank(rank: int, shape: tuple[int, int]) -> int:
             f"{shape[0]:,} × {shape[1]:,} matrix, got {rank}"
         )
     return int(rank)
+
+
+def check_columns(X: Any, V: NDArray[Any]) -> None:
+    """Refuse rows of another length than those the factors were found on."""
+    if X.shape[1] != len(V):
+        raise DataError(
+            "matrix", f"has {X.shape[1]:,} columns, its factors {len(V):,}", "Give the columns that were factorised."
+        )
 
 
 def some_rows(X: Any, most: int, dice: np.random.Generator) -> Any:

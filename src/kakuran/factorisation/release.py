@@ -106,7 +106,7 @@ def release_matrix(
     _check_choice("protect", protect, get_args(Protect))
     _check_choice("calibration", calibration, get_args(Calibration))
     X = binary_matrix(X) if kind == "binary" else counts_matrix(X)
-    check_k(k, X.shape[0])
+    k = check_k(k, X.shape[0])
     if seed is not None:
         warnings.warn("drawn from a known seed: not for publication", NotForPublicationWarning, stacklevel=2)
     randomness = Randomness.from_seed(seed)

@@ -22,12 +22,12 @@ def group_records(points: NDArray[np.float64], k: int, method: Method = "mdav") 
     method : ``"mdav"``; ``"local-search"``, MDAV and then moves and swaps; ``"blocked"``, for large tables, MDAV within
         blocks of neighbours; ``"v-mdav"``, groups of variable size; ``"optimal"``, the least loss of all, for a number
     """
-    check_k(k, len(points))
+    k = check_k(k, len(points))
     if method not in get_args(Method):
         raise CalibrationError(f"unknown method {method!r}; there are {', '.join(get_args(Method))}")
     if not np.isfinite(points).all():
         raise CalibrationError("records with missing or infinite coordinates cannot be grouped; fill them in first")
-    groups = _grouped(points, int(k), method)
+    groups = _grouped(points, k, method)
     check_groups(groups, k)
     return groups
 
@@ -58,14 +58,15 @@ def _grouped(points: NDArray[np.float64], k: int, method: Method) -> NDArray[np.
     return improve(points, blocked(points, k, START), k)
 
 
-def check_k(k: float, n: int) -> None:
-    """Refuse a k that promises nothing or cannot be kept."""
-    if k != k or k != int(k) or k < 2:
+def check_k(k: float, n: int) -> int:
+    """k as a whole number; one that promises nothing or cannot be kept is refused."""
+    if not (k >= 2 and float(k).is_integer()):
         raise CalibrationError(f"k must be a whole number of at least 2 (k=1 hides nobody), got {k}")
     if k > n:
         raise CalibrationError(
             f"k={k:g} is more than the {n:,} records: nobody can hide among more people than there are"
         )
+    return int(k)
 
 
 def check_groups(groups: NDArray[np.integer], k: int) -> int:

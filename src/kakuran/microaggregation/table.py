@@ -64,7 +64,7 @@ def microaggregate(
     names = list(given if columns is None else columns)
     _check_names(names, given, distance, centre, weights)
     chosen = {name: given[name] for name in names}
-    check_k(k, len(chosen[names[0]]))
+    k = check_k(k, len(chosen[names[0]]))
     metric = {name: (distance or {}).get(name) or default_distance(column) for name, column in chosen.items()}
     groups = group_records(embed(chosen, metric, weights or {}), k, method)
     masked = {
@@ -92,9 +92,9 @@ def _default_centre(distance: Distance) -> Centre | Tree:
     return "mean" if distance == "euclidean" else "mode"
 
 
-def _replaced(data: Any, masked: Mapping[str, Any]) -> Any:
+def _replaced(data: Any, masked: dict[str, Any]) -> Any:
     if isinstance(data, np.ndarray):
-        table = np.column_stack(list(masked.values()))
+        table = np.column_stack(list((columns_of(data) | masked).values()))
         return table if data.ndim == 2 else table[:, 0]
     if isinstance(data, list | tuple):
         return list(masked["0"])

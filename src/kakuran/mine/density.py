@@ -81,12 +81,16 @@ class Density:
         wanted = np.asarray(shares, dtype=float)
         if not ((wanted >= 0) & (wanted <= 1)).all():
             raise ArgumentError("shares", "must lie between 0 and 1", "Ask for shares, not percents.", example=shares)
-        rising = np.concatenate([[True], np.diff(self._below) > 0])
-        return np.interp(wanted, self._below[rising], self.edges[rising])
+        below = self._below
+        # The bin in which a share is reached; one that nobody is in never is.
+        reached = np.maximum(np.searchsorted(below, wanted), np.flatnonzero(self.shares)[0] + 1)
+        within = (wanted - below[reached - 1]) / (below[reached] - below[reached - 1])
+        return self.edges[reached - 1] + within * np.diff(self.edges)[reached - 1]
 
     @property
     def _below(self) -> Array:
-        return np.concatenate([[0.0], np.cumsum(self.shares)]) / self.shares.sum()
+        below = np.concatenate([[0.0], np.cumsum(self.shares)])
+        return below / below[-1]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for programs."""

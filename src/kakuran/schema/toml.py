@@ -41,11 +41,16 @@ def read_document(path: Path, kind: str, made_by: str) -> dict[str, Any]:
 
 def save(columns: Mapping[str, Mapping[str, Any]], path: Path) -> None:
     """Write the settings of every column."""
-    tables = [
-        f"[columns.{_text(name)}]\n" + "".join(f"{key} = {literal(value)}\n" for key, value in fields.items())
-        for name, fields in columns.items()
-    ]
-    write_text(path, "\n".join([_HEADER, *tables]))
+    text = tables_of({f"columns.{literal(name)}": fields for name, fields in columns.items()})
+    write_text(path, f"{_HEADER}\n{text}")
+
+
+def tables_of(tables: Mapping[str, Mapping[str, Any]]) -> str:
+    """Tables of settings as TOML writes them, each under its heading."""
+    return "\n".join(
+        f"[{heading}]\n" + "".join(f"{key} = {literal(value)}\n" for key, value in settings.items())
+        for heading, settings in tables.items()
+    )
 
 
 def _text(text: str) -> str:
@@ -58,7 +63,7 @@ def literal(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, str):
         return _text(value)
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return "[" + ", ".join(map(literal, value)) + "]"
     if isinstance(value, dict):
         return "{ " + ", ".join(f"{_text(str(key))} = {literal(item)}" for key, item in value.items()) + " }"

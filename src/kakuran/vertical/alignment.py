@@ -129,9 +129,9 @@ def _send_places(link: Link, places: NDArray[np.int64]) -> None:
 
 def _receive_places(link: Link, shared: int) -> NDArray[np.int64]:
     chunks: list[Kept] = []
-    while not chunks or not chunks[-1].last:
+    while not chunks or (not chunks[-1].last and sum(chunk.places.size for chunk in chunks) <= shared):
         chunks.append(link.receive(Kept, patience=_PATIENCE))
-    places = np.concatenate([chunk.places for chunk in chunks])
+    places = np.concatenate([chunk.places.ravel() for chunk in chunks])
     if len(np.unique(places)) < len(places) or not ((places >= 0) & (places < shared)).all():
         raise ProtocolError(f"{link.peer} kept records that we do not share")
     return places

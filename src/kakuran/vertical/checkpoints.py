@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +25,8 @@ _READING = Lock()
 class Checkpoints:
     """Stages by name, each with a tag that all who share the stage must agree on.
 
-    Without a folder nothing is kept. Stages of another plan or of other data count as none; what else is in the folder
-    is not ours to read or to remove.
+    Without a folder nothing is kept. Stages that are damaged, or of another plan or other data, count as none; what
+    else is in the folder is not ours to read or to remove.
     """
 
     def __init__(self, folder: Path | None, run: str) -> None:
@@ -60,9 +61,9 @@ class Checkpoints:
         found = {}
         for path in self._kept():
             try:
-                with _READING, np.load(path, allow_pickle=False) as kept:
+                with _READING, path.open("rb") as file, np.load(file, allow_pickle=False) as kept:
                     about = json.loads(str(kept["about"]))
-            except (OSError, ValueError, KeyError):
+            except (OSError, EOFError, BadZipFile, ValueError, KeyError):
                 continue
             if about["run"] == self._run:
                 found[path.stem.removeprefix(_PREFIX)] = about["tag"]

@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 
-import numpy as np
-
 from kakuran.errors import ProtocolError
 from kakuran.randomness import Randomness
 from kakuran.vertical.messages import Hello
@@ -37,7 +35,7 @@ def greet(links: Mapping[str, Link], plan: VerticalPlan, me: str, purpose: str, 
     """Exchange hellos with everybody; refuses whoever runs something else."""
     if set(links) != set(plan.names) - {me}:
         raise ProtocolError(f"{me} must be linked to {', '.join(n for n in plan.names if n != me)}, not {list(links)}")
-    nonce = np.ascontiguousarray(Randomness.secure().words(4)).tobytes()
+    nonce = Randomness.secure().words(4).tobytes()
     hello = Hello(me, version("kakuran"), plan.fingerprint, purpose, nonce, json.dumps(dict(stages)))
     for link in links.values():
         link.send(hello)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kakuran.errors import ProtocolError
+from kakuran.sockets import in_address
 from kakuran.vertical.plan import VerticalPlan
 from kakuran.vertical.transport import Identity, Link, Listener, connect
 
@@ -83,7 +84,7 @@ def meet(
         listener = None
         if after and meeting.listen is not None:
             listener = stack.enter_context(Listener(identity, *meeting.listen, timeout=meeting.timeout))
-            notify(f"listening on {meeting.listen[0]}:{listener.port} for {', '.join(after)}")
+            notify(f"listening on {in_address(meeting.listen[0])}:{listener.port} for {', '.join(after)}")
         for host, port in meeting.addresses:
             waiting = set(before) - links.keys()
             link = connect(identity, host, port, waiting, timeout=meeting.timeout, patience=meeting.patience)

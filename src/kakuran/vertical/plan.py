@@ -4,26 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tomllib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 from kakuran.errors import ProtocolError
-from kakuran.schema.toml import literal
+from kakuran.vertical import plan_file
 from kakuran.vertical.regression.criteria import Criterion
 from kakuran.vertical.regression.selection import Ranking, Rules, Search
-from kakuran.writing import write_text
 
 Protocol: TypeAlias = Literal["gram", "residual"]
-
-_FORMAT = 1
-_HEADER = """\
-# What the parties agree on. Compare the fingerprint (`kakuran vertical show`) by a way of your own, a telephone say,
-# before anybody runs it. Whoever changes a word changes the fingerprint.
-"""
 
 
 @dataclass(frozen=True)
@@ -118,52 +110,29 @@ class VerticalPlan:
 
     @classmethod
     def of(
-        cls, columns: Mapping[str, list[str]], *, target: str, holder: str, ids: str = "id", **settings: Any
+        cls, columns: Mapping[str, Sequence[str]], *, target: str, holder: str, ids: str = "id", **settings: Any
     ) -> VerticalPlan:
         """A plan without certificates, for parties in one process; all call their ids alike."""
+        for name, held in columns.items():
+            if isinstance(held, str):
+                raise ProtocolError(f"{name} brings a list of columns, as [{held!r}]; got {held!r}")
         parties = tuple(Terms(name, tuple(held), ids) for name, held in columns.items())
         return cls(parties, target, holder, **settings)
 
     @classmethod
     def load(cls, path: str | Path) -> VerticalPlan:
         """Read a plan, refusing what this version does not understand."""
-        path = Path(path)
-        if not path.exists():
-            raise ProtocolError(f"{path}: no such plan; the first party makes it with `kakuran vertical init`")
+        settings = plan_file.load(Path(path))
+        parties = tuple(Terms(**terms) for terms in settings.pop("parties"))
+        limits = Limits(**settings.pop("limits"))
         try:
-            document = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise ProtocolError(f"{path}: not a plan that can be read: {error}") from error
-        try:
-            return cls._from_document(document)
-        except (ProtocolError, KeyError, TypeError, AttributeError) as error:
+            return cls(parties, limits=limits, **settings)
+        except ProtocolError as error:
             raise ProtocolError(f"{path}: {error}") from error
-
-    @classmethod
-    def _from_document(cls, document: Mapping[str, Any]) -> VerticalPlan:
-        settings = dict(document["plan"])
-        found = settings.pop("format", None)
-        if found != _FORMAT:
-            raise ProtocolError(f"the plan has format {found}; this kakuran reads format {_FORMAT}")
-        if not isinstance(document.get("parties"), dict):
-            raise ProtocolError("the plan names no parties; each has a table [parties.NAME]")
-        parties = tuple(
-            Terms(name, tuple(terms.pop("columns")), **terms) for name, terms in document["parties"].items()
-        )
-        settings["forced"] = tuple(settings.get("forced", ()))
-        return cls(parties, limits=Limits(**document.get("limits", {})), **settings)
 
     def save(self, path: str | Path) -> None:
         """Write the plan as TOML."""
-        tables = [("plan", {"format": _FORMAT, **self._settings()}), ("limits", asdict(self.limits))]
-        for terms in self.parties:
-            held = {key: value for key, value in asdict(terms).items() if key != "name"}
-            tables.append((f"parties.{literal(terms.name)}", held))
-        text = "\n".join(
-            f"[{name}]\n" + "".join(f"{key} = {literal(_listed(value))}\n" for key, value in values.items())
-            for name, values in tables
-        )
-        write_text(Path(path), f"{_HEADER}\n{text}")
+        plan_file.save(Path(path), asdict(self))
 
     def check_complete(self) -> None:
         """Refuse a plan that somebody has still to join."""
@@ -221,17 +190,6 @@ class VerticalPlan:
                 return terms
         raise ProtocolError(f"the plan has no party {party!r}, only {', '.join(self.names)}")
 
-    def _settings(self) -> dict[str, Any]:
-        return {
-            setting.name: getattr(self, setting.name)
-            for setting in fields(self)
-            if setting.name not in ("parties", "limits")
-        }
-
-
-def _listed(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
-
 
 def _check_words(plan: VerticalPlan) -> None:
     for name, allowed in (("protocol", Protocol), ("search", Search), ("criterion", Criterion), ("ranking", Ranking)):
@@ -241,7 +199,7 @@ def _check_words(plan: VerticalPlan) -> None:
         raise ProtocolError(f"least must be a whole number, got {plan.least!r}")
     for limit in fields(plan.limits):
         value = getattr(plan.limits, limit.name)
-        if not isinstance(value, int | float) or value < 0:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
             raise ProtocolError(f"the limit {limit.name} must be a number not below 0, got {value!r}")
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kakuran.errors import ProtocolError
+from kakuran.errors import DataError, ProtocolError
 from kakuran.randomness import Randomness
 from kakuran.schema.frames import to_arrow
 from kakuran.vertical.alignment import align
@@ -28,6 +28,8 @@ from kakuran.vertical.transport import Link
 
 _STEPS = 2.0**30
 """Parts are counted in steps of the target's scale over this."""
+_FARTHEST = 2.0**56
+"""Steps a part may have; those of 128 parties then add up within 2⁶³."""
 
 
 @dataclass(frozen=True)
@@ -89,14 +91,22 @@ def _predict(
     greet(links, plan, me, f"predict for {receiver} with the model of run {fit.run[:16]}", {})
     rows = align(links, plan.names, me, identifiers, plan.fingerprint.encode())
     notify(f"{len(rows):,} of our {len(identifiers):,} new records are shared")
-    part = fit.part({name: values[rows] for name, values in columns.items()}, len(rows))
-    steps = np.rint(part * (_STEPS / fit.target_scale)).astype(np.int64)
+    steps = _in_steps(fit.part({name: values[rows] for name, values in columns.items()}, len(rows)), fit)
     if me != receiver:
         links[receiver].send(MaskedPart(_masked(links, plan, me, receiver, steps)))
         return None
     for link in links.values():
         steps = steps + _words(link.receive(MaskedPart).words, len(rows), link)
     return Predictions(rows, steps.astype(np.float64) * (fit.target_scale / _STEPS))
+
+
+def _in_steps(part: NDArray[np.float64], fit: VerticalFit) -> NDArray[np.int64]:
+    steps = np.rint(part * (_STEPS / fit.target_scale))
+    if not (np.abs(steps) < _FARTHEST).all():
+        raise DataError(
+            fit.target, "would lie far beyond anything fitted, by our columns", "Mend their largest values."
+        )
+    return steps.astype(np.int64)
 
 
 def _masked(

@@ -46,6 +46,8 @@ def fit_vertically(frames: Mapping[str, Any], plan: VerticalPlan, *, timeout: fl
     >>> fits["bank"].chosen == fits["shop"].chosen
     True
     """
+    if missing := [name for name in plan.names if name not in frames]:
+        raise ProtocolError(f"no table is given for {', '.join(missing)}, which the plan names")
     parties = {name: Party(name, plan, frame) for name, frame in frames.items()}
     return side_by_side(list(plan.names), lambda name, links: parties[name].fit(links), timeout=timeout)
 

@@ -93,6 +93,8 @@ const Charts = (() => {
       const each = (width - left) / rows.length;
       const up = (share) => top + tall * (1 - share / largest);
       const often = Math.ceil(46 / each);
+      const column = (kind, share, x, wide) =>
+        drawn("rect", { x, y: up(share), width: wide, height: top + tall - up(share), rx: 1.5, class: kind });
       return picture(
         width,
         top + tall + bottom,
@@ -104,22 +106,8 @@ const Charts = (() => {
             "g",
             {},
             drawn("title", {}, inWords(row)),
-            drawn("rect", {
-              x: middle - each * 0.36,
-              y: up(row.naive),
-              width: each * 0.26,
-              height: top + tall - up(row.naive),
-              rx: 1.5,
-              class: "naive",
-            }),
-            drawn("rect", {
-              x: middle - each * 0.08,
-              y: up(row.estimate),
-              width: each * 0.44,
-              height: top + tall - up(row.estimate),
-              rx: 1.5,
-              class: "estimate",
-            }),
+            column("naive", row.naive, middle - each * 0.36, each * 0.26),
+            column("estimate", row.estimate, middle - each * 0.08, each * 0.44),
             whisker([middle + each * 0.14, up(row.low)], [middle + each * 0.14, up(row.high)]),
             place % often
               ? null

@@ -16,10 +16,7 @@
   const screen = document.getElementById("screen");
   const alertLine = document.getElementById("alert");
 
-  function tell(words) {
-    alertLine.textContent = words;
-    alertLine.classList.toggle("notice", Boolean(words));
-  }
+  const tell = (words) => Page.tell(alertLine, words);
 
   // Names in the survey's own words.
 
@@ -257,11 +254,8 @@
 
   async function open() {
     Asking.takeToken();
-    try {
-      survey = await (await fetch("api/survey")).json();
-    } catch {
-      return tell(say("fault.survey"));
-    }
+    survey = await Page.loadSurvey();
+    if (!survey) return tell(say("fault.survey"));
     status.state = survey.state;
     Tables.begin(survey, names, complain);
     Page.offerLanguages(survey.languages, () => {

@@ -1,9 +1,19 @@
 "use strict";
-/* What both pages share: elements, languages, numbers. */
+/* What both pages share: the survey, elements, notices, languages, numbers. */
 const Page = (() => {
   const SVG = "http://www.w3.org/2000/svg";
   const REMEMBERED = "kakuran:language";
   let language = "en";
+
+  /** The survey that this page's server puts to people; undefined where it cannot be had. */
+  async function loadSurvey() {
+    try {
+      const reply = await fetch("api/survey");
+      return reply.ok ? await reply.json() : undefined;
+    } catch {
+      return undefined;
+    }
+  }
 
   /** An element with attributes, listeners (`onclick: …`) and children; text is only ever text. */
   function element(tag, attributes = {}, ...children) {
@@ -22,6 +32,12 @@ const Page = (() => {
     }
     made.append(...children.flat(Infinity).filter((child) => child != null));
     return made;
+  }
+
+  /** Put words on a line that is there for notices, or take them off. */
+  function tell(line, words) {
+    line.textContent = words;
+    line.classList.toggle("notice", Boolean(words));
   }
 
   /** The page's own words for a key, with {places} filled in; English where a language has none. */
@@ -109,5 +125,18 @@ const Page = (() => {
     }
   }
 
-  return Object.freeze({ element, drawn, say, counted, spoken, number, plain, percent, either, offerLanguages });
+  return Object.freeze({
+    loadSurvey,
+    element,
+    drawn,
+    tell,
+    say,
+    counted,
+    spoken,
+    number,
+    plain,
+    percent,
+    either,
+    offerLanguages,
+  });
 })();

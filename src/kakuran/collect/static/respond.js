@@ -6,7 +6,7 @@
  * are never stored and never part of a request. What is shown and sent afterwards is what draw.js has stored.
  */
 (() => {
-  const { element, say, spoken } = Page;
+  const { element, tell, say, spoken } = Page;
   const ROUNDING = 1e-6; // what adding up may change of an ε
 
   let survey;
@@ -45,11 +45,6 @@
     render();
     (screen.querySelector("h2") ?? document.getElementById("title")).focus();
     scrollTo(0, 0);
-  }
-
-  function tell(line, text) {
-    line.textContent = text;
-    line.classList.toggle("notice", Boolean(text));
   }
 
   function form() {
@@ -187,11 +182,8 @@
     if (parts.includes("undefined")) return tell(alertLine, say("fault.script"));
     takeInvitation();
     tell(statusLine, say("loading"));
-    try {
-      const reply = await fetch("api/survey");
-      if (!reply.ok) throw new Error(reply.status);
-      survey = await reply.json();
-    } catch {
+    survey = await Page.loadSurvey();
+    if (!survey) {
       tell(statusLine, "");
       return tell(alertLine, say("fault.survey"));
     }

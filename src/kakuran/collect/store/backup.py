@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, Table, func, insert, select, update
 
 from kakuran.collect.store.errors import store_errors
-from kakuran.collect.store.sqlite import sqlite_engine
+from kakuran.collect.store.sqlite import read_only_engine, sqlite_engine
 from kakuran.collect.store.store import Store
 from kakuran.collect.store.tables import invitations, metadata, records, surveys
 from kakuran.errors import CollectError
@@ -37,7 +37,7 @@ def restore(store: Store, path: Path) -> int:
     """Fill an empty database from a backup, all or nothing; how many records that is."""
     if not path.is_file():
         raise CollectError(f"{path}: no such backup")
-    copy = sqlite_engine(path)
+    copy = read_only_engine(path)
     try:
         with store_errors(copy), copy.connect() as source, store.writing() as target:
             for table in (records, invitations):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from sqlalchemy import Connection, create_engine, text
+from sqlalchemy import URL, Connection, create_engine, text
 
 from kakuran.collect.store.store import Mark, News, Store
 from kakuran.collect.survey import Survey
@@ -36,7 +36,7 @@ _UNSEEN = f"""{_ALL} AND batch >= pg_snapshot_xmin(CAST(:seen AS pg_snapshot))
 class PostgresStore(Store):
     """A store on a database server."""
 
-    def __init__(self, url: str, survey: Survey) -> None:
+    def __init__(self, url: URL, survey: Survey) -> None:
         engine = create_engine(
             url,
             pool_pre_ping=True,

@@ -11,7 +11,8 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, select
+from sqlalchemy import URL, Connection, Engine, create_engine, event, select
+from sqlalchemy.pool import NullPool
 
 from kakuran.collect.messages import Submission
 from kakuran.collect.store.errors import StoreError
@@ -118,7 +119,8 @@ class SQLiteStore(Store):
 
 def sqlite_engine(path: Path) -> Engine:
     """A file, with every promise of durability asked for."""
-    engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": _PATIENCE, "isolation_level": None})
+    place = URL.create("sqlite", database=str(path))
+    engine = create_engine(place, connect_args={"timeout": _PATIENCE, "isolation_level": None})
 
     @event.listens_for(engine, "connect")
     def _configure(connection: Any, _: Any) -> None:
@@ -126,3 +128,9 @@ def sqlite_engine(path: Path) -> Engine:
             connection.execute(f"PRAGMA {pragma}")
 
     return engine
+
+
+def read_only_engine(path: Path) -> Engine:
+    """A file that is read as it is and stays so."""
+    address = f"{path.absolute().as_uri()}?mode=ro"
+    return create_engine("sqlite://", creator=lambda: sqlite3.connect(address, uri=True), poolclass=NullPool)

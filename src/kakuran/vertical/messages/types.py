@@ -28,7 +28,7 @@ class Hello(Message):
     version: str
     fingerprint: str
     purpose: str
-    """``"fit"`` or ``"predict"``."""
+    """To fit, or for whom to predict with which model: all parties must mean the same."""
     nonce: bytes
     """Random; all nonces together name the run."""
     stages: str

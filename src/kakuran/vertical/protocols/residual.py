@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from scipy import special
 
 from kakuran.errors import DataError, ProtocolError
 from kakuran.randomness import Randomness
@@ -23,7 +24,7 @@ from kakuran.vertical.protocols.alternating import TOLERANCE, accelerate, altern
 from kakuran.vertical.protocols.model import Model, load_model, save_model
 from kakuran.vertical.protocols.outcome import Outcome
 from kakuran.vertical.regression.criteria import score
-from kakuran.vertical.regression.inference import Inference, conclude, digits_left, judge
+from kakuran.vertical.regression.inference import Inference, conclude, degrees_of_freedom, digits_left, judge
 from kakuran.vertical.regression.moments import Array
 from kakuran.vertical.regression.selection import Action, Selection, Step
 from kakuran.vertical.transport import Link
@@ -34,6 +35,7 @@ WARNING = (
     "The gram protocol shows sums only."
 )
 
+_ESTIMATED = ("coefficients", "standard_errors", "vif")
 _SINGULAR = 1e-6
 """What must be left of a standardised column that the other side's columns do not explain."""
 
@@ -104,6 +106,7 @@ class Residual:
 
         part, their_part = self._settle(fit) if self.leads else self._answer(fit)
         coefficients = np.linalg.solve(triangle, basis.T @ part)
+        # In the order in which the other side subtracts, so that both find the very same variance.
         residual = self.target - part - their_part if self.leads else self.target - their_part - part
         variance = float(residual @ residual) / len(residual)
         variables = len(columns) + len(their_columns)
@@ -201,10 +204,10 @@ class Residual:
         basis, _ = np.linalg.qr(ours)
         cosine = min(float(np.linalg.norm(basis.T @ model.their_space, 2)), 1 - 1e-15)
         inverse = np.diag(self._inverse(model))
-        freedom = records - len(chosen) - int(self.plan.intercept)
-        errors = np.sqrt(model.variance * records / max(freedom, 1) * inverse)
+        freedom = degrees_of_freedom(records, len(chosen), intercept=self.plan.intercept)
+        errors = np.sqrt(model.variance * records / freedom * inverse)
         sent = Estimates(model.coefficients, errors, inverse * records, float(np.linalg.cond(ours)))
-        theirs = self.link.swap(sent, speaks_first=self.leads)
+        theirs = self._their_estimates(self.link.swap(sent, speaks_first=self.leads), model)
         condition = max(sent.condition, theirs.condition) * float(np.sqrt((1 + cosine) / (1 - cosine)))
         quality = judge(
             records,
@@ -218,10 +221,14 @@ class Residual:
         names = model.columns + model.their_columns
         order = [names.index(name) for name in chosen]
         coefficients, errors, vif = (
-            np.concatenate([getattr(sent, what), getattr(theirs, what)])[order]
-            for what in ("coefficients", "standard_errors", "vif")
+            np.concatenate([getattr(sent, what), getattr(theirs, what)])[order] for what in _ESTIMATED
         )
         return conclude(chosen, coefficients, errors, vif=vif, confidence=0.95, quality=quality)
+
+    def _their_estimates(self, message: Estimates, model: Model) -> Estimates:
+        if any(getattr(message, what).shape != (len(model.their_columns),) for what in _ESTIMATED):
+            raise ProtocolError(f"{self.their_name} sent estimates of another shape than its columns have")
+        return message
 
     def _step(self, action: Action, column: str, model: Model, *, accepted: bool) -> Step:
         variables = len(model.columns) + len(model.their_columns)
@@ -231,4 +238,5 @@ class Residual:
 
 def _random_rotation(size: int) -> Array:
     """A rotation nobody else knows, so that a basis says nothing about which column is which."""
-    return np.linalg.qr(Randomness.secure().generator().normal(size=(size, size))).Q
+    uniform = (Randomness.secure().words(size * size) >> np.uint64(11)).astype(np.float64) + 0.5
+    return np.linalg.qr(special.ndtri(uniform * 2.0**-53).reshape(size, size)).Q

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from kakuran.errors import ProtocolError
-from kakuran.sockets import in_address, listen_on
+from kakuran.sockets import client_of, in_address, listen_on
 from kakuran.vertical.keys import certificate_in, der
 from kakuran.vertical.messages import HEADER_SIZE, read_header
 from kakuran.vertical.plan import VerticalPlan
@@ -137,20 +137,12 @@ class Listener:
             except TimeoutError:
                 break
             try:
-                return self._greet(context, connection)
+                connection.settimeout(_HANDSHAKE_SECONDS)
+                return _linked(self._identity, context.wrap_socket(connection, server_side=True), self._timeout)
             except (OSError, ProtocolError) as error:
                 connection.close()
-                turned_away(f"turned away {address[0]}: {getattr(error, 'reason', None) or error}")
+                turned_away(f"turned away {client_of(address[0])}: {getattr(error, 'reason', None) or error}")
         raise ProtocolError(f"nobody came within {patience:g} s; waited for {', '.join(sorted(peers))}")
-
-    def _greet(self, context: ssl.SSLContext, connection: socket.socket) -> Link:
-        connection.settimeout(_HANDSHAKE_SECONDS)
-        secured = context.wrap_socket(connection, server_side=True)
-        try:
-            return TLSLink(secured, self._identity.peer_behind(secured), self._timeout)
-        except ProtocolError:
-            secured.close()
-            raise
 
     def __enter__(self) -> Self:
         return self
@@ -166,19 +158,27 @@ def connect(
 ) -> Link:
     """A link to the peer listening there; keeps trying for so many seconds, as it may not be up yet."""
     context = identity.context(ssl.PROTOCOL_TLS_CLIENT, peers)
-    connection = _reach(host, port, patience)
+    connection, where = _reach(host, port, patience), f"{in_address(host)}:{port}"
     try:
         connection.settimeout(max(_HANDSHAKE_SECONDS, timeout))
-        secured = context.wrap_socket(connection)
-        return TLSLink(secured, identity.peer_behind(secured), timeout)
+        return _linked(identity, context.wrap_socket(connection), timeout)
     except ssl.SSLCertVerificationError as error:
         connection.close()
         raise ProtocolError(
-            f"{host}:{port} shows a certificate the plan does not pin; it is not {' or '.join(sorted(peers))}"
+            f"{where} shows a certificate the plan does not pin; it is not {' or '.join(sorted(peers))}"
         ) from error
     except OSError as error:
         connection.close()
-        raise ProtocolError(f"no TLS connection to {host}:{port}: {error}") from error
+        raise ProtocolError(f"no TLS connection to {where}: {error}") from error
+
+
+def _linked(identity: Identity, connection: ssl.SSLSocket, timeout: float) -> Link:
+    """A link over a connection whose handshake is done; hangs up on whom the plan does not pin."""
+    try:
+        return TLSLink(connection, identity.peer_behind(connection), timeout)
+    except ProtocolError:
+        connection.close()
+        raise
 
 
 def _reach(host: str, port: int, patience: float) -> socket.socket:
@@ -189,6 +189,7 @@ def _reach(host: str, port: int, patience: float) -> socket.socket:
         except OSError as error:
             if time.monotonic() > deadline:
                 raise ProtocolError(
-                    f"cannot reach {host}:{port}: {error.strerror or error}; has the party there started, on this port?"
+                    f"cannot reach {in_address(host)}:{port}: {error.strerror or error}; has the party there started, "
+                    "on this port?"
                 ) from error
             time.sleep(0.2)
