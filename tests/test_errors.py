@@ -2,7 +2,7 @@
 
 import pytest
 
-from kakuran.errors import which_there_are
+from kakuran.errors import counted, which_there_are
 
 
 @pytest.mark.parametrize(
@@ -21,3 +21,8 @@ def test_a_slip_of_the_finger_is_pointed_out(asked, names, meant):
 
 def test_what_is_like_nothing_is_not_guessed_at():
     assert which_there_are("salary", ["job", "sex"]) == "There are 'job', 'sex'."
+
+
+def test_words_fit_one_as_well_as_many():
+    assert [counted(n, "record") for n in (0, 1, 1_000)] == ["0 records", "1 record", "1,000 records"]
+    assert [counted(n, "axis", "axes") for n in (1, 2)] == ["1 axis", "2 axes"]

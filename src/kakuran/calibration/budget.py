@@ -18,7 +18,7 @@ from typing import Any, NoReturn, TypeAlias
 
 from kakuran.calibration.crowd import Crowd
 from kakuran.calibration.plan import Plan
-from kakuran.errors import CalibrationError
+from kakuran.errors import CalibrationError, counted
 from kakuran.mechanism import NOISE, BoundedLaplace, Laplace, Mechanism, Noise, RetentionReplacement
 from kakuran.schema import Categorical, Numeric, Schema
 from kakuran.schema.reading import read_parts
@@ -137,7 +137,8 @@ def _checked_choice(attribute: Categorical | Numeric, choice: Choice) -> Choice:
     if isinstance(choice, Mechanism):
         if choice.size != attribute.size:
             raise CalibrationError(
-                f"column {attribute.name!r} has {attribute.size} values but its mechanism is made for {choice.size}"
+                f"column {attribute.name!r} has {counted(attribute.size, 'value')} "
+                f"but its mechanism is made for {choice.size:,}"
             )
         if isinstance(choice, Noise):
             _check_ready_noise(attribute, choice)

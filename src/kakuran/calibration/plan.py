@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
 from kakuran.calibration.crowd import Crowd
-from kakuran.errors import CalibrationError
+from kakuran.errors import CalibrationError, counted
 from kakuran.mechanism import Mechanism, mechanism_of
 from kakuran.schema import Dropped, Numeric, Schema
 
@@ -107,7 +107,7 @@ class Plan:
             if fewest < self.n:
                 where = " in the smallest group that shares its kept values" if self.schema.kept else ""
                 raise CalibrationError(
-                    f"the plan was calibrated for {self.n:,} records but there are only {fewest:,}{where}; "
+                    f"the plan was calibrated for {counted(self.n, 'record')} but there are only {fewest:,}{where}; "
                     f"calibrate with n={fewest}"
                 )
         elif not crowd.reaches(self.k * (1 - _LAST_DIGITS), self.mechanisms):

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.errors import SchemaError
+from kakuran.parsing import ALONE
 from kakuran.schema import Categorical, Numeric, Schema
 
 Truth: TypeAlias = NDArray[np.bool_]
@@ -98,7 +99,8 @@ class _Reader:
 
     def syntax(self, plain: str) -> ast.expr:
         try:
-            return ast.parse(plain.strip(), mode="eval").body
+            with ALONE:
+                return ast.parse(plain.strip(), mode="eval").body
         except (SyntaxError, ValueError) as error:
             hint = "; equality is written ==" if re.search(r"[^<>=!]=[^=]", self.text) else ""
             raise self._error(f"{error.args[0]}{hint}") from error

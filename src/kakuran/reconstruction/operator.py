@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kakuran.errors import DataError
+from kakuran.errors import DataError, counted
 from kakuran.mechanism import Transition, UniformMixture
 from kakuran.mechanism.base import Array
 
@@ -89,10 +89,14 @@ class Operator:
         """The counts as an array, refused unless they are counts and fit the axes."""
         table = np.asarray(counts, dtype=float)
         if table.ndim != len(self.transitions):
-            raise DataError("counts", f"have {table.ndim} axes but there are {len(self.transitions)} transitions", _FIT)
+            raise DataError(
+                "counts",
+                f"have {counted(table.ndim, 'axis', 'axes')} but transitions for {len(self.transitions)}",
+                _FIT,
+            )
         for axis, transition in enumerate(self.transitions):
             if transition is not None and transition.size != table.shape[axis]:
-                problem = f"axis {axis} has {table.shape[axis]} cells but its transition {transition.size}"
+                problem = f"axis {axis} has {counted(table.shape[axis], 'cell')} but its transition {transition.size:,}"
                 raise DataError("counts", problem, _FIT)
             if isinstance(transition, UniformMixture) and transition.retention == 0:
                 raise DataError(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.calibration import Crowd, Plan
-from kakuran.errors import ReleaseError
+from kakuran.errors import ReleaseError, counted
 from kakuran.measure.linkage import ENUMERABLE, IMPOSSIBLE, Attacker, exact_posteriors
 from kakuran.measure.risk import Risk, risk_of
 from kakuran.mechanism.base import Array, Codes
@@ -131,7 +131,7 @@ def audit(
     n = len(next(iter(truth.values())))
     if n != release.n:
         raise ReleaseError(
-            f"the original has {n:,} records but the release has {release.n:,}: they do not belong together"
+            f"the original has {counted(n, 'record')} but the release has {release.n:,}: they do not belong together"
         )
     if not n:
         raise ReleaseError("an empty release has nobody to link")

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from typing import Any, Literal, TypeAlias, get_args
 
 from kakuran.calibration import Plan
-from kakuran.errors import KakuranError, NotForPublicationWarning, ReleaseError
+from kakuran.errors import KakuranError, NotForPublicationWarning, ReleaseError, counted
 
 FORMAT = 1
 """Raised whenever an older kakuran could misread a newer manifest."""
@@ -83,7 +83,9 @@ class Manifest:
                 f"{where}: its columns are {', '.join(names)}, but its manifest speaks of {', '.join(expected)}"
             )
         if records != self.records:
-            raise ReleaseError(f"{where}: it has {records:,} records, but its manifest speaks of {self.records:,}")
+            raise ReleaseError(
+                f"{where}: it has {counted(records, 'record')}, but its manifest speaks of {self.records:,}"
+            )
 
 
 def _check_facts(fields: dict[str, Any]) -> None:

@@ -7,18 +7,16 @@ import shutil
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kakuran import parsing
 from kakuran.errors import ProtocolError
 from kakuran.release.files import whole_or_nothing
 
 _PREFIX = "kakuran-"
-_READING = Lock()
-"""numpy parses the head of every array, and in Python 3.11 two threads that parse at once may both fail."""
 
 
 class Checkpoints:
@@ -49,7 +47,7 @@ class Checkpoints:
     def load(self, stage: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """The facts and arrays of a stage that `tags` listed."""
         assert self._folder is not None  # noqa: S101 - nothing is listed without a folder
-        with _READING, np.load(self._path(self._folder, stage), allow_pickle=False) as kept:
+        with parsing.ALONE, np.load(self._path(self._folder, stage), allow_pickle=False) as kept:
             facts = json.loads(str(kept["about"]))["facts"]
             return facts, {name: kept[name] for name in kept.files if name != "about"}
 
@@ -60,7 +58,7 @@ class Checkpoints:
         found = {}
         for path in self._kept():
             try:
-                with _READING, np.load(path, allow_pickle=False) as kept:
+                with parsing.ALONE, np.load(path, allow_pickle=False) as kept:
                     about = json.loads(str(kept["about"]))
             except (OSError, ValueError, KeyError):
                 continue
