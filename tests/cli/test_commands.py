@@ -66,7 +66,7 @@ def test_nothing_is_overwritten_without_force(kakuran, folder):
     assert "--force" in refused.stderr
     assert (folder / "out.parquet").read_text() == "precious"
     assert kakuran(*PERTURB, "-o", "out.parquet", "--force").returncode == 0
-    assert kakuran("schema", "infer", "people.csv", "-o", "schema.toml").returncode == 3
+    assert kakuran("schema", "infer", "people.csv", "-o", "schema.toml").returncode == 5
 
 
 def test_weights_and_mechanisms_reach_the_plan(kakuran, folder):

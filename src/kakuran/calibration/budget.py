@@ -98,7 +98,7 @@ def crowd_of(schema: Schema, data: Any) -> Crowd:
 
 def _check_promise(k: float, n: int) -> None:
     if not math.isfinite(k) or k <= 1:
-        raise CalibrationError(f"k must be above 1 (k=1 promises nothing), got {k}")
+        raise CalibrationError(f"k must be above 1 (k=1 promises nothing) and at most the number of records, got {k:g}")
     if n != n or n in (math.inf, -math.inf) or n != int(n):
         raise CalibrationError(f"the number of records must be whole, got {n}")
     if n < 2:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kakuran.cli.console import complain, progress, say
+from kakuran.cli.console import check_new, complain, progress, say
 from kakuran.cli.csv_options import AS_FOUND, Written, reads_csv
 from kakuran.cli.options import Data, Force, SchemaFile, Sql
-from kakuran.errors import DataError, SchemaError, counted
+from kakuran.errors import DataError, counted
 
 if TYPE_CHECKING:
     from kakuran.schema import Schema
@@ -32,8 +32,7 @@ def infer(
     """Propose a schema, to be edited until all it says is public."""
     from kakuran.schema import Schema, open_source
 
-    if output.exists() and not force:
-        raise SchemaError(f"{output}: exists already; use --force to replace it")
+    check_new(output, force=force)
     schema = Schema.infer(open_source(data, sql, **written))
     schema.save(output)
     say(f"wrote {output}: {counted(len(schema), 'column')}, of which {len(schema.perturbed)} will be perturbed")
