@@ -34,3 +34,18 @@ def test_what_json_has_no_number_for_is_text(capsys):
 
     told = json.loads(capsys.readouterr().out, parse_constant=no_constant)
     assert told == {"lost": "-inf", "rows": [[1, "nan", 0.5]], "name": "inf", "none": None}
+
+
+@pytest.mark.parametrize("columns", [20, 40, 60, 80])
+def test_a_narrow_terminal_cuts_off_neither_words_nor_numbers(columns, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    rows = [["care and teaching", "female", "1,234,567", "96% (guessing)"], ["craft", "male", "89", "4%"]]
+    answer_table("counts", ["job", "sex", "records in a cell", "±"], rows, text_columns=2)
+    shown = capsys.readouterr().out
+    assert "…" not in shown
+    words = {word for row in rows for cell in row[:2] for word in cell.split()} | {
+        cell for row in rows for cell in row[2:]
+    }
+    assert all(word in shown for word in words | {"records", "cell", "sex"})
+    if columns >= 60:
+        assert max(map(len, shown.splitlines())) <= columns
