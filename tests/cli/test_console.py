@@ -43,9 +43,7 @@ def test_a_narrow_terminal_cuts_off_neither_words_nor_numbers(columns, monkeypat
     answer_table("counts", ["job", "sex", "records in a cell", "±"], rows, text_columns=2)
     shown = capsys.readouterr().out
     assert "…" not in shown
-    words = {word for row in rows for cell in row[:2] for word in cell.split()} | {
-        cell for row in rows for cell in row[2:]
-    }
-    assert all(word in shown for word in words | {"records", "cell", "sex"})
+    words = {"records", "cell", "care", "teaching", "female", "1,234,567", "96% (guessing)", "craft", "male", "89"}
+    assert {word for word in words if word not in shown} == set()
     if columns >= 60:
         assert max(map(len, shown.splitlines())) <= columns

@@ -40,6 +40,7 @@ _EXIT_CODES: Sequence[tuple[type[errors.KakuranError], int]] = (
 
 _BETWEEN_LINES = 3
 """What a cell takes beside its text: a line, and a space at both ends."""
+_BETWEEN_WORDS = 2
 
 Kind: TypeAlias = Literal["error", "failed", "warning", "note", "passed"]
 _COLOURS: Mapping[Kind, str] = {
@@ -110,9 +111,11 @@ def answer_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]
     for row in rows:
         table.add_row(*(Text(row[place]) for place in shown))
     console = Console(highlight=False)
-    if 1 + sum(_BETWEEN_LINES + (column.min_width or 0) for column in table.columns) > console.width:
-        table.box, table.padding = None, (0, 2, 0, 0)
     console.print(Text(title, "bold"))
+    needed = sum(column.min_width or 0 for column in table.columns)
+    if 1 + needed + _BETWEEN_LINES * len(shown) > console.width:
+        table.box, table.padding = None, (0, _BETWEEN_WORDS, 0, 0)
+        console.width = max(console.width, needed + _BETWEEN_WORDS * len(shown))
     console.print(table, soft_wrap=True)
 
 
