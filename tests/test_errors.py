@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 import kakuran as kk
-from kakuran.errors import ArgumentError, which_there_are
+from kakuran.errors import ArgumentError, counted, which_there_are
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,8 @@ def test_an_argument_is_not_called_a_column():
     again = pickle.loads(pickle.dumps(refused.value))
     assert (type(again), str(again)) == (ArgumentError, str(refused.value))
     assert "best" not in refused.value.without_value
+
+
+def test_words_fit_one_as_well_as_many():
+    assert [counted(n, "record") for n in (0, 1, 1_000)] == ["0 records", "1 record", "1,000 records"]
+    assert [counted(n, "axis", "axes") for n in (1, 2)] == ["1 axis", "2 axes"]

@@ -135,6 +135,11 @@ def which_there_are(asked: str, names: Iterable[str]) -> str:
     return f"{meant}There are {', '.join(map(repr, listed))}."
 
 
+def counted(count: int, one: str, many: str | None = None) -> str:
+    """How many of something, in words that fit one, too: 1 record, 2 records, 3 axes."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
 class InferredDomainWarning(UserWarning):
     """A domain was read off private data; publishing it may reveal who is in the table."""
 

@@ -34,3 +34,16 @@ def test_what_json_has_no_number_for_is_text(capsys):
 
     told = json.loads(capsys.readouterr().out, parse_constant=no_constant)
     assert told == {"lost": "-inf", "rows": [[1, "nan", 0.5]], "name": "inf", "none": None}
+
+
+@pytest.mark.parametrize("columns", [20, 40, 60, 80])
+def test_a_narrow_terminal_cuts_off_neither_words_nor_numbers(columns, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    rows = [["care and teaching", "female", "1,234,567", "96% (guessing)"], ["craft", "male", "89", "4%"]]
+    answer_table("counts", ["job", "sex", "records in a cell", "±"], rows, text_columns=2)
+    shown = capsys.readouterr().out
+    assert "…" not in shown
+    words = {"records", "cell", "care", "teaching", "female", "1,234,567", "96% (guessing)", "craft", "male", "89"}
+    assert {word for word in words if word not in shown} == set()
+    if columns >= 60:
+        assert max(map(len, shown.splitlines())) <= columns

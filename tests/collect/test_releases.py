@@ -126,7 +126,7 @@ def test_nothing_is_exported_before_statistics_may_be_told(site, survey, owner):
     site.post("/api/responses/batch", json=batch(survey, survey.minimum_n - 1))
     for kind in ("csv", "html", "parquet"):
         assert problem(exported(kind)) == "no-records"
-        assert exported(kind).json()["detail"] == f"fewer than {survey.minimum_n} people have answered"
+        assert exported(kind).json()["detail"] == f"so far fewer have answered than minimum_n = {survey.minimum_n}"
     site.post("/api/responses/batch", json=batch(survey, 1))
     assert exported("csv").status_code == 200
 

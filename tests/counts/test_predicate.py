@@ -1,4 +1,8 @@
+import ast
 import operator
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 
 import numpy as np
@@ -219,3 +223,21 @@ def test_grid_points_between_tenths_compare_as_they_are_written():
         text = f"{place / 10:.1f}"
         assert np.flatnonzero(parse(f"pay == {text}", schema).conditions[0].holds).tolist() == [place]
         assert parse(f"pay <= {text}", schema).conditions[0].holds.sum() == place + 1
+
+
+def test_threads_parse_one_after_the_other(monkeypatch):
+    """In Python 3.11 those that parse at once may fail."""
+    parsing, together, parse_text = [], [], ast.parse
+
+    def slow(*args, **kwargs):
+        parsing.append(threading.get_ident())
+        time.sleep(0.01)
+        together.append(len(parsing))
+        parsing.pop()
+        return parse_text(*args, **kwargs)
+
+    monkeypatch.setattr(ast, "parse", slow)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: parse("age > 1", SCHEMA).columns, range(8)))
+    assert found == [("age",)] * 8
+    assert together == [1] * 8

@@ -166,5 +166,5 @@ def test_what_cannot_be_grouped_is_refused(points, k, method, problem):
 
 
 def test_a_group_that_came_out_too_small_is_never_handed_out():
-    with pytest.raises(kk.ReleaseError, match="a group of 1 records was made where 2 were promised"):
+    with pytest.raises(kk.ReleaseError, match="a group of 1 record was made where 2 were promised"):
         check_groups(np.array([0, 0, 2]), 2)

@@ -113,7 +113,7 @@ class TestBadData:
     @pytest.mark.parametrize("kind", ["parquet", "csv"])
     def test_a_stranger_in_the_very_last_row(self, kind, shuffle, target, tmp_path):
         source = write_source(tmp_path / f"in.{kind}", last_job="pilot")
-        told = "column 'job': 1 row not among the 2 declared categories, for example 'pilot'"
+        told = "column 'job': 1 row not among the 2 declared values, for example 'pilot'"
         fails(kk.DataError, told, source, target, shuffle=shuffle)
 
     @pytest.mark.parametrize("shuffle", [True, False])

@@ -195,7 +195,7 @@ class TestNumbersAsCategories:
         ids=["unsigned", "large among the values", "large among the rows"],
     )
     def test_numbers_that_need_another_type_are_refused_as_unknown_and_counted(self, values, column):
-        with pytest.raises(kk.DataError, match="column 'c': 1 row not among the 2 declared categories"):
+        with pytest.raises(kk.DataError, match="column 'c': 1 row not among the 2 declared values"):
             encode(kk.Categorical("c", values), column)
 
     def test_text_is_no_number(self):

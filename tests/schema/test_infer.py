@@ -283,6 +283,22 @@ def test_codes_with_leading_zeros_in_a_csv_file_are_text(tmp_path):
     assert part == kk.Categorical("part", ["-0.1", "0.5", "00.25"])
 
 
+def test_names_that_were_not_split_are_noticed(tmp_path):
+    (tmp_path / "in.csv").write_text("sex|age\nmale|30\nmale|31\n")
+    assert "There is one column only: sex|age. Is something else between its columns?" in warning_for(
+        tmp_path / "in.csv"
+    )
+    with pytest.raises(kk.DataError, match=r"'sex': declared .*--delimiter"):
+        kk.Schema([kk.Categorical("sex", ["male"])]).check_columns(kk.open_source(tmp_path / "in.csv").names)
+    assert "one column only" not in warning_for(pa.table({"sex|age": ["a"], "job": ["b"]}))
+
+
+def test_a_column_without_a_name_is_refused_by_its_place(tmp_path):
+    (tmp_path / "in.csv").write_text("age,,job\n30,0,nurse\n")
+    with pytest.raises(kk.SchemaError, match=r"in\.csv: its column 2 has no name.*index=False"):
+        kk.Schema.infer(tmp_path / "in.csv")
+
+
 def test_a_record_in_place_of_the_names_is_noticed(tmp_path):
     (tmp_path / "in.csv").write_text("39, State-gov,77516\n50, Private,83311\n38, Private,215646\n")
     told = warning_for(tmp_path / "in.csv")

@@ -93,7 +93,7 @@ class TestValidation:
             SCHEMA.validate(kind(GOOD | {"job": ["clerk", "baker"]}))
         assert refusal.value.column == "job"
         assert refusal.value.example == "baker"
-        assert str(refusal.value).startswith("column 'job': 1 row not among the 2 declared categories")
+        assert str(refusal.value).startswith("column 'job': 1 row not among the 2 declared values")
         assert "'baker'" in str(refusal.value)
 
     def test_a_number_out_of_bounds_is_refused_with_column_count_and_example(self, kind):

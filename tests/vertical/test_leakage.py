@@ -72,7 +72,7 @@ def test_leverages_are_those_of_the_hat_matrix():
 
 def test_too_few_records_for_the_columns_are_refused():
     case = companies(39, 4, 4)
-    with pytest.raises(GuardError, match="39 shared records are fewer than 5 for each of 8 columns"):
+    with pytest.raises(GuardError, match="39 shared records for 8 columns, fewer than 5 each"):
         fit_vertically(case.frames, case.plan)
 
 

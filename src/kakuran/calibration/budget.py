@@ -18,7 +18,7 @@ from typing import Any, NoReturn, TypeAlias
 
 from kakuran.calibration.crowd import Crowd
 from kakuran.calibration.plan import Plan
-from kakuran.errors import CalibrationError
+from kakuran.errors import CalibrationError, counted
 from kakuran.mechanism import NOISE, BoundedLaplace, Laplace, Mechanism, Noise, RetentionReplacement
 from kakuran.mechanism.base import k_for
 from kakuran.schema import Categorical, Numeric, Schema
@@ -110,7 +110,7 @@ def crowd_of(schema: Schema, data: Any) -> Crowd:
 
 def _check_promise(k: float, n: int) -> None:
     if not math.isfinite(k) or k <= 1:
-        raise CalibrationError(f"k must be above 1 (k=1 promises nothing), got {k}")
+        raise CalibrationError(f"k must be above 1 (k=1 promises nothing) and at most the number of records, got {k:g}")
     if n != n or n in (math.inf, -math.inf) or n != int(n):
         raise CalibrationError(f"the number of records must be whole, got {n}")
     if n < 2:
@@ -149,7 +149,8 @@ def _checked_choice(attribute: Categorical | Numeric, choice: Choice) -> Choice:
     if isinstance(choice, Mechanism):
         if choice.size != attribute.size:
             raise CalibrationError(
-                f"column {attribute.name!r} has {attribute.size} values but its mechanism is made for {choice.size}"
+                f"column {attribute.name!r} has {counted(attribute.size, 'value')} "
+                f"but its mechanism is made for {choice.size:,}"
             )
         if isinstance(choice, Noise):
             _check_ready_noise(attribute, choice)

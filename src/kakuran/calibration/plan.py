@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import pyarrow as pa
 
 from kakuran.calibration.crowd import Crowd
-from kakuran.errors import CalibrationError
+from kakuran.errors import CalibrationError, counted
 from kakuran.mechanism import Mechanism, mechanism_of
 from kakuran.mechanism.base import k_for
 from kakuran.schema import Dropped, Numeric, Schema
@@ -114,7 +114,7 @@ class Plan:
             if fewest < self.n:
                 where = " in the smallest group that shares its kept values" if self.schema.kept else ""
                 raise CalibrationError(
-                    f"the plan was calibrated for {self.n:,} records but there are only {fewest:,}{where}; "
+                    f"the plan was calibrated for {counted(self.n, 'record')} but there are only {fewest:,}{where}; "
                     f"calibrate with n={fewest}"
                 )
         elif not crowd.reaches(self.k * (1 - _LAST_DIGITS), self.mechanisms):

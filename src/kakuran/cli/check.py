@@ -9,6 +9,7 @@ import typer
 from kakuran.cli.console import answer_json, answer_table, say, working
 from kakuran.cli.csv_options import AS_FOUND, Written, reads_csv, tell_written_numbers
 from kakuran.cli.options import Data, Json, Sql
+from kakuran.errors import counted
 
 if TYPE_CHECKING:
     from kakuran.measure import Anonymity
@@ -96,7 +97,7 @@ def _show(found: Anonymity) -> None:
 def _problems(found: Anonymity, k: int | None, least_l: float | None, most_t: float | None) -> list[str]:
     problems = []
     if k is not None and found.k < k:
-        problems.append(f"the smallest class has {found.k} records, fewer than {k}")
+        problems.append(f"the smallest class has {counted(found.k, 'record')}, fewer than {k}")
     for name, one in found.sensitive.items():
         t = one.equal_t if one.ordered_t is None else one.ordered_t
         if least_l is not None and one.entropy_l < least_l:

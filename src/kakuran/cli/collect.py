@@ -10,7 +10,7 @@ import typer
 from kakuran.cli.collect_run import facts, opened, run_server, warn_of_small_k
 from kakuran.cli.console import answer_json, answer_table, check_new, say
 from kakuran.cli.options import Force, Host, Json, Port
-from kakuran.errors import CollectError
+from kakuran.errors import CollectError, counted
 
 app = typer.Typer(no_args_is_help=True, help="A survey whose answers are perturbed before they are sent.")
 
@@ -93,7 +93,7 @@ def export(survey: SurveyFile, output: Output, database: Database = None, force:
 
         release = Live(store, Form(asked)).snapshot().release()
     release.save(output, force=force)
-    say(f"{release.n:,} records in {output}")
+    say(f"{counted(release.n, 'record')} in {output}")
     warn_of_small_k(asked, release.n)
 
 
@@ -102,7 +102,8 @@ def close(survey: SurveyFile, database: Database = None) -> None:
     """Take no more answers; running servers obey at once."""
     with opened(survey, database) as (asked, store):
         store.set_state("closed")
-        say(f"{asked.id} is closed with {store.count():,} records; `kakuran collect reopen` takes answers again")
+        records = counted(store.count(), "record")
+        say(f"{asked.id} is closed with {records}; `kakuran collect reopen` takes answers again")
 
 
 @app.command()
@@ -146,7 +147,7 @@ def backup(survey: SurveyFile, output: Output, database: Database = None, force:
     with opened(survey, database) as (_, store):
         from kakuran.collect.store import back_up
 
-        say(f"{back_up(store, output):,} records in {output}")
+        say(f"{counted(back_up(store, output), 'record')} in {output}")
 
 
 @app.command()
@@ -160,4 +161,4 @@ def restore(
         from kakuran.collect.store import restore as fill
 
         store.claim()
-        say(f"{fill(store, source):,} records restored")
+        say(f"{counted(fill(store, source), 'record')} restored")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from kakuran.cli.console import say
-from kakuran.errors import needing
+from kakuran.errors import counted, needing
 
 if TYPE_CHECKING:
     from kakuran.collect import Survey
@@ -40,7 +40,7 @@ def run_server(survey: Survey, store: Store, serving: Serving, token: str) -> No
         address = serving.address(listening)
         say(f"survey {survey.id}, version {survey.version}: {_promise(survey)}")
         for version, count in other_versions(survey, store).items():
-            say(f"the database holds {count:,} records of version {version}, counted apart", "warning")
+            say(f"the database holds {counted(count, 'record')} of version {version}, counted apart", "warning")
         say(f"perturb.js {fingerprints()['perturb.js']}")
         typer.echo(f"respondents  {address}/")
         typer.echo(f"dashboard    {address}/dashboard#{token}")

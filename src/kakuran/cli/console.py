@@ -38,6 +38,10 @@ _EXIT_CODES: Sequence[tuple[type[errors.KakuranError], int]] = (
     (errors.CollectError, 9),
 )
 
+_BETWEEN_LINES = 3
+"""What a cell takes beside its text: a line, and a space at both ends."""
+_BETWEEN_WORDS = 2
+
 Kind: TypeAlias = Literal["error", "failed", "warning", "note", "passed"]
 _COLOURS: Mapping[Kind, str] = {
     "error": "red",
@@ -90,7 +94,10 @@ def _finite(value: Any) -> Any:
 
 
 def answer_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]], *, text_columns: int = 1) -> None:
-    """The answer, for people: the first columns, which are text, left, numbers right; empty ones left out."""
+    """The answer, for people: the first columns, which are text, left, numbers right; empty ones left out.
+
+    Nothing is cut off: where a terminal is too narrow for the table, it comes without lines, and else runs over.
+    """
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -98,12 +105,26 @@ def answer_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]
     shown = [place for place, name in enumerate(header) if name or any(row[place] for row in rows)]
     table = Table(header_style="bold", show_header=any(header))
     for place in shown:
-        table.add_column(Text(header[place]), justify="left" if place < text_columns else "right")
+        least, most = _widths(header[place], [row[place] for row in rows], is_text=place < text_columns)
+        side: Literal["left", "right"] = "left" if place < text_columns else "right"
+        table.add_column(Text(header[place]), justify=side, min_width=least, no_wrap=least == most, overflow="fold")
     for row in rows:
         table.add_row(*(Text(row[place]) for place in shown))
     console = Console(highlight=False)
     console.print(Text(title, "bold"))
-    console.print(table)
+    needed = sum(column.min_width or 0 for column in table.columns)
+    if 1 + needed + _BETWEEN_LINES * len(shown) > console.width:
+        table.box, table.padding = None, (0, _BETWEEN_WORDS, 0, 0)
+        console.width = max(console.width, needed + _BETWEEN_WORDS * len(shown))
+    console.print(table, soft_wrap=True)
+
+
+def _widths(name: str, cells: Sequence[str], *, is_text: bool) -> tuple[int, int]:
+    """How narrow and how wide a column may be: words stay whole, and so do numbers."""
+    from rich.cells import cell_len
+
+    whole = [*name.split(), *(word for cell in cells for word in (cell.split() if is_text else [cell]))]
+    return max(map(cell_len, whole), default=0), max(map(cell_len, [name, *cells]))
 
 
 def check_picture(path: Path | None, *, force: bool) -> None:

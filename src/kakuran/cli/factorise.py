@@ -11,6 +11,7 @@ from kakuran.cli.completion import one_of
 from kakuran.cli.console import answer_json, answer_table, check_picture, check_report, say, working
 from kakuran.cli.csv_options import AS_FOUND, Written, reads_csv
 from kakuran.cli.options import Force, Json, Plot, Public, Report, whole_or_auto
+from kakuran.errors import counted
 
 
 @reads_csv
@@ -113,7 +114,7 @@ def factorise(
         leave_picture(plot, draw_bars(f"What is lost at k = {k}", named, LOSS.lower(), WAYS[way]))
     if not dry_run:
         files = " and ".join(map(str, write_transactions(output, released, source, chosen)))
-        say(f"wrote {files}: {matrix.shape[0]:,} rows, {matrix.shape[1]:,} items, k = {k}")
+        say(f"wrote {files}: {counted(matrix.shape[0], 'row')}, {counted(matrix.shape[1], 'item')}, k = {k}")
         if report is not None:
             from kakuran.report import matrix_report
 

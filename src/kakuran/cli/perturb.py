@@ -27,6 +27,7 @@ from kakuran.cli.options import (
     Weights,
     make_plan,
 )
+from kakuran.errors import counted
 
 if TYPE_CHECKING:
     from kakuran.calibration import Plan
@@ -154,4 +155,4 @@ def _check_options_for_spark(sql: str | None, *, keep_order: bool) -> None:
 
 def _say_written(where: str, manifest: Manifest) -> None:
     plan = manifest.plan
-    say(f"wrote {where}: {manifest.records:,} records, k = {plan.k:g}, ε = {plan.epsilon:.4g}")
+    say(f"wrote {where}: {counted(manifest.records, 'record')}, k = {plan.k:g}, ε = {plan.epsilon:.4g}")

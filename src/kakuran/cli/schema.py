@@ -11,7 +11,7 @@ import typer
 from kakuran.cli.console import check_new, complain, progress, say
 from kakuran.cli.csv_options import AS_FOUND, Written, reads_csv
 from kakuran.cli.options import Data, Force, SchemaFile, Sql
-from kakuran.errors import DataError
+from kakuran.errors import DataError, counted
 
 if TYPE_CHECKING:
     from kakuran.schema import Schema
@@ -35,7 +35,7 @@ def infer(
     check_new(output, force=force)
     schema = Schema.infer(open_source(data, sql, **written))
     schema.save(output)
-    say(f"wrote {output}: {len(schema)} columns, of which {len(schema.perturbed)} will be perturbed")
+    say(f"wrote {output}: {counted(len(schema), 'column')}, of which {len(schema.perturbed)} will be perturbed")
 
 
 @app.command()
@@ -60,7 +60,7 @@ def check(
         for problem in problems[:-1]:
             complain(problem)
         raise (problems or [first])[-1] from None
-    say(f"{records:,} records fit {schema}")
+    say(f"{schema} fits {counted(records, 'record')}")
 
 
 def _problems(source: Source, declared: Schema) -> Iterator[DataError]:

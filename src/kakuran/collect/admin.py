@@ -69,7 +69,7 @@ class Admin:
         """The records so far, once there are as many as statistics may be told of."""
         snapshot = self._live.snapshot()
         if snapshot.n < self._survey.minimum_n:
-            raise Problem("no-records", f"fewer than {self._survey.minimum_n:,} people have answered")
+            raise Problem("no-records", f"so far fewer have answered than minimum_n = {self._survey.minimum_n:,}")
         return snapshot
 
     async def close(self, _: Request) -> Response:

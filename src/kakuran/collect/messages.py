@@ -13,6 +13,7 @@ import numpy as np
 from kakuran.collect.ids import id_bytes, secret_hash
 from kakuran.collect.problems import Problem
 from kakuran.collect.survey import Survey
+from kakuran.errors import counted
 from kakuran.perturbation import Kernel
 from kakuran.schema import Categorical, Numeric
 
@@ -87,7 +88,7 @@ class Form:
         for place, (name, read) in enumerate(self._readers):
             column = answers[name]
             if type(column) is not list or len(column) != count:
-                _refuse(f"question {name!r}: expected a list of {count:,} answers, one an id")
+                _refuse(f"question {name!r}: expected a list of {counted(count, 'answer')}, one an id")
             packed[f"f{place}"] = [read(value) for value in column]
         joined, width = packed.tobytes(), self.row_type.itemsize
         return [joined[start : start + width] for start in range(0, len(joined), width)]

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.errors import SchemaError
+from kakuran.parsing import ALONE
 from kakuran.schema import Categorical, Numeric, Schema
 
 Truth: TypeAlias = NDArray[np.bool_]
@@ -84,6 +85,7 @@ _ORDERINGS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
+_EXAMPLE = "write it as 25 <= age <= 40 and job == 'nurse'"
 _TURNED: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
 
 
@@ -98,10 +100,11 @@ class _Reader:
 
     def syntax(self, plain: str) -> ast.expr:
         try:
-            return ast.parse(plain.strip(), mode="eval").body
+            with ALONE:
+                return ast.parse(plain.strip(), mode="eval").body
         except (SyntaxError, ValueError) as error:
             hint = "; equality is written ==" if re.search(r"[^<>=!]=[^=]", self.text) else ""
-            raise self._error(f"{error.args[0]}{hint}") from error
+            raise self._error(f"{error.args[0]}{hint}; {_EXAMPLE}") from error
 
     def read(self, node: ast.expr) -> Combine:
         if isinstance(node, ast.BoolOp):
@@ -125,7 +128,7 @@ class _Reader:
             return self._condition(left, sign, self._constant(right))
         if isinstance(right, ast.Name) and not isinstance(left, ast.Name | ast.List | ast.Tuple | ast.Set):
             return self._condition(right, _TURNED.get(type(sign), type(sign))(), self._constant(left))
-        raise self._error("each comparison needs one column and one value")
+        raise self._error(f"each comparison needs one column and one value; {_EXAMPLE}")
 
     def _condition(self, column: ast.Name, sign: ast.cmpop, value: Any) -> Condition:
         name = self.names.get(column.id, column.id)
@@ -204,7 +207,7 @@ class _Reader:
         try:
             value = ast.literal_eval(node)
         except (ValueError, TypeError):
-            raise self._error("each comparison needs one column and one value") from None
+            raise self._error(f"each comparison needs one column and one value; {_EXAMPLE}") from None
         if isinstance(value, tuple | set | list):
             return list(value)
         if value is None or isinstance(value, bool | int | float | str):

@@ -55,7 +55,7 @@ def check_rank(rank: int, shape: tuple[int, int]) -> int:
 def check_columns(X: Any, V: NDArray[Any]) -> None:
     """Refuse rows of another length than those the factors were found on."""
     if X.shape[1] != len(V):
-        raise DataError(
+        raise ArgumentError(
             "matrix", f"has {X.shape[1]:,} columns, its factors {len(V):,}", "Give the columns that were factorised."
         )
 

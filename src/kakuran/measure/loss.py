@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kakuran.errors import DataError, SchemaError
+from kakuran.errors import DataError, SchemaError, counted
 from kakuran.measure.distance import Distance, capacity, capacity_of_records
 from kakuran.schema.columns import columns_of, numbers_of
 
@@ -124,7 +124,7 @@ def _check_same_people(before: Mapping[str, Any], after: Mapping[str, Any]) -> N
         raise DataError(odd, "is in one of the two tables only", "Compare tables with the same columns.")
     for name in before:
         if len(before[name]) != len(after[name]):
-            problem = f"{len(before[name]):,} records before and {len(after[name]):,} after"
+            problem = f"{counted(len(before[name]), 'record')} before and {len(after[name]):,} after"
             raise DataError(name, problem, "Compare the same people.")
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from kakuran.errors import CalibrationError
+from kakuran.errors import CalibrationError, counted
 from kakuran.mechanism.base import Mechanism
 from kakuran.mechanism.noise import BoundedGaussian, BoundedLaplace, Laplace, Noise
 from kakuran.mechanism.pram import PRAM
@@ -25,7 +25,9 @@ def mechanism_of(attribute: Categorical | Numeric, kind: str, parameters: Mappin
     if kind == PRAM.kind:
         matrix = PRAM(parameters["matrix"])
         if matrix.size != attribute.size:
-            raise CalibrationError(f"column {attribute.name!r} has {attribute.size} values, its matrix {matrix.size}")
+            raise CalibrationError(
+                f"column {attribute.name!r} has {counted(attribute.size, 'value')}, its matrix {matrix.size}"
+            )
         return matrix
     step = attribute.step if isinstance(attribute, Numeric) else None
     if kind == RetentionReplacement.kind:

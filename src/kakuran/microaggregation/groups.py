@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from kakuran.errors import CalibrationError, ReleaseError
+from kakuran.errors import CalibrationError, ReleaseError, counted
 
 Method: TypeAlias = Literal["mdav", "local-search", "blocked", "v-mdav", "optimal"]
 
@@ -64,7 +64,7 @@ def check_k(k: float, n: int) -> int:
         raise CalibrationError(f"k must be a whole number of at least 2 (k=1 hides nobody), got {k}")
     if k > n:
         raise CalibrationError(
-            f"k={k:g} is more than the {n:,} records: nobody can hide among more people than there are"
+            f"k={k:g} is more than the {counted(n, 'record')}: nobody can hide among more people than there are"
         )
     return int(k)
 
@@ -73,5 +73,7 @@ def check_groups(groups: NDArray[np.integer], k: int) -> int:
     """The last word before anything is handed out: no group smaller than k. The size of the smallest."""
     smallest = int(np.bincount(groups)[np.unique(groups)].min())
     if smallest < k:
-        raise ReleaseError(f"a group of {smallest} records was made where {k} were promised; nothing is released")
+        raise ReleaseError(
+            f"a group of {counted(smallest, 'record')} was made where {k} were promised; nothing is released"
+        )
     return smallest

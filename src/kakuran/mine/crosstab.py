@@ -8,7 +8,7 @@ import numpy as np
 
 from kakuran.calibration import Plan
 from kakuran.counts import Tally
-from kakuran.errors import SchemaError, UnclearCellsWarning
+from kakuran.errors import SchemaError, UnclearCellsWarning, counted
 from kakuran.mine.estimate import Estimate
 from kakuran.mine.question import Question
 from kakuran.reconstruction import About, Method, interval, reconstruct
@@ -19,7 +19,7 @@ def answer(question: Question, tally: Tally, plan: Plan, *, method: Method, leve
     found = estimate(question, tally, plan, method=method, level=level, about=about)
     unclear = int(np.count_nonzero(found.unclear))
     if unclear:
-        cells = f"{unclear:,} of {found.counts.size:,} cells" if found.axes else "this number"
+        cells = f"{unclear:,} of {counted(found.counts.size, 'cell')}" if found.axes else "this number"
         reach = "their intervals reach" if found.axes else "its interval reaches"
         warnings.warn(f"{cells} cannot be told from noise: {reach} zero", UnclearCellsWarning, stacklevel=3)
     return found

@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kakuran.counts import Cells
-from kakuran.errors import needing
+from kakuran.errors import counted, needing
 from kakuran.mechanism.base import Array
 from kakuran.reconstruction import About, Method
 
@@ -98,5 +98,5 @@ class Estimate:
 
     def __str__(self) -> str:
         if self.axes:
-            return f"{' × '.join(axis.name for axis in self.axes)}: {self.counts.size:,} cells, {self.reason}"
+            return f"{' × '.join(axis.name for axis in self.axes)}: {counted(self.counts.size, 'cell')}, {self.reason}"
         return f"{self.counts:,.0f} ({self.low:,.0f} … {self.high:,.0f}; naive {self.naive:,.0f})"

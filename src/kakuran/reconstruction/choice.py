@@ -51,7 +51,7 @@ class Candidate:
         """In words."""
         if self.start == "simplex":
             return self.name
-        return Phrase("{name}, {steps} steps", name=self.name, steps=self.steps)
+        return Phrase("{name}, stopped at step {steps}", name=self.name, steps=self.steps)
 
 
 FAMILIES = (

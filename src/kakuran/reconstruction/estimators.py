@@ -109,14 +109,14 @@ def _auto(counts: Array, operator: Operator) -> tuple[Array, Phrase]:
 
 def _ibt(counts: Array, operator: Operator) -> tuple[Array, Phrase]:
     estimate, steps = ibt(counts, operator)
-    return estimate, Phrase("{steps} steps from the perturbed counts", steps=steps)
+    return estimate, Phrase("from the perturbed counts, stopped at step {steps}", steps=steps)
 
 
 def _mle(counts: Array, operator: Operator) -> tuple[Array, Phrase]:
     estimate, steps = maximum_likelihood(counts, operator)
     if not steps:
         return estimate, Phrase("maximum likelihood in closed form")
-    return estimate, Phrase("maximum likelihood after {steps} passes", steps=steps)
+    return estimate, Phrase("maximum likelihood, found in pass {steps}", steps=steps)
 
 
 def _inverse(counts: Array, operator: Operator) -> tuple[Array, Phrase]:

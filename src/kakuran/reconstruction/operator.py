@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kakuran.errors import ArgumentError
+from kakuran.errors import ArgumentError, counted
 from kakuran.mechanism import Transition, UniformMixture
 from kakuran.mechanism.base import Array
 
@@ -90,11 +90,13 @@ class Operator:
         table = np.asarray(counts, dtype=float)
         if table.ndim != len(self.transitions):
             raise ArgumentError(
-                "counts", f"have {table.ndim} axes but there are {len(self.transitions)} transitions", _FIT
+                "counts",
+                f"have {counted(table.ndim, 'axis', 'axes')} but transitions for {len(self.transitions)}",
+                _FIT,
             )
         for axis, transition in enumerate(self.transitions):
             if transition is not None and transition.size != table.shape[axis]:
-                problem = f"axis {axis} has {table.shape[axis]} cells but its transition {transition.size}"
+                problem = f"axis {axis} has {counted(table.shape[axis], 'cell')} but its transition {transition.size:,}"
                 raise ArgumentError("counts", problem, _FIT)
             if isinstance(transition, UniformMixture) and transition.retention == 0:
                 raise ArgumentError(

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from typing import Any, Literal, TypeAlias, get_args
 
 from kakuran.calibration import Plan
-from kakuran.errors import KakuranError, NotForPublicationWarning, ReleaseError
+from kakuran.errors import KakuranError, NotForPublicationWarning, ReleaseError, counted
 
 FORMAT = 1
 """Raised whenever an older kakuran could misread a newer manifest."""
@@ -79,7 +79,7 @@ class Manifest:
         """Refuse an original that is not the one this release was made from."""
         if records != self.records:
             raise ReleaseError(
-                f"the original has {records:,} records but the release has {self.records:,}: "
+                f"the original has {counted(records, 'record')} but the release has {self.records:,}: "
                 "they do not belong together"
             )
 
@@ -91,7 +91,9 @@ class Manifest:
                 f"{where}: its columns are {', '.join(names)}, but its manifest speaks of {', '.join(expected)}"
             )
         if records != self.records:
-            raise ReleaseError(f"{where}: it has {records:,} records, but its manifest speaks of {self.records:,}")
+            raise ReleaseError(
+                f"{where}: it has {counted(records, 'record')}, but its manifest speaks of {self.records:,}"
+            )
 
 
 def _check_facts(fields: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from kakuran.calibration import Plan
 from kakuran.counts import Cells, Countable, Progress, Tally
 from kakuran.engine.frames import FrameRecords
+from kakuran.errors import counted
 from kakuran.mine import Density, Estimate, MixtureEstimate, answer, ask
 from kakuran.mine.density import density
 from kakuran.mine.mixture import mixture
@@ -50,7 +51,7 @@ class Release:
 
     def __repr__(self) -> str:
         columns = ", ".join(attribute.name for attribute in self.plan.schema.released)
-        return f"Release({self.n:,} records, k = {self.k:g}, ε = {self.epsilon:.3g}: {columns})"
+        return f"Release({counted(self.n, 'record')}, k = {self.k:g}, ε = {self.epsilon:.3g}: {columns})"
 
     @cached_property
     def records(self) -> Countable:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kakuran.errors import DataError
+from kakuran.errors import DataError, counted
 from kakuran.schema.attribute import Categorical, Numeric
 from kakuran.schema.kinds import family_of, is_text
 
@@ -84,7 +84,7 @@ def _known(attribute: Categorical, found: pa.Array, column: pa.Array) -> pa.Arra
         strangers = column.filter(is_unknown)
         raise DataError(
             attribute.name,
-            f"{_rows(len(strangers))} not among the {len(attribute.values)} declared categories",
+            f"{counted(len(strangers), 'row')} not among the {len(attribute.values):,} declared values",
             "Add the value to the schema, or correct the data.",
             example=strangers[0].as_py(),
         )
@@ -133,7 +133,7 @@ def _allow_missing(attribute: Categorical | Numeric, count: int) -> None:
     if attribute.missing != "category":
         raise DataError(
             attribute.name,
-            f"{_rows(count)} missing",
+            f"{counted(count, 'row')} missing",
             'Fill them in, or declare missing = "category" to make missing a value of its own.',
         )
 
@@ -156,14 +156,10 @@ def _encode_numbers(attribute: Numeric, column: pa.Array, reach: int) -> Codes:
         if is_outside.any():
             raise DataError(
                 attribute.name,
-                f"{_rows(int(is_outside.sum()))} outside {attribute.low} … {attribute.high}",
+                f"{counted(int(is_outside.sum()), 'row')} outside {attribute.low} … {attribute.high}",
                 "Correct the data, or widen the bounds in the schema (from public knowledge, not from the data).",
                 example=numbers[is_outside][0].item(),
             )
         _allow_missing(attribute, int(is_missing.sum()))
         codes[is_missing] = attribute.size - 1
     return codes.astype(np.int32)
-
-
-def _rows(count: int) -> str:
-    return f"{count:,} row{'s' if count != 1 else ''}"

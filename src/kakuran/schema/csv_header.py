@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
@@ -15,6 +16,9 @@ from kakuran.schema.csv_format import AS_FOUND, CsvFormat
 UTF_8 = "utf-8"
 DELIMITERS = (",", ";", "\t")
 """What may separate columns without being named."""
+
+UNSPLIT = "Is something else between its columns? Of a CSV file name it with --delimiter (delimiter=…)."
+"""What to ask where `look_unsplit`."""
 
 _START = 1 << 16
 _JAPANESE = re.compile("[\u3041-\u30ff\u4e00-\u9fff]{2}")
@@ -56,6 +60,11 @@ def open_text(path: Path, encoding: str | None) -> TextIO:
     if not _is_text_in(encoding, start):
         raise not_encoded_so(str(path), encoding, start)
     return path.open(newline="", encoding="utf-8-sig" if encoding == UTF_8 else encoding)
+
+
+def look_unsplit(names: Sequence[str]) -> bool:
+    """Whether one name seems to be those of several columns, separated by something else than was thought."""
+    return len(names) == 1 and re.search(r"[,;\t|:^~]", names[0]) is not None
 
 
 def one_character(delimiter: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from kakuran.errors import InferredDomainWarning, SchemaError
 from kakuran.schema.attribute import Attribute, Dropped
+from kakuran.schema.csv_header import UNSPLIT, look_unsplit
 from kakuran.schema.frames import check_columns_are_unique
 from kakuran.schema.sources import open_source
 from kakuran.schema.summary import ColumnSummary, is_number
@@ -17,6 +18,11 @@ def infer_attributes(data: Any) -> list[Attribute]:
     """Propose an attribute for every column of a frame or of any other source, in one pass."""
     source = open_source(data)
     check_columns_are_unique(source.names)
+    if "" in source.names:
+        raise SchemaError(
+            f"{source.described}: its column {source.names.index('') + 1} has no name; give it one, or leave it out "
+            "(pandas writes its index like this: to_csv(…, index=False) leaves it out)"
+        )
     columns = [ColumnSummary(name) for name in source.names]
     records = 0
     for part in source.parts():
@@ -66,11 +72,13 @@ def _warning(attributes: Sequence[Attribute], columns: Sequence[ColumnSummary]) 
         ),
     ]
     written = [column for column in gone if column.holds_written_numbers]
+    unsplit = [f"There is one column only: {columns[0].name}. {UNSPLIT}"]
     lines = [
         "These domains were read off private data: a bound or a rare value may point to one person.",
         "Replace them by what is public knowledge before you calibrate.",
         *(f"{note}: {_listed(found)}." for note, found in notes if found),
         *map(_how_to_read, written),
+        *(unsplit if look_unsplit([column.name for column in columns]) else []),
     ]
     return "\n".join(lines)
 

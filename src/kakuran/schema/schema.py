@@ -13,6 +13,7 @@ from kakuran.errors import DataError, SchemaError, which_there_are
 from kakuran.schema import toml
 from kakuran.schema.attribute import Attribute, Categorical, Dropped, Numeric
 from kakuran.schema.codes import Codes, encode_columns
+from kakuran.schema.csv_header import UNSPLIT, look_unsplit
 from kakuran.schema.frames import check_columns_are_unique, to_arrow
 from kakuran.schema.infer import infer_attributes
 from kakuran.schema.plain import attribute_of, describe
@@ -109,7 +110,7 @@ class Schema:
             raise DataError(
                 self.released[0].name,
                 "declared in the schema, but none of its columns is in the table",
-                "Does the file start with the names of its columns?",
+                UNSPLIT if look_unsplit(names) else "Does the file start with the names of its columns?",
             )
         absent = [attribute.name for attribute in self.released if attribute.name not in names]
         if absent:

@@ -7,19 +7,17 @@ import shutil
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from threading import Lock
 from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kakuran import parsing
 from kakuran.errors import ProtocolError
 from kakuran.writing import whole_or_nothing
 
 _PREFIX = "kakuran-"
-_READING = Lock()
-"""numpy parses the head of every array, and in Python 3.11 two threads that parse at once may both fail."""
 
 
 class Checkpoints:
@@ -50,7 +48,7 @@ class Checkpoints:
     def load(self, stage: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """The facts and arrays of a stage that `tags` listed."""
         assert self._folder is not None  # noqa: S101 - nothing is listed without a folder
-        with _READING, np.load(self._path(self._folder, stage), allow_pickle=False) as kept:
+        with parsing.ALONE, np.load(self._path(self._folder, stage), allow_pickle=False) as kept:
             facts = json.loads(str(kept["about"]))["facts"]
             return facts, {name: kept[name] for name in kept.files if name != "about"}
 
@@ -61,7 +59,7 @@ class Checkpoints:
         found = {}
         for path in self._kept():
             try:
-                with _READING, path.open("rb") as file, np.load(file, allow_pickle=False) as kept:
+                with parsing.ALONE, path.open("rb") as file, np.load(file, allow_pickle=False) as kept:
                     about = json.loads(str(kept["about"]))
             except (OSError, EOFError, BadZipFile, ValueError, KeyError):
                 continue

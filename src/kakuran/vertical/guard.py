@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kakuran.errors import GuardError
+from kakuran.errors import GuardError, counted
 from kakuran.vertical.leakage import DirectionMeter, pins_down
 from kakuran.vertical.own import OwnColumns
 from kakuran.vertical.plan import Limits, VerticalPlan
@@ -17,15 +17,16 @@ def check_columns(own: OwnColumns, plan: VerticalPlan, party: str) -> None:
     limits, records, columns = plan.limits, len(own.values), len(plan.columns)
     if records < limits.records_per_variable * columns:
         raise GuardError(
-            f"{records:,} shared records are fewer than {limits.records_per_variable:g} for each of {columns} columns; "
+            f"{counted(records, 'shared record')} for {counted(columns, 'column')}, fewer than "
+            f"{limits.records_per_variable:g} each; "
             "agree on fewer columns, or on another limit records_per_variable"
         )
     rare = rare_sides(own)
     for name, count in rare.items():
         if count < limits.smallest_group:
             raise GuardError(
-                f"the yes/no column {name!r} has only {count} records on one side, fewer than {limits.smallest_group}; "
-                "its sums would speak of single people: leave it out of the plan"
+                f"the yes/no column {name!r} has only {counted(count, 'record')} on one side, "
+                f"fewer than {limits.smallest_group}; its sums would speak of single people: leave it out of the plan"
             )
     if plan.protocol == "gram" and records <= limits.searchable_records:
         others = columns + 1 - len(own.names)
@@ -53,8 +54,8 @@ def check_directions(meter: DirectionMeter, limits: Limits) -> None:
     rank = meter.exposure().rank
     if limits.exposed_directions and rank > limits.exposed_directions:
         raise GuardError(
-            f"the next message would show {rank} directions of our columns, more than the {limits.exposed_directions} "
-            "the plan allows; the gram protocol shows none"
+            f"the next message would show {counted(rank, 'direction')} of our columns, "
+            f"more than the {limits.exposed_directions} the plan allows; the gram protocol shows none"
         )
 
 

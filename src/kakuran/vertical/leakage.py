@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from kakuran.errors import counted
 from kakuran.vertical.regression.moments import Array, Moments
 
 _RELATIVE = 1e-9
@@ -49,7 +50,7 @@ class Exposure:
     def sentences(self) -> list[str]:
         """The meter in plain words."""
         said = [
-            f"the others know {self.rank} of the {self.columns} directions our columns span, record by record",
+            f"the others know {self.rank} of {counted(self.columns, 'direction')} our columns span, record by record",
             f"who knows {self.unlocking_records:,} of our {self.records:,} records could compute the rest",
         ]
         worst = max(self.shares, key=lambda name: self.shares[name], default=None)

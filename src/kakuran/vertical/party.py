@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kakuran.errors import DataError, GuardError, LeakageWarning, ProtocolError
+from kakuran.errors import DataError, GuardError, LeakageWarning, ProtocolError, counted
 from kakuran.schema.frames import to_arrow
 from kakuran.vertical.alignment import align
 from kakuran.vertical.checkpoints import Checkpoints
@@ -104,7 +104,7 @@ class Party:
     def _aligned_rows(self, links: Mapping[str, Link], greeting: Greeting) -> NDArray[np.int64]:
         if greeting.common("aligned", self.plan.names):
             rows = self._checkpoints.load("aligned")[1]["rows"]
-            self.notify(f"going on with the {len(rows):,} shared records of an earlier run")
+            self.notify(f"going on with {counted(len(rows), 'shared record')} of an earlier run")
             return rows
         rows = align(links, self.plan.names, self.name, self._ids, self.plan.fingerprint.encode())
         self._checkpoints.start_over()

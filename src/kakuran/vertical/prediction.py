@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kakuran.errors import DataError, ProtocolError
+from kakuran.errors import DataError, ProtocolError, counted
 from kakuran.randomness import Randomness
 from kakuran.schema.frames import to_arrow
 from kakuran.vertical.alignment import align
@@ -127,5 +127,5 @@ def _masked(
 
 def _words(words: NDArray[np.int64], records: int, link: Link) -> NDArray[np.int64]:
     if words.shape != (records,):
-        raise ProtocolError(f"{link.peer} sent {words.shape} numbers for {records} records")
+        raise ProtocolError(f"{link.peer} sent {words.shape} numbers for {counted(records, 'record')}")
     return words

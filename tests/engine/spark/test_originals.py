@@ -161,7 +161,7 @@ def test_values_of_the_data_do_not_reach_the_files_of_a_failed_run(spark, tmp_pa
     """What the tasks write down of bad data says how much there is, not what it is."""
     table = spark.createDataFrame(pa.table({"job": ["clerk"] * 99 + ["only one spy"]}))
     schema = kk.Schema([kk.Categorical("job", ["clerk", "nurse"])])
-    with pytest.raises(DataError, match="1 row not among the 2 declared categories, for example 'only one spy'"):
+    with pytest.raises(DataError, match="1 row not among the 2 declared values, for example 'only one spy'"):
         Originals(table, schema).draw(kk.calibrate(schema, n=100, k=2), tmp_path)
     written = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert written

@@ -142,7 +142,7 @@ def test_options_that_cannot_be_meant_say_why(options, words):
 def test_data_that_cannot_come_from_the_noise_are_refused():
     dice = np.random.default_rng(0)
     noises = noises_of(1, "bounded-laplace", 2.0, (0, 10), 1)
-    with pytest.raises(kk.DataError, match=r"1 values cannot come from bounded-laplace noise.*11"):
+    with pytest.raises(kk.DataError, match=r"1 value cannot come from bounded-laplace noise.*11"):
         fit_mixture(np.array([[5.0], [11.0]]), noises, Options(components=1), dice)
     noises = noises_of(1, "laplace", 2.0, (0, 10), 1)
     assert fit_mixture(np.array([[5.0], [11.0], [-4.0]]), noises, Options(components=1), dice).converged

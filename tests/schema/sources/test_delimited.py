@@ -44,6 +44,18 @@ def test_a_strange_character_far_down_is_told_of(tmp_path):
     assert kk.calibrate(schema, data=kk.open_source(path, encoding="cp932"), k=5).n == 20_001
 
 
+@pytest.mark.parametrize("records", [40, 500_000])
+def test_a_row_with_too_few_cells_is_named_and_not_shown(tmp_path, records):
+    path = tmp_path / "in.csv"
+    path.write_text("job,age\n" + "nurse,30\n" * records + "secret\n" + "nurse,30\n" * 40)
+    schema = kk.Schema([kk.Categorical("job", ["nurse", "clerk"]), kk.Numeric("age", 0, 99, step=1)])
+    told = rf"in\.csv: row {records + 2:,}, the names being row 1, has 1 cell where 2 columns are named"
+    for read in (kk.Schema.infer, lambda path: kk.calibrate(schema, data=path, k=5)):
+        with pytest.raises(kk.SchemaError, match=told) as refusal:
+            read(path)
+        assert "secret" not in str(refusal.value)
+
+
 def test_text_is_translated_as_it_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr(delimited, "BLOCK", 1 << 16)
     path = tmp_path / "in.csv"

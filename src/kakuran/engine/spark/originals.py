@@ -22,7 +22,7 @@ from kakuran.engine.spark.complaints import told_plainly
 from kakuran.engine.spark.partials import FEW_CELLS, folded, numbered
 from kakuran.engine.spark.tables import Files, table_of
 from kakuran.engine.spark.tasks import BUCKETS, Draw, Drawn, Order
-from kakuran.errors import ReleaseError
+from kakuran.errors import ReleaseError, counted
 from kakuran.perturbation import Kernel
 from kakuran.schema import Categorical, Numeric, Schema
 from kakuran.schema.codes import encode_columns
@@ -128,6 +128,6 @@ def _check_none_is_missing(parts: Sequence[Path], records: int) -> None:
     found = sum(pq.read_metadata(part).num_rows for part in parts)
     if found != records:
         raise ReleaseError(
-            f"{records:,} records were drawn, but {found:,} are in the files: not all executors see the same folder. "
+            f"drew {counted(records, 'record')}, but the files hold {found:,}: not all executors see the same folder. "
             "Nothing was published; name another folder"
         )

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from kakuran.errors import ArgumentError, DataError
+from kakuran.errors import ArgumentError, DataError, counted
 from kakuran.mechanism.base import Array
 from kakuran.reconstruction.mixture import gibbs, rotated
 from kakuran.reconstruction.mixture.ellipses import Ellipses, floored, shares_of
@@ -101,7 +101,7 @@ def fit_columns(observed: Observations, options: Options) -> Fit:
     if options.components > len(observed.counts):
         raise ArgumentError(
             "n_components",
-            f"asks for more components than the {len(observed.counts)} distinct records",
+            f"asks for more components than the {counted(len(observed.counts), 'distinct record')}",
             "Ask for fewer, or for 'auto'.",
             example=options.components,
         )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kakuran.errors import ArgumentError, DataError
+from kakuran.errors import ArgumentError, DataError, counted
 from kakuran.mechanism import NOISE
 from kakuran.mechanism.base import Array
 from kakuran.reconstruction.mixture.channel import Channel
@@ -88,7 +88,7 @@ class ColumnNoise:
         if outside.any():
             raise DataError(
                 str(column),
-                f"{int(outside.sum())} values cannot come from {self.kind} noise on {self.bounds}",
+                f"{counted(int(outside.sum()), 'value')} cannot come from {self.kind} noise on {self.bounds}",
                 "Correct the bounds, the noise or the data.",
                 example=float(values[outside][0]),
             )
@@ -133,5 +133,6 @@ def noises_of(
 
 def _one_a_column(name: str, given: Array, columns: int) -> list[Any]:
     if len(given) not in (1, columns):
-        raise ArgumentError(name, f"has {len(given)} entries for {columns} columns", "Give one, or one a column.")
+        found = f"has {len(given)} entries for {counted(columns, 'column')}"
+        raise ArgumentError(name, found, "Give one, or one a column.")
     return list(given) * (columns if len(given) == 1 else 1)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from kakuran.errors import DataError, KakuranError, SchemaError
+from kakuran.errors import DataError, KakuranError, SchemaError, counted
 from kakuran.schema.csv_format import AS_FOUND, CsvFormat
 from kakuran.schema.csv_header import UTF_8, CsvHeader, not_encoded_so, read_header
 from kakuran.schema.files import reading, without_row
@@ -35,6 +35,7 @@ _WIDER = [
 _NUMBERS = (pa.int64(), pa.float64())
 _NO_VALUE = re.compile(r"In CSV column #(\d+):.*conversion error to ([\w\[\]]+): invalid value '(.*)'", re.DOTALL)
 
+_UNEVEN = re.compile(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)")
 _NO_TEXT = "invalid UTF8 data"
 
 
@@ -106,8 +107,11 @@ class CsvSource(Source):
         """The narrowest types that fit all values: a first block suggests them, later ones may widen them."""
         with reading(self.path), text_in(header.encoding, self.described):
             options = csv_options(header)
-            with pa.csv.open_csv(self.path, read_options(header.encoding), **options) as reader:
-                types = {field.name: field.type for field in reader.schema}
+            try:
+                with pa.csv.open_csv(self.path, read_options(header.encoding), **options) as reader:
+                    types = {field.name: field.type for field in reader.schema}
+            except pa.ArrowInvalid as error:
+                raise _uneven(error, self.path, options, self.described, header.encoding) or error from None
         if pa.binary() in types.values():
             raise not_encoded_so(self.described, header.encoding)
         while (name := self._misfit(header, types)) is not None:
@@ -196,7 +200,35 @@ def csv_parts(
                 yield Part(batch, [(0, f"{described}, rows {done + 1:,} to {done + batch.num_rows:,}")])
                 done += batch.num_rows
     except pa.ArrowInvalid as error:
-        raise _explained(error, names, described, done) from None
+        uneven = _uneven(error, stream, options, described, encoding)
+        raise uneven or _explained(error, names, described, done) from None
+
+
+def _uneven(
+    error: pa.ArrowInvalid, stream: Any, options: dict[str, Any], described: str, encoding: str
+) -> SchemaError | None:
+    """The error for a row with more or fewer cells than there are columns, if that is what is wrong.
+
+    Arrow quotes the whole row, dropped columns and all, and counts rows only where one thread reads them: so a file is
+    read once more, up to there.
+    """
+    found = _UNEVEN.search(str(error))
+    if found is None:
+        return None
+    if isinstance(stream, Path):
+        one_by_one = read_options(encoding)
+        one_by_one.use_threads = False
+        try:
+            for _ in pa.csv.open_csv(stream, one_by_one, **options):
+                pass
+        except pa.ArrowInvalid as numbered:
+            found = _UNEVEN.search(str(numbered)) or found
+    row, columns, cells = found.groups()
+    where = "a row" if row is None else f"row {int(row):,}, the names being row 1,"
+    return SchemaError(
+        f"{described}: {where} has {counted(int(cells), 'cell')} where {columns} columns are named; correct it "
+        "(in quotes a cell may hold what else separates cells)"
+    )
 
 
 def _explained(error: pa.ArrowInvalid, names: Sequence[str], described: str, done: int) -> KakuranError:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy import special
 
-from kakuran.errors import DataError, ProtocolError
+from kakuran.errors import DataError, ProtocolError, counted
 from kakuran.randomness import Randomness
 from kakuran.vertical.checkpoints import Checkpoints
 from kakuran.vertical.guard import check_directions
@@ -118,8 +118,8 @@ class Residual:
         )
         seen = self.meter.exposure()
         self.notify(
-            f"{variables} variables: {self.plan.criterion} {value:.2f}; {self.their_name} has seen {seen.rank} of the "
-            f"{seen.columns} directions of our columns"
+            f"{counted(variables, 'variable')}: {self.plan.criterion} {value:.2f}; {self.their_name} has seen "
+            f"{seen.rank} of {counted(seen.columns, 'direction')} of our columns"
         )
         return Model(columns, their_columns, coefficients, part, their_part, variance, value)
 

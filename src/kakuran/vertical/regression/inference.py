@@ -10,7 +10,7 @@ from typing import get_args
 import numpy as np
 from scipy import special
 
-from kakuran.errors import GuardError
+from kakuran.errors import GuardError, counted
 from kakuran.vertical.regression.criteria import Criterion, score
 from kakuran.vertical.regression.moments import Array, Moments
 
@@ -117,7 +117,8 @@ def degrees_of_freedom(records: int, variables: int, *, intercept: bool) -> int:
     freedom = records - variables - int(intercept)
     if freedom < 1:
         raise GuardError(
-            f"{records} shared records cannot carry {variables} variables; use fewer columns or more records"
+            f"{counted(records, 'shared record')} cannot carry {counted(variables, 'variable')}; "
+            "use fewer columns or more records"
         )
     return freedom
 
