@@ -12,6 +12,7 @@ import pytest
 from kakuran.cli import main
 from kakuran.samples import census, census_schema
 
+os.environ.pop("KAKURAN_LANG", None)  # what is asked here of reports is asked in English
 TERMINAL = {"COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}
 
 

@@ -47,7 +47,8 @@ class Axis:
         frequent = np.argsort(-np.bincount(codes, minlength=len(values)), kind="stable")[:MOST_VALUES]
         shown = [values[place] for place in np.sort(frequent)]
         known = values if compared is None else [*values, *distinct_of(name, compared, missing_is_value=True)[0]]
-        labels = [Phrase("missing") if value is None else str(value) for value in shown]
+        unnamed = {None: Phrase("missing"), "": Phrase("(empty)")}
+        labels = [unnamed.get(value, str(value)) for value in shown]
         return cls(name, [*labels, *([Phrase("others")] if set(known) > set(shown) else [])], None, shown)
 
     def places(self, column: Any) -> NDArray[np.intp]:
