@@ -10,7 +10,6 @@ import numpy as np
 
 from kakuran.errors import DataError, SchemaError
 from kakuran.measure.distance import Distance, capacity, capacity_of_records
-from kakuran.phrases import Phrase
 from kakuran.schema.columns import columns_of, numbers_of
 
 
@@ -25,7 +24,7 @@ class ColumnLoss:
     @classmethod
     def of_all(cls, columns: Sequence[ColumnLoss]) -> ColumnLoss:
         """Several columns together: capacities add up."""
-        return cls(Phrase("all"), sum(one.before for one in columns), sum(one.after for one in columns))
+        return cls("all", sum(one.before for one in columns), sum(one.after for one in columns))
 
     @property
     def lost(self) -> float:

@@ -82,8 +82,8 @@ def loss_report(losses: Sequence[ColumnLoss], figure: Figure, command: str, *, l
 
 def _losses(losses: Sequence[ColumnLoss], say: Words) -> Html:
     """S3's ILD of every column and of the whole."""
-    every = [*losses, ColumnLoss.of_all(losses)]
-    rows = [[say.of(one.name), f"{one.before:.6g}", f"{one.after:.6g}", f"{one.lost:z.4f}"] for one in every]
+    every = [*((one.name, one) for one in losses), (say("all"), ColumnLoss.of_all(losses))]
+    rows = [[name, f"{one.before:.6g}", f"{one.after:.6g}", f"{one.lost:z.4f}"] for name, one in every]
     return section(
         say("loss"),
         paragraph(say("lost_why")),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kakuran.errors import needing
-from kakuran.mine.plot import plain
 from kakuran.phrases import Phrase, Translate
 
 if TYPE_CHECKING:
@@ -24,8 +23,7 @@ def draw_path(fit: VerticalFit, translate: Translate = str) -> Figure:
     steps = fit.selection.steps
     signs = {"drop": "−", "add": "+"}
     labels = [
-        plain(f"{signs[step.action]} {step.column}") if step.action in signs else translate(Phrase("start"))
-        for step in steps
+        f"{signs[step.action]} {step.column}" if step.action in signs else translate(Phrase("start")) for step in steps
     ]
     scores = [step.score for step in steps]
     last = max(place for place, step in enumerate(steps) if step.accepted)
