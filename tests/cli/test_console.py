@@ -33,7 +33,7 @@ def test_brackets_in_a_table_are_just_brackets(capsys, monkeypatch):
     [
         ("demo", "--n", 500),
         ("calibrate", "people.csv", "-s", "schema.toml", "--k", 10),
-        ("advise", "-s", "schema.toml", "--k", 5, "--n", 800),
+        ("advise", "-s", "schema.toml", "--k", 10, "--n", 800),
         ("audit", "people.parquet", "out.parquet"),
         ("crosstab", "out.parquet", "job", "sex", "region"),
         ("mixture", "out.parquet", "age", "--components", 1, "--draws", 2),
