@@ -1,8 +1,11 @@
-"""One Spark session for all tests that need one (they share a group, so that one worker starts it), and IPv6."""
+"""One Spark session for all tests that need one (they share a group, so that one worker starts it), IPv6, Japanese."""
 
+import base64
 import os
+import re
 import socket
 import sys
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -51,3 +54,45 @@ def spark(executors, tmp_path_factory):
     session = builder.getOrCreate()
     yield session
     session.stop()
+
+
+class Said(HTMLParser):
+    """All that a page says: to the eye, to the ear, and in its pictures."""
+
+    def __init__(self, page):
+        super().__init__(convert_charrefs=True)
+        self.texts, self._in_style = [], False
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        self._in_style = tag == "style"
+        for name, value in attributes:
+            if name == "alt":
+                self.texts.append(value)
+            if name in ("src", "srcset"):
+                drawn = base64.b64decode(value.partition("base64,")[2]).decode()
+                self.texts += [re.sub("<[^>]*>", "", text) for text in re.findall("<text.*?</text>", drawn, re.DOTALL)]
+
+    def handle_data(self, text):
+        if not self._in_style:
+            self.texts.append(text)
+
+
+METHODS_AND_MEASURES = {"kakuran", "EM", "ILD", "PRAM", "Pk-", "k-", "AIC", "AICc", "BIC", "VIF", "SHA-"}
+CALLED_SO_IN_OPTIONS = {"retention", "laplace", "bounded-laplace", "bounded-gaussian", "pram", "gram", "residual"}
+
+
+@pytest.fixture(scope="session")
+def english_on():
+    """Words in Latin letters on a Japanese page, besides names of methods, the reader's own, and what was typed."""
+
+    def latin(text):
+        return set(re.findall(r"[A-Za-z][A-Za-z-]+", str(text)))
+
+    def left(page, *own):
+        assert '<html lang="ja">' in page
+        said = set().union(*map(latin, Said(page).texts))
+        return said - METHODS_AND_MEASURES - CALLED_SO_IN_OPTIONS - set().union(*map(latin, own))
+
+    return left

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+Translate: TypeAlias = Callable[[str], str]
+"""Given a text, tells what to write instead of it: something else for a phrase, any other text as it is."""
 
 
 class Phrase(str):

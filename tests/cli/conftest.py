@@ -12,6 +12,7 @@ import pytest
 from kakuran.cli import main
 from kakuran.samples import census, census_schema
 
+os.environ.pop("KAKURAN_LANG", None)  # what is asked here of reports is asked in English
 TERMINAL = {"COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}
 
 
@@ -29,13 +30,13 @@ def folder(tmp_path):
 def run_in(monkeypatch, capsys):
     """Run the command in a folder, in this process: starting one for each takes longer than all else."""
 
-    def run(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
+    def run(folder: Path, *arguments: object, columns: int = 200) -> subprocess.CompletedProcess[str]:
         with monkeypatch.context() as patch, warnings.catch_warnings():
             warnings.simplefilter("default")
             patch.chdir(folder)
             patch.setattr(sys, "argv", ["kakuran", *map(str, arguments)])
             patch.setattr("signal.signal", lambda *_: None)
-            for name, value in TERMINAL.items():
+            for name, value in (TERMINAL | {"COLUMNS": str(columns)}).items():
                 patch.setenv(name, value)
             with pytest.raises(SystemExit) as ended:
                 main()

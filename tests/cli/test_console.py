@@ -3,8 +3,10 @@ import math
 
 import pytest
 
+import kakuran as kk
 from kakuran.cli.console import answer_json, answer_table, complain, say
 from kakuran.errors import DataError
+from kakuran.samples import census, census_schema
 
 ODD = "speed [m/s] [/] [bold]x[/bold] :smile:"
 
@@ -24,6 +26,32 @@ def test_brackets_in_a_table_are_just_brackets(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     answer_table(ODD, [ODD, "n"], [[ODD, "1"]])
     assert capsys.readouterr().out.count(ODD) == 3
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("demo", "--n", 500),
+        ("calibrate", "people.csv", "-s", "schema.toml", "--k", 10),
+        ("advise", "-s", "schema.toml", "--k", 10, "--n", 800),
+        ("audit", "people.parquet", "out.parquet"),
+        ("crosstab", "out.parquet", "job", "sex", "region"),
+        ("mixture", "out.parquet", "age", "--components", 1, "--draws", 2),
+        ("loss", "people.csv", "people.parquet"),
+        ("check", "people.csv", "-q", "age", "-q", "job", "--sensitive", "region"),
+    ],
+    ids=lambda asked: asked[0],
+)
+def test_tables_of_the_demo_fit_a_terminal_of_80_columns_without_breaking_a_name(kakuran, folder, asked):
+    kk.perturb(census(800), kk.calibrate(census_schema(), n=800, k=10)).save(folder / "out.parquet")
+    shown = kakuran(*asked, columns=80)
+    assert shown.returncode == 0, shown.stderr
+    rows = [line for line in shown.stdout.splitlines() if line.startswith("│")]
+    assert rows
+    assert max(map(len, rows)) <= 80
+    for _, name, *values in (row.split("│") for row in rows):
+        assert name.strip()  # or a value went on in another row,
+        assert "".join(values).strip()  # or a name did
 
 
 def test_what_json_has_no_number_for_is_text(capsys):

@@ -9,8 +9,10 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+import typer
 
 from kakuran import Schema, calibrate, perturb
+from kakuran.cli import app
 from kakuran.cli.options import Language
 from kakuran.report.words import LANGUAGES
 
@@ -22,6 +24,22 @@ def released(folder):
     """A release in the folder, as everybody may see it."""
     people, schema = pq.read_table(folder / "people.parquet"), Schema.load(folder / "schema.toml")
     perturb(people, calibrate(schema, n=people.num_rows, k=10)).save(folder / "out.parquet")
+
+
+@pytest.fixture
+def wide(folder):
+    """A table of people × items in the folder."""
+    has = np.random.default_rng(0).random((60, 8)) < 0.3
+    items = {f"item {place}": column.astype(int) for place, column in enumerate(has.T)}
+    pyarrow.csv.write_csv(pa.table(items), folder / "wide.csv")
+
+
+@pytest.fixture
+def gaps(folder):
+    """The census without some of its regions, in the folder."""
+    people = pq.read_table(folder / "people.parquet")
+    some = [None if place % 9 == 0 else region for place, region in enumerate(people.column("region").to_pylist())]
+    pyarrow.csv.write_csv(people.set_column(people.column_names.index("region"), "region", [some]), folder / "gaps.csv")
 
 
 def page_of(folder, name="report.html"):
@@ -53,12 +71,60 @@ def test_a_public_report_is_that_of_the_release_whatever_was_typed(kakuran, fold
     assert page_of(folder / "elsewhere") == page
 
 
-def test_a_report_is_written_in_japanese_when_asked(kakuran, folder, released):
-    asked = kakuran("audit", "people.csv", "out.parquet", "--report", "report.html", "--public", "--lang", "ja")
-    assert asked.returncode == 0
-    assert '<html lang="ja">' in page_of(folder)
-    assert kakuran(*PERTURB, "--lang", "fr").returncode == 2
+JAPANESE = {
+    "demo": ("--n", 500, "--plot", "picture.png"),
+    "perturb": (*PERTURB[1:-1], "again.parquet", "--public"),
+    "audit": ("people.csv", "out.parquet", "--plot", "picture.png"),
+    "crosstab": ("out.parquet", "job", "sex", "region", "--where", "age > 30", "--plot", "picture.png"),
+    "count": ("out.parquet", "job == 'care'", "--plot", "picture.png"),
+    "tree": ("out.parquet", "sex", "job", "region", "--plot", "picture.png"),
+    "mixture": ("out.parquet", "age", "--components", 1, "--draws", 2, "--plot", "picture.png"),
+    "microaggregate": ("gaps.csv", "--k", 5, "-c", "age", "-c", "job", "-o", "groups.csv"),
+    "factorise": ("wide.csv", "--k", 4, "-o", "released.csv", "--plot", "picture.png"),
+    "loss": ("people.csv", "people.csv", "--plot", "picture.png"),
+    "advise": ("people.csv", "-s", "schema.toml", "--k", 5, "--plot", "picture.png"),
+}
+
+
+@pytest.mark.parametrize("command", JAPANESE)
+def test_every_report_is_japanese_when_asked_but_for_names_and_what_was_typed(
+    kakuran, folder, released, wide, gaps, english_on, command
+):
+    asked = (command, *JAPANESE[command], "--lang", "ja")
+    reported = ("--report", "report.html") if command != "demo" else ()
+    done = kakuran(*asked, *reported)
+    assert done.returncode == 0, done.stderr
+    labels = [label for one in Schema.load(folder / "schema.toml") for label in [one.name, *getattr(one, "values", ())]]
+    page = page_of(folder if reported else folder / "demo")
+    told = ("item", "microaggregate", "perturb --data-dependent", "factorise", "check")  # a name, and commands advised
+    assert english_on(page, *labels, *told, *asked, *reported) == set()
+
+
+def options_of(group, *path):
+    """The options of every command."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from options_of(command, *path, name)
+        else:
+            yield " ".join([*path, name]), {option for one in command.params for option in one.opts}
+
+
+def test_every_command_that_leaves_a_report_can_leave_it_in_japanese():
+    commands = dict(options_of(typer.main.get_command(app)))
+    reporting = {name for name, options in commands.items() if "--report" in options}
+    assert reporting == {*JAPANESE, "vertical serve", "vertical join"} - {"demo"}
+    assert {name for name, options in commands.items() if "--lang" in options} == reporting | {"demo"}
     assert [*Language] == [*LANGUAGES]
+
+
+def test_the_language_of_reports_can_be_set_once_for_all(kakuran, folder, released, monkeypatch):
+    monkeypatch.setenv("KAKURAN_LANG", "ja")
+    asked = ("count", "out.parquet", "job == 'care'", "--force", "--report", "report.html")
+    assert kakuran(*asked).returncode == 0
+    assert '<html lang="ja">' in page_of(folder)
+    assert kakuran(*asked, "--lang", "en").returncode == 0
+    assert '<html lang="en">' in page_of(folder)
+    assert kakuran(*asked, "--lang", "fr").returncode == 2
 
 
 def test_audit_reports_what_the_attacker_achieved(kakuran, folder, released):
@@ -109,11 +175,7 @@ def test_microaggregate_reports_for_the_steward_and_for_everybody(kakuran, folde
     assert "INTERNAL" not in public
 
 
-def test_factorise_reports_for_the_steward_and_for_everybody(kakuran, folder):
-    has = np.random.default_rng(0).random((60, 8)) < 0.3
-    pyarrow.csv.write_csv(
-        pa.table({f"item {place}": column.astype(int) for place, column in enumerate(has.T)}), folder / "wide.csv"
-    )
+def test_factorise_reports_for_the_steward_and_for_everybody(kakuran, folder, wide):
     made = ("factorise", "wide.csv", "--k", 4, "-o", "released.csv", "--protect", "aggregate", "--json", "--force")
     done = kakuran(*made, "--report", "report.html")
     assert done.returncode == 0, done.stderr
@@ -154,11 +216,6 @@ def test_the_demo_leaves_a_report(kakuran, folder):
     page = page_of(folder / "demo")
     assert "A release of 2,000 perturbed records" in page
     assert "The audit" in page
-
-
-def test_the_demo_speaks_japanese(kakuran, folder):
-    assert kakuran("demo", "--n", 500, "--lang", "ja").returncode == 0
-    assert "攪乱された 500 件のレコード" in page_of(folder / "demo")
 
 
 def test_advise_compares_methods_with_the_data_and_without(kakuran, folder):

@@ -76,7 +76,7 @@ def test_two_companies_agree_fit_report_and_predict(terminals):
     port = free_port()
     serving = bank.start(
         "serve", "--as", "bank", "--data", "data.csv", "--host", "127.0.0.1", "--port", port, "--json",
-        "--report", "report.html", "--plot", "path.png",
+        "--report", "report.html", "--plot", "path.png", "--lang", "ja",
     )  # fmt: skip
     joined = shop.run("join", f"127.0.0.1:{port}", "--as", "shop", "--data", "data.parquet")
     served = finish(serving)
@@ -88,7 +88,9 @@ def test_two_companies_agree_fit_report_and_predict(terminals):
     assert "leakage:" in joined.stderr
     assert "wrote shop.fit.json" in joined.stderr
     assert shown[0] in joined.stderr
-    assert 'src="data:image/svg+xml;base64,' in (bank.folder / "report.html").read_text()
+    page = (bank.folder / "report.html").read_text()
+    assert 'src="data:image/svg+xml;base64,' in page
+    assert '<html lang="ja">' in page
     assert (bank.folder / "path.png").stat().st_size > 1000
     assert not (bank.folder / ".bank.run").exists()
 

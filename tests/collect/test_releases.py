@@ -92,10 +92,11 @@ def test_a_csv_export_is_a_release_with_its_manifest(site, survey, owner, tmp_pa
     assert one.table.column("age").to_pylist() != sorted(one.table.column("age").to_pylist())
 
 
-def test_the_report_of_an_export_is_a_page(site, survey, owner):
+def test_the_report_of_an_export_is_a_page_in_the_language_asked_for_where_it_has_it(site, survey, owner):
     site.post("/api/responses/batch", json=batch(survey, 60))
-    page = site.get("/api/admin/export", params={"format": "html"}, headers=owner)
-    assert page.text.startswith("<!doctype html>")
+    for asked, lang in (({}, "en"), ({"lang": "ja"}, "ja"), ({"lang": "fr"}, "en")):
+        page = site.get("/api/admin/export", params={"format": "html"} | asked, headers=owner)
+        assert page.text.startswith(f'<!doctype html>\n<html lang="{lang}">')
 
 
 def test_a_report_that_lacks_a_part_says_which(serve, survey, owner, tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """Fitting together equals fitting the pooled table."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -196,6 +197,14 @@ def test_the_report_stands_alone_and_shows_path_meter_and_transcript():
     assert "EncryptionKey" in page
     assert page.count('src="') == 1
     assert "default-src 'none'" in page
+
+
+@pytest.mark.parametrize("protocol", ["gram", "residual"])
+def test_the_report_is_japanese_when_asked_but_for_names_and_digests(protocol, english_on):
+    for fit in fitted(companies(120, 3, 2, protocol=protocol)).values():
+        fit = replace(fit, exposure=replace(fit.exposure, pinned_down=tuple(fit.own)))
+        kinds, digests = zip(*(message[1::2] for one in fit.transcripts for message in one["messages"]), strict=True)
+        assert english_on(fit.report("ja"), "alice", "bob", "1e-9", fit.fingerprint, *kinds, *digests) == set()
 
 
 @pytest.mark.parametrize("protocol", ["gram", "residual"])

@@ -21,6 +21,7 @@ from kakuran.mechanism.base import Array, Codes
 from kakuran.microaggregation import microaggregate
 from kakuran.mine import ask
 from kakuran.perturbation import Kernel
+from kakuran.phrases import Phrase
 from kakuran.randomness import Randomness
 from kakuran.reconstruction import reconstruct
 from kakuran.schema import Numeric, Schema
@@ -35,8 +36,10 @@ WIDE = 8
 """Columns of two values from which a table counts as wide."""
 PREVIEWED = 12
 """Columns whose tables are previewed where there are no data."""
+PK_ANONYMITY, K_ANONYMITY = Phrase("Pk-anonymity"), Phrase("k-anonymity")
 FLAT_GUESS = math.sqrt(2 / math.pi) / 2
 """People in the wrong cell when errors are as large as cells: about 40 %."""
+REHEARSED = Phrase("rehearsed on the data and reconstructed")
 
 
 @dataclass(frozen=True)
@@ -99,23 +102,22 @@ def perturbed(trial: Trial, k: float) -> Outlook:
     """Perturbation that holds whatever the attacker believes."""
     plan = calibrate(trial.schema, k=k, n=trial.n)
     if trial.is_assumed:
-        note = "expected when every table is equally likely beforehand"
-        return Outlook("perturb", k, "Pk-anonymity", _previewed(plan, trial.n), note)
-    note = "rehearsed on the data and reconstructed"
-    return Outlook("perturb", k, "Pk-anonymity", _rehearsed(plan, trial), note)
+        note = Phrase("expected when every table is equally likely beforehand")
+        return Outlook("perturb", k, PK_ANONYMITY, _previewed(plan, trial.n), note)
+    return Outlook("perturb", k, PK_ANONYMITY, _rehearsed(plan, trial), REHEARSED)
 
 
 def perturbed_for_the_data(trial: Trial, k: float) -> Outlook:
     """Perturbation with just the noise this table needs."""
     if trial.is_assumed:
-        return _not_assessed("perturb-data-dependent", k, "its noise depends on the data: give them")
+        return _not_assessed("perturb-data-dependent", k, Phrase("its noise depends on the data: give them"))
     crowd = Crowd.of(trial.schema.released)
     if isinstance(crowd, SparseCrowd) and trial.records > MOST_DISTINCT:
-        return _not_assessed("perturb-data-dependent", k, "fitting noise to so many distinct records takes long")
+        why = Phrase("fitting noise to so many distinct records takes long")
+        return _not_assessed("perturb-data-dependent", k, why)
     crowd.update(trial.codes, trial.records)
     plan = calibrate(trial.schema, k=k, data=crowd)
-    note = "rehearsed on the data and reconstructed"
-    return Outlook("perturb-data-dependent", k, "Pk-anonymity", _rehearsed(plan, trial), note)
+    return Outlook("perturb-data-dependent", k, PK_ANONYMITY, _rehearsed(plan, trial), REHEARSED)
 
 
 def microaggregated(trial: Trial, k: float) -> Outlook:
@@ -125,17 +127,15 @@ def microaggregated(trial: Trial, k: float) -> Outlook:
     after = dict(tried.codes) | {name: _codes_again(made.column(name)) for name in made.column_names}
     yardstick = Yardstick.of(tried.schema, tried.codes)
     errors = yardstick.errors(lambda table: count_table(tried.schema, after, table))
-    made_up = "made-up records of independent columns, each distribution as likely as any"
-    basis = made_up if trial.is_assumed else "records of the data"
-    return Outlook("microaggregate", k, "k-anonymity", errors, f"tried on {tried.records:,} {basis}")
+    return Outlook("microaggregate", k, K_ANONYMITY, errors, _tried_on(tried))
 
 
 def factorised(trial: Trial, k: float) -> Outlook:
     """A wide table of zeros and ones, perturbed or aggregated by its factors."""
     if not trial.is_wide:
-        return _not_assessed("factorise", k, f"for tables of {WIDE} and more columns of two values")
+        return _not_assessed("factorise", k, Phrase("for tables of {count} and more columns of two values", count=WIDE))
     if trial.is_assumed:
-        return _not_assessed("factorise", k, "depends on the patterns in the data: give them")
+        return _not_assessed("factorise", k, Phrase("it depends on the patterns in the data: give them"))
     tried = trial.some(max(GROUPED, 20 * math.ceil(k)))
     names = [attribute.name for attribute in trial.schema.perturbed]
     with warnings.catch_warnings():
@@ -146,10 +146,21 @@ def factorised(trial: Trial, k: float) -> Outlook:
     columns = made.matrix.toarray().astype(np.int32).T
     after = dict(tried.codes) | dict(zip(names, columns, strict=True))
     errors = Yardstick.of(tried.schema, tried.codes).errors(lambda table: count_table(tried.schema, after, table))
-    chosen = made.manifest["protect"]
-    promise = "Pk-anonymity" if chosen == "perturb" else "k-anonymity"
-    way = "perturbed factors" if chosen == "perturb" else "aggregated rows"
-    return Outlook("factorise", k, promise, errors, f"{way}, tried on {tried.records:,} records of the data")
+    promise, way = (
+        (PK_ANONYMITY, Phrase("perturbed factors"))
+        if made.manifest["protect"] == "perturb"
+        else (K_ANONYMITY, Phrase("aggregated rows"))
+    )
+    return Outlook("factorise", k, promise, errors, Phrase("{way}, {tried}", way=way, tried=_tried_on(tried)))
+
+
+def _tried_on(tried: Trial) -> Phrase:
+    if tried.is_assumed:
+        return Phrase(
+            "tried on {count:,} made-up records of independent columns, each distribution as likely as any",
+            count=tried.records,
+        )
+    return Phrase("tried on {count:,} records of the data", count=tried.records)
 
 
 def _previewed(plan: Plan, n: int) -> Errors:
@@ -199,5 +210,5 @@ def _is_number(attribute: Any) -> bool:
     return isinstance(attribute, Numeric) and attribute.missing == "error"
 
 
-def _not_assessed(method: MethodName, k: float, why: str) -> Outlook:
-    return Outlook(method, k, "", None, f"not assessed: {why}")
+def _not_assessed(method: MethodName, k: float, why: Phrase) -> Outlook:
+    return Outlook(method, k, "", None, Phrase("not assessed: {why}", why=why))

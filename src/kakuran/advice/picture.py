@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from kakuran.advice.sentences import NAMES
 from kakuran.errors import needing
+from kakuran.phrases import Phrase, Translate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,17 +21,19 @@ _STYLES = {
 }
 
 
-def draw_errors(advice: Advice) -> Figure:
-    """A line a method, the k that is wanted, and what guessing would get wrong."""
+def draw_errors(advice: Advice, translate: Translate = str, *, narrow: bool = False) -> Figure:
+    """A line a method, the k that is wanted, and what guessing would get wrong; perhaps for a narrow screen."""
     with needing("a plot", "plot"):
         from kakuran.picture import Picture, without_frame
-    figure = Picture(figsize=(7.6, 4.4), layout="constrained")
+    figure = Picture(figsize=(4.4, 4.8) if narrow else (7.6, 4.4), layout="constrained")
     axes = figure.subplots()
     for method, (colour, marker) in _STYLES.items():
         points = sorted((one.k, one.errors.both) for one in advice.curves if one.method == method and one.errors)
         if points:
-            axes.plot(*zip(*points, strict=True), marker=marker, color=colour, label=NAMES[method], markersize=5)
-    axes.axhline(advice.guess, color="#c9c4ba", linestyle="--", label="guessing without a release")
+            name = translate(NAMES[method])
+            axes.plot(*zip(*points, strict=True), marker=marker, color=colour, label=name, markersize=5)
+    guess = translate(Phrase("guessing without a release"))
+    axes.axhline(advice.guess, color="#c9c4ba", linestyle="--", label=guess)
     axes.axvline(advice.k, color="#00000030", linestyle=":", label=f"k = {advice.k:g}")
     ks = sorted({one.k for one in advice.curves})
     axes.set_xscale("log")
@@ -39,8 +42,9 @@ def draw_errors(advice: Advice) -> Figure:
     axes.set_ylim(bottom=0)
     axes.yaxis.set_major_formatter("{x:.0%}")
     axes.set_xlabel("k")
-    axes.set_ylabel("people counted in the wrong cell")
-    axes.set_title(f"Expected error of one- and two-way tables, n = {advice.n:,}", loc="left", fontsize=11)
+    axes.set_ylabel(translate(Phrase("people counted in the wrong cell")))
+    title = Phrase("Expected error of one- and two-way tables, n = {n:,}", n=advice.n)
+    axes.set_title(translate(title), loc="left", fontsize=11)
     without_frame(axes)
-    figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=9)
+    figure.legend(loc="outside lower center", ncols=1 if narrow else 3, frameon=False, fontsize=9)
     return figure

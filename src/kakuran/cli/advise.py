@@ -9,7 +9,7 @@ import typer
 
 from kakuran.cli.console import answer_json, answer_table, check_picture, check_report, working
 from kakuran.cli.csv_options import AS_FOUND, Written, reads_csv
-from kakuran.cli.options import Force, Json, K, Plot, Report, Sql
+from kakuran.cli.options import Force, Json, K, Lang, Language, Plot, Report, Sql
 
 if TYPE_CHECKING:
     from kakuran.schema import Schema
@@ -36,13 +36,16 @@ def advise(
     ] = None,
     plot: Plot = None,
     report: Report = None,
+    lang: Lang = Language.en,
     force: Force = False,
     json: Json = False,
 ) -> None:
     """Compare perturbation, microaggregation and factorisation by expected error, and say which to use."""
     from kakuran.advice import advise as compare
+    from kakuran.advice.picture import draw_errors
     from kakuran.cli.reporting import leave, leave_picture, typed
     from kakuran.report.advised import outlook_rows
+    from kakuran.report.words import words_in
     from kakuran.schema import Schema, open_source
 
     check_picture(plot, force=force)
@@ -57,15 +60,15 @@ def advise(
         answer_json(advice.to_dict())
     else:
         title = f"People in the wrong cell at k = {advice.k:g}, n = {advice.n:,}"
-        answer_table(title, *outlook_rows(advice.outlooks), text_columns=2)
+        answer_table(title, *outlook_rows(advice.outlooks, words_in("en")), text_columns=2)
         for sentence in advice.sentences:
             typer.echo(sentence)
     if plot is not None:
-        leave_picture(plot, advice.plot())
+        leave_picture(plot, draw_errors(advice, words_in(lang).of))
     if report is not None:
         from kakuran.report import advice_report
 
-        leave(report, advice_report(advice, typed()), public=not advice.from_data)
+        leave(report, advice_report(advice, typed(), lang=lang), public=not advice.from_data)
 
 
 def _read(source: Source, schema: Schema | None) -> Any:

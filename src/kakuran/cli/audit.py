@@ -30,6 +30,8 @@ def audit(
     from kakuran.cli.show import show_audit
     from kakuran.release import audit as run_audit
     from kakuran.release import read_release
+    from kakuran.release.audit_picture import draw_audit
+    from kakuran.report.words import words_in
     from kakuran.schema import open_source
     from kakuran.schema.reading import read_table
 
@@ -45,7 +47,7 @@ def audit(
     else:
         show_audit(outcome)
     if plot is not None:
-        leave_picture(plot, outcome.plot())
+        leave_picture(plot, draw_audit(outcome, words_in(lang).of))
     if report is not None:
         report_release(report, release, original=source, audit=outcome, public=public, lang=lang)
     for problem in outcome.problems:

@@ -10,7 +10,7 @@ import typer
 
 from kakuran.cli.completion import columns_of_release, one_of
 from kakuran.cli.console import answer_json, answer_table, check_picture, check_report, progress, say
-from kakuran.cli.options import Force, Json, Plot, ReleaseFile, Report, pairs
+from kakuran.cli.options import Force, Json, Lang, Language, Plot, ReleaseFile, Report, pairs
 
 if TYPE_CHECKING:
     from kakuran.mine import Estimate
@@ -64,6 +64,7 @@ def crosstab(
     population: Population = False,
     plot: Plot = None,
     report: Report = None,
+    lang: Lang = Language.en,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Table to write (.csv or .parquet).")] = None,
     force: Force = False,
     json: Json = False,
@@ -71,10 +72,10 @@ def crosstab(
     """Estimate the true counts over one or more columns, with intervals, beside the uncorrected ones."""
     _check_targets(release, plot, report, output, force=force)
     estimate = _ask(release, columns, _whole(bins), where, method, level, population)
-    _draw(estimate, plot)
+    _draw(estimate, plot, lang)
     if output is not None:
         _write(estimate, output)
-    _report(estimate, where, release, report)
+    _report(estimate, where, release, report, lang)
     if json:
         answer_json(_described(estimate) | {"cells": estimate.to_arrow().to_pylist()})
         return
@@ -103,14 +104,15 @@ def count(
     population: Population = False,
     plot: Plot = None,
     report: Report = None,
+    lang: Lang = Language.en,
     force: Force = False,
     json: Json = False,
 ) -> None:
     """Estimate how many records truly fulfil a condition."""
     _check_targets(release, plot, report, None, force=force)
     estimate = _ask(release, (), {}, where, method, level, population)
-    _draw(estimate, plot)
-    _report(estimate, where, release, report)
+    _draw(estimate, plot, lang)
+    _report(estimate, where, release, report, lang)
     if json:
         answer_json(_described(estimate) | estimate.to_arrow().to_pylist()[0])
         return
@@ -167,19 +169,22 @@ def _write(estimate: Estimate, path: Path) -> None:
     say(f"wrote {path}")
 
 
-def _draw(estimate: Estimate, plot: Path | None) -> None:
-    from kakuran.cli.reporting import leave_picture
-
+def _draw(estimate: Estimate, plot: Path | None, lang: str) -> None:
     if plot is not None:
-        leave_picture(plot, estimate.plot())
+        from kakuran.cli.reporting import leave_picture
+        from kakuran.mine.plot import draw
+        from kakuran.report.words import words_in
+
+        leave_picture(plot, draw(estimate, words_in(lang).of))
 
 
-def _report(estimate: Estimate, where: str | None, release: Path, report: Path | None) -> None:
+def _report(estimate: Estimate, where: str | None, release: Path, report: Path | None, lang: str) -> None:
     if report is not None:
         from kakuran.cli.reporting import report_answer
         from kakuran.report.answers import estimate_answer
+        from kakuran.report.words import words_in
 
-        report_answer(report, release, estimate_answer(estimate, where))
+        report_answer(report, release, estimate_answer(estimate, where, words_in(lang)), lang)
 
 
 def _whole(bins: Sequence[str] | None) -> dict[str, int]:

@@ -65,7 +65,7 @@ def demo(
     naive, reconstructed = (abs(table - truth).sum() / truth.sum() for table in tables[1:])
     say(f"records counted in the wrong cell: naive {naive / 2:.1%}, reconstructed {reconstructed / 2:.1%}")
     if plot is not None:
-        leave_picture(plot, _draw(jobs, sexes, tables))
+        leave_picture(plot, _draw(jobs, sexes, tables, lang))
     if can_draw():
         original = open_source(source)
         audit = quick_audit(original, target)
@@ -74,12 +74,17 @@ def demo(
         say("for a report with pictures: pip install 'kakuran[plot]'")
 
 
-def _draw(jobs: Sequence[str], sexes: Sequence[str], tables: Sequence[Array]) -> Figure:
+def _draw(jobs: Sequence[str], sexes: Sequence[str], tables: Sequence[Array], lang: str) -> Figure:
     """The three tables as bars, side by side."""
+    from kakuran.phrases import Phrase
     from kakuran.picture import Picture, without_frame
+    from kakuran.report.words import words_in
 
+    words = words_in(lang)
     figure = Picture(figsize=(9, 3.6), layout="constrained")
-    styles = (("original", "#1f2a44"), ("naive: counted in the release", "#c9c4ba"), ("reconstructed", "#d1603d"))
+    naive = words.of(Phrase("naive: counted in the release"))
+    kinds = (words("original"), naive, words("reconstructed"))
+    styles = tuple(zip(kinds, ("#1f2a44", "#c9c4ba", "#d1603d"), strict=True))
     for place, (axes, sex) in enumerate(zip(figure.subplots(1, len(sexes), sharey=True), sexes, strict=True)):
         for offset, ((label, colour), table) in enumerate(zip(styles, tables, strict=True)):
             at = [row + 0.27 * (offset - 1) for row in range(len(jobs))]
@@ -87,6 +92,6 @@ def _draw(jobs: Sequence[str], sexes: Sequence[str], tables: Sequence[Array]) ->
         axes.set_xticks(range(len(jobs)), jobs, rotation=30, ha="right")
         axes.set_title(sex, loc="left")
         without_frame(axes)
-    figure.axes[0].set_ylabel("people")
+    figure.axes[0].set_ylabel(words("people"))
     figure.axes[-1].legend(frameon=False)
     return figure

@@ -10,7 +10,7 @@ import typer
 from kakuran.cli.completion import one_of
 from kakuran.cli.console import answer_json, answer_table, check_picture, check_report, say, working
 from kakuran.cli.csv_options import AS_FOUND, Written, reads_csv
-from kakuran.cli.options import Force, Json, Plot, Public, Report, whole_or_auto
+from kakuran.cli.options import Force, Json, Lang, Language, Plot, Public, Report, whole_or_auto
 from kakuran.errors import counted
 
 
@@ -72,6 +72,7 @@ def factorise(
     plot: Plot = None,
     report: Report = None,
     public: Public = False,
+    lang: Lang = Language.en,
     force: Force = False,
     json: Json = False,
 ) -> None:
@@ -81,7 +82,8 @@ def factorise(
     from kakuran.factorisation import release_matrix
     from kakuran.factorisation.matrices import counts_matrix
     from kakuran.release.transactions import check_transactions_target, read_transactions, write_transactions
-    from kakuran.report.matrix import LOSS, WAYS, loss_table
+    from kakuran.report.matrix import loss_table
+    from kakuran.report.words import words_in
 
     chosen: Any = _layout(layout)
     if not dry_run:
@@ -106,12 +108,14 @@ def factorise(
     if json:
         answer_json(released.manifest | {"losses": released.losses})
     else:
-        answer_table(*loss_table(released.losses, way))
+        answer_table(*loss_table(released.losses, way, words_in("en")))
     if released.loss >= released.losses["empty"]:
         say("an empty table would be as good: take a smaller k, or leave out what few people have", "warning")
     if plot is not None:
-        named = {WAYS[name]: loss for name, loss in released.losses.items()}
-        leave_picture(plot, draw_bars(f"What is lost at k = {k}", named, LOSS.lower(), WAYS[way]))
+        words = words_in(lang)
+        named = {words(f"way_{name}"): loss for name, loss in released.losses.items()}
+        title = words("cell_loss_at", k=k)
+        leave_picture(plot, draw_bars(title, named, words("cell_loss_caption"), words(f"way_{way}")))
     if not dry_run:
         files = " and ".join(map(str, write_transactions(output, released, source, chosen)))
         say(f"wrote {files}: {counted(matrix.shape[0], 'row')}, {counted(matrix.shape[1], 'item')}, k = {k}")
@@ -119,7 +123,7 @@ def factorise(
             from kakuran.report import matrix_report
 
             compared: Any = {} if public else {"original": matrix, "losses": released.losses, "command": typed()}
-            page = matrix_report(released.manifest, released.matrix, source.items, **compared)
+            page = matrix_report(released.manifest, released.matrix, source.items, lang=lang, **compared)
             leave(report, page, public=public)
     if keep_order:
         say("rows keep their order: not for publication", "warning")

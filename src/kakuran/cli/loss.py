@@ -14,6 +14,8 @@ from kakuran.cli.options import (
     Force,
     Importance,
     Json,
+    Lang,
+    Language,
     Plot,
     Report,
     numbers,
@@ -39,6 +41,7 @@ def loss(
     written: Written = AS_FOUND,
     plot: Plot = None,
     report: Report = None,
+    lang: Lang = Language.en,
     force: Force = False,
     json: Json = False,
 ) -> None:
@@ -70,10 +73,13 @@ def loss(
         answer_table(f"Information lost: {whole.lost:.4g}", ["column", "before", "after", "lost"], rows)
     if plot is None and report is None:
         return
-    figure = draw_bars(f"Information lost: {whole.lost:.4g}", {one.name: one.lost for one in columns}, "share lost")
+    from kakuran.report.words import words_in
+
+    words, shares = words_in(lang), {one.name: one.lost for one in columns}
+    figure = draw_bars(words("lost_in_all", lost=whole.lost), shares, words("lost_share"))
     if plot is not None:
         leave_picture(plot, figure)
     if report is not None:
         from kakuran.report.aggregated import loss_report
 
-        leave(report, loss_report(columns, figure, typed()), public=False)
+        leave(report, loss_report(columns, figure, typed(), lang=lang), public=False)

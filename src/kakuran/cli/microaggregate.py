@@ -16,6 +16,8 @@ from kakuran.cli.options import (
     Force,
     Importance,
     Json,
+    Lang,
+    Language,
     Public,
     Report,
     Sql,
@@ -67,6 +69,7 @@ def microaggregate(
     written: Written = AS_FOUND,
     report: Report = None,
     public: Public = False,
+    lang: Lang = Language.en,
     force: Force = False,
     json: Json = False,
 ) -> None:
@@ -108,7 +111,7 @@ def microaggregate(
         from kakuran.report import aggregated_report
 
         compared: Any = {} if public else {"original": table, "losses": losses, "command": typed()}
-        leave(report, aggregated_report(released, made.k, names, **compared), public=public)
+        leave(report, aggregated_report(released, made.k, names, lang=lang, **compared), public=public)
     say(f"wrote {output}: {table.num_rows:,} records, at least {made.k} share their {', '.join(names)}")
     kept = [name for name in table.column_names if name not in names]
     if kept:

@@ -8,7 +8,7 @@ import typer
 
 from kakuran.cli.completion import columns_of_release
 from kakuran.cli.console import answer_json, answer_table, check_picture, check_report, say
-from kakuran.cli.options import Force, Json, Plot, ReleaseFile, Report, whole_or_auto
+from kakuran.cli.options import Force, Json, Lang, Language, Plot, ReleaseFile, Report, whole_or_auto
 
 if TYPE_CHECKING:
     from kakuran.mine import Density, MixtureEstimate
@@ -28,12 +28,16 @@ def mixture(
     draws: Annotated[int, typer.Option("--draws", help="Refits behind the intervals.")] = 50,
     plot: Plot = None,
     report: Report = None,
+    lang: Lang = Language.en,
     force: Force = False,
     json: Json = False,
 ) -> None:
     """Reconstruct the clusters of true numbers from a release, and the density of one."""
     from kakuran.cli.reporting import leave_picture, report_answer
+    from kakuran.mine.density import draw_density
+    from kakuran.mine.mixture import draw_clusters
     from kakuran.release import read_release
+    from kakuran.report.words import words_in
 
     check_picture(plot, force=force)
     check_report(report, force=force)
@@ -51,18 +55,22 @@ def mixture(
         _show(found, density)
     if not found.mixture.converged:
         say("the fit has not settled; the noise hides much of these clusters", "warning")
+    words = words_in(lang)
     if plot is not None:
-        leave_picture(plot, (found if density is None else density).plot())
+        figure = draw_clusters(found, words.of) if density is None else draw_density(density, words.of)
+        leave_picture(plot, figure)
     if report is not None:
         from kakuran.report.answers import mixture_answer
 
-        report_answer(report, release, mixture_answer(found, density))
+        report_answer(report, release, mixture_answer(found, density, words), lang)
 
 
 def _show(found: MixtureEstimate, density: Density | None) -> None:
     from kakuran.report.answers import cluster_rows, quantile_row
+    from kakuran.report.words import words_in
 
-    answer_table("Clusters of the true records, with 95 % intervals", *cluster_rows(found))
+    words = words_in("en")
+    answer_table(words("clusters_caption"), *cluster_rows(found, words))
     if density is not None:
         header, row = quantile_row(density)
-        answer_table(f"Quantiles of {density.name} ({density.reason})", header, [row])
+        answer_table(f"{words('quantiles', column=density.name)} ({density.reason})", header, [row])

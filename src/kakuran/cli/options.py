@@ -75,7 +75,9 @@ Report: TypeAlias = Annotated[
 Public: TypeAlias = Annotated[
     bool, typer.Option("--public", help="Leave out of the report all that needs the originals, and what was typed.")
 ]
-Lang: TypeAlias = Annotated[Language, typer.Option("--lang", help="Language of the report.")]
+Lang: TypeAlias = Annotated[
+    Language, typer.Option("--lang", envvar="KAKURAN_LANG", help="Language of the report and of pictures.")
+]
 Force: TypeAlias = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
 LAST_PORT = 65_535

@@ -44,13 +44,13 @@ def report_release(
     leave(report, page, public=public)
 
 
-def report_answer(report: Path, release: Path, *answer: str) -> None:
+def report_answer(report: Path, release: Path, answer: str, lang: str) -> None:
     """Write what was asked of a release, and the release's own report after it."""
     from kakuran.release.files import read_manifest
     from kakuran.report import release_report
 
     with progress("reporting", read_manifest(release).records) as advance:
-        page = release_report(release, answer=answer, progress=advance)
+        page = release_report(release, answer=[answer], lang=lang, progress=advance)
     leave(report, page, public=True)
 
 

@@ -9,7 +9,7 @@ import typer
 
 from kakuran.cli.completion import columns_of_release, one_of
 from kakuran.cli.console import answer_json, check_picture, check_report, progress, say
-from kakuran.cli.options import Force, Json, Plot, ReleaseFile, Report
+from kakuran.cli.options import Force, Json, Lang, Language, Plot, ReleaseFile, Report
 
 if TYPE_CHECKING:
     from kakuran.counts import Cells, Tally
@@ -44,6 +44,7 @@ def tree(
     ] = "auto",
     plot: Plot = None,
     report: Report = None,
+    lang: Lang = Language.en,
     force: Force = False,
     json: Json = False,
 ) -> None:
@@ -81,13 +82,16 @@ def tree(
         ranked = sorted(shares.items(), key=lambda pair: -pair[1])
         matters = ", ".join(f"{name} {share:.0%}" for name, share in ranked if share > 0.005)
         say(f"what matters: {matters or 'nothing that this release shows reliably'}")
+    if plot is None and report is None:
+        return
+    from kakuran.cli.reporting import leave_picture, report_answer
+    from kakuran.report.answers import tree_answer
+    from kakuran.report.words import words_in
+
+    words = words_in(lang)
+    drawn = draw_tree(grown.root, columns.axes, columns.is_ordered, words.of)
     if plot is not None:
-        from kakuran.cli.reporting import leave_picture
-
-        leave_picture(plot, draw_tree(grown.root, columns.axes, columns.is_ordered))
+        leave_picture(plot, drawn)
     if report is not None:
-        from kakuran.cli.reporting import report_answer
-        from kakuran.report.answers import tree_answer
-
-        drawn = draw_tree(grown.root, columns.axes, columns.is_ordered)
-        report_answer(report, release, tree_answer(target, text, drawn, shares, grown.held_out))
+        said = tree_text(grown.root, columns.axes, columns.is_ordered, words.of)
+        report_answer(report, release, tree_answer(target, said, drawn, shares, grown.held_out, words), lang)

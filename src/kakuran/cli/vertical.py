@@ -10,7 +10,7 @@ import typer
 from kakuran.cli.completion import one_of
 from kakuran.cli.console import answer_json, answer_table, say
 from kakuran.cli.csv_options import AS_FOUND, Written, reads_csv
-from kakuran.cli.options import Force, Host, Json, Plot, Port, Report
+from kakuran.cli.options import Force, Host, Json, Lang, Language, Plot, Port, Report
 from kakuran.cli.vertical_run import address, key_file, read_own, run_fit, run_prediction
 from kakuran.errors import ProtocolError
 
@@ -162,6 +162,7 @@ def serve(
     output: Output = None,
     report: Report = None,
     plot: Plot = None,
+    lang: Lang = Language.en,
     state: State = None,
     written: Written = AS_FOUND,
     timeout: Timeout = 60.0,
@@ -174,7 +175,7 @@ def serve(
     from kakuran.vertical import Meeting
 
     meeting = Meeting(key_file(plan, me, key), (host, port), (), timeout, patience)
-    run_fit(me, open_source(data, **written), plan, meeting, output, report, plot, state, force=force, json=json)
+    run_fit(me, open_source(data, **written), plan, meeting, output, report, plot, state, lang, force=force, json=json)
 
 
 @app.command()
@@ -190,6 +191,7 @@ def join(
     output: Output = None,
     report: Report = None,
     plot: Plot = None,
+    lang: Lang = Language.en,
     state: State = None,
     written: Written = AS_FOUND,
     timeout: Timeout = 60.0,
@@ -205,7 +207,7 @@ def join(
     from kakuran.vertical import Meeting
 
     meeting = Meeting(key_file(plan, me, key), (host, port), [address(text) for text in addresses], timeout, patience)
-    run_fit(me, open_source(data, **written), plan, meeting, output, report, plot, state, force=force, json=json)
+    run_fit(me, open_source(data, **written), plan, meeting, output, report, plot, state, lang, force=force, json=json)
 
 
 @app.command()

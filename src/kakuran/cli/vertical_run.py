@@ -27,13 +27,16 @@ def run_fit(
     report: Path | None,
     plot: Path | None,
     state: Path | None,
+    lang: str,
     *,
     force: bool,
     json: bool,
 ) -> None:
     """Meet the others, fit, and write and show what came of it."""
     from kakuran.cli.reporting import leave, leave_picture
+    from kakuran.report.words import words_in
     from kakuran.vertical import Party, VerticalPlan, meet
+    from kakuran.vertical.picture import draw_path
 
     output = output or path.parent / f"{me}.fit.json"
     check_new(output, force=force)
@@ -47,9 +50,9 @@ def run_fit(
     fit.save(output, force=force)
     say(f"wrote {output}: for us alone")
     if report is not None:
-        leave(report, fit.report(), public=False)
+        leave(report, fit.report(lang), public=False)
     if plot is not None:
-        leave_picture(plot, fit.plot())
+        leave_picture(plot, draw_path(fit, words_in(lang).of))
     if json:
         answer_json(fit.to_dict())
     else:

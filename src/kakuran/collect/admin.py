@@ -24,6 +24,7 @@ from kakuran.errors import KakuranError, MissingExtraError
 from kakuran.release import Release
 from kakuran.release.files import targets
 from kakuran.report import release_report
+from kakuran.report.words import LANGUAGES
 
 
 class Admin:
@@ -59,9 +60,11 @@ class Admin:
         kind = _parameter(request, "format")
         if kind not in _EXPORTS:
             raise Problem("invalid", f"format is one of {', '.join(_EXPORTS)}")
+        asked = request.query_params.get("lang")
+        lang = asked if asked in LANGUAGES else "en"
         make, suffix, media_type = _EXPORTS[kind]
         name = f"{self._survey.id}.{suffix}"
-        body = await _in_thread(lambda: make(self._enough().release(), self._survey.id))
+        body = await _in_thread(lambda: make(self._enough().release(), self._survey.id, lang))
         headers = HEADERS | {"content-disposition": f'attachment; filename="{name}"'}
         return Response(body, headers=headers, media_type=media_type)
 
@@ -103,11 +106,11 @@ async def _in_thread(work: Callable[[], Any]) -> Any:
         raise Problem("invalid", "that cannot be asked of this survey") from None
 
 
-def _parquet(release: Release, name: str) -> bytes:
+def _parquet(release: Release, name: str, _: str) -> bytes:
     return _saved(release, f"{name}.parquet")[0][1]
 
 
-def _csv(release: Release, name: str) -> bytes:
+def _csv(release: Release, name: str, _: str) -> bytes:
     """The table and its manifest, which must stay together."""
     archive = BytesIO()
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as files:
@@ -116,8 +119,8 @@ def _csv(release: Release, name: str) -> bytes:
     return archive.getvalue()
 
 
-def _html(release: Release, _: str) -> bytes:
-    return release_report(release).encode()
+def _html(release: Release, _: str, lang: str) -> bytes:
+    return release_report(release, lang=lang).encode()
 
 
 def _saved(release: Release, name: str) -> list[tuple[str, bytes]]:
@@ -127,7 +130,7 @@ def _saved(release: Release, name: str) -> list[tuple[str, bytes]]:
         return [(target.name, target.read_bytes()) for target in targets(path)]
 
 
-_EXPORTS: dict[str, tuple[Callable[[Release, str], bytes], str, str]] = {
+_EXPORTS: dict[str, tuple[Callable[[Release, str, str], bytes], str, str]] = {
     "csv": (_csv, "csv.zip", "application/zip"),
     "html": (_html, "html", "text/html; charset=utf-8"),
     "parquet": (_parquet, "parquet", "application/vnd.apache.parquet"),

@@ -82,6 +82,8 @@ def _public() -> Json:
 def _admin(survey: Survey | None) -> Json:
     names = {"type": "string"} if survey is None else {"enum": [question.name for question in survey.questions]}
     formats = _parameter("format", {"enum": ["csv", "html", "parquet"]})
+    language = _parameter("lang", _TEXT | {"description": "Of the report; English where there is none in it."})
+    formats_and_language = [formats, language | {"required": False}]
     kinds = ("application/vnd.apache.parquet", "application/zip", "text/html")
     exported = {200: _media("A release, in random order, or its report.", *kinds)}
     state = {200: _json("Done.", _members(state=_STATE))}
@@ -92,7 +94,7 @@ def _admin(survey: Survey | None) -> Json:
         ),
         "/api/admin/tree": _statistic("tree", "A decision tree for a question.", _parameter("target", names)),
         "/api/admin/export": {
-            "get": _guarded("export", "The records so far.", exported, "no-records not-installed", [formats])
+            "get": _guarded("export", "The records so far.", exported, "no-records not-installed", formats_and_language)
         },
         "/api/admin/close": {"post": _guarded("close", "Take no more answers.", state)},
         "/api/admin/reopen": {"post": _guarded("reopen", "Take answers again.", state)},

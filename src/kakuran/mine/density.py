@@ -16,6 +16,8 @@ from kakuran.counts import Countable, cells_of, every_code
 from kakuran.errors import ArgumentError, DataError, SchemaError, needing
 from kakuran.mechanism import Mechanism
 from kakuran.mechanism.base import Array, Codes
+from kakuran.mine.plot import plain
+from kakuran.phrases import Phrase, Translate
 from kakuran.reconstruction.density import BinShares, DensityMethod, estimate_shares
 from kakuran.reconstruction.mixture import Options
 from kakuran.reconstruction.mixture.observe import observations, of_codes
@@ -103,21 +105,25 @@ class Density:
 
     def plot(self) -> Figure:
         """The estimated density with its intervals, over the uncorrected one."""
-        with needing("a plot", "plot"):
-            from kakuran.picture import Picture, without_frame
-        figure = Picture(figsize=(8, 3.6), layout="constrained")
-        axes = figure.subplots()
-        widths = np.diff(self.edges)
-        axes.stairs(self.naive / widths, self.edges, fill=True, color="#c9c4ba", label="naive: counted in the release")
-        axes.stairs(self.high / widths, self.edges, baseline=self.low / widths, fill=True, color="#d1603d", alpha=0.25)
-        axes.stairs(
-            self.densities, self.edges, color="#d1603d", linewidth=1.6, label="reconstructed, with 95 % interval"
-        )
-        axes.set_xlabel(self.name)
-        axes.set_ylabel("density")
-        without_frame(axes)
-        figure.legend(loc="outside upper left", ncols=2, frameon=False)
-        return figure
+        return draw_density(self)
+
+
+def draw_density(density: Density, translate: Translate = str) -> Figure:
+    """The estimated density with its intervals, over the uncorrected one."""
+    with needing("a plot", "plot"):
+        from kakuran.picture import Picture, without_frame
+    figure = Picture(figsize=(8, 3.6), layout="constrained")
+    axes = figure.subplots()
+    edges, widths = density.edges, np.diff(density.edges)
+    naive, estimated = Phrase("naive: counted in the release"), Phrase("reconstructed, with 95 % interval")
+    axes.stairs(density.naive / widths, edges, fill=True, color="#c9c4ba", label=translate(naive))
+    axes.stairs(density.high / widths, edges, baseline=density.low / widths, fill=True, color="#d1603d", alpha=0.25)
+    axes.stairs(density.densities, edges, color="#d1603d", linewidth=1.6, label=translate(estimated))
+    axes.set_xlabel(plain(density.name))
+    axes.set_ylabel(translate(Phrase("density")))
+    without_frame(axes)
+    figure.legend(loc="outside upper left", ncols=2, frameon=False)
+    return figure
 
 
 def density(records: Countable, plan: Plan, column: str, *, bins: int | None, method: DensityMethod) -> Density:
@@ -175,7 +181,7 @@ def _estimate(
     if not len(codes):
         raise DataError(attribute.name, "the release holds no records", "There is nothing to estimate from.")
     if mechanism is None:
-        return BinShares(naive / naive.sum(), np.zeros_like(naive), "nothing was perturbed")
+        return BinShares(naive / naive.sum(), np.zeros_like(naive), Phrase("nothing was perturbed"))
     unit = np.sqrt(mechanism.variance().mean() / 2) / attribute.step
     cells = finer_cells(edges, max(unit / _CELLS_A_UNIT, 1.0))
     column = of_codes(codes, mechanism, attribute.low, attribute.step, cells)

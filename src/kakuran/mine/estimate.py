@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from kakuran.counts import Cells
 from kakuran.errors import counted, needing
 from kakuran.mechanism.base import Array
+from kakuran.phrases import Phrase
 from kakuran.reconstruction import About, Method
 
 if TYPE_CHECKING:
@@ -63,7 +64,8 @@ class Estimate:
     @property
     def caption(self) -> str:
         """What the numbers are, in a line."""
-        return f"estimated counts with {100 * self.level:g} % intervals for this {self.about}"
+        about = Phrase("this table") if self.about == "table" else Phrase("this population")
+        return Phrase("estimated counts with {level:g} % intervals for {about}", level=100 * self.level, about=about)
 
     def to_arrow(self) -> pa.Table:
         """One row a cell: its labels, the estimate, the ends of its interval, and the naive count.

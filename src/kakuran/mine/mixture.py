@@ -16,6 +16,8 @@ from kakuran.errors import DataError, SchemaError, needing
 from kakuran.mechanism import Noise
 from kakuran.mechanism.base import Array
 from kakuran.mine.density import counted_codes
+from kakuran.mine.plot import plain
+from kakuran.phrases import Phrase, Translate
 from kakuran.randomness import Randomness
 from kakuran.reconstruction.mixture import ColumnNoise, Mixture, Options, fit_mixture
 from kakuran.reconstruction.mixture.bootstrap import bootstrap, bootstrap_counts
@@ -91,9 +93,9 @@ class MixtureEstimate:
         """One number: its density and components. Several: the first two, clusters as ellipses over the release."""
         if len(self.columns) == 1:
             figure = self.mixture.plot()
-            figure.axes[0].set_xlabel(self.columns[0])
+            figure.axes[0].set_xlabel(plain(self.columns[0]))
             return figure
-        return _ellipses(self)
+        return draw_clusters(self)
 
 
 def mixture(records: Countable, plan: Plan, columns: Sequence[str], options: Options, *, draws: int) -> MixtureEstimate:
@@ -174,24 +176,27 @@ def _noise(plan: Plan, name: str, covariance: str) -> ColumnNoise:
     return ColumnNoise(mechanism.kind, mechanism.scale)
 
 
-def _ellipses(estimate: MixtureEstimate) -> Figure:
+def draw_clusters(estimate: MixtureEstimate, translate: Translate = str) -> Figure:
+    """The first two columns: clusters as ellipses over the perturbed records."""
     with needing("a plot", "plot"):
         from kakuran.picture import Picture, without_frame
     figure = Picture(figsize=(5.5, 5), layout="constrained")
     axes = figure.subplots()
     shown = estimate.records[:: max(len(estimate.records) // _SHOWN, 1)]
-    axes.plot(shown[:, 0], shown[:, 1], ".", color="#c9c4ba", markersize=2, label="perturbed records")
+    perturbed, clusters = Phrase("perturbed records"), Phrase("reconstructed clusters, 2 deviations")
+    axes.plot(shown[:, 0], shown[:, 1], ".", color="#c9c4ba", markersize=2, label=translate(perturbed))
     around = np.linspace(0, 2 * np.pi, 200)
     circle = np.stack([np.cos(around), np.sin(around)])
     found = estimate.mixture
     for place, (mean, covariance) in enumerate(zip(found.means, found.covariances, strict=True)):
         outline = mean[:2, None] + 2 * np.linalg.cholesky(covariance[:2, :2]) @ circle
-        axes.plot(*outline, color="#d1603d", label="reconstructed clusters, 2 deviations" if place == 0 else None)
+        axes.plot(*outline, color="#d1603d", label=None if place else translate(clusters))
     low, high = (
         (found.means - 4 * found.columns.sigmas).min(axis=0),
         (found.means + 4 * found.columns.sigmas).max(axis=0),
     )
-    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xlabel=estimate.columns[0], ylabel=estimate.columns[1])
+    across, down = map(plain, estimate.columns[:2])
+    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xlabel=across, ylabel=down)
     without_frame(axes)
     figure.legend(loc="outside upper left", ncols=2, markerscale=4, frameon=False)
     return figure

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,9 @@ from kakuran.counts import Cells
 from kakuran.errors import needing
 from kakuran.mechanism.base import Array
 from kakuran.mine.nodes import Node
+from kakuran.mine.plot import plain
 from kakuran.mine.splits import Split
+from kakuran.phrases import Phrase, Translate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,9 +23,9 @@ if TYPE_CHECKING:
 _SHOWN_VALUES = 4
 
 
-def tree_text(root: Node, axes: Sequence[Cells], is_ordered: Sequence[bool]) -> str:
+def tree_text(root: Node, axes: Sequence[Cells], is_ordered: Sequence[bool], translate: Translate = str) -> str:
     """The tree as indented text, one line a branch."""
-    return "\n".join(_lines(root, axes, is_ordered, ""))
+    return "\n".join("    " * depth + translate(said) for depth, said in _lines(root, axes, is_ordered, 0))
 
 
 def importances(root: Node, axes: int) -> Array:
@@ -44,33 +47,46 @@ def condition(split: Split, axes: Sequence[Cells], is_ordered: Sequence[bool], *
         last = int(np.flatnonzero(within & split.left)[-1])
         edge = axis.labels[last].split("–")[-1]
         return f"{axis.name} {'≤' if is_left else '>'} {edge}"
-    few, word = (inside, "is") if inside.sum() <= other.sum() else (other, "is not")
-    names = [axis.labels[cell] for cell in np.flatnonzero(few)]
-    more = f" or {len(names) - _SHOWN_VALUES} more" if len(names) > _SHOWN_VALUES else ""
-    return f"{axis.name} {word} {' or '.join(names[:_SHOWN_VALUES])}{more}"
+    if inside.sum() <= other.sum():
+        return Phrase("{column} is {values}", column=axis.name, values=_either(axis, inside))
+    return Phrase("{column} is not {values}", column=axis.name, values=_either(axis, other))
 
 
-def _lines(node: Node, axes: Sequence[Cells], is_ordered: Sequence[bool], indent: str) -> Iterator[str]:
+def _either(axis: Cells, cells: Any) -> str:
+    """Some of the values, one or the other."""
+    names = [axis.labels[cell] for cell in np.flatnonzero(cells)]
+    shown = reduce(lambda one, other: Phrase("{one} or {other}", one=one, other=other), names[:_SHOWN_VALUES])
+    more = len(names) - _SHOWN_VALUES
+    return Phrase("{values} or {more} more", values=shown, more=more) if more > 0 else shown
+
+
+def _lines(node: Node, axes: Sequence[Cells], is_ordered: Sequence[bool], depth: int) -> Iterator[tuple[int, str]]:
+    """How deep every line stands, and what it says."""
     if node.split is None or node.children is None:
-        yield f"{indent}{_summary(node, axes[0])}"
+        yield depth, _summary(node, axes[0])
         return
     for child, is_left in zip(node.children, (True, False), strict=True):
         within = node.path[node.split.axis]
         said = condition(node.split, axes, is_ordered, is_left=is_left, within=within)
         if child.children is None:
-            yield f"{indent}{said}: {_summary(child, axes[0])}"
+            yield depth, Phrase("{condition}: {outcome}", condition=said, outcome=_summary(child, axes[0]))
         else:
-            yield f"{indent}{said}"
-            yield from _lines(child, axes, is_ordered, indent + "    ")
+            yield depth, said
+            yield from _lines(child, axes, is_ordered, depth + 1)
 
 
 def _summary(node: Node, target: Cells) -> str:
     total = max(float(node.counts.sum()), 1e-12)
     best = int(np.argmax(node.counts))
-    return f"{target.labels[best]} ({node.counts[best] / total:.0%} of about {node.counts.sum():,.0f})"
+    return Phrase(
+        "{value} ({share:.0%} of about {count:,.0f})",
+        value=target.labels[best],
+        share=node.counts[best] / total,
+        count=node.counts.sum(),
+    )
 
 
-def draw_tree(root: Node, axes: Sequence[Cells], is_ordered: Sequence[bool]) -> Figure:
+def draw_tree(root: Node, axes: Sequence[Cells], is_ordered: Sequence[bool], translate: Translate = str) -> Figure:
     """Boxes from left to right; the bar in each shows the shares of the classes."""
     with needing("a plot", "plot"):
         from kakuran.picture import Picture
@@ -90,21 +106,21 @@ def draw_tree(root: Node, axes: Sequence[Cells], is_ordered: Sequence[bool]) -> 
                 deeper, at = places[id(child)]
                 drawing.plot([depth + 0.62, deeper - 0.02], [height, at], color="#9a958a", lw=0.8, zorder=0)
                 said = condition(node.split, axes, is_ordered, is_left=is_left, within=node.path[node.split.axis])
-                drawing.text(deeper, at + 0.2, said, fontsize=7, va="bottom", style="italic")
-        _draw_node(drawing, node, axes[0], depth, height, colours)
+                drawing.text(deeper, at + 0.2, plain(translate(said)), fontsize=7, va="bottom", style="italic")
+        _draw_node(drawing, node, plain(translate(_summary(node, axes[0]))), depth, height, colours)
     for label, colour in zip(axes[0].labels, colours, strict=True):
-        drawing.bar([0], [0], color=colour, label=label)
-    figure.legend(title=axes[0].name, frameon=False, fontsize=8, loc="outside upper left", ncols=across)
+        drawing.bar([0], [0], color=colour, label=plain(translate(label)))
+    figure.legend(title=plain(axes[0].name), frameon=False, fontsize=8, loc="outside upper left", ncols=across)
     drawing.set_xlim(-0.1, deepest + 0.75)
     return figure
 
 
-def _draw_node(drawing: Any, node: Node, target: Cells, depth: int, height: float, colours: Sequence[Any]) -> None:
+def _draw_node(drawing: Any, node: Node, said: str, depth: int, height: float, colours: Sequence[Any]) -> None:
     start, shares = float(depth), node.counts / max(float(node.counts.sum()), 1e-12)
     for share, colour in zip(shares, colours, strict=True):
         drawing.barh(height, 0.6 * share, left=start, height=0.3, color=colour)
         start += 0.6 * share
-    drawing.text(depth, height - 0.2, _summary(node, target), fontsize=7, va="top")
+    drawing.text(depth, height - 0.2, said, fontsize=7, va="top")
 
 
 def _places(root: Node) -> dict[int, tuple[int, float]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 
 from kakuran.mechanism.base import Array
+from kakuran.phrases import Phrase
 from kakuran.reconstruction.binwise import STOPS, paths
 from kakuran.reconstruction.held_out import Split
 from kakuran.reconstruction.mixture.channel import GridCells
@@ -76,8 +78,13 @@ def estimate_shares(observed: Observations, starts: Places, method: DensityMetho
     families = [_FAMILIES[name](observed, starts, divided) for name in _FAMILIES if method in ("auto", name)]
     weights = softmax([family.evidence for family in families])
     by_split = np.einsum("f,fsb->sb", weights, np.stack([family.average for family in families]))
-    told = ", ".join(f"{weight:.0%} {family.best}" for weight, family in zip(weights, families, strict=True))
-    return BinShares(by_split.mean(axis=0), _jackknife(by_split), f"by held-out likelihood: {told}")
+    told = [
+        Phrase("{share:.0%} {name}", share=weight, name=family.best)
+        for weight, family in zip(weights, families, strict=True)
+    ]
+    listed = reduce(lambda one, other: Phrase("{one}, {other}", one=one, other=other), told)
+    reason = Phrase("by held-out likelihood: {listed}", listed=listed)
+    return BinShares(by_split.mean(axis=0), _jackknife(by_split), reason)
 
 
 def _jackknife(by_split: Array) -> Array:
@@ -92,7 +99,7 @@ def _mixtures(observed: Observations, starts: Places, divided: list[Split]) -> F
     assert isinstance(cells, GridCells)  # noqa: S101
     trials = try_out(observed, divided, MOST_COMPONENTS)
     estimates = [[_shares(cells, components, starts) for components in grown] for grown in trials.components]
-    names = tuple(f"mixture of {count}" for count in range(1, len(trials.scores) + 1))
+    names = tuple(Phrase("mixture of {count}", count=count) for count in range(1, len(trials.scores) + 1))
     return Family(names, trials.scores / REPEATS, np.array(estimates))
 
 
@@ -103,7 +110,7 @@ def _bin_by_bin(observed: Observations, starts: Places, divided: list[Split]) ->
     matrix = np.add.reduceat(cells.matrix * widths, starts, axis=1) / np.add.reduceat(widths, starts)
     kept, held = (np.stack([split[part] for split in divided]) for part in (0, 1))
     estimates, scores = paths(matrix, kept, held)
-    names = tuple(f"bin by bin, {stop} steps" for stop in STOPS[: len(scores)])
+    names = tuple(Phrase("bin by bin, {steps} steps", steps=stop) for stop in STOPS[: len(scores)])
     return Family(names, scores / REPEATS, estimates)
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kakuran.errors import needing
-from kakuran.phrases import Phrase
+from kakuran.phrases import Phrase, Translate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -16,12 +15,12 @@ if TYPE_CHECKING:
     from kakuran.release.linkage_audit import Audit
 
 
-def draw_audit(audit: Audit, translate: Callable[[str], str] = str, *, narrow: bool = False) -> Figure:
+def draw_audit(audit: Audit, translate: Translate = str, *, narrow: bool = False) -> Figure:
     """How sure the attacker is of each link, against the promise and the risk before.
 
     Parameters
     ----------
-    translate : given every label, a `kakuran.phrases.Phrase`, tells what to write instead
+    translate : what to write for every label, a `kakuran.phrases.Phrase`
     narrow : whether it is for a narrow screen
     """
     with needing("a plot", "plot"):

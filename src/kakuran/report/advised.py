@@ -6,42 +6,57 @@ from collections.abc import Sequence
 from importlib.metadata import version
 
 from kakuran.advice import Advice, Outlook
+from kakuran.advice.picture import draw_errors
 from kakuran.advice.sentences import NAMES
 from kakuran.report.page import code, facts, page, paragraph, picture, points, section, table
+from kakuran.report.words import Words, words_in
 
 
-def advice_report(advice: Advice, command: str | None = None) -> str:
+def advice_report(advice: Advice, command: str | None = None, *, lang: str = "en") -> str:
     """One standalone HTML page about which method to use; what was tried on data is marked as internal."""
-    internal = "INTERNAL – not for publication: methods were tried on the data themselves."
-    first, *others = advice.sentences
+    say = words_in(lang)
+    first, *others = map(say.of, advice.sentences)
     curves = sorted((one for one in advice.curves if one.errors is not None), key=lambda one: (one.method, one.k))
-    described = "Lines: expected error against k for every method; the numbers are in the table below."
+    numbers = [
+        (say("people"), f"{advice.n:,}"),
+        ("k", f"{advice.k:g}"),
+        (say("guess_wrong"), f"{advice.guess:.1%}"),
+    ]
     return page(
-        f"Which method at k = {advice.k:g}",
-        *([paragraph(internal, kind="internal")] if advice.from_data else []),
-        facts([("people", f"{advice.n:,}"), ("k", f"{advice.k:g}"), ("guessing is wrong for", f"{advice.guess:.1%}")]),
+        say("advice_title", k=advice.k),
+        *([paragraph(say("advice_internal"), kind="internal")] if advice.from_data else []),
+        facts(numbers),
         paragraph(first, kind="lead"),
         points(others),
-        section("At this k", table("People in the wrong cell", *outlook_rows(advice.outlooks), text_columns=2)),
+        section(say("this_k"), table(say("wrong_cell"), *outlook_rows(advice.outlooks, say), text_columns=2)),
         section(
-            "At other k",
-            picture(advice.plot(), described),
-            table("People in the wrong cell", *outlook_rows(curves), text_columns=2),
+            say("other_k"),
+            picture(
+                draw_errors(advice, say.of), say("advice_picture"), narrow=draw_errors(advice, say.of, narrow=True)
+            ),
+            table(say("wrong_cell"), *curve_rows(curves, say), text_columns=2),
         ),
-        *([] if command is None else [section("The command that made this", code(command))]),
-        footer=f"Made by kakuran {version('kakuran')}.",
+        *([] if command is None else [section(say("command"), code(command))]),
+        lang=lang,
+        footer=say("made", version=version("kakuran")),
     )
 
 
-def outlook_rows(outlooks: Sequence[Outlook]) -> tuple[list[str], list[list[str]]]:
-    """What methods would do, as a header and rows of text."""
-    rows = []
-    for one in outlooks:
-        errors = one.errors
-        shares = ["—"] * 3 if errors is None else [_share(errors.both), _share(errors.one_way), _share(errors.two_way)]
-        rows.append([NAMES[one.method], one.promise, f"{one.k:g}", *shares])
-    return ["method", "promise", "k", "error", "one-way", "two-way"], rows
+def outlook_rows(outlooks: Sequence[Outlook], say: Words) -> tuple[list[str], list[list[str]]]:
+    """What methods would do at one k, as a header and rows of text."""
+    header = [say("method"), say("promised"), say("error"), say("one_way_error"), say("two_way_error")]
+    return header, [[say.of(NAMES[one.method]), say.of(one.promise), *_shares(one)] for one in outlooks]
 
 
-def _share(value: float | None) -> str:
-    return "—" if value is None else f"{value:.1%}"
+def curve_rows(curves: Sequence[Outlook], say: Words) -> tuple[list[str], list[list[str]]]:
+    """What methods would do at several k, as a header and rows of text."""
+    (method, promise, *header), rows = outlook_rows(curves, say)
+    several = [[*row[:2], f"{one.k:g}", *row[2:]] for one, row in zip(curves, rows, strict=True)]
+    return [method, promise, "k", *header], several
+
+
+def _shares(outlook: Outlook) -> list[str]:
+    """People in the wrong cell: over all tables, over one-way and over two-way tables."""
+    errors = outlook.errors
+    found = [None] * 3 if errors is None else [errors.both, errors.one_way, errors.two_way]
+    return ["—" if share is None else f"{share:.1%}" for share in found]

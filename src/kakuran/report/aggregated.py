@@ -14,13 +14,11 @@ from kakuran.report.axes import Axis, count_over
 from kakuran.report.contents import MOST_PAIRED, most_telling
 from kakuran.report.page import Html, beside, code, facts, page, paragraph, picture, points, section, table
 from kakuran.report.pictures import draw_bars, draw_heatmaps
-from kakuran.report.words import words_in
+from kakuran.report.words import Words, words_in
 from kakuran.schema.frames import to_arrow
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-NAMES = {"original": "original", "released": "released"}
 
 
 def aggregated_report(
@@ -31,6 +29,7 @@ def aggregated_report(
     original: Any = None,
     losses: Sequence[ColumnLoss] = (),
     command: str | None = None,
+    lang: str = "en",
 ) -> str:
     """One standalone HTML page about a k-anonymous table; with its original the steward's, marked as internal.
 
@@ -42,8 +41,9 @@ def aggregated_report(
     original : the table before, to compare with
     losses : what each column lost, to show
     command : what was typed to make it, to show
+    lang : ``"en"`` or ``"ja"``
     """
-    say = words_in("en")
+    say = words_in(lang)
     tables = {"original": original, "released": released}
     counted = {kind: _columns(frame) for kind, frame in tables.items() if frame is not None}
     before = counted.get("original", {})
@@ -52,43 +52,42 @@ def aggregated_report(
     is_internal = original is not None or bool(losses) or command is not None
     as_they_were = [axis.name for axis in axes if axis.name not in columns]
     return page(
-        f"A table of {records:,} records, at least {k:,} alike",
+        say("alike_title", records=records, k=k),
         *([paragraph(say("internal"), kind="internal")] if is_internal else []),
-        facts([("records", f"{records:,}"), ("aggregated columns", f"{len(columns)}"), ("k", f"{k:,}")]),
-        section(say("promise"), *_promise(k, columns, as_they_were)),
-        section(say("one_way"), *(_one_way(axis, counted) for axis in axes)),
-        _two_way(axes[:MOST_PAIRED], counted),
-        *([_losses(losses)] if losses else []),
-        section(say("limits"), points(_limits(as_they_were))),
+        facts([(say("records"), f"{records:,}"), (say("aggregated"), f"{len(columns)}"), ("k", f"{k:,}")]),
+        section(say("promise"), *_promise(k, columns, as_they_were, say)),
+        section(say("one_way"), *(_one_way(axis, counted, say) for axis in axes)),
+        _two_way(axes[:MOST_PAIRED], counted, say),
+        *([_losses(losses, say)] if losses else []),
+        section(say("limits"), points(_limits(as_they_were, say))),
         *([section(say("command"), code(command))] if command is not None else []),
-        footer=f"Made by kakuran {version('kakuran')}.",
+        lang=lang,
+        footer=say("made", version=version("kakuran")),
     )
 
 
-def loss_report(losses: Sequence[ColumnLoss], figure: Figure, command: str) -> str:
+def loss_report(losses: Sequence[ColumnLoss], figure: Figure, command: str, *, lang: str = "en") -> str:
     """One standalone HTML page about what a masked table has lost; it compares with originals, so it is internal."""
-    say = words_in("en")
+    say = words_in(lang)
     return page(
-        "Information lost",
+        say("lost_title"),
         paragraph(say("internal"), kind="internal"),
-        picture(figure, "Bars: the share lost in every column; the numbers are in the table below."),
-        _losses(losses),
+        picture(figure, say("lost_picture")),
+        _losses(losses, say),
         section(say("command"), code(command)),
-        footer=f"Made by kakuran {version('kakuran')}.",
+        lang=lang,
+        footer=say("made", version=version("kakuran")),
     )
 
 
-def _losses(losses: Sequence[ColumnLoss]) -> Html:
+def _losses(losses: Sequence[ColumnLoss], say: Words) -> Html:
     """S3's ILD of every column and of the whole."""
-    every = [*losses, ColumnLoss.of_all(losses)]
-    rows = [[one.name, f"{one.before:.6g}", f"{one.after:.6g}", f"{one.lost:z.4f}"] for one in every]
+    every = [*((one.name, one) for one in losses), (say("all"), ColumnLoss.of_all(losses))]
+    rows = [[name, f"{one.before:.6g}", f"{one.after:.6g}", f"{one.lost:z.4f}"] for name, one in every]
     return section(
-        "What was lost, column by column",
-        paragraph(
-            "ILD is the share of the distances between records that was lost: 0 if all are kept, 1 if all records have "
-            "become the same, below 0 if they lie further apart than before."
-        ),
-        table("Information loss of every column, against the originals", ["column", "before", "after", "ILD"], rows),
+        say("loss"),
+        paragraph(say("lost_why")),
+        table(say("loss_caption"), [say("column"), say("before"), say("after"), "ILD"], rows),
     )
 
 
@@ -97,70 +96,67 @@ def _columns(frame: Any) -> dict[str, Any]:
     return {name: table.column(name) for name in table.column_names}
 
 
-def _promise(k: int, columns: Sequence[str], as_they_were: Sequence[str]) -> list[Html]:
+def _promise(k: int, columns: Sequence[str], as_they_were: Sequence[str], say: Words) -> list[Html]:
+    left = [paragraph(say("as_they_were", columns=say.listed(as_they_were)))] if as_they_were else []
     return [
-        paragraph(
-            f"k = {k:,}: every set of values of {', '.join(columns)} in this table is shared by at least {k:,} "
-            f"records, so nobody who knows those values of a person can tell which of the {k:,} is theirs.",
-            kind="lead",
-        ),
-        paragraph(
-            "This is k-anonymity. There is no ε: the groups, and what stands for them, are computed from the records."
-        ),
-        *([paragraph(f"Released as they were: {', '.join(as_they_were)}.")] if as_they_were else []),
+        paragraph(say("alike", k=k, columns=say.listed(columns)), kind="lead"),
+        paragraph(say("no_epsilon")),
+        *left,
     ]
 
 
-def _one_way(axis: Axis, counted: dict[str, dict[str, Any]]) -> Html:
+def _one_way(axis: Axis, counted: dict[str, dict[str, Any]], say: Words) -> Html:
     series = {kind: count_over([axis], columns) for kind, columns in counted.items()}
-    rows = [[label, *(f"{values[row]:,.0f}" for values in series.values())] for row, label in enumerate(axis.labels)]
-    described = f"Bars: {' and '.join(series)} counts of {axis.name}; the numbers are in the table beside."
+    names = {kind: say(kind) for kind in series}
+    labels = [say.of(label) for label in axis.labels]
+    rows = [[label, *(f"{values[row]:,.0f}" for values in series.values())] for row, label in enumerate(labels)]
+    described = say("picture_of", series=say.listed(names.values()), column=axis.name)
     return section(
         axis.name,
         beside(
-            picture(draw_bars(axis.labels, series, NAMES), described),
-            table(f"Counts of {axis.name}", ["value", *series], rows),
+            picture(draw_bars(labels, series, names), described),
+            table(say("counts_of", column=axis.name), [say("value"), *names.values()], rows),
         ),
         level=3,
     )
 
 
-def _two_way(axes: Sequence[Axis], counted: dict[str, dict[str, Any]]) -> Html:
-    say = words_in("en")
+def _two_way(axes: Sequence[Axis], counted: dict[str, dict[str, Any]], say: Words) -> Html:
     pairs = list(combinations(axes, 2))
     telling = most_telling([count_over(pair, counted["released"]) for pair in pairs])
     none = [] if telling else [paragraph(say("two_way_none"))]
     shown = [
-        _pair(pairs[place], {kind: count_over(pairs[place], columns) for kind, columns in counted.items()})
+        _pair(pairs[place], {kind: count_over(pairs[place], columns) for kind, columns in counted.items()}, say)
         for place in telling
     ]
     return section(say("two_way"), *none, *shown)
 
 
-def _pair(pair: tuple[Axis, Axis], tables: dict[str, Array]) -> Html:
+def _pair(pair: tuple[Axis, Axis], tables: dict[str, Array], say: Words) -> Html:
     down, across = pair
-    title = f"{down.name} × {across.name}"
-    drawn = partial(draw_heatmaps, (down.name, down.labels), (across.name, across.labels), tables, NAMES)
-    described = f"Heatmaps: {' and '.join(tables)} counts of {title}; the numbers are in the table below."
+    named = {"one": down.name, "other": across.name}
+    names = {kind: say(kind) for kind in tables}
+    left, below = ([say.of(label) for label in axis.labels] for axis in pair)
+    drawn = partial(draw_heatmaps, (down.name, left), (across.name, below), tables, names)
+    described = say("heatmap_of", series=say.listed(names.values()), **named)
     rows = [
         [one, other, *(f"{table[row, column]:,.0f}" for table in tables.values())]
-        for row, one in enumerate(down.labels)
-        for column, other in enumerate(across.labels)
+        for row, one in enumerate(left)
+        for column, other in enumerate(below)
         if any(table[row, column] for table in tables.values())
     ]
     return section(
-        title,
+        say("pair", **named),
         picture(drawn(), described, narrow=drawn(stacked=True)),
-        table(f"Counts of {title}, where there are any", [down.name, across.name, *tables], rows, text_columns=2),
+        table(say("pair_counts", **named), [down.name, across.name, *names.values()], rows, text_columns=2),
         level=3,
     )
 
 
-def _limits(as_they_were: Sequence[str]) -> list[str]:
-    kept = f"Columns released as they were ({', '.join(as_they_were)}): they may single people out."
+def _limits(as_they_were: Sequence[str], say: Words) -> list[str]:
     return [
-        "What all records of a group share: whoever is known to be in it has that value; kakuran check measures this.",
-        "Attackers who know more of a person than the aggregated columns.",
-        *([kept] if as_they_were else []),
-        "Several releases of the same people: groups that overlap give people away.",
+        say("limit_shared"),
+        say("limit_knows_more"),
+        *([say("limit_as_they_were", columns=say.listed(as_they_were))] if as_they_were else []),
+        say("limit_overlap"),
     ]

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice, product
 from typing import TYPE_CHECKING
 
 from kakuran.errors import SchemaError
 from kakuran.mine import Density, Estimate, MixtureEstimate
+from kakuran.mine.density import draw_density
+from kakuran.mine.mixture import draw_clusters
+from kakuran.mine.plot import draw
 from kakuran.report.page import Html, code, paragraph, picture, section, table
+from kakuran.report.words import Words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -15,81 +20,80 @@ if TYPE_CHECKING:
 MOST_ROWS = 400
 
 
-def estimate_answer(estimate: Estimate, where: str | None) -> Html:
+def estimate_answer(estimate: Estimate, where: str | None, say: Words) -> Html:
     """Estimated counts with intervals, beside the uncorrected ones."""
     names = [axis.name for axis in estimate.axes]
-    asked = " × ".join(names) or "How many records?"
-    condition = [paragraph(f"Of the records that fulfil: {where}")] if where else []
-    found = estimate.to_arrow().slice(0, MOST_ROWS)
+    asked = " × ".join(names) or say("how_many")
+    condition = [paragraph(say("fulfilling", where=where))] if where else []
+    cells = product(*(axis.labels for axis in estimate.axes))
+    numbers = zip(
+        *(values.ravel() for values in (estimate.counts, estimate.low, estimate.high, estimate.naive)), strict=True
+    )
     unclear = estimate.unclear.ravel()
     rows = [
-        [*labels, *(f"{value:,.0f}" for value in (count, low, high, naive)), "unclear" if unclear[place] else ""]
-        for place, (*labels, count, low, high, naive) in enumerate(
-            zip(*(column.to_pylist() for column in found.columns), strict=True)
-        )
+        [*map(say.of, labels), *(f"{value:,.0f}" for value in found), say("unclear") if is_unclear else ""]
+        for labels, found, is_unclear in islice(zip(cells, numbers, unclear, strict=True), MOST_ROWS)
     ]
+    header = [*names, say("estimated"), say("low"), say("high"), say("naive"), ""]
     left_out = estimate.counts.size - len(rows)
     return section(
         asked,
         *condition,
-        *_picture_of(estimate, asked),
-        table(estimate.caption, [*names, "estimated", "low", "high", "naive", ""], rows, text_columns=len(names)),
-        *([paragraph(f"{left_out:,} more cells are not listed.", kind="note")] if left_out else []),
-        paragraph(f"Estimator: {estimate.reason}.", kind="note"),
+        *_picture_of(estimate, asked, say),
+        table(say.of(estimate.caption), header, rows, text_columns=len(names)),
+        *([paragraph(say("more_cells", count=left_out), kind="note")] if left_out else []),
+        paragraph(say("estimator", reason=estimate.reason), kind="note"),
     )
 
 
-def _picture_of(estimate: Estimate, asked: str) -> list[Html]:
+def _picture_of(estimate: Estimate, asked: str, say: Words) -> list[Html]:
     """The picture, unless there are more cells than anybody could look at."""
     try:
-        figure = estimate.plot()
+        figure = draw(estimate, say.of)
     except SchemaError:
         return []
-    return [picture(figure, f"{asked}: {estimate.caption}; the numbers are in the table below.")]
+    return [picture(figure, say("answer_picture", asked=asked, caption=estimate.caption))]
 
 
-def tree_answer(target: str, tree: str, drawn: Figure, importances: Mapping[str, float], held_out: float) -> Html:
+def tree_answer(
+    target: str, tree: str, drawn: Figure, importances: Mapping[str, float], held_out: float, say: Words
+) -> Html:
     """A decision tree: drawn, in words, and what matters in it."""
     ranked = sorted(importances.items(), key=lambda pair: -pair[1])
     return section(
-        f"What predicts {target}",
-        picture(drawn, f"A decision tree for {target}; its words are below."),
+        say("predicts", target=target),
+        picture(drawn, say("tree_picture", target=target)),
         code(tree),
-        table("What matters", ["column", "share of the gain"], [[name, f"{share:.1%}"] for name, share in ranked]),
-        paragraph(
-            f"Grown on reconstructed counts, pruned by held-out records (log-likelihood {held_out:,.4g}).", kind="note"
-        ),
+        table(say("matters"), [say("column"), say("gain")], [[name, f"{share:.1%}"] for name, share in ranked]),
+        paragraph(say("tree_how", likelihood=held_out), kind="note"),
     )
 
 
-def mixture_answer(found: MixtureEstimate, density: Density | None) -> Html:
+def mixture_answer(found: MixtureEstimate, density: Density | None, say: Words) -> Html:
     """Clusters with intervals, and the density of a single number."""
-    header, rows = cluster_rows(found)
-    columns = ", ".join(found.columns)
-    drawn = [picture(found.plot(), f"The clusters of {columns}; their numbers are in the table below.")]
-    parts = []
-    if density is not None:
-        drawn = [picture(density.plot(), f"The density of {columns}, naive and reconstructed with its interval.")]
-        quantiles, row = quantile_row(density)
-        parts = [
-            table(f"Quantiles of {density.name}", quantiles, [row], text_columns=0),
-            paragraph(f"Estimator: {density.reason}.", kind="note"),
-        ]
-    settled = [] if found.mixture.converged else ["The fit has not settled; the noise hides much of these clusters."]
+    columns = say.listed(found.columns)
+    settled = [] if found.mixture.converged else [paragraph(say("unsettled"), kind="warning")]
+    clusters = table(say("clusters_caption"), *cluster_rows(found, say))
+    if density is None:
+        drawn = picture(draw_clusters(found, say.of), say("clusters_picture", columns=columns))
+        return section(say("clusters", columns=columns), *settled, drawn, clusters)
+    drawn = picture(draw_density(density, say.of), say("density_picture", column=columns))
+    quantiles, row = quantile_row(density)
     return section(
-        f"Clusters of {columns}",
-        *(paragraph(said, kind="warning") for said in settled),
-        *drawn,
-        table("Clusters of the true records, with 95 % intervals", header, rows),
-        *parts,
+        say("clusters", columns=columns),
+        *settled,
+        drawn,
+        clusters,
+        table(say("quantiles", column=density.name), quantiles, [row], text_columns=0),
+        paragraph(say("estimator", reason=density.reason), kind="note"),
     )
 
 
-def cluster_rows(found: MixtureEstimate) -> tuple[list[str], list[list[str]]]:
+def cluster_rows(found: MixtureEstimate, say: Words) -> tuple[list[str], list[list[str]]]:
     """The clusters as a header and rows of text."""
-    header = ["cluster", "share"]
+    header = [say("cluster"), say("share")]
     for name in found.columns:
-        header += [f"{name}: mean", f"{name}: deviation"]
+        header += [say("mean", column=name), say("deviation", column=name)]
     deviations = found.mixture.columns.sigmas
     rows = []
     for place, weight in enumerate(found.mixture.weights):

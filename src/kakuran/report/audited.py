@@ -14,7 +14,7 @@ def audit_section(audit: Audit, say: Words) -> Html:
     verdict = (
         [paragraph(say("audit_passed", k=audit.k), kind="passed")]
         if audit.passed
-        else [paragraph(say("audit_failed", why=say.of(problem)), kind="warning") for problem in audit.problems]
+        else [paragraph(say("audit_failed", why=problem), kind="warning") for problem in audit.problems]
     )
     return section(
         say("audit"),

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.mechanism.base import Array
+from kakuran.phrases import Phrase
 from kakuran.schema.columns import distinct_of, is_numeric, numbers_of
 
 BINS = 10
@@ -46,8 +47,9 @@ class Axis:
         frequent = np.argsort(-np.bincount(codes, minlength=len(values)), kind="stable")[:MOST_VALUES]
         shown = [values[place] for place in np.sort(frequent)]
         known = values if compared is None else [*values, *distinct_of(name, compared, missing_is_value=True)[0]]
-        labels = ["missing" if value is None else str(value) for value in shown]
-        return cls(name, [*labels, *(["others"] if set(known) > set(shown) else [])], None, shown)
+        unnamed = {None: Phrase("missing"), "": Phrase("(empty)")}
+        labels = [unnamed.get(value, str(value)) for value in shown]
+        return cls(name, [*labels, *([Phrase("others")] if set(known) > set(shown) else [])], None, shown)
 
     def places(self, column: Any) -> NDArray[np.intp]:
         """The cell of every record; numbers beyond the edges fall in the outermost."""

@@ -10,16 +10,9 @@ import numpy as np
 
 from kakuran.report.page import Html, beside, code, facts, page, paragraph, picture, points, section, table
 from kakuran.report.pictures import draw_bars
-from kakuran.report.words import words_in
+from kakuran.report.words import Words, words_in
 
 MOST_ITEMS = 25
-LOSS = "Mean absolute loss of a cell"
-WAYS = {
-    "empty": "an empty table",
-    "microaggregation": "plain microaggregation",
-    "aggregate": "aggregated rows",
-    "perturb": "perturbed factors",
-}
 
 
 def matrix_report(
@@ -30,6 +23,7 @@ def matrix_report(
     original: Any = None,
     losses: Mapping[str, float] | None = None,
     command: str | None = None,
+    lang: str = "en",
 ) -> str:
     """One standalone HTML page about a released matrix; with its original the steward's, marked as internal.
 
@@ -41,85 +35,66 @@ def matrix_report(
     original : the matrix before, to compare with
     losses : mean absolute loss of what was tried, to show
     command : what was typed to make it, to show
+    lang : ``"en"`` or ``"ja"``
     """
-    say = words_in("en")
+    say = words_in(lang)
     is_internal = original is not None or losses is not None or command is not None
     perturbed = manifest["protect"] == "perturb"
-    numbers = [("people", f"{matrix.shape[0]:,}"), ("items", f"{matrix.shape[1]:,}"), ("k", f"{manifest['k']:g}")]
+    people, across = matrix.shape
+    numbers = [(say("people"), f"{people:,}"), (say("items"), f"{across:,}"), ("k", f"{manifest['k']:g}")]
     if perturbed:
-        numbers += [("ε", f"{float(manifest['plan']['epsilon']):.4g}"), ("rank", f"{manifest['rank']}")]
+        numbers += [("ε", f"{float(manifest['plan']['epsilon']):.4g}"), (say("rank"), f"{manifest['rank']}")]
     return page(
-        f"A table of {matrix.shape[0]:,} people × {matrix.shape[1]:,} items",
+        say("matrix_title", people=people, items=across),
         *([paragraph(say("internal"), kind="internal")] if is_internal else []),
-        *([] if manifest["for_publication"] else [paragraph("Not for publication.", kind="warning")]),
+        *([] if manifest["for_publication"] else [paragraph(say("not_for_publication"), kind="warning")]),
         facts(numbers),
-        section(say("promise"), paragraph(_promise(manifest), kind="lead")),
-        section("The most frequent items", _items(matrix, items, original)),
-        *([] if losses is None else [_losses(losses, manifest["protect"])]),
-        section(say("limits"), points(_limits(perturbed))),
+        section(say("promise"), paragraph(_promise(manifest, say), kind="lead")),
+        section(say("most_frequent"), _items(matrix, items, original, say)),
+        *([] if losses is None else [_losses(losses, manifest["protect"], say)]),
+        section(say("limits"), points(_limits(perturbed, say))),
         *([section(say("command"), code(command))] if command is not None else []),
-        footer=f"Made by kakuran {version('kakuran')}.",
+        lang=lang,
+        footer=say("made", version=version("kakuran")),
     )
 
 
-def _promise(manifest: Mapping[str, Any]) -> str:
-    k = manifest["k"]
+def _promise(manifest: Mapping[str, Any], say: Words) -> str:
     if manifest["protect"] == "perturb":
-        return (
-            f"k = {k:g}: nobody can link a row to a person with probability above 1/{k:g}. Every person's factors were "
-            "perturbed at random, and the matrix is their product."
-        )
-    return (
-        f"k = {k:g}: every row is published at least {manifest['smallest_class']:,} times, for a class of people "
-        f"who are alike, so nobody can be linked to a row with probability above 1/{k:g}. There are "
-        f"{manifest['classes']:,} classes."
-    )
+        return say("k_factors", k=manifest["k"])
+    return say("k_rows", k=manifest["k"], smallest=manifest["smallest_class"], classes=manifest["classes"])
 
 
-def _items(matrix: Any, items: Sequence[Any], original: Any) -> Html:
+def _items(matrix: Any, items: Sequence[Any], original: Any, say: Words) -> Html:
     shares = {"original": original, "released": matrix}
     series = {kind: _share(one) for kind, one in shares.items() if one is not None}
+    names = {kind: say(kind) for kind in series}
     shown = np.argsort(-series["released"], kind="stable")[:MOST_ITEMS]
     labels = [str(items[place]) for place in shown]
     rows = [
         [label, *(f"{values[place]:.2%}" for values in series.values())]
         for label, place in zip(labels, shown, strict=True)
     ]
-    figure = draw_bars(
-        labels, {kind: values[shown] for kind, values in series.items()}, {kind: kind for kind in series}, percent=True
-    )
-    described = (
-        f"Bars: share of people who have each item, {' and '.join(series)}; the numbers are in the table beside."
-    )
-    return beside(picture(figure, described), table("People who have an item", ["item", *series], rows))
+    figure = draw_bars(labels, {kind: values[shown] for kind, values in series.items()}, names, percent=True)
+    described = say("items_picture", series=say.listed(names.values()))
+    return beside(picture(figure, described), table(say("have_item"), [say("item"), *names.values()], rows))
 
 
 def _share(matrix: Any) -> Any:
     return np.asarray((matrix != 0).sum(axis=0), float).ravel() / matrix.shape[0]
 
 
-def _losses(losses: Mapping[str, float], chosen: str) -> Html:
-    return section(
-        "What was lost",
-        paragraph("The mean difference of a cell from the original, of what was chosen and of other ways beside it."),
-        table(*loss_table(losses, chosen)),
-    )
+def _losses(losses: Mapping[str, float], chosen: str, say: Words) -> Html:
+    return section(say("cell_loss"), paragraph(say("cell_loss_why")), table(*loss_table(losses, chosen, say)))
 
 
-def loss_table(losses: Mapping[str, float], chosen: str) -> tuple[str, list[str], list[list[str]]]:
+def loss_table(losses: Mapping[str, float], chosen: str, say: Words) -> tuple[str, list[str], list[list[str]]]:
     """What every way loses, as a caption, a header and rows of text."""
-    rows = [[WAYS[name] + (" (chosen)" if name == chosen else ""), f"{loss:.5f}"] for name, loss in losses.items()]
-    return LOSS, ["", "loss"], rows
+    ways = {way: say(f"way_{way}") for way in losses}
+    ways[chosen] = say("chosen", way=ways[chosen])
+    return say("cell_loss_caption"), ["", say("lost")], [[ways[way], f"{loss:.5f}"] for way, loss in losses.items()]
 
 
-def _limits(perturbed: bool) -> list[str]:
-    own = (
-        "Patterns: they come from the data and shape the release; a pattern that only one person has is that person's."
-        if perturbed
-        else "What all of a class share: whoever is known to be in it has those items."
-    )
-    return [
-        own,
-        "What was chosen by its loss: the way of protecting and the rank depend on the data.",
-        "Several releases of the same people: each gives an attacker another look.",
-    ]
+def _limits(perturbed: bool, say: Words) -> list[str]:
+    own = "limit_patterns" if perturbed else "limit_class"
+    return [say(own), say("limit_chosen"), say("limit_look")]

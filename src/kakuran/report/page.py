@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 NARROW = "screen and (max-width: 48rem)"
 """Where parts stand under each other; the same in style.css."""
+WIDE = 5.5
+"""Inches from which a drawing would be too small to read on a narrow screen: there one scrolls along it."""
 
 
 class Html(str):
@@ -90,10 +92,10 @@ def table(
 
 def picture(figure: Figure, description: str, narrow: Figure | None = None) -> Html:
     """A picture with the words for those who do not see it, and perhaps another drawing of it for a narrow screen."""
-    shown = f'<img alt="{escape(description)}" src="{_address(figure)}">'
+    shown = Html(f'<img alt="{escape(description)}" src="{_address(figure)}">')
     if narrow is not None:
-        shown = f'<picture><source media="{NARROW}" srcset="{_address(narrow)}">{shown}</picture>'
-    return Html(f"<figure>{shown}</figure>\n")
+        shown = Html(f'<picture><source media="{NARROW}" srcset="{_address(narrow)}">{shown}</picture>')
+    return _element("figure", shown, "wide" if narrow is None and figure.get_figwidth() > WIDE else "")
 
 
 def _address(figure: Figure) -> str:

@@ -104,7 +104,7 @@ def _summary(manifest: Manifest, say: Words) -> Html:
 
 
 def _promise(plan: Plan, say: Words) -> list[Html]:
-    kept = ", ".join(attribute.name for attribute in plan.schema.kept)
+    kept = say.listed(attribute.name for attribute in plan.schema.kept)
     ratio = f"{math.exp(min(plan.epsilon, 700)):,.3g}"
     epsilon = (
         say("epsilon", epsilon=_number(plan.epsilon), ratio=ratio)
@@ -145,7 +145,7 @@ def _domain(attribute: Categorical | Numeric | Dropped, say: Words) -> str:
 
 
 def _limits(plan: Plan, say: Words) -> list[str]:
-    kept = ", ".join(attribute.name for attribute in plan.schema.kept)
+    kept = say.listed(attribute.name for attribute in plan.schema.kept)
     return [
         say("limit_groups"),
         say("limit_again"),

@@ -66,13 +66,13 @@ def _one_way(view: View, say: Words) -> Html:
     figure = draw_bars(labels, series, names, interval=(low, high))
     parts = [
         beside(
-            picture(figure, say("picture_of", column=axis.name, series=", ".join(names.values()))),
+            picture(figure, say("picture_of", column=axis.name, series=say.listed(names.values()))),
             table(say("counts_of", column=axis.name), header, rows),
         )
     ]
     if len(shown) < axis.size:
         parts.append(paragraph(say("more", shown=len(shown), cells=axis.size), kind="note"))
-    return section(axis.name, *parts, paragraph(say("estimator", reason=say.of(estimate.reason)), kind="note"), level=3)
+    return section(axis.name, *parts, paragraph(say("estimator", reason=estimate.reason), kind="note"), level=3)
 
 
 def _two_way(view: View, say: Words) -> Html:
@@ -84,7 +84,7 @@ def _two_way(view: View, say: Words) -> Html:
     drawn = partial(draw_heatmaps, left, below, tables, names, unclear=view.estimate.unclear)
     return section(
         say("pair", **pair),
-        picture(drawn(), say("heatmap_of", series=", ".join(names.values()), **pair), narrow=drawn(stacked=True)),
+        picture(drawn(), say("heatmap_of", series=say.listed(names.values()), **pair), narrow=drawn(stacked=True)),
         *_pair_tables(view, say),
         level=3,
     )

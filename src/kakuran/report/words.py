@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
@@ -22,12 +22,16 @@ class Words:
     translated: dict[str, str]
 
     def __call__(self, name: str, **values: Any) -> str:
-        """What has this name, with values filled in."""
-        return self.named[name].format(**values)
+        """What has this name, with values filled in, phrases among them in this language."""
+        return self.named[name].format(**{one: self.of(value) for one, value in values.items()})
 
     def of(self, text: str) -> str:
-        """What the library says, in this language; any other text as it is."""
+        """What the library says, in this language; anything else as it is."""
         return text.said_with(self.translated) if isinstance(text, Phrase) else text
+
+    def listed(self, parts: Iterable[str]) -> str:
+        """One after the other."""
+        return self("comma").join(map(self.of, parts))
 
 
 def words_in(lang: str) -> Words:

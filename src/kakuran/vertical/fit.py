@@ -115,11 +115,11 @@ class VerticalFit:
 
         return draw_path(self)
 
-    def report(self) -> str:
-        """A standalone page with model, path, leakage meter and transcript."""
+    def report(self, lang: str = "en") -> str:
+        """A standalone page with model, path, leakage meter and transcript, in English or Japanese (``"ja"``)."""
         from kakuran.vertical.page import render
 
-        return render(self)
+        return render(self, lang)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""

@@ -14,13 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from kakuran.errors import counted
+from kakuran.phrases import Phrase
 from kakuran.vertical.regression.moments import Array, Moments
 
 _RELATIVE = 1e-9
 """Directions weaker than this share of the strongest drown in rounding."""
 _ARITHMETIC = 53
 """Binary digits of columns that were not rounded."""
+TARGET = Phrase("(target)")
+"""What the column to explain is called among ours, if it is ours."""
 
 
 @dataclass(frozen=True)
@@ -47,19 +49,42 @@ class Exposure:
     unlocking_records: int
     pinned_down: tuple[str, ...] = ()
 
-    def sentences(self) -> list[str]:
+    @property
+    def by_column(self) -> list[tuple[str, float]]:
+        """The share of every column, the target by a name that can be said in any language."""
+        return [(TARGET if name == TARGET else name, share) for name, share in self.shares.items()]
+
+    def sentences(self) -> list[Phrase]:
         """The meter in plain words."""
         said = [
-            f"the others know {self.rank} of {counted(self.columns, 'direction')} our columns span, record by record",
-            f"who knows {self.unlocking_records:,} of our {self.records:,} records could compute the rest",
+            Phrase(
+                "the others know {rank} of the directions our columns span ({columns} in all), record by record",
+                rank=self.rank,
+                columns=self.columns,
+            ),
+            Phrase(
+                "who knows {known:,} of our {records:,} records could compute the rest",
+                known=self.unlocking_records,
+                records=self.records,
+            ),
         ]
-        worst = max(self.shares, key=lambda name: self.shares[name], default=None)
-        if worst is not None:
-            how = "rebuilt" if self.protocol == "residual" else "predicted from the others' columns"
-            said.append(f"most exposed is {worst!r}: {self.shares[worst]:.1%} of its variance can be {how}")
+        if self.shares:
+            worst, share = max(self.by_column, key=lambda one: one[1])
+            how = Phrase("rebuilt") if self.protocol == "residual" else Phrase("predicted from the others' columns")
+            said.append(
+                Phrase(
+                    "most exposed is {column!r}: {share:.1%} of its variance can be {how}",
+                    column=worst,
+                    share=share,
+                    how=how,
+                )
+            )
         if self.pinned_down:
             said.append(
-                f"exact moments pin down the yes/no columns {', '.join(self.pinned_down)} for one who can search"
+                Phrase(
+                    "exact moments pin down the yes/no columns {columns} for one who can search",
+                    columns=", ".join(self.pinned_down),
+                )
             )
         return said
 
@@ -111,7 +136,7 @@ def exposure_of_moments(moments: Moments, party: str, holder: str, two_valued: d
     ours, theirs = np.flatnonzero(is_ours), np.flatnonzero(~is_ours)
     between = moments.matrix[np.ix_(theirs, ours)]
     rebuilt = (between * (np.linalg.pinv(moments.matrix[np.ix_(theirs, theirs)]) @ between)).sum(axis=0)
-    names = [(*moments.names, "(target)")[place] for place in ours]
+    names = [(*moments.names, TARGET)[place] for place in ours]
     shares = np.clip(rebuilt / np.diag(moments.matrix)[ours], 0, 1)
     bits = _ARITHMETIC if moments.bits is None else moments.bits
     equations = len(theirs) + int(moments.intercept)

@@ -3,47 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from kakuran.report.page import Html, facts, folded, page, paragraph, picture, points, section, table
+from kakuran.report.words import Words, words_in
 from kakuran.vertical.picture import draw_path
 
 if TYPE_CHECKING:
     from kakuran.vertical.fit import VerticalFit
 
 
-def render(fit: VerticalFit) -> str:
+def render(fit: VerticalFit, lang: str = "en") -> str:
     """The page, with its picture inside."""
-    quality = fit.quality
+    say, quality = words_in(lang), fit.quality
     about = [
-        ("protocol", fit.protocol),
-        ("adjusted R²", f"{quality.adjusted_r_squared:.4f}"),
-        ("AIC, AICc, BIC", f"{quality.aic:.2f}, {quality.aicc:.2f}, {quality.bic:.2f}"),
-        ("intercept", "none" if fit.intercept is None else f"{fit.intercept:.6g}"),
-        ("condition number", f"{quality.condition:.3g}; {quality.digits} digits of the coefficients can be relied on"),
-        ("plan", fit.fingerprint),
+        (say("protocol"), fit.protocol),
+        (say("adjusted"), f"{quality.adjusted_r_squared:.4f}"),
+        (
+            say.listed(("AIC", "AICc", "BIC")),
+            say.listed(f"{one:.2f}" for one in (quality.aic, quality.aicc, quality.bic)),
+        ),
+        (say("intercept"), say("no_intercept") if fit.intercept is None else f"{fit.intercept:.6g}"),
+        (say("condition"), say("digits", condition=quality.condition, digits=quality.digits)),
+        (say("plan"), fit.fingerprint),
     ]
-    rebuilt = [(name, f"{share:.1%}") for name, share in fit.exposure.shares.items()]
-    every = ["column", "party", "coefficient", "std. error", "t", "p", "95 % interval", "VIF"]
-    own = ["column", "coefficient", "std. error", "95 % interval"]
+    interval = say("interval", level=0.95)
+    own = [say("column"), say("coefficient"), say("standard_error"), interval]
+    every = [say("column"), say("party"), say("coefficient"), say("standard_error"), "t", "p", interval, "VIF"]
+    rebuilt = [(say.of(name), f"{share:.1%}") for name, share in fit.exposure.by_column]
     return page(
-        f"{fit.target}, explained by {len(fit.chosen)} columns, as {fit.party} sees it",
-        paragraph(
-            "INTERNAL – for us alone: this page tells our own coefficients and how exposed we are.", kind="internal"
-        ),
-        facts([("shared records", f"{quality.records:,}"), ("R²", f"{quality.r_squared:.4f}")]),
-        table("The fit", ["", ""], about, text_columns=2),
+        say("fit_title", target=fit.target, count=len(fit.chosen), party=fit.party),
+        paragraph(say("fit_internal"), kind="internal"),
+        facts([(say("shared"), f"{quality.records:,}"), ("R²", f"{quality.r_squared:.4f}")]),
+        table(say("fit"), ["", ""], about, text_columns=2),
+        section(say("standardised"), table(say("every_party"), every, all_columns(fit), text_columns=2)),
+        section(say("own_units"), table(say("own_columns"), own, _own_columns(fit))),
+        section(say("path"), picture(draw_path(fit, say.of), _path_in_words(fit, say))),
         section(
-            "All columns, standardised", table("Coefficients of every party", every, all_columns(fit), text_columns=2)
+            say("exposed"),
+            points(map(say.of, fit.exposure.sentences())),
+            table(say("rebuilt"), [say("our_column"), say("rebuilt_share")], rebuilt),
         ),
-        section("Our own columns, in their own units", table("Coefficients of ours", own, _own_columns(fit))),
-        section("How the columns were chosen", picture(draw_path(fit), _path_in_words(fit))),
-        section(
-            "What the others could have learned of our columns",
-            points(fit.exposure.sentences()),
-            table("Rebuilt from all that was sent", ["our column", "share that can be rebuilt"], rebuilt),
-        ),
-        section("Transcript", *(_transcript(transcript) for transcript in fit.transcripts)),
+        section(say("transcript"), *(_transcript(transcript, say) for transcript in fit.transcripts)),
+        lang=lang,
+        footer=say("made", version=version("kakuran")),
     )
 
 
@@ -72,18 +76,22 @@ def _own_columns(fit: VerticalFit) -> list[tuple[str, ...]]:
     ]
 
 
-def _path_in_words(fit: VerticalFit) -> str:
+def _path_in_words(fit: VerticalFit, say: Words) -> str:
     steps = [
-        f"{step.action} {step.column or ''}".strip() + f" {step.score:.2f}" + ("" if step.accepted else " (not taken)")
+        say(f"step_{step.action}", column=step.column, score=step.score) + ("" if step.accepted else say("not_taken"))
         for step in fit.selection.steps
     ]
-    return "Selection path, with the criterion after every step: " + "; ".join(steps)
+    return say("path_picture", steps="; ".join(steps))
 
 
-def _transcript(transcript: Mapping[str, Any]) -> Html:
-    rows = [(kind, direction, f"{size:,}", digest) for direction, kind, size, digest in transcript["messages"]]
-    total = (
-        f"{transcript['bytes_sent']:,} bytes sent to {transcript['peer']}, {transcript['bytes_received']:,} received"
+def _transcript(transcript: Mapping[str, Any], say: Words) -> Html:
+    rows = [(kind, say(direction), f"{size:,}", digest) for direction, kind, size, digest in transcript["messages"]]
+    summary = say(
+        "travelled",
+        peer=transcript["peer"],
+        sent=transcript["bytes_sent"],
+        received=transcript["bytes_received"],
+        count=len(rows),
     )
-    summary = f"{total}, {len(rows):,} messages"
-    return folded(summary, table("Every message", ["message", "", "bytes", "SHA-256"], rows, text_columns=2))
+    header = [say("message"), "", say("bytes"), "SHA-256"]
+    return folded(summary, table(say("every_message"), header, rows, text_columns=2))

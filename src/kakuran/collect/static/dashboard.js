@@ -120,7 +120,7 @@
   /** A link cannot carry the token, so the file is fetched first and then handed to the browser to save. */
   async function download(format) {
     try {
-      const reply = await ask(`admin/export?${asQuery({ format })}`);
+      const reply = await ask(`admin/export?${asQuery({ format, lang: document.documentElement.lang })}`);
       const [, name] = /filename="([^"]+)"/.exec(reply.headers.get("Content-Disposition") ?? "") ?? [];
       const address = URL.createObjectURL(await reply.blob());
       element("a", { href: address, download: name ?? `${survey.id}.${format}` }).click();

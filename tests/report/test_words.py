@@ -1,0 +1,95 @@
+"""Nothing that a report says can be forgotten in another language."""
+
+import ast
+import re
+import tomllib
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+import kakuran as kk
+from kakuran.phrases import Phrase
+from kakuran.report.words import LANGUAGES, words_in
+
+SOURCE = Path(kk.__file__).parent
+SPEAKING = [
+    *(path for path in (SOURCE / "report").glob("*.py") if path.name not in ("drawing.py", "page.py", "words.py")),
+    *(
+        SOURCE / name
+        for name in (
+            "advice/methods.py", "advice/picture.py", "advice/sentences.py", "mine/density.py", "mine/mixture.py",
+            "mine/plot.py", "mine/tree_view.py", "reconstruction/density.py", "release/audit_picture.py",
+            "vertical/leakage.py", "vertical/page.py", "vertical/picture.py",
+        )
+    ),
+]  # fmt: skip
+"""What writes the texts, tables and pictures of reports."""
+
+
+def read(lang):
+    return tomllib.loads(files("kakuran.report").joinpath(f"words.{lang}.toml").read_text(encoding="utf-8"))
+
+
+def places_in(said):
+    """What is to be filled in."""
+    return set(re.findall(r"{(\w+)", said))
+
+
+def templates():
+    """The first argument of every Phrase in the library."""
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "Phrase":
+                yield node.args[0]
+
+
+def test_every_language_has_every_word_of_a_page_with_the_same_values():
+    fields = [
+        {name: places_in(said) for name, said in read(lang).items() if name != "translated"} for lang in LANGUAGES
+    ]
+    assert all(other == fields[0] for other in fields)
+    with pytest.raises(kk.SchemaError, match="en or ja"):
+        words_in("fr")
+
+
+def test_every_phrase_of_the_library_is_translated_and_nothing_else():
+    translated = read("ja")["translated"]
+    assert {template.value for template in templates()} == set(translated)
+    assert all(places_in(template) == places_in(said) for template, said in translated.items())
+
+
+def prose_in(tree):
+    """Two words and more in a text that is neither a phrase, an error, a docstring, nor a place in a picture."""
+    said_elsewhere = set()
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, (ast.Raise, ast.Assert))
+            or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+            or (isinstance(node, ast.Call) and getattr(node.func, "id", None) == "Phrase")
+            or (isinstance(node, ast.keyword) and node.arg == "loc")
+        ):
+            said_elsewhere |= set(ast.walk(node))
+    for node in set(ast.walk(tree)) - said_elsewhere:
+        if isinstance(node, ast.Constant) and re.search("[A-Za-z]{2,}[,:;]? [A-Za-z]{2,}", str(node.value)):
+            yield node.value
+
+
+COMMANDS = {f"kakuran {name}" for name in ("perturb", "perturb --data-dependent", "microaggregate", "factorise")}
+
+
+@pytest.mark.parametrize("path", SPEAKING, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_whoever_writes_a_report_says_nothing_in_english_alone(path):
+    assert set(prose_in(ast.parse(path.read_text(encoding="utf-8")))) <= COMMANDS
+
+
+def test_english_alone_would_be_noticed():
+    quiet = 'def f():\n    """In plain words."""\n    axes.set_title(Phrase("no counts"), loc="upper left")'
+    assert list(prose_in(ast.parse(quiet))) == []
+    assert list(prose_in(ast.parse('table(f"Counts of {name}", ["value"])'))) == ["Counts of "]
+
+
+def test_phrases_among_values_are_said_in_the_language_of_the_page():
+    assert words_in("ja")("estimator", reason=Phrase("nothing was perturbed")) == "推定法：攪乱されていない"
+    assert words_in("ja").listed(["age", Phrase("others")]) == "age、その他"
+    assert words_in("en").listed(["age", Phrase("others")]) == "age, others"
