@@ -9,7 +9,7 @@ import typer
 
 from kakuran.cli.collect_run import facts, opened, run_server, warn_of_small_k
 from kakuran.cli.console import answer_json, answer_table, check_new, say
-from kakuran.cli.options import Force, Json
+from kakuran.cli.options import Force, Host, Json, Port
 from kakuran.errors import CollectError, ReleaseError
 
 app = typer.Typer(no_args_is_help=True, help="A survey whose answers are perturbed before they are sent.")
@@ -48,8 +48,8 @@ def serve(
     survey: SurveyFile,
     database: Database = None,
     token_file: TokenFile = None,
-    host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", help="Port to listen on; 0 takes a free one.")] = 8080,
+    host: Host = "127.0.0.1",
+    port: Port = 8080,
     certificate: Annotated[Path | None, typer.Option("--certificate", help="For TLS (PEM).")] = None,
     key: Annotated[Path | None, typer.Option("--key", help="Of the certificate (PEM).")] = None,
     proxy: Annotated[

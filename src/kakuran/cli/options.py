@@ -78,6 +78,11 @@ Public: TypeAlias = Annotated[
 Lang: TypeAlias = Annotated[Language, typer.Option("--lang", help="Language of the report.")]
 Force: TypeAlias = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
+LAST_PORT = 65_535
+Host: TypeAlias = Annotated[str, typer.Option("--host", help="Address to listen on.")]
+Port: TypeAlias = Annotated[
+    int, typer.Option("--port", min=0, max=LAST_PORT, help="Port to listen on; 0 takes a free one.")
+]
 
 Importance: TypeAlias = Annotated[
     list[str] | None,

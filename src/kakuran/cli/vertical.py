@@ -10,7 +10,7 @@ import typer
 from kakuran.cli.completion import one_of
 from kakuran.cli.console import answer_json, answer_table, say
 from kakuran.cli.csv_options import AS_FOUND, Written, reads_csv
-from kakuran.cli.options import Force, Json, Plot, Report
+from kakuran.cli.options import Force, Host, Json, Plot, Port, Report
 from kakuran.cli.vertical_run import address, key_file, read_own, run_fit, run_prediction
 from kakuran.errors import DataError, ProtocolError, which_there_are
 
@@ -23,8 +23,6 @@ PlanFile: TypeAlias = Annotated[Path, typer.Option("--plan", help="The plan (TOM
 Data: TypeAlias = Annotated[Path, typer.Option("--data", help="Our own table: a CSV, Parquet or Arrow file.")]
 Me: TypeAlias = Annotated[str, typer.Option("--as", help="Which party of the plan we are.")]
 KeyFile: TypeAlias = Annotated[Path | None, typer.Option("--key", help="Our key; NAME.key beside the plan by default.")]
-Host: TypeAlias = Annotated[str, typer.Option("--host", help="Address to listen on.")]
-Port: TypeAlias = Annotated[int, typer.Option("--port", help="Port to listen on; 0 takes a free one.")]
 Output: TypeAlias = Annotated[Path | None, typer.Option("--output", "-o", help="Our fit; NAME.fit.json by default.")]
 State: TypeAlias = Annotated[
     Path | None, typer.Option("--state", help="Folder for resuming; .NAME.run beside the plan by default.")

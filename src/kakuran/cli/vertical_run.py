@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from kakuran.cli.console import answer_json, answer_table, check_new, check_picture, check_report, say
+from kakuran.cli.options import LAST_PORT
+from kakuran.sockets import bare_host
 
 if TYPE_CHECKING:
     from kakuran.schema.sources import Source
@@ -118,6 +120,6 @@ def key_file(plan: Path, me: str, key: Path | None) -> Path:
 def address(text: str) -> tuple[str, int]:
     """HOST:PORT taken apart."""
     host, sign, port = text.rpartition(":")
-    if not sign or not host or not port.isdigit():
+    if not sign or not host or not port.isdecimal() or int(port) > LAST_PORT:
         raise typer.BadParameter(f"an address is given as HOST:PORT, got {text!r}")
-    return host.strip("[]"), int(port)
+    return bare_host(host), int(port)
