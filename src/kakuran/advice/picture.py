@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kakuran.advice.sentences import NAMES
+from kakuran.colours import BLUE, ESTIMATE, INK, NAIVE
 from kakuran.errors import needing
 
 if TYPE_CHECKING:
@@ -13,10 +14,10 @@ if TYPE_CHECKING:
     from kakuran.advice.comparison import Advice
 
 _STYLES = {
-    "perturb": ("#d1603d", "o"),
+    "perturb": (ESTIMATE, "o"),
     "perturb-data-dependent": ("#8c3a1f", "s"),
-    "microaggregate": ("#1f2a44", "^"),
-    "factorise": ("#3b6ea5", "D"),
+    "microaggregate": (INK, "^"),
+    "factorise": (BLUE, "D"),
 }
 
 
@@ -30,7 +31,7 @@ def draw_errors(advice: Advice) -> Figure:
         points = sorted((one.k, one.errors.both) for one in advice.curves if one.method == method and one.errors)
         if points:
             axes.plot(*zip(*points, strict=True), marker=marker, color=colour, label=NAMES[method], markersize=5)
-    axes.axhline(advice.guess, color="#c9c4ba", linestyle="--", label="guessing without a release")
+    axes.axhline(advice.guess, color=NAIVE, linestyle="--", label="guessing without a release")
     axes.axvline(advice.k, color="#00000030", linestyle=":", label=f"k = {advice.k:g}")
     ks = sorted({one.k for one in advice.curves})
     axes.set_xscale("log")

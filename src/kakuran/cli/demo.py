@@ -10,6 +10,7 @@ import typer
 
 from kakuran.cli.console import answer_table, can_draw, check_picture, check_report, progress, require_plots, say
 from kakuran.cli.options import Force, Lang, Language, Plot
+from kakuran.colours import ESTIMATE, INK, NAIVE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -81,7 +82,7 @@ def _draw(jobs: Sequence[str], sexes: Sequence[str], tables: Sequence[Array]) ->
     from kakuran.picture import Picture, without_frame
 
     figure = Picture(figsize=(9, 3.6), layout="constrained")
-    styles = (("original", "#1f2a44"), ("naive: counted in the release", "#c9c4ba"), ("reconstructed", "#d1603d"))
+    styles = (("original", INK), ("naive: counted in the release", NAIVE), ("reconstructed", ESTIMATE))
     for place, (axes, sex) in enumerate(zip(figure.subplots(1, len(sexes), sharey=True), sexes, strict=True)):
         for offset, ((label, colour), table) in enumerate(zip(styles, tables, strict=True)):
             at = [row + 0.27 * (offset - 1) for row in range(len(jobs))]

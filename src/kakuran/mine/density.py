@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from kakuran.calibration import Plan
+from kakuran.colours import ESTIMATE, NAIVE
 from kakuran.counts import Countable, cells_of, every_code
 from kakuran.errors import DataError, SchemaError, needing
 from kakuran.mechanism import Mechanism
@@ -108,10 +109,10 @@ class Density:
         figure = Picture(figsize=(8, 3.6), layout="constrained")
         axes = figure.subplots()
         widths = np.diff(self.edges)
-        axes.stairs(self.naive / widths, self.edges, fill=True, color="#c9c4ba", label="naive: counted in the release")
-        axes.stairs(self.high / widths, self.edges, baseline=self.low / widths, fill=True, color="#d1603d", alpha=0.25)
+        axes.stairs(self.naive / widths, self.edges, fill=True, color=NAIVE, label="naive: counted in the release")
+        axes.stairs(self.high / widths, self.edges, baseline=self.low / widths, fill=True, color=ESTIMATE, alpha=0.25)
         axes.stairs(
-            self.densities, self.edges, color="#d1603d", linewidth=1.6, label="reconstructed, with 95 % interval"
+            self.densities, self.edges, color=ESTIMATE, linewidth=1.6, label="reconstructed, with 95 % interval"
         )
         axes.set_xlabel(self.name)
         axes.set_ylabel("density")

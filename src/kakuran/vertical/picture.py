@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kakuran.colours import ESTIMATE, INK, NAIVE
 from kakuran.errors import needing
 
 if TYPE_CHECKING:
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
     from kakuran.vertical.fit import VerticalFit
 
 CRITERIA = {"aic": "AIC", "aicc": "AICc", "bic": "BIC"}
-_LINE, _CHOSEN, _REFUSED = "#1f2a44", "#d1603d", "#c9c4ba"
 
 
 def draw_path(fit: VerticalFit) -> Figure:
@@ -25,11 +25,11 @@ def draw_path(fit: VerticalFit) -> Figure:
     last = max(place for place, step in enumerate(steps) if step.accepted)
     figure = Picture(figsize=(max(5.0, 0.45 * len(steps) + 2.5), 3.8), layout="constrained")
     axes = figure.subplots()
-    axes.plot(range(last + 1), scores[: last + 1], "-o", color=_LINE, markersize=4)
+    axes.plot(range(last + 1), scores[: last + 1], "-o", color=INK, markersize=4)
     if last + 1 < len(steps):
-        axes.plot([last, last + 1], scores[last : last + 2], "--o", color=_REFUSED, markersize=4, label="not taken")
+        axes.plot([last, last + 1], scores[last : last + 2], "--o", color=NAIVE, markersize=4, label="not taken")
     axes.plot(
-        [last], [scores[last]], "o", color=_CHOSEN, markersize=9, label=f"chosen: {steps[last].variables} variables"
+        [last], [scores[last]], "o", color=ESTIMATE, markersize=9, label=f"chosen: {steps[last].variables} variables"
     )
     axes.set_xticks(range(len(steps)), labels, rotation=45, ha="right")
     axes.set_ylabel(f"{CRITERIA[fit.criterion]} (lower is better)")
