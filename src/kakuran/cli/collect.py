@@ -127,7 +127,7 @@ def invite(
     check_new(output, force=force)
     with opened(survey, database) as (asked, store):
         from kakuran.collect.ids import new_secret, secret_hash
-        from kakuran.release.files import whole_or_nothing
+        from kakuran.writing import whole_or_nothing
 
         if not asked.invitations:
             raise CollectError(f"{survey}: says invitations = false, so nobody needs one")

@@ -129,7 +129,7 @@ def _check_drawable(path: Path, kinds: str, suffixes: Sequence[str], *, force: b
 
 def check_new(path: Path, *, force: bool) -> None:
     """Refuse a file that exists already, or has nowhere to be."""
-    from kakuran.release.files import check_free
+    from kakuran.writing import check_free
 
     check_free(path, force=force)
 

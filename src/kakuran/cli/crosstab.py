@@ -150,7 +150,8 @@ def _described(estimate: Estimate) -> dict[str, Any]:
 
 
 def _check_targets(release: Path, plot: Path | None, report: Path | None, output: Path | None, *, force: bool) -> None:
-    from kakuran.release.files import check_apart, check_table
+    from kakuran.release.files import check_table
+    from kakuran.writing import check_apart
 
     check_picture(plot, force=force)
     check_report(report, force=force)

@@ -76,9 +76,10 @@ def microaggregate(
     from kakuran.cli.reporting import leave, typed
     from kakuran.measure import losses_by_column
     from kakuran.randomness import Randomness
-    from kakuran.release.files import check_apart, check_table, write_table
+    from kakuran.release.files import check_table, write_table
     from kakuran.schema import open_source
     from kakuran.schema.reading import read_all
+    from kakuran.writing import check_apart
 
     check_table(output, force=force)
     check_report(report, public=public, force=force)

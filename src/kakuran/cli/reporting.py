@@ -64,7 +64,7 @@ def leave(report: Path, page: str, *, public: bool) -> None:
 
 def leave_picture(path: Path, figure: Figure) -> None:
     """Write a picture, and say where it is."""
-    from kakuran.release.files import whole_or_nothing
+    from kakuran.writing import whole_or_nothing
 
     with whole_or_nothing(path) as folder:
         figure.savefig(folder / path.name, dpi=144)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Generator, Iterable
+from contextlib import closing
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,13 +11,13 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from kakuran.errors import ReleaseError
-from kakuran.randomness import Randomness
 from kakuran.release.manifest import MATRIX_KEY, METADATA_KEY, Manifest
 from kakuran.schema.csv_format import CsvFormat
 from kakuran.schema.files import CSV, PARQUET
 from kakuran.schema.sources import Source, open_source
 from kakuran.schema.sources.delimited import CsvSource
 from kakuran.schema.sources.parquet import ParquetSource
+from kakuran.writing import check_free, whole_or_nothing
 
 FOLDER_MANIFEST = "_release.json"
 """The manifest of a release that is a folder of Parquet files, whose readers skip names that start so."""
@@ -40,46 +38,6 @@ def check_table(path: Path, *, force: bool) -> None:
 def _check_kind(path: Path) -> None:
     if path.suffix not in PARQUET + CSV:
         raise ReleaseError(f"{path}: name a .parquet or a .csv file")
-
-
-def check_free(*paths: Path, force: bool) -> None:
-    """Refuse to write files that exist already, or have nowhere to be."""
-    for path in paths:
-        if path.is_dir():
-            raise ReleaseError(f"{path}: is a folder; name a file")
-        if path.exists() and not force:
-            raise ReleaseError(f"{path}: exists already; use --force (force=True) to replace it")
-        if not path.parent.is_dir():
-            raise ReleaseError(f"{path}: there is no folder {path.parent}")
-        if not os.access(path.parent, os.W_OK):
-            raise ReleaseError(f"{path}: the folder {path.parent} cannot be written to")
-
-
-def check_apart(target: Path, originals: Iterable[Path]) -> None:
-    """Refuse to write over what is read."""
-    if target.exists() and any(path.exists() and target.samefile(path) for path in originals):
-        raise ReleaseError(f"{target}: is the original itself; write elsewhere")
-
-
-@contextmanager
-def whole_or_nothing(*paths: Path) -> Iterator[Path]:
-    """A private folder beside the targets; files left there under their names take their places, or nothing does."""
-    folder = paths[0].parent / f".{paths[0].name}.{Randomness.secure().words(1)[0]:016x}"
-    try:
-        folder.mkdir(mode=0o700)  # in here, so that it goes away however early we are interrupted
-        yield folder
-        for path in paths:
-            with (folder / path.name).open("rb") as written:
-                os.fsync(written.fileno())
-        # Without its manifest a release is refused: better than one that goes with the old table.
-        for path in paths[1:]:
-            path.unlink(missing_ok=True)
-        for path in paths:
-            (folder / path.name).replace(path)
-    except OSError as error:
-        raise ReleaseError(f"{paths[0]}: could not be written: {error.strerror or error}") from error
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def manifest_path(path: Path) -> Path:

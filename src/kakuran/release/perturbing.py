@@ -13,12 +13,13 @@ from kakuran.engine.local import perturb_batches
 from kakuran.errors import ReleaseError
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
-from kakuran.release.files import check_apart, check_target, write_release
+from kakuran.release.files import check_target, write_release
 from kakuran.release.manifest import Manifest, Order, warn_if_seeded
 from kakuran.release.release import Release
 from kakuran.release.spark import is_spark_frame, perturb_on_spark
 from kakuran.schema.frames import like, to_arrow
 from kakuran.schema.sources import open_source
+from kakuran.writing import check_apart
 
 
 def perturb(frame: Any, plan: Plan, *, seed: int | None = None, shuffle: bool = True) -> Release:

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from kakuran.errors import DataError, ReleaseError, SchemaError, which_there_are
 from kakuran.factorisation import ReleasedMatrix
-from kakuran.release.files import check_apart, check_free, manifest_path, whole_or_nothing
+from kakuran.release.files import manifest_path
 from kakuran.release.manifest import MATRIX_KEY
 from kakuran.schema import open_source
 from kakuran.schema.columns import distinct_of, is_numeric, numbers_of
@@ -25,6 +25,7 @@ from kakuran.schema.csv_format import CsvFormat
 from kakuran.schema.csv_header import most_frequent, one_character, open_text
 from kakuran.schema.files import CSV, PARQUET, reading
 from kakuran.schema.reading import read_all
+from kakuran.writing import check_apart, check_free, whole_or_nothing
 
 Layout: TypeAlias = Literal["baskets", "long", "wide"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kakuran.release.files import whole_or_nothing
+from kakuran.writing import whole_or_nothing
 
 
 def write_report(path: Path, page: str) -> None:

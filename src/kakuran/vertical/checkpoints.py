@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.errors import ProtocolError
-from kakuran.release.files import whole_or_nothing
+from kakuran.writing import whole_or_nothing
 
 _PREFIX = "kakuran-"
 _READING = Lock()

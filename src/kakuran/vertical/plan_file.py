@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from kakuran.errors import ProtocolError, which_there_are
-from kakuran.release.files import whole_or_nothing
 from kakuran.schema.toml import literal, tables_of
+from kakuran.writing import write_text
 
 _FORMAT = 1
 _HEADER = """\
@@ -75,8 +75,7 @@ def save(path: Path, plan: Mapping[str, Any]) -> None:
     settings = {"format": _FORMAT, **{name: plan[name] for name in _SETTINGS}}
     parties = {f"parties.{literal(terms['name'])}": {name: terms[name] for name in _TERMS} for terms in plan["parties"]}
     text = tables_of({"plan": settings, "limits": plan["limits"], **parties})
-    with whole_or_nothing(path) as folder:
-        (folder / path.name).write_text(f"{_HEADER}\n{text}", encoding="utf-8")
+    write_text(path, f"{_HEADER}\n{text}")
 
 
 def _checked(where: str, given: Any, known: Mapping[str, str], needed: tuple[str, ...] = ()) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from kakuran.collect.store.sqlite import read_only_engine, sqlite_engine
 from kakuran.collect.store.store import Store
 from kakuran.collect.store.tables import invitations, metadata, records, surveys
 from kakuran.errors import CollectError
-from kakuran.release.files import whole_or_nothing
+from kakuran.writing import whole_or_nothing
 
 _AT_A_TIME = 10_000
 

@@ -1,0 +1,76 @@
+"""Files written once and whole, or not at all, and never over something that should stay."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from kakuran.errors import ReleaseError
+from kakuran.randomness import Randomness
+
+
+def check_free(*paths: Path, force: bool) -> None:
+    """Refuse to write files that exist already, or have nowhere to be."""
+    for path in paths:
+        if path.is_dir():
+            raise ReleaseError(f"{path}: is a folder; name a file")
+        if path.exists() and not force:
+            raise ReleaseError(f"{path}: exists already; use --force (force=True) to replace it")
+        if not path.parent.is_dir():
+            raise ReleaseError(f"{path}: there is no folder {path.parent}")
+        if not os.access(path.parent, os.W_OK):
+            raise ReleaseError(f"{path}: the folder {path.parent} cannot be written to")
+
+
+def check_apart(target: Path, originals: Iterable[Path]) -> None:
+    """Refuse to write over what is read."""
+    if target.exists() and any(path.exists() and target.samefile(path) for path in originals):
+        raise ReleaseError(f"{target}: is the original itself; write elsewhere")
+
+
+@contextmanager
+def whole_or_nothing(*paths: Path) -> Iterator[Path]:
+    """A private folder beside the targets; files left there under their names take their places, or nothing does."""
+    with private_folder(paths[0]) as folder:
+        yield folder
+        sync(folder / path.name for path in paths)
+        # Without its manifest a release is refused: better than one that goes with the old table.
+        for path in paths[1:]:
+            path.unlink(missing_ok=True)
+        for path in paths:
+            (folder / path.name).replace(path)
+
+
+@contextmanager
+def private_folder(path: Path) -> Iterator[Path]:
+    """A folder beside a target, for its owner alone and gone at the end; what goes wrong is said of the target."""
+    folder = path.parent / f".{path.name}.{Randomness.secure().words(1)[0]:016x}"
+    try:
+        folder.mkdir(mode=0o700)  # in here, so that it goes away however early we are interrupted
+        yield folder
+    except OSError as error:
+        raise ReleaseError(f"{path}: could not be written: {error.strerror or error}") from error
+    finally:
+        # Renamed first: a task that nobody waits for could put a new file into it while it is emptied.
+        with suppress(OSError):
+            folder = folder.replace(f"{folder}.gone")
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def write_text(path: Path, text: str, *, is_private: bool = False) -> None:
+    """Write a text file, whole or not at all; a private one is for its owner alone."""
+    with whole_or_nothing(path) as folder:
+        file = folder / path.name
+        if is_private:
+            file.touch(0o600)
+        file.write_text(text, encoding="utf-8")
+
+
+def sync(files: Iterable[Path]) -> None:
+    """Wait until what was written is on the disk."""
+    for file in files:
+        with file.open("rb") as written:
+            os.fsync(written.fileno())
