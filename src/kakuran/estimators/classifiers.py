@@ -91,7 +91,7 @@ class _Classifier(ClassifierMixin, BaseEstimator):
         check_classification_targets(classes)
         self.classes_, labels = np.unique(classes, return_inverse=True)
         if len(self.classes_) < 2:
-            raise ValueError(f"a classifier needs at least 2 classes, got 1 class: {self.classes_[0]!r}")
+            raise DataError("y", "holds 1 class only", "A classifier needs at least 2.", example=self.classes_[0])
         self.schema_ = None
         cuts = [_thresholds(column) for column in values.T]
         axes = [
@@ -123,7 +123,7 @@ class _Classifier(ClassifierMixin, BaseEstimator):
         table = to_arrow(X)
         for name in names:
             if name not in table.column_names:
-                raise DataError(name, "the tree asks for this column but the table lacks it", "Add it.")
+                raise DataError(name, "was learned from, but the table lacks it", "Add it.")
         codes = {name: encode(self.schema_[name], table.column(name)) for name in names}
         return self.columns_.placed(codes, None)
 
