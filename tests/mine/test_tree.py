@@ -225,6 +225,18 @@ class TestRelease:
         assert "yes (" in text
         assert tree.plot().axes
 
+    @pytest.mark.parametrize("estimator", [kk.ReconstructedTree, kk.ReconstructedNaiveBayes])
+    @pytest.mark.parametrize("missing", ["error", "category"])
+    def test_classes_are_the_values_of_the_target(self, estimator, missing):
+        table = pa.table({"ill": [0, 1] * 2000, "smokes": ["no", "yes"] * 2000})
+        ill = kk.Categorical("ill", [0, 1], missing=missing)
+        schema = kk.Schema([ill, kk.Categorical("smokes", ["no", "yes"])])
+        with pytest.warns(kk.NotForPublicationWarning):
+            release = kk.perturb(table, kk.calibrate(schema, n=4000, k=2), seed=1)
+        learned = estimator().fit(release, target="ill")
+        assert learned.classes_.tolist() == [0, 1, *["missing"] * (missing == "category")]
+        assert learned.predict(table.slice(0, 4)).tolist() == [0, 1, 0, 1]
+
     def test_some_columns_are_enough(self, release):
         tree = kk.ReconstructedTree(max_depth=1).fit(release, target="ill", features=["smokes"])
         assert tree.n_features_in_ == 1

@@ -82,7 +82,7 @@ class _Classifier(ClassifierMixin, BaseEstimator):
     ) -> tuple[Counted, Sequence[bool]]:
         self.columns_ = columns_for(release.plan, target, features)
         self.schema_ = release.plan.schema
-        self.classes_ = np.array(self.columns_.axes[0].labels)
+        self.classes_ = _classes(release.plan.schema.in_release(target), self.columns_.axes[0])
         self.feature_names_in_ = np.array([axis.name for axis in self.columns_.axes[1:]], dtype=object)
         return self.columns_.counted(release.plan, release.n, release.tallies), self.columns_.is_ordered
 
@@ -231,6 +231,12 @@ class ReconstructedNaiveBayes(_Classifier):
 
     def _probabilities(self, records: Records) -> Array:
         return self.bayes_.predict(records)
+
+
+def _classes(attribute: Any, cells: Cells) -> NDArray[Any]:
+    """The values of the target themselves; where missing is one of them, by its label."""
+    missing = cells.labels[len(attribute.values) :]
+    return np.array([*attribute.values, *missing], dtype=object) if missing else np.array(attribute.values)
 
 
 def _thresholds(column: NDArray[np.float64]) -> NDArray[np.float64]:
