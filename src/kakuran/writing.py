@@ -1,4 +1,4 @@
-"""Files written whole or not at all, where nothing stands in the way."""
+"""Files written once and whole, or not at all, and never over something that should stay."""
 
 from __future__ import annotations
 
@@ -36,19 +36,12 @@ def check_apart(target: Path, originals: Iterable[Path]) -> None:
         raise ReleaseError(f"{target}: is the original itself; write elsewhere")
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a text, whole or not at all."""
-    with whole_or_nothing(path) as folder:
-        (folder / path.name).write_text(text, encoding="utf-8")
-
-
 @contextmanager
 def whole_or_nothing(*paths: Path) -> Iterator[Path]:
     """A private folder beside the targets; files left there under their names take their places, or nothing does."""
     with private_folder(paths[0]) as folder:
         yield folder
-        for path in paths:
-            settle(folder / path.name)
+        sync(folder / path.name for path in paths)
         # Without its manifest a release is refused: better than one that goes with the old table.
         for path in paths[1:]:
             path.unlink(missing_ok=True)
@@ -57,24 +50,32 @@ def whole_or_nothing(*paths: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def private_folder(target: Path) -> Iterator[Path]:
-    """A folder beside a target that nobody else can look into, gone afterwards; its failures are told of the target."""
-    folder = target.parent / f".{target.name}.{Randomness.secure().words(1)[0]:016x}"
+def private_folder(path: Path) -> Iterator[Path]:
+    """A folder beside a target, for its owner alone and gone at the end; what goes wrong is said of the target."""
+    folder = path.parent / f".{path.name}.{Randomness.secure().words(1)[0]:016x}"
     try:
         folder.mkdir(mode=0o700)  # in here, so that it goes away however early we are interrupted
         yield folder
     except OSError as error:
-        raise ReleaseError(f"{target}: could not be written: {error.strerror or error}") from error
+        raise ReleaseError(f"{path}: could not be written: {error.strerror or error}") from error
     finally:
-        gone = folder.with_name(f"{folder.name}.gone")
-        # Renamed first: a task of a cluster that nobody waits for could put a new file into it while it is emptied.
+        # Renamed first: a task that nobody waits for could put a new file into it while it is emptied.
         with suppress(OSError):
-            folder.rename(gone)
-        for left in (gone, folder):
-            shutil.rmtree(left, ignore_errors=True)
+            folder = folder.replace(f"{folder}.gone")
+        shutil.rmtree(folder, ignore_errors=True)
 
 
-def settle(path: Path) -> None:
-    """Wait until a file is on the disk."""
-    with path.open("rb") as written:
-        os.fsync(written.fileno())
+def write_text(path: Path, text: str, *, is_private: bool = False) -> None:
+    """Write a text file, whole or not at all; a private one is for its owner alone."""
+    with whole_or_nothing(path) as folder:
+        file = folder / path.name
+        if is_private:
+            file.touch(0o600)
+        file.write_text(text, encoding="utf-8")
+
+
+def sync(files: Iterable[Path]) -> None:
+    """Wait until what was written is on the disk."""
+    for file in files:
+        with file.open("rb") as written:
+            os.fsync(written.fileno())

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from kakuran.collect.pages import STATIC, fingerprints, page
+from kakuran.colours import ESTIMATE, INK, NAIVE
 
 
 @pytest.mark.parametrize("name", ["index.html", "dashboard.html"])
@@ -21,6 +22,13 @@ def test_every_script_and_style_of_a_page_carries_its_fingerprint(name):
 def test_a_page_holds_no_code_and_nothing_from_elsewhere(name):
     html = page(name)
     assert not re.search(r"<script(?![^>]*src=)|<style|\son\w+=|\sstyle=|https?:|=.//", html)
+
+
+def test_pages_have_the_colours_of_pictures():
+    light, dark = (STATIC / "style.css").read_text(encoding="utf-8").split("prefers-color-scheme: dark", 1)
+    assert dark
+    for name, colour in (("ink", INK), ("estimate", ESTIMATE), ("naive", NAIVE), ("whisker", INK)):
+        assert f"  --{name}: {colour};" in light
 
 
 def test_scripts_speak_to_their_own_server_alone():

@@ -67,6 +67,8 @@ def test_empty_rows_and_columns_have_no_pattern(planted):
         (np.eye(5), 5, "from 1 to 4, below both sides"),
         (np.eye(5), 0, "got 0"),
         (np.eye(5), 1.5, "whole number"),
+        (np.eye(5), np.nan, "whole number"),
+        (np.eye(5), "3", "got '3'"),
         (np.eye(5) * 2, 2, "not binary, got 2"),
         (-np.eye(5), 2, "negative entries, got -1"),
         (np.full((5, 5), np.nan), 2, "missing or infinite"),

@@ -40,6 +40,16 @@ def test_a_whole_k_is_one_however_it_is_written():
     assert json.loads(json.dumps(released.manifest))["k"] == 10
 
 
+@pytest.mark.parametrize("dtype", [bool, np.uint8, np.int8, np.float32])
+@pytest.mark.parametrize("protect", ["aggregate", "perturb"])
+def test_counts_in_few_bits_are_counts_all_the_same(dtype, protect):
+    X = np.kron(np.eye(3, dtype=int), np.full((20, 4), 100)).astype(dtype)
+    wide = release_matrix(X.astype(float), 5, kind="counts", rank=3, protect=protect)
+    narrow = release_matrix(csr_array(X), 5, kind="counts", rank=3, protect=protect)
+    assert narrow.losses["microaggregation"] == pytest.approx(wide.losses["microaggregation"])
+    assert narrow.losses["empty"] == pytest.approx(X.astype(float).mean())
+
+
 def test_auto_takes_what_loses_less_and_shows_what_else_there_was(planted):
     X, *_ = planted(5, 1, rows=400, columns=200)
     released = release_matrix(X, 5)

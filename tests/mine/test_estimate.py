@@ -60,6 +60,8 @@ def test_a_column_named_like_a_value_keeps_its_labels():
     assert table.column_names == ["count", "count_", "low", "high", "naive"]
     assert table.column("count").to_pylist() == ["count0", "count1"]
     assert table.column("count_").to_pylist() == [0.0, 10.0]
+    two = estimate(2, 2, names=["count", "count_"]).to_arrow()
+    assert two.column_names == ["count", "count_", "count__", "low", "high", "naive"]
 
 
 def test_it_says_what_it_is_in_a_line():

@@ -12,8 +12,8 @@ from kakuran.mine import columns as columns_module
 from kakuran.mine.columns import columns_for
 from kakuran.mine.counted import Passes
 from kakuran.mine.growth import Growth
+from kakuran.mine.node_counts import PathCounts
 from kakuran.mine.nodes import Node
-from kakuran.mine.sources import PathSource
 from kakuran.mine.splits import best_split
 from kakuran.mine.tree import grow_tree
 from kakuran.reconstruction import Operator, reconstruct
@@ -95,7 +95,7 @@ def grown_depth_first(records, growth, path, depth, counts=None):
         on_path = [path[other][records.places[other]].astype(int) for other in others]
         np.add.at(joint, (records.places[0], records.places[axis], *on_path), records.weights)
         transitions = [records.transitions[0], records.transitions[axis]]
-        transitions += [PathSource(records, METHOD).marginals.lumped(one, path[one].astype(int)) for one in others]
+        transitions += [PathCounts(records, METHOD).marginals.lumped(one, path[one].astype(int)) for one in others]
         found = reconstruct(joint, Operator(transitions), METHOD).counts[(..., *[1] * len(others))]
         return np.maximum(found, 0) * path[axis]
 
@@ -116,7 +116,7 @@ def grown_depth_first(records, growth, path, depth, counts=None):
     for side in (best.left, ~best.left):
         below = [allowed & side if axis == best.axis else allowed for axis, allowed in enumerate(path)]
         found = tables[best.axis][:, below[best.axis]].sum(axis=1)
-        if found.sum() <= PathSource(records, METHOD).marginals.spread(below):
+        if found.sum() <= PathCounts(records, METHOD).marginals.spread(below):
             return node
         children.append((below, found))
     left, right = (grown_depth_first(records, growth, below, depth - 1, found) for below, found in children)
@@ -137,7 +137,7 @@ def assert_same_nodes(one, other):
 def test_level_by_level_grows_what_depth_first_grows_from_the_joint(release, never_in_memory):
     watched = Watched(release)
     growth = Growth(watched.columns.is_ordered, "entropy", 3, 20)
-    source = PathSource(watched.counted(), METHOD)
+    source = PathCounts(watched.counted(), METHOD)
     found = growth.grown(source, source.marginals)
     records = watched.counted().distinct()
     everything = [np.ones(size, bool) for size in records.sizes]

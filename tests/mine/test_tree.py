@@ -5,7 +5,7 @@ import pytest
 import kakuran as kk
 from kakuran.mechanism import UniformMixture
 from kakuran.mine.bayes import fit_naive_bayes
-from kakuran.mine.sources import MixtureSource, PathSource
+from kakuran.mine.node_counts import MixtureCounts, PathCounts
 from kakuran.mine.tree import grow_tree
 from kakuran.reconstruction.latent import Records, average, fit_latent_classes
 
@@ -124,8 +124,8 @@ def test_both_sources_tell_nearly_the_same_of_a_joint_they_can_both_know():
     truth = np.zeros((2, 3))
     on = (columns[1] >= 5) & (columns[2] == 1)
     np.add.at(truth, (columns[0][on], columns[3][on]), 1)
-    latent = MixtureSource(*average(fit_latent_classes(records)), 200_000).table(path, 3)
-    joint = PathSource(records, "mle").tables([path])[0][2]
+    latent = MixtureCounts(*average(fit_latent_classes(records)), 200_000).table(path, 3)
+    joint = PathCounts(records, "mle").tables([path])[0][2]
     assert np.abs(joint - truth).sum() < 0.05 * truth.sum()
     assert np.abs(latent - truth).sum() < 0.2 * truth.sum()
     assert (latent.argmax(axis=0) == truth.argmax(axis=0)).all()
@@ -144,7 +144,7 @@ def test_the_spread_of_a_path_is_what_simulation_shows():
             is_on = path[axis][records.places[axis]]
             weights = weights * np.where(is_on, (1 - 0.5 * share) / 0.5, -0.5 * share / 0.5)
         found.append(weights.sum())
-        said.append(PathSource(records, "inverse").marginals.spread(path))
+        said.append(PathCounts(records, "inverse").marginals.spread(path))
     assert np.mean(said) == pytest.approx(np.std(found), rel=0.2)
 
 
@@ -224,6 +224,18 @@ class TestRelease:
         assert "age ≤ 30" in text
         assert "yes (" in text
         assert tree.plot().axes
+
+    @pytest.mark.parametrize("estimator", [kk.ReconstructedTree, kk.ReconstructedNaiveBayes])
+    @pytest.mark.parametrize("missing", ["error", "category"])
+    def test_classes_are_the_values_of_the_target(self, estimator, missing):
+        table = pa.table({"ill": [0, 1] * 2000, "smokes": ["no", "yes"] * 2000})
+        ill = kk.Categorical("ill", [0, 1], missing=missing)
+        schema = kk.Schema([ill, kk.Categorical("smokes", ["no", "yes"])])
+        with pytest.warns(kk.NotForPublicationWarning):
+            release = kk.perturb(table, kk.calibrate(schema, n=4000, k=2), seed=1)
+        learned = estimator().fit(release, target="ill")
+        assert learned.classes_.tolist() == [0, 1, *["missing"] * (missing == "category")]
+        assert learned.predict(table.slice(0, 4)).tolist() == [0, 1, 0, 1]
 
     def test_some_columns_are_enough(self, release):
         tree = kk.ReconstructedTree(max_depth=1).fit(release, target="ill", features=["smokes"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kakuran.advice.sentences import NAMES
+from kakuran.colours import BLUE, ESTIMATE, INK, NAIVE
 from kakuran.errors import needing
 from kakuran.phrases import Phrase, Translate
 
@@ -14,10 +15,10 @@ if TYPE_CHECKING:
     from kakuran.advice.comparison import Advice
 
 _STYLES = {
-    "perturb": ("#d1603d", "o"),
+    "perturb": (ESTIMATE, "o"),
     "perturb-data-dependent": ("#8c3a1f", "s"),
-    "microaggregate": ("#1f2a44", "^"),
-    "factorise": ("#3b6ea5", "D"),
+    "microaggregate": (INK, "^"),
+    "factorise": (BLUE, "D"),
 }
 
 
@@ -33,7 +34,7 @@ def draw_errors(advice: Advice, translate: Translate = str, *, narrow: bool = Fa
             name = translate(NAMES[method])
             axes.plot(*zip(*points, strict=True), marker=marker, color=colour, label=name, markersize=5)
     guess = translate(Phrase("guessing without a release"))
-    axes.axhline(advice.guess, color="#c9c4ba", linestyle="--", label=guess)
+    axes.axhline(advice.guess, color=NAIVE, linestyle="--", label=guess)
     axes.axvline(advice.k, color="#00000030", linestyle=":", label=f"k = {advice.k:g}")
     ks = sorted({one.k for one in advice.curves})
     axes.set_xscale("log")

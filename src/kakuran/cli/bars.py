@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from kakuran.colours import ESTIMATE, INK
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -15,7 +17,7 @@ def draw_bars(title: str, values: Mapping[str, float], label: str, highlight: st
 
     figure = Picture(figsize=(7, 0.9 + 0.4 * len(values)), layout="constrained")
     axes = figure.subplots()
-    colours = ["#d1603d" if name == highlight else "#1f2a44" for name in values]
+    colours = [ESTIMATE if name == highlight else INK for name in values]
     drawn = axes.barh(list(values), list(values.values()), color=colours, height=0.6)
     axes.bar_label(drawn, fmt="%.4g", padding=3)
     axes.margins(x=0.25)

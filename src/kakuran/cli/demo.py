@@ -10,6 +10,7 @@ import typer
 
 from kakuran.cli.console import answer_table, can_draw, check_picture, check_report, progress, require_plots, say
 from kakuran.cli.options import Force, Lang, Language, Plot
+from kakuran.colours import ESTIMATE, INK, NAIVE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -84,7 +85,7 @@ def _draw(jobs: Sequence[str], sexes: Sequence[str], tables: Sequence[Array], la
     figure = Picture(figsize=(9, 3.6), layout="constrained")
     naive = words.of(Phrase("naive: counted in the release"))
     kinds = (words("original"), naive, words("reconstructed"))
-    styles = tuple(zip(kinds, ("#1f2a44", "#c9c4ba", "#d1603d"), strict=True))
+    styles = tuple(zip(kinds, (INK, NAIVE, ESTIMATE), strict=True))
     for place, (axes, sex) in enumerate(zip(figure.subplots(1, len(sexes), sharey=True), sexes, strict=True)):
         for offset, ((label, colour), table) in enumerate(zip(styles, tables, strict=True)):
             at = [row + 0.27 * (offset - 1) for row in range(len(jobs))]

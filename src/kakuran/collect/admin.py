@@ -38,19 +38,19 @@ class Admin:
 
     async def summary(self, _: Request) -> Response:
         """Estimated distributions."""
-        return await self._statistics(lambda source: dashboard.summary(source, minimum_n=self._survey.minimum_n))
+        return await self._statistics(lambda records: dashboard.summary(records, minimum_n=self._survey.minimum_n))
 
     async def crosstab(self, request: Request) -> Response:
         """Two questions against each other."""
         rows, columns = _parameter(request, "rows"), _parameter(request, "columns")
         return await self._statistics(
-            lambda source: dashboard.crosstab(source, rows, columns, minimum_n=self._survey.minimum_n)
+            lambda records: dashboard.crosstab(records, rows, columns, minimum_n=self._survey.minimum_n)
         )
 
     async def tree(self, request: Request) -> Response:
         """A decision tree for one question."""
         target = _parameter(request, "target")
-        return await self._statistics(lambda source: dashboard.tree(source, target, minimum_n=self._survey.minimum_n))
+        return await self._statistics(lambda records: dashboard.tree(records, target, minimum_n=self._survey.minimum_n))
 
     async def _statistics(self, ask: Callable[[Snapshot], dict[str, Any]]) -> Response:
         return answer(await _in_thread(lambda: ask(self._live.snapshot())))

@@ -30,7 +30,7 @@ HISTORY = 8
 """Sizes of the past that are shown."""
 
 
-class Source(Protocol):
+class PerturbedRecords(Protocol):
     """Perturbed records that can be counted: a release, or what the collector holds in memory."""
 
     @property
@@ -45,38 +45,38 @@ class Source(Protocol):
         """Count the perturbed records in the cells that the axes of each table span, all tables in one pass."""
 
 
-def summary(source: Source, *, minimum_n: int) -> dict[str, Any]:
+def summary(records: PerturbedRecords, *, minimum_n: int) -> dict[str, Any]:
     """All questions one by one, what is promised, and how intervals shrank as answers came in."""
-    promise = {"k": _short(source.plan.k_for(source.n)), "epsilon": source.plan.epsilon}
-    if source.n < minimum_n:
-        return _suppressed(source, minimum_n) | promise
-    asked = [ask(source.plan, (attribute.name,), {}, None) for attribute in source.plan.schema.released]
-    tallies = source.tallies([question.axes for question in asked])
-    return _known(source, minimum_n) | {
+    promise = {"k": _short(records.plan.k_for(records.n)), "epsilon": records.plan.epsilon}
+    if records.n < minimum_n:
+        return _standing(records, minimum_n) | promise
+    asked = [ask(records.plan, (attribute.name,), {}, None) for attribute in records.plan.schema.released]
+    tallies = records.tallies([question.axes for question in asked])
+    return _standing(records, minimum_n) | {
         **promise,
         "level": LEVEL,
         "questions": [
             {"name": question.cells[0].name, "labels": question.cells[0].labels, **_numbers(found)}
             for question, found in (
-                (question, _estimated(question, tally, source.plan))
+                (question, _estimated(question, tally, records.plan))
                 for question, tally in zip(asked, tallies, strict=True)
             )
         ],
-        "history": history(asked, tallies, source.plan, minimum_n),
+        "history": history(asked, tallies, records.plan, minimum_n),
     }
 
 
-def crosstab(source: Source, rows: str, columns: str, *, minimum_n: int) -> dict[str, Any]:
+def crosstab(records: PerturbedRecords, rows: str, columns: str, *, minimum_n: int) -> dict[str, Any]:
     """Two questions against each other."""
-    question = ask(source.plan, (rows, columns), {}, None)
+    question = ask(records.plan, (rows, columns), {}, None)
     down, across = question.cells
     if down.size * across.size > MOST_CELLS:
         raise SchemaError(f"{rows} × {columns} has {down.size * across.size:,} cells, too many to look at")
-    if source.n < minimum_n:
-        return _suppressed(source, minimum_n)
-    (tally,) = source.tallies([question.axes])
-    found = _estimated(question, tally, source.plan)
-    return _known(source, minimum_n) | {
+    if records.n < minimum_n:
+        return _standing(records, minimum_n)
+    (tally,) = records.tallies([question.axes])
+    found = _estimated(question, tally, records.plan)
+    return _standing(records, minimum_n) | {
         "rows": {"name": rows, "labels": down.labels},
         "columns": {"name": columns, "labels": across.labels},
         "level": LEVEL,
@@ -85,13 +85,13 @@ def crosstab(source: Source, rows: str, columns: str, *, minimum_n: int) -> dict
     }
 
 
-def tree(source: Source, target: str, *, minimum_n: int) -> dict[str, Any]:
+def tree(records: PerturbedRecords, target: str, *, minimum_n: int) -> dict[str, Any]:
     """What predicts a question: the tree that `kakuran tree` grows on the same records."""
-    columns = columns_for(source.plan, target)
-    if source.n < minimum_n:
-        return _suppressed(source, minimum_n)
+    columns = columns_for(records.plan, target)
+    if records.n < minimum_n:
+        return _standing(records, minimum_n)
     grown = grow_tree(
-        columns.counted(source.plan, source.n, source.tallies),
+        columns.counted(records.plan, records.n, records.tallies),
         columns.is_ordered,
         criterion="entropy",
         max_depth=5,
@@ -100,7 +100,7 @@ def tree(source: Source, target: str, *, minimum_n: int) -> dict[str, Any]:
     )
     names = [axis.name for axis in columns.axes[1:]]
     shares = importances(grown.root, len(columns.axes))
-    return _known(source, minimum_n) | {
+    return _standing(records, minimum_n) | {
         "target": target,
         "classes": columns.axes[0].labels,
         "root": _branch(grown.root, columns),
@@ -164,12 +164,8 @@ def _branch(node: Node, columns: Columns) -> dict[str, Any]:
     }
 
 
-def _suppressed(source: Source, minimum_n: int) -> dict[str, Any]:
-    return {"n": source.n, "minimum_n": minimum_n, "suppressed": True}
-
-
-def _known(source: Source, minimum_n: int) -> dict[str, Any]:
-    return {"n": source.n, "minimum_n": minimum_n, "suppressed": False}
+def _standing(records: PerturbedRecords, minimum_n: int) -> dict[str, Any]:
+    return {"n": records.n, "minimum_n": minimum_n, "suppressed": records.n < minimum_n}
 
 
 def _short(share: float) -> float:

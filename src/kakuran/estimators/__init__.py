@@ -1,11 +1,9 @@
 """The scikit-learn façade: estimators over the plain functions of the other packages."""
 
-from kakuran.errors import MissingExtraError
+from kakuran.errors import needing
 
-try:
+with needing("an estimator", "sklearn"):
     import sklearn as _  # noqa: F401
-except ImportError as error:
-    raise MissingExtraError("an estimator", "sklearn") from error
 
 from kakuran.estimators.boolean_factorisation import BooleanFactorisation
 from kakuran.estimators.classifiers import ReconstructedNaiveBayes, ReconstructedTree

@@ -82,7 +82,7 @@ class _Classifier(ClassifierMixin, BaseEstimator):
     ) -> tuple[Counted, Sequence[bool]]:
         self.columns_ = columns_for(release.plan, target, features)
         self.schema_ = release.plan.schema
-        self.classes_ = np.array(self.columns_.axes[0].labels)
+        self.classes_ = _classes(release.plan.schema.in_release(target), self.columns_.axes[0])
         self.feature_names_in_ = np.array([axis.name for axis in self.columns_.axes[1:]], dtype=object)
         return self.columns_.counted(release.plan, release.n, release.tallies), self.columns_.is_ordered
 
@@ -91,7 +91,7 @@ class _Classifier(ClassifierMixin, BaseEstimator):
         check_classification_targets(classes)
         self.classes_, labels = np.unique(classes, return_inverse=True)
         if len(self.classes_) < 2:
-            raise ValueError(f"a classifier needs at least 2 classes, got 1 class: {self.classes_[0]!r}")
+            raise DataError("y", "holds 1 class only", "A classifier needs at least 2.", example=self.classes_[0])
         self.schema_ = None
         cuts = [_thresholds(column) for column in values.T]
         axes = [
@@ -123,7 +123,7 @@ class _Classifier(ClassifierMixin, BaseEstimator):
         table = to_arrow(X)
         for name in names:
             if name not in table.column_names:
-                raise DataError(name, "the tree asks for this column but the table lacks it", "Add it.")
+                raise DataError(name, "was learned from, but the table lacks it", "Add it.")
         codes = {name: encode(self.schema_[name], table.column(name)) for name in names}
         return self.columns_.placed(codes, None)
 
@@ -231,6 +231,12 @@ class ReconstructedNaiveBayes(_Classifier):
 
     def _probabilities(self, records: Records) -> Array:
         return self.bayes_.predict(records)
+
+
+def _classes(attribute: Any, cells: Cells) -> NDArray[Any]:
+    """The values of the target themselves; where missing is one of them, by its label."""
+    missing = cells.labels[len(attribute.values) :]
+    return np.array([*attribute.values, *missing], dtype=object) if missing else np.array(attribute.values)
 
 
 def _thresholds(column: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -11,7 +11,7 @@ from kakuran.errors import ArgumentError, CalibrationError
 
 
 def counts_matrix(X: Any) -> Any:
-    """X as a CSR matrix of finite numbers of at least 0, without stored zeros."""
+    """X as a CSR matrix of finite numbers of at least 0, without stored zeros; in 64 bits, where none runs over."""
     from scipy.sparse import csr_array, issparse
 
     if not issparse(X):
@@ -24,6 +24,7 @@ def counts_matrix(X: Any) -> Any:
     if X.dtype.kind in "if" and X.nnz and X.data.min() < 0:
         lowest = X.data.min().item()
         raise ArgumentError("matrix", "holds negative entries", "Drop returns, or net them.", example=lowest)
+    X = X.astype(np.float64 if X.dtype.kind == "f" else np.int64, copy=False)
     if X.has_canonical_format is False:
         X = X.copy()
         X.sum_duplicates()
@@ -44,10 +45,11 @@ def binary_matrix(X: Any) -> Any:
 
 def check_rank(rank: int, shape: tuple[int, int]) -> int:
     """A rank below both sides of the matrix, or an error."""
-    if rank != int(rank) or not 1 <= rank < min(shape):
+    is_whole = isinstance(rank, int | float | np.number) and float(rank).is_integer()
+    if not is_whole or not 1 <= rank < min(shape):
         raise CalibrationError(
             f"the rank must be a whole number from 1 to {min(shape) - 1}, below both sides of a "
-            f"{shape[0]:,} × {shape[1]:,} matrix, got {rank}"
+            f"{shape[0]:,} × {shape[1]:,} matrix, got {rank!r}"
         )
     return int(rank)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -14,16 +13,11 @@ BLOCK = 8000
 """Records a block may have; grouping one costs the square of it."""
 
 
-def blocked(
-    points: NDArray[np.float64],
-    k: int,
-    block: int = BLOCK,
-    group: Callable[[NDArray[np.float64], int], NDArray[np.intp]] = mdav,
-) -> NDArray[np.intp]:
-    """Halve along the widest column until blocks are small enough, then group each."""
+def blocked(points: NDArray[np.float64], k: int, block: int = BLOCK) -> NDArray[np.intp]:
+    """Halve along the widest column until blocks are small enough, then group each by MDAV."""
     blocks = list(_halves(points, np.arange(len(points)), max(block, 4 * k)))
     with ThreadPoolExecutor() as pool:
-        parts = list(pool.map(lambda rows: group(points[rows], k), blocks))
+        parts = list(pool.map(lambda rows: mdav(points[rows], k), blocks))
     groups, used = np.empty(len(points), np.intp), 0
     for rows, part in zip(blocks, parts, strict=True):
         groups[rows] = part + used

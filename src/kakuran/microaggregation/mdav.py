@@ -25,27 +25,35 @@ def _mdav(columns: NDArray[np.float64], k: int) -> NDArray[np.intp]:  # pragma: 
     distance, nearest, centre = np.empty(n), np.empty(k, np.intp), np.empty(d)
     groups, m = 0, n
     while m >= 3 * k:
-        for c in range(d):
-            centre[c] = total[c] / m
-        distances_to(left, m, centre, distance)
-        centre[:] = left[:, np.argmax(distance[:m])]
-        distances_to(left, m, centre, distance)
+        _measure_from_farthest(left, m, total, centre, distance)
         opposite = left[:, np.argmax(distance[:m])].copy()
         m = _take_nearest(left, owner, m, distance, nearest, total, group_of, groups)
         distances_to(left, m, opposite, distance)
         m = _take_nearest(left, owner, m, distance, nearest, total, group_of, groups + 1)
         groups += 2
     if m >= 2 * k:
-        for c in range(d):
-            centre[c] = total[c] / m
-        distances_to(left, m, centre, distance)
-        centre[:] = left[:, np.argmax(distance[:m])]
-        distances_to(left, m, centre, distance)
+        _measure_from_farthest(left, m, total, centre, distance)
         m = _take_nearest(left, owner, m, distance, nearest, total, group_of, groups)
         groups += 1
     for i in range(m):
         group_of[owner[i]] = groups
     return group_of
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _measure_from_farthest(
+    left: NDArray[np.float64],
+    m: int,
+    total: NDArray[np.float64],
+    centre: NDArray[np.float64],
+    distance: NDArray[np.float64],
+) -> None:  # pragma: no cover - compiled
+    """Squared distances of the first m records to the one of them that is farthest from their mean."""
+    for c in range(len(centre)):
+        centre[c] = total[c] / m
+    distances_to(left, m, centre, distance)
+    centre[:] = left[:, np.argmax(distance[:m])]
+    distances_to(left, m, centre, distance)
 
 
 @njit(cache=True, nogil=True, fastmath=True)

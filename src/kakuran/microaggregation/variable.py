@@ -12,13 +12,13 @@ GAIN = 0.2
 """γ: a neighbour joins if it is nearer to the group than γ times its distance to the nearest record left."""
 
 
-def v_mdav(points: NDArray[np.float64], k: int, gain: float = GAIN) -> NDArray[np.intp]:
+def v_mdav(points: NDArray[np.float64], k: int) -> NDArray[np.intp]:
     """The group of every record."""
-    return _v_mdav(np.ascontiguousarray(points.T, np.float64), k, gain)
+    return _v_mdav(np.ascontiguousarray(points.T, np.float64), k)
 
 
 @njit(cache=True, nogil=True)
-def _v_mdav(columns: NDArray[np.float64], k: int, gain: float) -> NDArray[np.intp]:  # pragma: no cover - compiled
+def _v_mdav(columns: NDArray[np.float64], k: int) -> NDArray[np.intp]:  # pragma: no cover - compiled
     d, n = columns.shape
     group_of = np.full(n, -1, np.intp)
     owner = np.arange(n)
@@ -43,7 +43,7 @@ def _v_mdav(columns: NDArray[np.float64], k: int, gain: float) -> NDArray[np.int
             distances_to(left, m, left[:, candidate].copy(), distance)
             distance[candidate] = np.inf
             # Distances are squared, so γ is too.
-            if to_group[candidate] >= gain * gain * distance[:m].min():
+            if to_group[candidate] >= GAIN * GAIN * distance[:m].min():
                 break
             m = _join(left, owner, m, to_group, distance, group_of, candidate, groups)
             size += 1

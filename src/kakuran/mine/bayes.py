@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kakuran.mechanism.base import Array
+from kakuran.mine.node_counts import PathCounts
 from kakuran.mine.posterior import MixtureModel, held_out_score
-from kakuran.mine.sources import PathSource
 from kakuran.reconstruction import Method
 from kakuran.reconstruction.latent import STARTS, Records, held_out
 
@@ -41,7 +41,7 @@ def fit_naive_bayes(records: Records, *, method: Method) -> NaiveBayes:
 
 def _model(records: Records, method: Method) -> MixtureModel:
     everything = tuple(np.ones(size, bool) for size in records.sizes)
-    (tables,) = PathSource(records, method).tables([everything])
+    (tables,) = PathCounts(records, method).tables([everything])
     shares = tables[0].sum(axis=1) + SMOOTHING
     return MixtureModel(shares / shares.sum(), (np.eye(len(shares)), *map(_conditional, tables)))
 

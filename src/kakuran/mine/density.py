@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from kakuran.calibration import Plan
+from kakuran.colours import ESTIMATE, NAIVE
 from kakuran.counts import Countable, cells_of, every_code
 from kakuran.errors import ArgumentError, DataError, SchemaError, needing
 from kakuran.mechanism import Mechanism
@@ -116,9 +117,9 @@ def draw_density(density: Density, translate: Translate = str) -> Figure:
     axes = figure.subplots()
     edges, widths = density.edges, np.diff(density.edges)
     naive, estimated = Phrase("naive: counted in the release"), Phrase("reconstructed, with 95 % interval")
-    axes.stairs(density.naive / widths, edges, fill=True, color="#c9c4ba", label=translate(naive))
-    axes.stairs(density.high / widths, edges, baseline=density.low / widths, fill=True, color="#d1603d", alpha=0.25)
-    axes.stairs(density.densities, edges, color="#d1603d", linewidth=1.6, label=translate(estimated))
+    axes.stairs(density.naive / widths, edges, fill=True, color=NAIVE, label=translate(naive))
+    axes.stairs(density.high / widths, edges, baseline=density.low / widths, fill=True, color=ESTIMATE, alpha=0.25)
+    axes.stairs(density.densities, edges, color=ESTIMATE, linewidth=1.6, label=translate(estimated))
     axes.set_xlabel(plain(density.name))
     axes.set_ylabel(translate(Phrase("density")))
     without_frame(axes)

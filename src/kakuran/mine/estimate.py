@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -70,15 +71,15 @@ class Estimate:
     def to_arrow(self) -> pa.Table:
         """One row a cell: its labels, the estimate, the ends of its interval, and the naive count.
 
-        Where a column of the release has one of their names, an underscore tells them apart: ``count_``.
+        Where columns of the release have one of their names, underscores tell them apart: ``count_``.
         """
         labels = [np.array(axis.labels, dtype=object) for axis in self.axes]
         grid = np.meshgrid(*labels, indexing="ij")
         columns = {axis.name: pa.array(cell.ravel(), pa.string()) for axis, cell in zip(self.axes, grid, strict=True)}
         values = {"count": self.counts, "low": self.low, "high": self.high, "naive": self.naive}
-        return pa.table(
-            columns | {name + "_" * (name in columns): pa.array(np.ravel(value)) for name, value in values.items()}
-        )
+        for name, value in values.items():
+            columns[_free_name(name, columns)] = pa.array(np.ravel(value))
+        return pa.table(columns)
 
     def to_pandas(self) -> Any:
         """Like `to_arrow`, as a pandas data frame with one index level a column."""
@@ -102,3 +103,7 @@ class Estimate:
         if self.axes:
             return f"{' × '.join(axis.name for axis in self.axes)}: {counted(self.counts.size, 'cell')}, {self.reason}"
         return f"{self.counts:,.0f} ({self.low:,.0f} … {self.high:,.0f}; naive {self.naive:,.0f})"
+
+
+def _free_name(name: str, taken: Container[str]) -> str:
+    return _free_name(f"{name}_", taken) if name in taken else name

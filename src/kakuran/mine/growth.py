@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.mechanism.base import Array
+from kakuran.mine.node_counts import Marginals, NodeCounts
 from kakuran.mine.nodes import Node
-from kakuran.mine.sources import Marginals, Source
 from kakuran.mine.splits import Criterion, Split, best_split
 
 
@@ -31,7 +31,7 @@ class Growth:
     max_depth: int
     min_support: float
 
-    def grown(self, source: Source, marginals: Marginals) -> Node:
+    def grown(self, source: NodeCounts, marginals: Marginals) -> Node:
         """A tree that is yet to be pruned."""
         everything = tuple(np.ones(len(counts), bool) for counts in marginals.counts)
         tables = source.tables([everything])
@@ -39,7 +39,7 @@ class Growth:
         return self._level([root], tables, source, marginals, self.max_depth)[0]
 
     def _level(
-        self, nodes: list[Node], tables: list[list[Array]], source: Source, marginals: Marginals, depth: int
+        self, nodes: list[Node], tables: list[list[Array]], source: NodeCounts, marginals: Marginals, depth: int
     ) -> list[Node]:
         """Some nodes with all that grows below them, at most so many levels."""
         split = [self._split(node, of_node, marginals) for node, of_node in zip(nodes, tables, strict=True)]

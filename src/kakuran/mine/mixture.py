@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.calibration import Plan
+from kakuran.colours import ESTIMATE, NAIVE
 from kakuran.counts import Cells, Countable
 from kakuran.errors import DataError, SchemaError, needing
 from kakuran.mechanism import Noise
@@ -184,13 +185,13 @@ def draw_clusters(estimate: MixtureEstimate, translate: Translate = str) -> Figu
     axes = figure.subplots()
     shown = estimate.records[:: max(len(estimate.records) // _SHOWN, 1)]
     perturbed, clusters = Phrase("perturbed records"), Phrase("reconstructed clusters, 2 deviations")
-    axes.plot(shown[:, 0], shown[:, 1], ".", color="#c9c4ba", markersize=2, label=translate(perturbed))
+    axes.plot(shown[:, 0], shown[:, 1], ".", color=NAIVE, markersize=2, label=translate(perturbed))
     around = np.linspace(0, 2 * np.pi, 200)
     circle = np.stack([np.cos(around), np.sin(around)])
     found = estimate.mixture
     for place, (mean, covariance) in enumerate(zip(found.means, found.covariances, strict=True)):
         outline = mean[:2, None] + 2 * np.linalg.cholesky(covariance[:2, :2]) @ circle
-        axes.plot(*outline, color="#d1603d", label=None if place else translate(clusters))
+        axes.plot(*outline, color=ESTIMATE, label=None if place else translate(clusters))
     low, high = (
         (found.means - 4 * found.columns.sigmas).min(axis=0),
         (found.means + 4 * found.columns.sigmas).max(axis=0),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from kakuran.mechanism.base import Array
-from kakuran.mine.sources import Path
+from kakuran.mine.node_counts import Path
 from kakuran.mine.splits import Split
 
 

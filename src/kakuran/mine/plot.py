@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kakuran.colours import ESTIMATE, INK, NAIVE
 from kakuran.errors import SchemaError, needing
 from kakuran.phrases import Phrase, Translate
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
     from kakuran.mine.estimate import Estimate
 
-ESTIMATE, NAIVE = "#d1603d", "#c9c4ba"
 MOST_PANELS = 12
 MOST_BARS = 100
 MOST_CELLS = 1_000
@@ -65,7 +65,7 @@ def _bars(axes: Any, estimate: Estimate, translate: Translate) -> None:
     at = np.arange(len(counts))
     axes.bar(at + 0.2, counts, 0.38, color=ESTIMATE, label=translate(Phrase("estimated")))
     axes.bar(at - 0.2, naive, 0.38, color=NAIVE, label=translate(Phrase("naive: counted in the release")))
-    axes.errorbar(at + 0.2, counts, [counts - low, high - counts], fmt="none", ecolor="#1f2a44", capsize=3, lw=1)
+    axes.errorbar(at + 0.2, counts, [counts - low, high - counts], fmt="none", ecolor=INK, capsize=3, lw=1)
     turned = {"rotation": 30, "ha": "right"} if max(map(len, labels)) > 4 else {}
     axes.set_xticks(at, labels, **turned)
     axes.set_xlabel(plain(estimate.axes[0].name) if estimate.axes else "")
@@ -83,7 +83,7 @@ def _heatmap(axes: Any, estimate: Estimate, place: tuple[int, ...], translate: T
     highest = max(float(estimate.counts.max()), 1.0)
     axes.imshow(counts, cmap="Oranges", vmin=0, vmax=highest, aspect="auto")
     for row, column in np.ndindex(counts.shape):
-        colour = "white" if counts[row, column] > 0.6 * highest else "#1f2a44"
+        colour = "white" if counts[row, column] > 0.6 * highest else INK
         words = f"{counts[row, column]:,.0f}\n{low[row, column]:,.0f}–{high[row, column]:,.0f}"
         axes.text(column, row, words, ha="center", va="center", fontsize=7, color=colour)
         if unclear[row, column]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kakuran.mechanism.base import Array
-from kakuran.mine.sources import Marginals, Path
+from kakuran.mine.node_counts import Marginals, Path
 from kakuran.reconstruction.latent import Records
 
 

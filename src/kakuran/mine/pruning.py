@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.mechanism.base import Array
+from kakuran.mine.node_counts import NodeCounts, Path
 from kakuran.mine.nodes import Node
 from kakuran.mine.posterior import MixtureModel, held_out_score
-from kakuran.mine.sources import Path, Source
 from kakuran.reconstruction.latent import Records
 
 WORTH = 1.0
@@ -24,7 +24,7 @@ SMOOTHING = 1.0
 class Fold:
     """What some records say of nodes and of where others truly lie, and how many of each were held out."""
 
-    source: Source
+    source: NodeCounts
     model: MixtureModel
     held: Array
 
@@ -33,7 +33,7 @@ class Fold:
 class Sides:
     """Which cells of each axis no split of a tree tells apart; those of the class and the first attribute stay apart.
 
-    So what the tree was grown from is coarsened, but counts of classes (`Source.classes`) are not.
+    So what the tree was grown from is coarsened, but counts of classes (`NodeCounts.classes`) are not.
 
     Attributes
     ----------

@@ -10,10 +10,10 @@ import numpy as np
 from kakuran.mechanism.base import Array
 from kakuran.mine.counted import Counted
 from kakuran.mine.growth import Growth
+from kakuran.mine.node_counts import Marginals, MixtureCounts, NodeCounts, PathCounts
 from kakuran.mine.nodes import Node
 from kakuran.mine.posterior import MixtureModel
 from kakuran.mine.pruning import Fold, Judge, Sides, probabilities
-from kakuran.mine.sources import Marginals, MixtureSource, PathSource, Source
 from kakuran.mine.splits import Criterion
 from kakuran.reconstruction import Method
 from kakuran.reconstruction.latent import STARTS, Records, average, fit_latent_classes, held_out
@@ -59,40 +59,40 @@ def grow_tree(
     is_exact = all(transition is None for transition in counted.transitions)
     if method == "auto" and not is_exact and isinstance(counted, Records):
         return _by_latent_classes(counted, growth)
-    return _node_by_node(PathSource(counted, method), growth)
+    return _node_by_node(PathCounts(counted, method), growth)
 
 
 def _by_latent_classes(records: Records, growth: Growth) -> GrownTree:
     total = float(records.weights.sum())
     fits = fit_latent_classes(records)
     marginals = Marginals(records.transitions, tuple(map(records.counts, range(len(records.sizes)))))
-    source = MixtureSource(*average(fits), total)
+    source = MixtureCounts(*average(fits), total)
     root = growth.grown(source, marginals)
     folds = [
-        Fold(MixtureSource(fit.shares, fit.profiles, total), MixtureModel(fit.shares, fit.profiles), fit.held)
+        Fold(MixtureCounts(fit.shares, fit.profiles, total), MixtureModel(fit.shares, fit.profiles), fit.held)
         for fit in fits
     ]
     judge = Judge(records, folds, root, [node.path for node in root.nodes()])
     return _pruned(root, judge, source, MixtureModel(*average(fits)))
 
 
-def _node_by_node(source: PathSource, growth: Growth) -> GrownTree:
+def _node_by_node(source: PathCounts, growth: Growth) -> GrownTree:
     root = growth.grown(source, source.marginals)
     # From here on it is enough to know of each record on which side of the splits it lies.
     sides = Sides.of(root)
     records = source.coarse(sides.parts)
-    everybody = PathSource(records, source.method)
+    everybody = PathCounts(records, source.method)
     model = MixtureModel.of_marginals(everybody.marginals)
     folds = []
     for start in range(STARTS):
         held = held_out(records, start)
         kept = replace(records, weights=records.weights - held)
-        folds.append(Fold(PathSource(kept, source.method), model, held))
+        folds.append(Fold(PathCounts(kept, source.method), model, held))
     judge = Judge(records, folds, root, [sides.path(node) for node in root.nodes()])
     return _pruned(root, judge, everybody, MixtureModel.of_marginals(source.marginals))
 
 
-def _pruned(root: Node, judge: Judge, source: Source, model: MixtureModel) -> GrownTree:
+def _pruned(root: Node, judge: Judge, source: NodeCounts, model: MixtureModel) -> GrownTree:
     root = judge.pruned(root)
     leaves = np.stack([probabilities(counts) for counts in source.classes(judge.leaf_paths(root))])
     return GrownTree(root, leaves, model, judge.mean_score(root))

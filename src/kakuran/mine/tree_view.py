@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kakuran.colours import BRANCH, ESTIMATE, NAIVE
 from kakuran.counts import Cells
 from kakuran.errors import needing
 from kakuran.mechanism.base import Array
@@ -104,7 +105,7 @@ def draw_tree(root: Node, axes: Sequence[Cells], is_ordered: Sequence[bool], tra
         if node.split is not None and node.children is not None:
             for child, is_left in zip(node.children, (True, False), strict=True):
                 deeper, at = places[id(child)]
-                drawing.plot([depth + 0.62, deeper - 0.02], [height, at], color="#9a958a", lw=0.8, zorder=0)
+                drawing.plot([depth + 0.62, deeper - 0.02], [height, at], color=BRANCH, lw=0.8, zorder=0)
                 said = condition(node.split, axes, is_ordered, is_left=is_left, within=node.path[node.split.axis])
                 drawing.text(deeper, at + 0.2, plain(translate(said)), fontsize=7, va="bottom", style="italic")
         _draw_node(drawing, node, plain(translate(_summary(node, axes[0]))), depth, height, colours)
@@ -141,8 +142,4 @@ def _places(root: Node) -> dict[int, tuple[int, float]]:
 def _colours(count: int) -> Sequence[Any]:
     from matplotlib import colormaps
 
-    return (
-        ["#c9c4ba", "#d1603d"]
-        if count == 2
-        else [colormaps["viridis"](place) for place in np.linspace(0.1, 0.9, count)]
-    )
+    return [NAIVE, ESTIMATE] if count == 2 else [colormaps["viridis"](place) for place in np.linspace(0.1, 0.9, count)]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kakuran.colours import BLUE
 from kakuran.errors import needing
 from kakuran.phrases import Phrase, Translate
 
@@ -30,7 +31,7 @@ def draw_audit(audit: Audit, translate: Translate = str, *, narrow: bool = False
     low = min(audit.posteriors.min(), 1 / audit.n) * 0.8
     edges = np.geomspace(low, 1.05, 80).tolist()
     surest = translate(Phrase("after: surest link of each released record"))
-    axes.hist(audit.posteriors, bins=edges, color="#3b6ea5", label=surest)
+    axes.hist(audit.posteriors, bins=edges, color=BLUE, label=surest)
     marks = [
         (audit.bound, "-", "#b3261e", Phrase("promised: 1/k = {risk:.3g}", risk=audit.bound)),
         (audit.certified, ":", "#b3261e", Phrase("proved for this table: {risk:.3g}", risk=audit.certified)),

@@ -9,7 +9,7 @@ from kakuran.errors import ReleaseError
 from kakuran.release.files import FOLDER_MANIFEST
 from kakuran.release.manifest import Manifest
 from kakuran.schema.files import CSV
-from kakuran.writing import check_place, private_folder, settle
+from kakuran.writing import check_place, private_folder, sync
 
 
 def check_folder(path: Path, *, force: bool) -> None:
@@ -30,18 +30,17 @@ def write_folder(path: Path, make_parts: Callable[[Path], tuple[Sequence[Path], 
         for number, part in enumerate(parts):
             part.replace(release / f"part-{number:05}.parquet")
         (release / FOLDER_MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
-        for file in release.iterdir():
-            settle(file)
-        _replace(path, release, private / "replaced")
+        sync(release.iterdir())
+        _put_in_place(release, path, private / "replaced")
     return manifest
 
 
-def _replace(path: Path, successor: Path, replaced: Path) -> None:
-    """Put a folder in place of another, which goes back there if its successor does not come."""
+def _put_in_place(release: Path, path: Path, replaced: Path) -> None:
+    """What is replaced goes back to its place if its successor does not come."""
     try:
         if path.exists():
             path.replace(replaced)
-        successor.replace(path)
+        release.replace(path)
     finally:
         if replaced.exists() and not path.exists():
             replaced.replace(path)

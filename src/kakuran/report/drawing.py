@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from kakuran import colours
 from kakuran.errors import MissingExtraError, MissingLettersWarning
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-ORIGINAL, NAIVE, ESTIMATE = "#1f2a44", "#c9c4ba", "#d1603d"
+ORIGINAL, NAIVE, ESTIMATE = colours.INK, colours.NAIVE, colours.ESTIMATE
 
 
 def new_figure(width: float, height: float) -> Figure:

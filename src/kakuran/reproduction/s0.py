@@ -12,6 +12,7 @@ import pyarrow as pa
 from scipy.stats import norm
 
 from kakuran.calibration import calibrate
+from kakuran.colours import ESTIMATE, INK
 from kakuran.errors import NotForPublicationWarning, UnclearCellsWarning
 from kakuran.randomness import Randomness
 from kakuran.reconstruction.density import DensityMethod
@@ -223,7 +224,7 @@ def _figure_1() -> Any:
     points = np.linspace(-3, 11, 1400)
     figure = Picture(figsize=(6, 3.2), layout="constrained")
     axes = figure.subplots()
-    axes.plot(points, norm.pdf(points[:, None], MEANS, SIGMAS) @ WEIGHTS, color="#1f2a44")
+    axes.plot(points, norm.pdf(points[:, None], MEANS, SIGMAS) @ WEIGHTS, color=INK)
     axes.set_title("The mixture of S0 §5.1", loc="left")
     axes.set_xlabel("x")
     axes.set_ylabel("density")
@@ -237,7 +238,7 @@ def _figure_2(sizes: Sequence[int], curves: Mapping[str, list[float]]) -> Any:
     figure = Picture(figsize=(7.5, 3.8), layout="constrained")
     axes = figure.subplots()
     shades = iter(("#d9d4ca", "#c2bbae", "#aaa394", "#918a7b", "#777063"))
-    colours = dict(zip(OURS, ("#d1603d", "#1f2a44"), strict=True))
+    colours = dict(zip(OURS, (ESTIMATE, INK), strict=True))
     for name, values in curves.items():
         is_ours = name in colours
         colour = colours[name] if is_ours else next(shades)

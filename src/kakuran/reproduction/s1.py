@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from kakuran.calibration import calibrate
+from kakuran.colours import ESTIMATE, INK, NAIVE
 from kakuran.factorisation import factorise_boolean, release_matrix
 from kakuran.factorisation.bits import pack
 from kakuran.factorisation.perturbed import Calibration, perturb_bits
@@ -179,7 +180,7 @@ def _draw(ours: dict[str, list[float]]) -> Any:
 
     figure = Picture(figsize=(7.5, 4), layout="constrained")
     axes = figure.subplots()
-    palette = ("#d1603d", "#1f2a44", "#5b6c9b", "#7a8f5a", "#9a9a9a", "#c9c4ba")
+    palette = (ESTIMATE, INK, "#5b6c9b", "#7a8f5a", "#9a9a9a", NAIVE)
     for (name, losses), colour in zip(ours.items(), palette, strict=True):
         axes.plot(range(len(RANKS)), losses, "o-", color=colour, label=name)
     for (name, printed), style in zip(PRINTED.items(), ("s:", "^:", "v:"), strict=True):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from kakuran.colours import ESTIMATE, INK
 from kakuran.errors import LeakageWarning, needing
 from kakuran.randomness import Randomness
 from kakuran.reproduction.findings import Finding, Reproduced
@@ -32,7 +33,7 @@ METHODS: Mapping[str, Rules] = {
     "AICc, exact ranking": Rules(criterion="aicc"),
     "BIC, exact ranking": Rules(criterion="bic"),
 }
-_STYLES = (("#9b948a", "o-"), ("#1f2a44", "s-"), ("#5b7db1", "^--"), ("#d1603d", "v--"), ("#7a9e5f", "D--"))
+_STYLES = (("#9b948a", "o-"), (INK, "s-"), ("#5b7db1", "^--"), (ESTIMATE, "v--"), ("#7a9e5f", "D--"))
 
 
 @dataclass(frozen=True)

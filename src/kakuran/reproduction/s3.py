@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kakuran.colours import ESTIMATE, INK
 from kakuran.measure import Graph, information_capacity, information_loss
 from kakuran.measure.distance import Distance
 from kakuran.reproduction import s3_drawings
@@ -146,7 +147,7 @@ def _draw(lines: Sequence[_Line]) -> Any:
     names = list(dict.fromkeys(line.where.removeprefix("prefectures, ") for line in chosen))
     figure = Picture(figsize=(6, 3), layout="constrained")
     axes = figure.subplots()
-    for offset, (p, colour) in enumerate(((2, "#1f2a44"), (1, "#d1603d"))):
+    for offset, (p, colour) in enumerate(((2, INK), (1, ESTIMATE))):
         values = [line.found()[2] for line in chosen if line.p == p]
         bars = axes.bar(
             [place + 0.4 * (offset - 0.5) for place in range(3)], values, 0.36, color=colour, label=f"p = {p}"

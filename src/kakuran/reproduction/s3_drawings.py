@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from kakuran.colours import INK, NAIVE
 from kakuran.measure import Graph
 from kakuran.schema import Tree
 
 _STROKES: Mapping[int, tuple[Any, float]] = {6: ("-", 2.6), 4: ("--", 2.6), 2: ("-", 1.0), 1: ("--", 1.0)}
 """How S3 draws an edge of each weight: thick or thin, whole or dashed."""
-_INK = "#1f2a44"
 
 
 def draw(symbols: Tree, japan: Tree, roads: Graph, prefectures: Sequence[str], regions: Sequence[str]) -> Any:
@@ -33,7 +33,7 @@ def draw(symbols: Tree, japan: Tree, roads: Graph, prefectures: Sequence[str], r
         one.axis("off")
         one.margins(0.16)
     strokes = [
-        Line2D([], [], color=_INK, linestyle=line, linewidth=width, label=f"weight {weight}")
+        Line2D([], [], color=INK, linestyle=line, linewidth=width, label=f"weight {weight}")
         for weight, (line, width) in _STROKES.items()
     ]
     figure.legend(handles=strokes, loc="outside lower center", ncols=len(strokes), frameon=False)
@@ -52,7 +52,7 @@ def _draw_tree(axes: Any, tree: Tree, root: str) -> None:
 
     settle(root, 0)
     for child, parent in tree.parents.items():
-        axes.plot(*zip(places[child], places[parent], strict=True), color=_INK, linewidth=1, zorder=1)
+        axes.plot(*zip(places[child], places[parent], strict=True), color=INK, linewidth=1, zorder=1)
     _write_names(axes, places, steep=len(tree.leaves) > 4)
 
 
@@ -64,7 +64,7 @@ def _draw_graph(axes: Any, graph: Graph, nodes: Sequence[str]) -> None:
         if one in places and other in places:
             line, width = _STROKES[int(weight)]
             pair = zip(places[one], places[other], strict=True)
-            axes.plot(*pair, color=_INK, linestyle=line, linewidth=width, alpha=0.75, zorder=1)
+            axes.plot(*pair, color=INK, linestyle=line, linewidth=width, alpha=0.75, zorder=1)
     _write_names(axes, places)
 
 
@@ -72,5 +72,5 @@ def _write_names(axes: Any, places: dict[Any, tuple[float, float]], *, steep: bo
     lowest = min(y for _, y in places.values())
     for name, (x, y) in places.items():
         is_crowded = steep and y == lowest
-        box = {"boxstyle": "round,pad=0.3", "facecolor": "#f6f1e7", "edgecolor": "#c9c4ba"}
+        box = {"boxstyle": "round,pad=0.3", "facecolor": "#f6f1e7", "edgecolor": NAIVE}
         axes.text(x, y, name, ha="center", va="center", fontsize=8, bbox=box, rotation=45 if is_crowded else 0)

@@ -13,6 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from kakuran.colours import BLUE, ESTIMATE, INK
 from kakuran.reproduction import s4_queries
 from kakuran.reproduction.findings import Finding, Reproduced
 from kakuran.reproduction.findings import Verdict as Agreement
@@ -215,11 +216,11 @@ def _numbers(panels: Iterable[Panel]) -> Iterator[str]:
 
 _STYLES = {
     "randomized": ("#a8a39a", "-"),
-    "IBT": ("#3b6ea5", "-"),
-    "EIBT": ("#d1603d", "-"),
-    "IBT, stopped": ("#3b6ea5", ":"),
-    "EIBT, stopped": ("#d1603d", ":"),
-    "auto": ("#1f2a44", "--"),
+    "IBT": (BLUE, "-"),
+    "EIBT": (ESTIMATE, "-"),
+    "IBT, stopped": (BLUE, ":"),
+    "EIBT, stopped": (ESTIMATE, ":"),
+    "auto": (INK, "--"),
 }
 
 

@@ -15,7 +15,7 @@ from kakuran.vertical.leakage import Exposure
 from kakuran.vertical.regression.inference import Inference, Quality
 from kakuran.vertical.regression.moments import Array
 from kakuran.vertical.regression.selection import Selection, Step
-from kakuran.writing import check_free, whole_or_nothing
+from kakuran.writing import check_free, write_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -151,10 +151,7 @@ class VerticalFit:
         """Write the fit as JSON; it holds this party's own coefficients and is meant for it alone."""
         path = Path(path)
         check_free(path, force=force)
-        with whole_or_nothing(path) as folder:
-            file = folder / path.name
-            file.touch(0o600)
-            file.write_text(json.dumps(self.to_dict(), ensure_ascii=False, indent=1), encoding="utf-8")
+        write_text(path, json.dumps(self.to_dict(), ensure_ascii=False, indent=1), is_private=True)
 
     @classmethod
     def load(cls, path: str | Path) -> VerticalFit:

@@ -25,11 +25,11 @@ from kakuran.vertical.own import OwnColumns, Standardised
 from kakuran.vertical.plan import VerticalPlan
 from kakuran.vertical.protocols.encryption import plain_modulus
 from kakuran.vertical.protocols.outcome import Outcome
-from kakuran.vertical.protocols.pooling import held, pair_stage, pool_moments, with_each
+from kakuran.vertical.protocols.pooling import pair_stage, pool_moments
 from kakuran.vertical.protocols.residual import WARNING, Residual
 from kakuran.vertical.regression.inference import infer
 from kakuran.vertical.regression.selection import select
-from kakuran.vertical.transport import Link
+from kakuran.vertical.transport import Link, with_each
 
 _REASONS = ((GuardError, "its guard refuses to reveal so much"), (DataError, "its data does not fit the plan"))
 
@@ -75,7 +75,7 @@ class Party:
         table, terms = to_arrow(frame), plan.terms(name)
         self.name, self.plan, self.notify = name, plan, notify
         self._ids = read_ids(table, terms.id)
-        self._columns = OwnColumns.read(table, held(plan, name))
+        self._columns = OwnColumns.read(table, plan.held_by(name))
         digest = hashlib.sha256(b"\0".join(self._ids)).hexdigest() + self._columns.digest()
         self._checkpoints = Checkpoints(state, f"{plan.fingerprint} {name} {digest}")
 
@@ -165,7 +165,9 @@ class Party:
         taken_off = sum(each.coefficient * each.mean for each in own.values())
         mean = float(standardised.means[-1]) if self.plan.holder == self.name else None
         ours = InterceptPart(taken_off - (mean or 0.0))
-        parts = with_each(links, lambda peer: links[peer].swap(ours, speaks_first=self._comes_before(peer)))
+        parts = with_each(
+            links, lambda peer: links[peer].swap(ours, speaks_first=self.plan.comes_before(self.name, peer))
+        )
         intercept = -ours.value - sum(part.value for part in parts.values()) if self.plan.intercept else None
         owner = dict(zip(self.plan.columns, self.plan.owners, strict=True))
         return VerticalFit(
@@ -186,9 +188,6 @@ class Party:
             rounds=outcome.rounds,
             transcripts=tuple(link.transcript.to_dict() for link in links.values()),
         )
-
-    def _comes_before(self, peer: str) -> bool:
-        return self.plan.names.index(self.name) < self.plan.names.index(peer)
 
     def _own_coefficients(self, outcome: Outcome, standardised: Standardised) -> dict[str, OwnCoefficient]:
         own, inference = {}, outcome.inference

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kakuran.colours import ESTIMATE, INK, NAIVE
 from kakuran.errors import needing
 from kakuran.phrases import Phrase, Translate
 
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from kakuran.vertical.fit import VerticalFit
 
 CRITERIA = {"aic": "AIC", "aicc": "AICc", "bic": "BIC"}
-_LINE, _CHOSEN, _REFUSED = "#1f2a44", "#d1603d", "#c9c4ba"
 
 
 def draw_path(fit: VerticalFit, translate: Translate = str) -> Figure:
@@ -29,12 +29,12 @@ def draw_path(fit: VerticalFit, translate: Translate = str) -> Figure:
     last = max(place for place, step in enumerate(steps) if step.accepted)
     figure = Picture(figsize=(max(5.0, 0.45 * len(steps) + 2.5), 3.8), layout="constrained")
     axes = figure.subplots()
-    axes.plot(range(last + 1), scores[: last + 1], "-o", color=_LINE, markersize=4)
+    axes.plot(range(last + 1), scores[: last + 1], "-o", color=INK, markersize=4)
     if last + 1 < len(steps):
         refused = translate(Phrase("not taken"))
-        axes.plot([last, last + 1], scores[last : last + 2], "--o", color=_REFUSED, markersize=4, label=refused)
+        axes.plot([last, last + 1], scores[last : last + 2], "--o", color=NAIVE, markersize=4, label=refused)
     chosen = translate(Phrase("chosen: {count} variables", count=steps[last].variables))
-    axes.plot([last], [scores[last]], "o", color=_CHOSEN, markersize=9, label=chosen)
+    axes.plot([last], [scores[last]], "o", color=ESTIMATE, markersize=9, label=chosen)
     axes.set_xticks(range(len(steps)), labels, rotation=45, ha="right")
     axes.set_ylabel(translate(Phrase("{criterion} (lower is better)", criterion=CRITERIA[fit.criterion])))
     axes.ticklabel_format(axis="y", useOffset=False)

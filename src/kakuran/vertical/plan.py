@@ -183,6 +183,15 @@ class VerticalPlan:
         """How variables are chosen."""
         return Rules(self.search, self.criterion, self.ranking, frozenset(self.forced), self.least)
 
+    def comes_before(self, one: str, other: str) -> bool:
+        """Whether a party stands before another in the plan; it then speaks first, too."""
+        return self.names.index(one) < self.names.index(other)
+
+    def held_by(self, party: str) -> tuple[str, ...]:
+        """A party's columns, with the target last where it holds it."""
+        target = (self.target,) if self.holder == party else ()
+        return (*self.terms(party).columns, *target)
+
     def terms(self, party: str) -> Terms:
         """What a party brings."""
         for terms in self.parties:

@@ -116,7 +116,7 @@ def _masked(
     for peer, link in links.items():
         if peer == receiver:
             continue
-        if plan.names.index(me) < plan.names.index(peer):
+        if plan.comes_before(me, peer):
             mask = Randomness.secure().words(len(steps)).view(np.int64)
             link.send(Mask(mask))
             steps = steps + mask

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from kakuran.colours import ESTIMATE, NAIVE
 from kakuran.errors import ArgumentError, needing
 from kakuran.mechanism.base import Array
 from kakuran.reconstruction.mixture import em, gibbs, rotated, shape
@@ -122,8 +123,8 @@ class Mixture:
         for chosen in range(len(whole)):
             one = Components(np.ones(1), whole.means[[chosen]], whole.sigmas[[chosen]])
             part = whole.weights[chosen] * np.gradient(shape.distribution(points, one, support, column), points)
-            axes.fill_between(points, part, color="#c9c4ba", alpha=0.6, linewidth=0)
-        axes.plot(points, np.gradient(self.cdf(points, column), points), color="#d1603d", linewidth=1.6)
+            axes.fill_between(points, part, color=NAIVE, alpha=0.6, linewidth=0)
+        axes.plot(points, np.gradient(self.cdf(points, column), points), color=ESTIMATE, linewidth=1.6)
         axes.set_xlabel(f"column {column}" if len(self.noises) > 1 else "true number")
         axes.set_ylabel("density")
         without_frame(axes)

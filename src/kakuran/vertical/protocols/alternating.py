@@ -18,6 +18,7 @@ from kakuran.vertical.regression.moments import Array
 Fit: TypeAlias = Callable[[Array], Array]
 
 TOLERANCE = 1e-10
+"""How far from settled a fit may end, as a share of the target's length."""
 MOST_ROUNDS = 20_000
 
 

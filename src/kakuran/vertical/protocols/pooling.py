@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from typing import TypeVar
 
 import numpy as np
 
@@ -22,23 +20,7 @@ from kakuran.vertical.protocols.gram import (
     rounded,
 )
 from kakuran.vertical.regression.moments import Array, Moments
-from kakuran.vertical.transport import Link
-
-T = TypeVar("T")
-
-
-def with_each(links: Mapping[str, Link], talk: Callable[[str], T]) -> dict[str, T]:
-    """Talk to every peer at the same time; if one talk fails, hang up on all."""
-    with ThreadPoolExecutor(max(1, len(links))) as pool:
-        talks = {peer: pool.submit(talk, peer) for peer in links}
-        done, _ = wait(talks.values(), return_when=FIRST_EXCEPTION)
-        failed = next((future.exception() for future in done if future.exception() is not None), None)
-        if failed is not None:
-            for link in links.values():
-                link.refuse("it cannot go on")
-                link.close()
-            raise failed
-        return {peer: future.result() for peer, future in talks.items()}
+from kakuran.vertical.transport import Link, with_each
 
 
 def pair_stage(names: tuple[str, ...], one: str, other: str) -> str:
@@ -65,12 +47,12 @@ def pool_moments(
         stage = pair_stage(names, me, peer)
         if stage in done:
             return checkpoints.load(stage)[1]["moments"]
-        theirs = len(held(plan, peer))
-        if names.index(me) < names.index(peer):
+        theirs = len(plan.held_by(peer))
+        if plan.comes_before(me, peer):
             moments = cross_moments_as_multiplier(links[peer], whole, theirs)
         else:
             moments = cross_moments_as_owner(links[peer], whole, theirs, bits).T
-        low_first = moments if names.index(me) < names.index(peer) else moments.T
+        low_first = moments if plan.comes_before(me, peer) else moments.T
         tag = hashlib.sha256(np.ascontiguousarray(low_first).tobytes()).hexdigest()
         checkpoints.save(stage, tag, {}, moments=moments)
         notify(f"moments with {peer} are known")
@@ -89,12 +71,6 @@ def pool_moments(
     return _assembled(plan, blocks, records, scales[plan.holder], bits)
 
 
-def held(plan: VerticalPlan, party: str) -> tuple[str, ...]:
-    """A party's columns, with the target last where it holds it."""
-    target = (plan.target,) if plan.holder == party else ()
-    return (*plan.terms(party).columns, *target)
-
-
 def _tell_all(
     links: Mapping[str, Link],
     plan: VerticalPlan,
@@ -105,7 +81,7 @@ def _tell_all(
 ) -> tuple[OwnMoments, list[CrossMoments]]:
     """Tell a peer our own moments and those we have with others; hear the same from it."""
     link, names = links[peer], plan.names
-    speaks_first = names.index(me) < names.index(peer)
+    speaks_first = plan.comes_before(me, peer)
 
     def tell() -> None:
         link.send(ours)
@@ -133,8 +109,8 @@ def _assembled(
     plan: VerticalPlan, blocks: dict[tuple[str, str], Array], records: int, target_scale: float, bits: int
 ) -> Moments:
     """One symmetric matrix over all columns in the plan's order, the target last."""
-    everything = [(party, name) for party in plan.names for name in held(plan, party)]
-    sizes = {party: len(held(plan, party)) for party in plan.names}
+    everything = [(party, name) for party in plan.names for name in plan.held_by(party)]
+    sizes = {party: len(plan.held_by(party)) for party in plan.names}
     rows = []
     for one in plan.names:
         row = [blocks[one, other] if (one, other) in blocks else blocks[other, one].T for other in plan.names]

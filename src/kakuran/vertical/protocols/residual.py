@@ -23,7 +23,7 @@ from kakuran.vertical.plan import VerticalPlan
 from kakuran.vertical.protocols.alternating import TOLERANCE, accelerate, alternate
 from kakuran.vertical.protocols.model import Model, load_model, save_model
 from kakuran.vertical.protocols.outcome import Outcome
-from kakuran.vertical.regression.criteria import score
+from kakuran.vertical.regression.criteria import parameters_of, score
 from kakuran.vertical.regression.inference import Inference, conclude, degrees_of_freedom, digits_left, judge
 from kakuran.vertical.regression.moments import Array
 from kakuran.vertical.regression.selection import Action, Selection, Step
@@ -114,7 +114,7 @@ class Residual:
             self.plan.criterion,
             variance * self.target_scale**2,
             len(residual),
-            variables + int(self.plan.intercept) + 1,
+            parameters_of(variables, intercept=self.plan.intercept),
         )
         seen = self.meter.exposure()
         self.notify(
@@ -223,7 +223,7 @@ class Residual:
         coefficients, errors, vif = (
             np.concatenate([getattr(sent, what), getattr(theirs, what)])[order] for what in _ESTIMATED
         )
-        return conclude(chosen, coefficients, errors, vif=vif, confidence=0.95, quality=quality)
+        return conclude(chosen, coefficients, errors, vif=vif, quality=quality)
 
     def _their_estimates(self, message: Estimates, model: Model) -> Estimates:
         if any(getattr(message, what).shape != (len(model.their_columns),) for what in _ESTIMATED):

@@ -8,11 +8,15 @@ from typing import Literal, TypeAlias
 Criterion: TypeAlias = Literal["aic", "aicc", "bic"]
 
 
+def parameters_of(variables: int, *, intercept: bool) -> int:
+    """Coefficients, intercept and variance, as S2 counts them; statsmodels leaves the variance out."""
+    return variables + int(intercept) + 1
+
+
 def score(kind: Criterion, variance: float, records: int, parameters: int) -> float:
     """The criterion of a normal model with residual variance RSS/N; smaller is better.
 
-    AIC is S2 eq. 11. `parameters` counts the coefficients, the intercept and the variance, as S2 does; statsmodels
-    leaves the variance out.
+    AIC is S2 eq. 11. How many `parameters` there are says `parameters_of`.
     """
     fit = records * math.log(2 * math.pi * variance) + records
     if kind == "bic":

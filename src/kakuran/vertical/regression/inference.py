@@ -11,8 +11,11 @@ import numpy as np
 from scipy import special
 
 from kakuran.errors import GuardError, counted
-from kakuran.vertical.regression.criteria import Criterion, score
+from kakuran.vertical.regression.criteria import Criterion, parameters_of, score
 from kakuran.vertical.regression.moments import Array, Moments
+
+LEVEL = 0.95
+"""How often an interval holds its coefficient."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ class Inference:
     quality: Quality
 
 
-def infer(moments: Moments, chosen: Sequence[str], *, confidence: float = 0.95) -> Inference:
+def infer(moments: Moments, chosen: Sequence[str]) -> Inference:
     """Classical least-squares inference, equal to that on the pooled table."""
     fitted = moments.fit(chosen)
     condition = moments.condition(chosen)
@@ -70,16 +73,14 @@ def infer(moments: Moments, chosen: Sequence[str], *, confidence: float = 0.95) 
     inverse = np.diag(fitted.inverse)
     errors = np.sqrt(error_variance * inverse)
     vif = inverse * np.diag(moments.matrix)[moments.places(chosen)]
-    return conclude(tuple(chosen), fitted.coefficients, errors, vif=vif, confidence=confidence, quality=quality)
+    return conclude(tuple(chosen), fitted.coefficients, errors, vif=vif, quality=quality)
 
 
-def conclude(
-    names: tuple[str, ...], coefficients: Array, errors: Array, *, vif: Array, confidence: float, quality: Quality
-) -> Inference:
+def conclude(names: tuple[str, ...], coefficients: Array, errors: Array, *, vif: Array, quality: Quality) -> Inference:
     """Tests and intervals from estimates and their standard errors."""
     freedom = quality.degrees_of_freedom
     t = coefficients / errors
-    half = special.stdtrit(freedom, (1 + confidence) / 2) * errors
+    half = special.stdtrit(freedom, (1 + LEVEL) / 2) * errors
     p = 2 * special.stdtr(freedom, -np.abs(t))
     return Inference(names, coefficients, errors, t, p, coefficients - half, coefficients + half, vif, quality)
 
@@ -96,7 +97,7 @@ def judge(
 ) -> Quality:
     """The figures of a model as a whole."""
     freedom = degrees_of_freedom(records, variables, intercept=intercept)
-    parameters = variables + int(intercept) + 1
+    parameters = parameters_of(variables, intercept=intercept)
     aic, aicc, bic = (score(kind, variance, records, parameters) for kind in get_args(Criterion))
     return Quality(
         records=records,

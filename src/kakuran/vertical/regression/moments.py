@@ -74,10 +74,6 @@ class Moments:
         """RSS/N in the target's own units (S2 eq. 10)."""
         return float(fitted.unexplained * self.matrix[-1, -1] * self.target_scale**2)
 
-    def parameters(self, variables: int) -> int:
-        """Coefficients, intercept and variance."""
-        return variables + int(self.intercept) + 1
-
     def condition(self, chosen: Sequence[str]) -> float:
         """Condition number of the standardised columns themselves."""
         if not len(chosen):

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from kakuran.errors import DataError
-from kakuran.vertical.regression.criteria import Criterion, score
+from kakuran.vertical.regression.criteria import Criterion, parameters_of, score
 from kakuran.vertical.regression.moments import Fitted, Moments
 
 Search: TypeAlias = Literal["backward", "forward", "both", "none"]
@@ -95,7 +95,7 @@ def costs_of_dropping(fitted: Fitted, ranking: Ranking) -> np.ndarray[tuple[int]
 
 def _judge(moments: Moments, rules: Rules, chosen: tuple[str, ...]) -> _Model:
     variance = moments.variance(moments.fit(chosen))
-    parameters = moments.parameters(len(chosen))
+    parameters = parameters_of(len(chosen), intercept=moments.intercept)
     return _Model(chosen, variance, score(rules.criterion, variance, moments.records, parameters))
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import suppress
 from typing import TypeVar
 
@@ -11,6 +13,7 @@ from kakuran.vertical.messages import Message, Refusal, decode, encode
 from kakuran.vertical.transcript import Transcript
 
 M = TypeVar("M", bound=Message)
+T = TypeVar("T")
 
 
 class Link(ABC):
@@ -69,3 +72,17 @@ class Link(ABC):
 
     @abstractmethod
     def _read(self, seconds: float) -> bytes: ...
+
+
+def with_each(links: Mapping[str, Link], talk: Callable[[str], T]) -> dict[str, T]:
+    """Talk to every peer at the same time; if one talk fails, hang up on all."""
+    with ThreadPoolExecutor(max(1, len(links))) as pool:
+        talks = {peer: pool.submit(talk, peer) for peer in links}
+        done, _ = wait(talks.values(), return_when=FIRST_EXCEPTION)
+        failed = next((future.exception() for future in done if future.exception() is not None), None)
+        if failed is not None:
+            for link in links.values():
+                link.refuse("it cannot go on")
+                link.close()
+            raise failed
+        return {peer: future.result() for peer, future in talks.items()}

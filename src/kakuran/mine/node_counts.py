@@ -22,7 +22,7 @@ Path: TypeAlias = Sequence[NDArray[np.bool_]]
 """The cells of each axis that a node is about; the class is axis 0 and never restricted."""
 
 
-class Source(Protocol):
+class NodeCounts(Protocol):
     """Estimated counts for any node."""
 
     def tables(self, paths: Sequence[Path]) -> list[list[Array]]:
@@ -33,7 +33,7 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class MixtureSource:
+class MixtureCounts:
     """From one joint reconstruction of all attributes as latent classes."""
 
     shares: Array
@@ -88,7 +88,7 @@ class Marginals:
 
 
 @dataclass(frozen=True, eq=False)
-class PathSource:
+class PathCounts:
     """S4's way: for every attribute a joint reconstruction of class × path × attribute (eq. 12–14).
 
     Along the path only two parts of each attribute matter: on it or not (eq. 6).
