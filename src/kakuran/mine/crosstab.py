@@ -20,7 +20,7 @@ def answer(question: Question, tally: Tally, plan: Plan, *, method: Method, leve
     unclear = int(np.count_nonzero(found.unclear))
     if unclear:
         cells = f"{unclear:,} of {counted(found.counts.size, 'cell')}" if found.axes else "this number"
-        reach = "their intervals reach" if found.axes else "its interval reaches"
+        reach = "its interval reaches" if unclear == 1 else "their intervals reach"
         warnings.warn(f"{cells} cannot be told from noise: {reach} zero", UnclearCellsWarning, stacklevel=3)
     return found
 
