@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from numbers import Real
 
 
 class KakuranError(Exception):
@@ -114,13 +115,24 @@ def needing(what: str, extra: str) -> Iterator[None]:
         raise MissingExtraError(what, extra) from None
 
 
-def which_there_are(asked: str, names: Iterable[str]) -> str:
+def check_is(value: object, kind: type, way: str) -> None:
+    """Refuse a value of another type by what it is, with the way to one of the right type."""
+    if not isinstance(value, kind):
+        raise TypeError(f"expected a {kind.__name__} ({way}), got {type(value).__name__}")
+
+
+def is_real(value: object) -> bool:
+    """Whether a value is a number, Python's or numpy's."""
+    return isinstance(value, Real)
+
+
+def which_there_are(asked: object, names: Iterable[str]) -> str:
     """The names there are, and before them the one that was probably meant."""
     from difflib import get_close_matches
 
     listed = list(names)
     alike = {name.strip().casefold(): name for name in listed}
-    close = get_close_matches(asked.strip().casefold(), alike, n=1, cutoff=0.5)
+    close = get_close_matches(str(asked).strip().casefold(), alike, n=1, cutoff=0.5)
     meant = f"Did you mean {alike[close[0]]!r}? " if close else ""
     return f"{meant}There are {', '.join(map(repr, listed))}."
 

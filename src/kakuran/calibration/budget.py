@@ -18,7 +18,7 @@ from typing import Any, NoReturn, TypeAlias
 
 from kakuran.calibration.crowd import Crowd
 from kakuran.calibration.plan import Plan
-from kakuran.errors import CalibrationError, counted
+from kakuran.errors import CalibrationError, check_is, counted, is_real
 from kakuran.mechanism import NOISE, BoundedLaplace, Laplace, Mechanism, Noise, RetentionReplacement
 from kakuran.schema import Categorical, Numeric, Schema
 from kakuran.schema.reading import read_parts
@@ -64,6 +64,7 @@ def calibrate(
     >>> round(kk.calibrate(age, n=32561, k=2)["age"].scale, 2)
     14.05
     """
+    check_is(schema, Schema, "kakuran.Schema.load reads one from its file")
     if not schema.perturbed:
         raise CalibrationError("the schema has no column to perturb")
     if (n is None) == (data is None):
@@ -97,6 +98,9 @@ def crowd_of(schema: Schema, data: Any) -> Crowd:
 
 
 def _check_promise(k: float, n: int) -> None:
+    for name, value in (("k", k), ("n", n)):
+        if not is_real(value):
+            raise CalibrationError(f"{name} must be a number, got {value!r}")
     if not math.isfinite(k) or k <= 1:
         raise CalibrationError(f"k must be above 1 (k=1 promises nothing) and at most the number of records, got {k:g}")
     if n != n or n in (math.inf, -math.inf) or n != int(n):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kakuran.errors import CalibrationError, DataError
+from kakuran.errors import CalibrationError, DataError, is_real
 
 
 def counts_matrix(X: Any) -> Any:
@@ -43,10 +43,10 @@ def binary_matrix(X: Any) -> Any:
 
 def check_rank(rank: int, shape: tuple[int, int]) -> int:
     """A rank below both sides of the matrix, or an error."""
-    if rank != int(rank) or not 1 <= rank < min(shape):
+    if not is_real(rank) or rank != int(rank) or not 1 <= rank < min(shape):
         raise CalibrationError(
             f"the rank must be a whole number from 1 to {min(shape) - 1}, below both sides of a "
-            f"{shape[0]:,} × {shape[1]:,} matrix, got {rank}"
+            f"{shape[0]:,} × {shape[1]:,} matrix, got {rank!r}"
         )
     return int(rank)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kakuran.errors import SchemaError
+from kakuran.errors import SchemaError, which_there_are
 from kakuran.measure.distance import Distance
 from kakuran.measure.diversity import EquivalenceClasses
 from kakuran.microaggregation.embedding import default_distance, embed
@@ -61,6 +61,8 @@ def microaggregate(
     weights : how much each column counts when records are compared, 1 by default; columns are standardised first
     """
     given = columns_of(data)
+    if isinstance(columns, str):
+        raise SchemaError(f"columns must be a list, as in columns=[{columns!r}]; got the text {columns!r}")
     names = list(given if columns is None else columns)
     _check_names(names, given, distance, centre, weights)
     chosen = {name: given[name] for name in names}
@@ -79,7 +81,7 @@ def microaggregate(
 def _check_names(names: Sequence[str], given: Mapping[str, Any], *others: Mapping[str, Any] | None) -> None:
     for name in names:
         if name not in given:
-            raise SchemaError(f"no column {name!r}; there are {', '.join(given)}")
+            raise SchemaError(f"no column {name!r}. {which_there_are(name, given)}")
     if not names:
         raise SchemaError(f"name at least one column to aggregate; there are {', '.join(given)}")
     for other in others:
