@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         ProtocolError,
         RandomnessError,
         ReleaseError,
+        ScatteredNumbersWarning,
         SchemaError,
         UnclearCellsWarning,
     )
@@ -86,6 +87,7 @@ _HOMES = {
         "ProtocolError",
         "RandomnessError",
         "ReleaseError",
+        "ScatteredNumbersWarning",
         "SchemaError",
         "UnclearCellsWarning",
     ),
@@ -131,6 +133,7 @@ __all__ = [
     "Release",
     "ReleaseError",
     "RetentionReplacement",
+    "ScatteredNumbersWarning",
     "Schema",
     "SchemaError",
     "Survey",

@@ -15,6 +15,7 @@
     LeakageWarning          a protocol reveals more than the result
     MissingLettersWarning   labels of a picture have letters that no installed font has
     NotForPublicationWarning  a release was drawn from a seed somebody knows
+    ScatteredNumbersWarning  little is left of a number, as missing is one of its values
     UnclearCellsWarning     some estimates cannot be told from noise
 
 Messages say what was wrong, the value received and the way out.
@@ -148,6 +149,10 @@ class InferredDomainWarning(UserWarning):
 
 class NotForPublicationWarning(UserWarning):
     """A release was drawn from a known seed, so whoever knows the seed can undo it."""
+
+
+class ScatteredNumbersWarning(UserWarning):
+    """A number is perturbed like a category, as missing is one of its values: little is left of it."""
 
 
 class UnclearCellsWarning(UserWarning):
