@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         ProtocolError,
         RandomnessError,
         ReleaseError,
+        ScatteredNumbersWarning,
         SchemaError,
         UnclearCellsWarning,
     )
@@ -88,6 +89,7 @@ _HOMES = {
         "ProtocolError",
         "RandomnessError",
         "ReleaseError",
+        "ScatteredNumbersWarning",
         "SchemaError",
         "UnclearCellsWarning",
     ),
@@ -134,6 +136,7 @@ __all__ = [
     "Release",
     "ReleaseError",
     "RetentionReplacement",
+    "ScatteredNumbersWarning",
     "Schema",
     "SchemaError",
     "Survey",

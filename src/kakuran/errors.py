@@ -16,6 +16,7 @@
     LeakageWarning          a protocol reveals more than the result
     MissingLettersWarning   labels of a picture have letters that no installed font has
     NotForPublicationWarning  a release was drawn from a seed somebody knows
+    ScatteredNumbersWarning  little is left of a number, as missing is one of its values
     UnclearCellsWarning     some estimates cannot be told from noise
 
 Messages say what was wrong, the value received and the way out.
@@ -25,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from numbers import Real
 
 
 class KakuranError(Exception):
@@ -124,13 +126,24 @@ def needing(what: str, extra: str) -> Iterator[None]:
         raise MissingExtraError(what, extra) from None
 
 
-def which_there_are(asked: str, names: Iterable[str]) -> str:
+def check_is(value: object, kind: type, way: str) -> None:
+    """Refuse a value of another type by what it is, with the way to one of the right type."""
+    if not isinstance(value, kind):
+        raise TypeError(f"expected a {kind.__name__} ({way}), got {type(value).__name__}")
+
+
+def is_real(value: object) -> bool:
+    """Whether a value is a number, Python's or numpy's."""
+    return isinstance(value, Real)
+
+
+def which_there_are(asked: object, names: Iterable[str]) -> str:
     """The names there are, and before them the one that was probably meant."""
     from difflib import get_close_matches
 
     listed = list(names)
     alike = {name.strip().casefold(): name for name in listed}
-    close = get_close_matches(asked.strip().casefold(), alike, n=1, cutoff=0.5)
+    close = get_close_matches(str(asked).strip().casefold(), alike, n=1, cutoff=0.5)
     meant = f"Did you mean {alike[close[0]]!r}? " if close else ""
     return f"{meant}There are {', '.join(map(repr, listed))}."
 
@@ -146,6 +159,10 @@ class InferredDomainWarning(UserWarning):
 
 class NotForPublicationWarning(UserWarning):
     """A release was drawn from a known seed, so whoever knows the seed can undo it."""
+
+
+class ScatteredNumbersWarning(UserWarning):
+    """A number is perturbed like a category, as missing is one of its values: little is left of it."""
 
 
 class UnclearCellsWarning(UserWarning):

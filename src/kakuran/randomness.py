@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hmac
 import os
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,11 @@ class Randomness:
     @classmethod
     def seeded(cls, seed: int) -> Randomness:
         """A reproducible stream; whoever knows the seed knows every draw."""
-        return cls(hmac.digest(b"kakuran seed", str(int(seed)).encode(), "sha256"), is_seeded=True)
+        try:
+            number = index(seed)
+        except TypeError:
+            raise TypeError(f"a seed is a whole number, got {seed!r}") from None
+        return cls(hmac.digest(b"kakuran seed", str(number).encode(), "sha256"), is_seeded=True)
 
     @classmethod
     def from_seed(cls, seed: int | None) -> Randomness:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import pickle
+import warnings
 
 import numpy as np
 import pyarrow as pa
@@ -120,3 +121,14 @@ class TestChecking:
         plan = kk.calibrate(schema, data=table, k=3)
         assert [attribute.name for attribute in plan.crowd().attributes] == ["job", "age", "pay", "town"]
         assert plan.check(crowd_of(schema, table)) is None
+
+
+@pytest.mark.parametrize("asked", [{"n": 100}, {"data": pa.table({"age": [None, *range(1, 100)]})}])
+def test_a_number_that_missing_values_would_scatter_is_warned_of(asked):
+    fine, coarse = (kk.Schema([kk.Numeric("age", 0, 100, step=step, missing="category")]) for step in (1, 20))
+    with pytest.warns(kk.ScatteredNumbersWarning, match="age: as missing is one of its 102 values") as told:
+        kk.calibrate(fine, k=5, **asked)
+    assert [warning.filename for warning in told] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kk.calibrate(coarse, k=5, **asked)

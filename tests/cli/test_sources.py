@@ -86,7 +86,10 @@ def test_decimal_commas_are_refused_with_the_options_that_then_read_them(kakuran
 def test_where_no_schema_says_numbers_those_taken_for_text_are_warned_of(kakuran, folder, command):
     (folder / "pay.csv").write_text("pay;code;town\n" + "3,5;01;x\n4,5;02;y\n" * 3, encoding="utf-8")
     warned = kakuran(*command)
-    assert "column 'pay' is taken for text. Say how numbers are written: --decimal \",\"" in warned.stderr
+    assert (
+        "column 'pay' is taken for text. If they are numbers, say how they are written in a CSV file: --decimal \",\""
+        in warned.stderr
+    )
     assert warned.stderr.count("taken for text") == 1
     assert "taken for text" not in kakuran(*command, "--decimal", ",").stderr
 

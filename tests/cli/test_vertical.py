@@ -136,7 +136,8 @@ def test_two_companies_agree_fit_report_and_predict(terminals):
         (("join", "127.0.0.1:65536", "--as", "shop", "--data", "data.csv"), 2, "HOST:PORT"),
         (("serve", "--as", "bank", "--data", "data.csv", "--port", "65536"), 2, "65535"),
         (("join", "127.0.0.1:1", "--as", "bank", "--data", "data.csv", *NEW), 7, "bank comes first in the plan"),
-        (("predict", "--fit", "no.json", "--data", "data.csv"), 7, "not a fit"),
+        (("predict", "--fit", "no.json", "--data", "data.csv"), 7, "no.json: no such fit"),
+        (("predict", "--fit", "plan.toml", "--data", "data.csv"), 7, "not a fit that can be read"),
     ],
 )  # fmt: skip
 def test_a_mistake_gets_one_clear_sentence_and_its_exit_code(terminals, run_in, arguments, code, words):

@@ -39,7 +39,7 @@ class TestCategories:
         assert kk.Categorical("c", ["x", "y"], missing="category").size == 3
 
     def test_one_text_instead_of_a_list_is_refused(self):
-        with pytest.raises(kk.SchemaError, match=r"column 'job': values must be a list, got the text 'clerk'"):
+        with pytest.raises(kk.SchemaError, match=r"column 'job': values must be a list, got 'clerk'"):
             kk.Categorical("job", "clerk")
 
     def test_no_values_are_refused(self):

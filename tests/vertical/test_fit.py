@@ -223,7 +223,7 @@ def test_a_column_the_two_tables_share_is_refused_by_name(protocol):
             lambda t: t.set_column(1, "a0", pa.array(["x"] * t.num_rows)),
             "'a0': is string, not numbers. Code categories",
         ),
-        (lambda t: t.set_column(1, "a0", pa.array(["3,5"] * t.num_rows)), "'a0': is .* written: --decimal \",\""),
+        (lambda t: t.set_column(1, "a0", pa.array(["3,5"] * t.num_rows)), "'a0': is .* CSV file: --decimal \",\""),
         (lambda t: t.set_column(1, "a0", pa.array([None] * t.num_rows, pa.float64())), "missing values"),
         (lambda t: t.set_column(1, "a0", pa.array([np.inf] * t.num_rows)), "infinite"),
         (lambda t: t.set_column(1, "a0", pa.array([1.0] * t.num_rows)), "same for all shared records"),

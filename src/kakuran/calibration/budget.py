@@ -13,12 +13,13 @@ Each column is then s_j·B/2-locally differentially private, the record B/2.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, TypeAlias
 
 from kakuran.calibration.crowd import Crowd
 from kakuran.calibration.plan import Plan
-from kakuran.errors import CalibrationError, counted
+from kakuran.errors import CalibrationError, ScatteredNumbersWarning, check_is, counted, is_real
 from kakuran.mechanism import NOISE, BoundedLaplace, Laplace, Mechanism, Noise, RetentionReplacement
 from kakuran.mechanism.base import k_for
 from kakuran.schema import Categorical, Numeric, Schema
@@ -65,6 +66,7 @@ def calibrate(
     >>> round(kk.calibrate(age, n=32561, k=2)["age"].scale, 2)
     14.05
     """
+    check_is(schema, Schema, "kakuran.Schema.load reads one from its file")
     if not schema.perturbed:
         raise CalibrationError("the schema has no column to perturb")
     if (n is None) == (data is None):
@@ -78,7 +80,7 @@ def calibrate(
         budget = math.log((n - 1) / (k - 1)) - _fixed_cost(chosen)
         if budget < 0:
             _refuse_fixed(chosen, n, k)
-        return Plan(schema, at_budget(budget), int(n), float(k), "worst-case")
+        return _told(Plan(schema, at_budget(budget), int(n), float(k), "worst-case"))
     crowd = data if isinstance(data, Crowd) else crowd_of(schema, data)
     if crowd.attributes != schema.released:
         raise CalibrationError("the crowd was counted over other columns than those of the schema")
@@ -86,7 +88,20 @@ def calibrate(
     # Laplace swaps cost the same with bounds and without, but only bounded noise can be infinite.
     bounded = {name: BoundedLaplace.kind if kind == Laplace.kind else kind for name, kind in chosen.items()}
     budget = _largest_budget(crowd, k, _mechanisms_at(schema, bounded, shares), shares)
-    return Plan(schema, at_budget(budget), crowd.n, float(k), "data-dependent")
+    return _told(Plan(schema, at_budget(budget), crowd.n, float(k), "data-dependent"))
+
+
+def _told(plan: Plan) -> Plan:
+    """The plan, with a warning for every number that it all but destroys."""
+    for name in plan.scattered:
+        warnings.warn(
+            f"{name}: as missing is one of its {plan[name].size:,} values, it is perturbed like a category and not by "
+            "noise, and little is left of the number. Fill missing values in, and if it matters say in a column of its "
+            "own where they were; or give the number a coarser step.",
+            ScatteredNumbersWarning,
+            stacklevel=3,
+        )
+    return plan
 
 
 def mechanisms_within(
@@ -109,6 +124,9 @@ def crowd_of(schema: Schema, data: Any) -> Crowd:
 
 
 def _check_promise(k: float, n: int) -> None:
+    for name, value in (("k", k), ("n", n)):
+        if not is_real(value):
+            raise CalibrationError(f"{name} must be a number, got {value!r}")
     if not math.isfinite(k) or k <= 1:
         raise CalibrationError(f"k must be above 1 (k=1 promises nothing) and at most the number of records, got {k:g}")
     if n != n or n in (math.inf, -math.inf) or n != int(n):

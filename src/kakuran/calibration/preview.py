@@ -9,6 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from kakuran.calibration.plan import Plan
+from kakuran.errors import check_is
 from kakuran.mechanism import UniformMixture
 from kakuran.mechanism.base import Array
 from kakuran.schema import Categorical, Numeric
@@ -53,6 +54,7 @@ def preview(plan: Plan, n: int | None = None) -> list[TableError]:
     >>> [(table.columns, round(table.relative, 3)) for table in kk.preview(plan)]
     [(('job',), 0.022)]
     """
+    check_is(plan, Plan, "kakuran.calibrate makes one")
     n = plan.n if n is None else n
     gains = {attribute.name: _singular_values(plan, attribute) for attribute in plan.schema.perturbed}
     names = list(gains)

@@ -58,6 +58,7 @@ def run(app: typer.Typer) -> NoReturn:
     warnings.showwarning = _show_warning
     warnings.simplefilter("always", errors.InferredDomainWarning)
     warnings.simplefilter("always", errors.LeakageWarning)
+    warnings.simplefilter("once", errors.ScatteredNumbersWarning)
     try:
         app()
     except errors.KakuranError as error:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from kakuran.cli.console import progress, say
+from kakuran.cli.console import progress
 from kakuran.errors import CalibrationError
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def make_plan(
     weights: Sequence[str] | None,
     mechanisms: Sequence[str] | None,
 ) -> Plan:
-    """The plan the options of a command ask for; what it nearly destroys is told."""
+    """The plan the options of a command ask for."""
     from kakuran.calibration import calibrate
 
     shares = numbers("--weight", weights) if weights else None
@@ -121,20 +121,9 @@ def make_plan(
         if data is None or n is not None:
             raise CalibrationError("--data-dependent needs the data and not --n")
         crowd = _crowd(schema, data, schema.released)
-        plan = calibrate(schema, k=k, data=crowd, weights=shares, mechanisms=chosen)
-    else:
-        n = smallest_group(schema, data) if n is None else n
-        plan = calibrate(schema, k=k, n=n, weights=shares, mechanisms=chosen)
-    if plan.scattered:
-        _tell_scattered(plan)
-    return plan
-
-
-def _tell_scattered(plan: Plan) -> None:
-    from kakuran.report.words import words_in
-
-    for name in plan.scattered:
-        say(words_in("en")("scattered", column=name, values=plan[name].size), "warning")
+        return calibrate(schema, k=k, data=crowd, weights=shares, mechanisms=chosen)
+    n = smallest_group(schema, data) if n is None else n
+    return calibrate(schema, k=k, n=n, weights=shares, mechanisms=chosen)
 
 
 def smallest_group(schema: Schema, data: Source | Originals | None) -> int:

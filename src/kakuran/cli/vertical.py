@@ -124,6 +124,8 @@ def init(
     made = with_us(certificate_in(own_key) if key is not None and own_key.exists() else make_key(own_key, me))
     made.save(plan)
     say(f"{me} brings {', '.join(brought)}; key in {own_key}, which never leaves this machine")
+    if not made.holder:
+        say(f"the target, {target}, is none of them: another party is to bring it")
     say(f"fingerprint of {plan}: {made.fingerprint}")
     say("send the plan to the others; when all have joined, compare the fingerprint by telephone")
 

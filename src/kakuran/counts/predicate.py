@@ -70,6 +70,8 @@ def parse(text: str, schema: Schema) -> Predicate:
     >>> [condition.holds.tolist() for condition in predicate.on("job")]
     [[False, True]]
     """
+    if not isinstance(text, str):
+        raise SchemaError(f"a condition is a text; {_EXAMPLE}; got {text!r}")
     plain, names = _without_backticks(text)
     reader = _Reader(text, schema, _spellings(schema) | names)
     try:

@@ -53,6 +53,11 @@ class _Classifier(ClassifierMixin, BaseEstimator):
             if target is None:
                 raise SchemaError("which column should be predicted? give target=…")
             counted, ordered = self._from_release(X, target, features)
+        elif target is not None:
+            raise SchemaError(
+                f"target names a column of a release, got {type(X).__name__}; "
+                "kakuran.read_release opens one, and clean records come as X and y"
+            )
         else:
             counted, ordered = self._from_arrays(X, y)
         self._learn(counted, ordered)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kakuran.errors import ArgumentError, CalibrationError
+from kakuran.errors import ArgumentError, CalibrationError, is_real
 
 
 def counts_matrix(X: Any) -> Any:
@@ -45,8 +45,7 @@ def binary_matrix(X: Any) -> Any:
 
 def check_rank(rank: int, shape: tuple[int, int]) -> int:
     """A rank below both sides of the matrix, or an error."""
-    is_whole = isinstance(rank, int | float | np.number) and float(rank).is_integer()
-    if not is_whole or not 1 <= rank < min(shape):
+    if not is_real(rank) or not float(rank).is_integer() or not 1 <= rank < min(shape):
         raise CalibrationError(
             f"the rank must be a whole number from 1 to {min(shape) - 1}, below both sides of a "
             f"{shape[0]:,} × {shape[1]:,} matrix, got {rank!r}"

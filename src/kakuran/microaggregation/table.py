@@ -61,6 +61,8 @@ def microaggregate(
     weights : how much each column counts when records are compared, 1 by default; columns are standardised first
     """
     given = columns_of(data)
+    if isinstance(columns, str):
+        raise SchemaError(f"columns must be a list, as in columns=[{columns!r}]; got the text {columns!r}")
     names = list(given if columns is None else columns)
     _check_names(names, given, distance, centre, weights)
     chosen = {name: given[name] for name in names}

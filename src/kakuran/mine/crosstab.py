@@ -8,7 +8,7 @@ import numpy as np
 
 from kakuran.calibration import Plan
 from kakuran.counts import Tally
-from kakuran.errors import SchemaError, UnclearCellsWarning, counted
+from kakuran.errors import SchemaError, UnclearCellsWarning, counted, is_real
 from kakuran.mine.estimate import Estimate
 from kakuran.mine.question import Question
 from kakuran.reconstruction import About, Method, interval, reconstruct
@@ -20,14 +20,14 @@ def answer(question: Question, tally: Tally, plan: Plan, *, method: Method, leve
     unclear = int(np.count_nonzero(found.unclear))
     if unclear:
         cells = f"{unclear:,} of {counted(found.counts.size, 'cell')}" if found.axes else "this number"
-        reach = "their intervals reach" if found.axes else "its interval reaches"
+        reach = "its interval reaches" if unclear == 1 else "their intervals reach"
         warnings.warn(f"{cells} cannot be told from noise: {reach} zero", UnclearCellsWarning, stacklevel=3)
     return found
 
 
 def estimate(question: Question, tally: Tally, plan: Plan, *, method: Method, level: float, about: About) -> Estimate:
     """Reconstruct the counts of a tally over the question's axes, and read the answer off them."""
-    if not 0 < level < 1:
+    if not is_real(level) or not 0 < level < 1:
         raise SchemaError(f"level must lie between 0 and 1, as 0.9 for a 90 % interval; got {level!r}")
     if about not in ("table", "population"):
         raise SchemaError(f"about must be 'table' or 'population', got {about!r}")

@@ -106,6 +106,9 @@ def mixture(records: Countable, plan: Plan, columns: Sequence[str], options: Opt
     """
     if not columns:
         raise SchemaError("a mixture needs at least one number")
+    for name in columns:
+        if not isinstance(name, str):
+            raise SchemaError(f"name the columns one by one, as in mixture('age', 'income'); got {name!r}")
     if len(set(columns)) < len(columns):
         raise SchemaError(f"a column stands twice in {', '.join(columns)}")
     noises = [_noise(plan, name, options.covariance) for name in columns]

@@ -137,7 +137,9 @@ def _counted(predicate: Predicate, cuts: Sequence[_Cut]) -> NDArray[np.bool_]:
 
 def _check_columns(columns: Sequence[str], bins: Mapping[str, int], where: str | None) -> None:
     if not columns and where is None:
-        raise SchemaError("a cross-tabulation needs at least one column")
+        raise SchemaError("a cross-tabulation needs at least one column, a count a condition")
+    if not isinstance(bins, Mapping):
+        raise SchemaError(f"bins are given column by column, as in bins={{'age': 12}}; got {bins!r}")
     for name in columns:
         if not isinstance(name, str):
             raise SchemaError(f"name the columns one by one, as in crosstab('job', 'sex'); got {name!r}")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.calibration import Crowd, Plan
-from kakuran.errors import ReleaseError
+from kakuran.errors import ReleaseError, check_is
 from kakuran.measure.linkage import ENUMERABLE, IMPOSSIBLE, Attacker, exact_posteriors
 from kakuran.measure.risk import Risk, risk_of
 from kakuran.mechanism.base import Array, Codes
@@ -126,6 +126,7 @@ def audit(
     >>> kk.audit(table, release).passed
     True
     """
+    check_is(release, Release, "kakuran.perturb makes one, kakuran.read_release opens one")
     plan = release.plan
     truth = plan.schema.encode(original)
     n = len(next(iter(truth.values())))

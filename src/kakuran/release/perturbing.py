@@ -10,7 +10,7 @@ import pyarrow as pa
 from kakuran.calibration import Plan
 from kakuran.counts import Progress
 from kakuran.engine.local import perturb_batches
-from kakuran.errors import ReleaseError
+from kakuran.errors import ReleaseError, check_is
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
 from kakuran.release.files import check_target, write_release
@@ -42,6 +42,7 @@ def perturb(frame: Any, plan: Plan, *, seed: int | None = None, shuffle: bool = 
     >>> release.n, release.k
     (1000, 10.0)
     """
+    check_is(plan, Plan, "kakuran.calibrate makes one")
     if is_spark_frame(frame):
         raise ReleaseError(
             "a Spark DataFrame would be drawn anew whenever it is used; draw it once, into a folder, with perturb_file"
@@ -98,6 +99,7 @@ def perturb_file(
     ...     manifest.order, kk.read_release(out).n
     ('shuffled', 100)
     """
+    check_is(plan, Plan, "kakuran.calibrate makes one")
     if is_spark_frame(source):
         from kakuran.engine.spark import Originals
 

@@ -30,7 +30,7 @@ from kakuran.writing import check_apart, check_free, whole_or_nothing
 Layout: TypeAlias = Literal["baskets", "long", "wide"]
 
 _SNIFFED = 1 << 16
-_RAGGED = "columns, got"
+_RAGGED = "columns are named"
 _FEW, _MOST = 10, 0.9
 """From so many baskets on, and for more than this share of them, a first item of its own counts as an id."""
 
@@ -157,6 +157,7 @@ def _read_wide(table: pa.Table, identifier: str | None) -> Transactions:
         "A row for each person and item is read with --layout long."
     )
     columns = [_cells(name, table.column(name), advice) for name in table.column_names]
+    _check_no_numbers_of_people(table.column_names, columns)
     filled = [np.flatnonzero(column) for column in columns]
     data = np.concatenate([column[rows] for column, rows in zip(columns, filled, strict=True)] or [np.empty(0)])
     starts = np.cumsum([0, *map(len, filled)])
@@ -164,6 +165,13 @@ def _read_wide(table: pa.Table, identifier: str | None) -> Transactions:
     return Transactions(
         csc_array((data, indices, starts), shape=(table.num_rows, len(columns))).tocsr(), table.column_names
     )
+
+
+def _check_no_numbers_of_people(names: Sequence[str], columns: Sequence[Any]) -> None:
+    """Refuse whole numbers of which everybody has another: as how many of an item people have, they would count."""
+    for name, column in zip(names, columns, strict=True):
+        if len(column) >= _FEW and (column == np.rint(column)).all() and len(np.unique(column)) == len(column):
+            raise DataError(name, "no number stands twice, as in a column of ids", f"Leave it out with --id {name}.")
 
 
 def _cells(name: str, column: pa.ChunkedArray, advice: str) -> Any:

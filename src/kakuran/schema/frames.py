@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import narwhals as nw
@@ -35,7 +36,8 @@ def _wrapped_to_arrow(frame: Any) -> pa.Table:
     try:
         wrapped = nw.from_native(frame, eager_only=True)
     except TypeError as error:
-        raise TypeError(f"expected a table (pandas, polars or arrow), got {type(frame).__name__}") from error
+        way = "; read the file into one first (perturb_file takes its name)" if isinstance(frame, str | Path) else ""
+        raise TypeError(f"expected a table (pandas, polars or arrow), got {type(frame).__name__}{way}") from error
     try:
         # An index is not a column: it may well be an identifier.
         return wrapped.to_arrow().select([str(column) for column in wrapped.columns])

@@ -36,6 +36,8 @@ class Schema:
     attributes: Sequence[Attribute]
 
     def __post_init__(self) -> None:
+        if isinstance(self.attributes, Attribute):
+            raise SchemaError(f"a schema is a list of Categorical, Numeric or Dropped, got {self.attributes!r} alone")
         object.__setattr__(self, "attributes", tuple(self.attributes))
         if not self.attributes:
             raise SchemaError("a schema needs at least one column")

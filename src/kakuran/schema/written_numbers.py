@@ -25,6 +25,7 @@ _KINDS = (pa.null(), pa.int64(), pa.float64(), pa.string())
 """What a column may turn out to hold, each kind with room for those before it."""
 _LONGEST_WHOLE = 18
 _EITHER = "1,234"
+_IN_PYTHON = "(in Python decimal=…, thousands=…)"
 _TELLING = 1_000
 _NOTHING = pa.array(pa.csv.ConvertOptions().null_values)
 
@@ -154,13 +155,20 @@ def way_to_read(column: pa.Array | pa.ChunkedArray) -> str:
 def not_such_a_number(column: str, problem: str, word: str, place: str | None = None) -> DataError:
     """The error for a word that is no number, with the options that would make it one."""
     asked = what_to_type([word])
-    remedy = say_how(asked) if asked else "Correct the data or its type in the schema."
+    remedy = (
+        f"Say how numbers are written: {asked} {_IN_PYTHON}."
+        if asked
+        else "Correct the data or its type in the schema."
+    )
     return DataError(column, problem, remedy, example=word, place=place)
 
 
 def say_how(asked: str) -> str:
-    """The way out where options would do."""
-    return f"Say how numbers are written: {asked} (in Python decimal=…, thousands=…)."
+    """The way out for a column of text that such options would make numbers of, wherever it comes from."""
+    return (
+        f"If they are numbers, say how they are written in a CSV file: {asked} {_IN_PYTHON}; "
+        "anywhere else make it a column of numbers."
+    )
 
 
 def _every_format() -> Iterator[NumberFormat]:

@@ -182,5 +182,7 @@ class VerticalFit:
                 rounds=held["rounds"],
                 transcripts=tuple(held["transcripts"]),
             )
+        except FileNotFoundError:
+            raise ProtocolError(f"{path}: no such fit; `kakuran vertical serve` and `join` leave one") from None
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise ProtocolError(f"{path}: not a fit that can be read: {error}") from error

@@ -226,8 +226,8 @@ def _uneven(
     row, columns, cells = found.groups()
     where = "a row" if row is None else f"row {int(row):,}, the names being row 1,"
     return SchemaError(
-        f"{described}: {where} has {counted(int(cells), 'cell')} where {columns} columns are named; correct it "
-        "(in quotes a cell may hold what else separates cells)"
+        f"{described}: {where} has {counted(int(cells), 'cell')} where {columns} columns are named; correct it, or put "
+        "a cell that holds what separates cells in quotes"
     )
 
 
