@@ -183,13 +183,16 @@ def test_exports_are_releases(site, visit, tmp_path):
     assert kk.read_release(tmp_path / "animals.csv").n == 60
 
 
-def test_the_report_can_be_saved(site, visit, tmp_path):
+@pytest.mark.parametrize(
+    ("locale", "button", "lang"), [("en-GB", "HTML report", "en"), ("ja-JP", "HTML レポート", "ja")]
+)
+def test_the_report_can_be_saved_in_the_language_of_the_page(site, visit, tmp_path, locale, button, lang):
     site.fill(60)
-    page = open_dashboard(visit(), site)
+    page = open_dashboard(visit(locale=locale), site)
     with page.expect_download() as started:
-        page.get_by_role("button", name="HTML report").click()
+        page.get_by_role("button", name=button).click()
     started.value.save_as(tmp_path / "report.html")
-    assert "<html" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert f'<html lang="{lang}">' in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def test_the_page_looks_more_seldom_while_nothing_happens(site, visit):

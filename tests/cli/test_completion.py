@@ -46,6 +46,7 @@ def prompt(tmp_path):
         (["crosstab", "nowhere.parquet", ""], set()),
         (["perturb", "--data"], {"--data-dependent"}),
         (["perturb", "--engine", ""], {"local", "spark"}),
+        (["vertical", "join", "--lang", ""], {"en", "ja"}),
         (["crosstab", "out.parquet", "--method", ""], set(get_args(Method))),
         (["factorise", "--layout", ""], set(get_args(Layout))),
         (["vertical", "init", "--criterion", "ai"], {"aic", "aicc"}),

@@ -71,7 +71,8 @@ def _bars(axes: Any, estimate: Estimate, translate: Translate) -> None:
     axes.set_xlabel(plain(estimate.axes[0].name) if estimate.axes else "")
     axes.set_ylabel(translate(Phrase("records")))
     axes.set_title(translate(estimate.caption), loc="left", fontsize=9)
-    axes.figure.legend(loc="outside lower left", frameon=False, fontsize=8)
+    beside = axes.figure.get_figwidth() > 5
+    axes.figure.legend(loc="outside lower left", ncols=1 + beside, frameon=False, fontsize=8)
     without_frame(axes)
 
 
