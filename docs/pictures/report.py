@@ -15,7 +15,6 @@ from playwright.sync_api import Browser, sync_playwright
 
 import kakuran as kk
 from kakuran.release import Manifest, Release
-from kakuran.report import write_report
 from kakuran.samples import census, census_schema
 
 IMAGES = Path(__file__).parents[1] / "images"
@@ -27,7 +26,7 @@ def main() -> None:
     """Release, report, look."""
     with TemporaryDirectory() as folder, sync_playwright() as driver:
         page = Path(folder) / "report.html"
-        write_report(page, report())
+        page.write_text(report(), encoding="utf-8")
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         photograph(browser, page)
         browser.close()

@@ -56,9 +56,9 @@ def report_answer(report: Path, release: Path, answer: str, lang: str) -> None:
 
 def leave(report: Path, page: str, *, public: bool) -> None:
     """Write a report, and say where it is and who may see it."""
-    from kakuran.report import write_report
+    from kakuran.writing import write_text
 
-    write_report(report, page)
+    write_text(report, page)
     say(f"wrote {report}{'' if public else ': internal, not for publication'}")
 
 
