@@ -36,12 +36,11 @@ def places_in(said):
     return set(re.findall(r"{(\w+)", said))
 
 
-def templates():
-    """The first argument of every Phrase in the library."""
-    for path in SOURCE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "Phrase":
-                yield node.args[0]
+def first_arguments(path, function):
+    """What a function is given first, wherever it is called in a file."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", None) == function:
+            yield node.args[0]
 
 
 def test_every_language_has_every_word_of_a_page_with_the_same_values():
@@ -53,9 +52,16 @@ def test_every_language_has_every_word_of_a_page_with_the_same_values():
         words_in("fr")
 
 
+def test_whatever_a_page_asks_for_by_name_is_there():
+    asked = [name for path in SPEAKING for name in first_arguments(path, "say")]
+    asked += [name for path in (SOURCE / "cli").glob("*.py") for name in first_arguments(path, "words")]
+    assert {name.value for name in asked if isinstance(name, ast.Constant)} <= set(read("en"))
+
+
 def test_every_phrase_of_the_library_is_translated_and_nothing_else():
     translated = read("ja")["translated"]
-    assert {template.value for template in templates()} == set(translated)
+    templates = [template for path in SOURCE.rglob("*.py") for template in first_arguments(path, "Phrase")]
+    assert {template.value for template in templates} == set(translated)
     assert all(places_in(template) == places_in(said) for template, said in translated.items())
 
 

@@ -1,5 +1,6 @@
 """The two protocols' own parts: rounds, encrypted sums, masks."""
 
+import itertools
 import sys
 import threading
 
@@ -70,6 +71,12 @@ def test_both_ways_settle_on_pooled_least_squares(solve, correlation):
 def test_columns_that_explain_nothing_settle_at_once():
     y, fit, ask, _ = two_sides(0.5)
     assert accelerate(0 * y, fit, lambda v: 0 * ask(v)).rounds == 1
+
+
+def test_rounding_that_goes_back_and_forth_has_settled():
+    y, _, ask, _ = two_sides(0.5)
+    rounding = itertools.cycle([1e-16, -1e-16])
+    assert alternate(y, lambda _: np.full_like(y, next(rounding)), ask).rounds == 1
 
 
 def test_fits_that_never_settle_are_given_up(monkeypatch):

@@ -20,6 +20,8 @@ Fit: TypeAlias = Callable[[Array], Array]
 TOLERANCE = 1e-10
 """How far from settled a fit may end, as a share of the target's length."""
 MOST_ROUNDS = 20_000
+_ROUNDING = 1e-14
+"""Steps smaller than this share of the target are rounding, which need not shrink: it may go to and fro for ever."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,8 @@ class Settled:
 def alternate(target: Array, fit: Fit, ask: Fit, tolerance: float = TOLERANCE) -> Settled:
     """Both sides fit in turn what the other leaves (S2, estimation protocol, steps 1 to 4).
 
-    Stops once the distance still to go, a geometric series of the steps so far, is below the tolerance.
+    Stops once the distance still to go, a geometric series of the steps so far, is below the tolerance, or steps are
+    mere rounding, as they are from the start where neither side's columns have to do with the other's.
     """
     size = float(np.linalg.norm(target))
     part, step = fit(target), np.inf
@@ -42,7 +45,8 @@ def alternate(target: Array, fit: Fit, ask: Fit, tolerance: float = TOLERANCE) -
         last_step, step = step, float(np.linalg.norm(moved - part))
         part = moved
         shrinking = step / last_step
-        if step == 0 or (rounds > 1 and shrinking < 1 and step * shrinking / (1 - shrinking) <= tolerance * size):
+        nearly_there = rounds > 1 and shrinking < 1 and step * shrinking / (1 - shrinking) <= tolerance * size
+        if step <= _ROUNDING * size or nearly_there:
             return Settled(part, rounds)
     raise ProtocolError(f"the fits have not settled after {MOST_ROUNDS:,} rounds; use accelerated = true, or gram")
 
