@@ -172,7 +172,7 @@ def _check_perturbed(attribute: Categorical | Numeric) -> None:
     """Refuse a question whose answer would be sent as it is, or could be left out."""
     if attribute.role != "perturb":
         raise SchemaError(
-            f"question {attribute.name!r}: every answer is perturbed, its role cannot be {attribute.role}"
+            f"question {attribute.name!r}: every answer is perturbed, its role cannot be {attribute.role!r}"
         )
     if attribute.missing != "error":
         raise SchemaError(f"question {attribute.name!r}: no answer may be missing; make “no answer” one of its values")
