@@ -95,7 +95,7 @@ def test_an_address_that_is_none_is_refused(survey):
 def test_a_server_that_is_no_collector_is_recognised(survey, monkeypatch, page):
     monkeypatch.setattr(SurveyClient, "_request", lambda *_: (200, {}, page))
     client = SurveyClient("http://elsewhere.example/path", survey)
-    with pytest.raises(CollectError, match=r"http://elsewhere\.example/path is not a collector"):
+    with pytest.raises(CollectError, match=r"at elsewhere\.example/path is not a collector"):
         client.submit_many(pa.table({"job": ["nurse"], "age": [41]}))
 
 

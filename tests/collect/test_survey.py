@@ -107,6 +107,22 @@ def test_the_epsilon_promised_is_the_epsilon_of_the_mechanisms(epsilon):
     assert survey.definition()["k"] is None
 
 
+@pytest.mark.parametrize(
+    ("attribute", "complaint"),
+    [({"role": "keep"}, "every answer is perturbed"), ({"missing": "category"}, "no answer may be missing")],
+)
+def test_no_answer_is_sent_as_it_is_or_left_out(attribute, complaint):
+    home = Question(Categorical("home", ["here", "there"], **attribute), {"en": "Where?"})
+    with pytest.raises(SchemaError, match=f"question 'home': {complaint}"):
+        Survey("homes", ("en",), {"en": "Homes"}, (home,), epsilon=1.0)
+
+
+def test_an_id_fits_in_a_file_name():
+    home = Question(Categorical("home", ["here", "there"]), {"en": "Where?"})
+    with pytest.raises(SchemaError, match="small letters, digits and hyphens"):
+        Survey("../homes", ("en",), {"en": "Homes"}, (home,), epsilon=1.0)
+
+
 def test_an_epsilon_at_which_every_answer_would_be_sent_as_it_is_is_refused():
     job = Question(Categorical("job", ["clerk", "nurse"]), {"en": "Your job?"})
     with pytest.raises(CalibrationError, match="cannot; choose less"):

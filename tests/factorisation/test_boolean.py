@@ -5,7 +5,6 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
-from sklearn.exceptions import NotFittedError
 
 import kakuran as kk
 from kakuran.factorisation import encode_rows, factorise_boolean
@@ -90,12 +89,3 @@ def test_the_estimator_rebuilds_what_it_was_fitted_to(planted):
     assert (model.inverse_transform(U) != X).sum() == 0
     assert (model.transform(X) == U).all()
     assert model.fit(X).rank_ == 3
-
-
-@pytest.mark.parametrize("columns", [100, 300])
-def test_rows_of_another_length_than_those_fitted_are_refused(planted, columns):
-    model = kk.BooleanFactorisation(rank=3)
-    with pytest.raises(NotFittedError):
-        model.transform(np.ones((2, columns)))
-    with pytest.raises(kk.DataError, match=f"has {columns} columns, its factors 200"):
-        model.fit(planted(3, 0, rows=300, columns=200)[0]).transform(np.ones((2, columns)))

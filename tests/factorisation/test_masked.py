@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 from scipy.sparse import csr_array
-from sklearn.exceptions import NotFittedError
 
 import kakuran as kk
 from kakuran.factorisation import factorise_masked
@@ -88,12 +87,3 @@ def test_the_estimator_fits_and_transforms(ratings):
     assert np.abs((model.inverse_transform(U) - ratings.toarray())[seen]).mean() < 0.5
     assert model.n_iter_ == len(model.errors_)
     assert model.fit(ratings).transform(ratings) == pytest.approx(U, abs=0.5)
-
-
-@pytest.mark.parametrize("columns", [100, 300])
-def test_rows_of_another_length_than_those_fitted_are_refused(ratings, columns):
-    model = kk.MaskedNMF(rank=3)
-    with pytest.raises(NotFittedError):
-        model.transform(np.ones((2, columns)))
-    with pytest.raises(kk.DataError, match=f"has {columns} columns, its factors {ratings.shape[1]}"):
-        model.fit(ratings).transform(np.ones((2, columns)))

@@ -102,6 +102,26 @@ def test_forced_columns_stay_and_every_party_keeps_its_least(protocol):
     check_equals_pooled(case, fitted(case), 1e-4, least=1, forced=(1, 7))
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"protocol": "gram"},
+        {"protocol": "residual"},
+        {"protocol": "residual", "ranking": "s2"},
+        {"protocol": "residual", "accelerated": False},
+    ],
+)
+@pytest.mark.parametrize(("useless", "seed"), [("alice", 1), ("bob", 0)])
+def test_a_party_may_lose_all_its_columns(useless, seed, settings):
+    rng = np.random.default_rng(seed)
+    A, B = rng.normal(size=(200, 2)), rng.normal(size=(200, 2))
+    y = (B if useless == "alice" else A) @ [1.0, 2.0] + rng.normal(size=200)
+    case = Companies(A, B, y, least=0, **settings)
+    fits = fitted(case)
+    check_equals_pooled(case, fits, 1e-4, least=0, ranking=case.plan.ranking)
+    assert not fits[useless].own
+
+
 @pytest.mark.parametrize(("search", "criterion"), [("forward", "bic"), ("both", "aicc"), ("backward", "aicc")])
 def test_other_searches_and_criteria_agree_between_the_parties(search, criterion):
     case = companies(200, 4, 4, 0.6, noise=5.0, search=search, criterion=criterion)

@@ -127,7 +127,9 @@ class SurveyClient:
         return answer
 
     def _stranger(self) -> CollectError:
-        return CollectError(f"what answers at {self._url.geturl()} is not a collector; is the address right?")
+        return CollectError(
+            f"what answers at {self._url.hostname}{self._url.path} is not a collector; is the address right?"
+        )
 
     def close(self) -> None:
         """Hang up."""

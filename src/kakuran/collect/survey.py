@@ -92,6 +92,9 @@ class Survey:
     invitations: bool = False
 
     def __post_init__(self) -> None:
+        survey_file.check_id(self.id)
+        for question in self.questions:
+            _check_perturbed(question.attribute)
         if (self.epsilon is None) == (self.k is None) or (self.k is None) != (self.expected_n is None):
             raise SchemaError("a survey promises either k, with the expected_n people it needs, or epsilon")
         if self.epsilon is not None and not 0 < self.epsilon <= 50:
@@ -163,3 +166,13 @@ class Survey:
             question | {"mechanism": describe(self.plan[question["name"]])} for question in asked.pop("questions")
         ]
         return asked | {"version": self.version, "questions": questions}
+
+
+def _check_perturbed(attribute: Categorical | Numeric) -> None:
+    """Refuse a question whose answer would be sent as it is, or could be left out."""
+    if attribute.role != "perturb":
+        raise SchemaError(
+            f"question {attribute.name!r}: every answer is perturbed, its role cannot be {attribute.role!r}"
+        )
+    if attribute.missing != "error":
+        raise SchemaError(f"question {attribute.name!r}: no answer may be missing; make “no answer” one of its values")

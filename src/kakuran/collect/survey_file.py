@@ -44,8 +44,6 @@ def check(fields: Mapping[str, Any]) -> dict[str, Any]:
     for needed in ("id", "languages", "title", "questions"):
         if needed not in fields:
             raise SchemaError(f"the survey has no {needed}")
-    if not isinstance(fields["id"], str) or not _ID.fullmatch(fields["id"]):
-        raise SchemaError(f"id must be small letters, digits and hyphens, got {fields['id']!r}")
     languages = _languages(fields["languages"])
     numbers = {name: _number(name, fields[name]) for name in _NUMBERS if name in fields}
     if type(fields.get("invitations", False)) is not bool:
@@ -62,6 +60,12 @@ def check(fields: Mapping[str, Any]) -> dict[str, Any]:
         **numbers,
         "questions": [_question(name, question, languages) for name, question in questions.items()],
     }
+
+
+def check_id(id_: Any) -> None:
+    """Refuse a name that could not stand in files and addresses."""
+    if not isinstance(id_, str) or not _ID.fullmatch(id_):
+        raise SchemaError(f"id must be small letters, digits and hyphens, got {id_!r}")
 
 
 def _question(name: str, fields: Any, languages: Sequence[str]) -> dict[str, Any]:

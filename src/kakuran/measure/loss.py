@@ -111,7 +111,7 @@ def capacities(
     columns = columns_of(data)
     if callable(distance) and len(columns) > 1:
         return {"records": capacity_of_records(columns, distance, p)}
-    _check_weights(weights or {}, columns)
+    check_weights(weights or {}, columns)
     return {
         name: (weights or {}).get(name, 1.0) * capacity(name, column, _distance_of(name, distance), p)
         for name, column in columns.items()
@@ -128,7 +128,8 @@ def _check_same_people(before: Mapping[str, Any], after: Mapping[str, Any]) -> N
             raise DataError(name, problem, "Compare the same people.")
 
 
-def _check_weights(weights: Mapping[str, float], columns: Mapping[str, Any]) -> None:
+def check_weights(weights: Mapping[str, float], columns: Mapping[str, Any]) -> None:
+    """Refuse weights of columns that are not there, and those below 0."""
     for name, weight in weights.items():
         if name not in columns:
             raise SchemaError(f"a weight is given for {name!r}, which is not a column; those are {', '.join(columns)}")

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from kakuran.errors import SchemaError
 from kakuran.measure.distance import Distance
 from kakuran.measure.diversity import EquivalenceClasses
+from kakuran.measure.loss import check_weights
 from kakuran.microaggregation.embedding import default_distance, embed
 from kakuran.microaggregation.groups import Method, check_groups, check_k, group_records
 from kakuran.microaggregation.representatives import Centre, represent
@@ -66,6 +67,7 @@ def microaggregate(
     names = list(given if columns is None else columns)
     _check_names(names, given, distance, centre, weights)
     chosen = {name: given[name] for name in names}
+    check_weights(weights or {}, chosen)
     k = check_k(k, len(chosen[names[0]]))
     metric = {name: (distance or {}).get(name) or default_distance(column) for name, column in chosen.items()}
     groups = group_records(embed(chosen, metric, weights or {}), k, method)

@@ -189,6 +189,8 @@ class Residual:
     def _inverse(self, model: Model) -> Array:
         """Our block of (XᵀX)⁻¹ over both sides' columns."""
         assert model.their_space is not None  # noqa: S101 - every caller has asked for it
+        if not model.columns:
+            return np.empty((0, 0))
         ours = self.own.only(model.columns).values
         unexplained = ours - model.their_space @ (model.their_space.T @ ours)
         _, strengths, directions = np.linalg.svd(unexplained, full_matrices=False)
@@ -201,12 +203,13 @@ class Residual:
         assert model.their_space is not None  # noqa: S101 - every caller has asked for it
         records = len(self.target)
         ours = self.own.only(model.columns).values
-        basis, _ = np.linalg.qr(ours)
-        cosine = min(float(np.linalg.norm(basis.T @ model.their_space, 2)), 1 - 1e-15)
+        between = np.linalg.qr(ours).Q.T @ model.their_space
+        cosine = min(float(np.linalg.norm(between, 2)), 1 - 1e-15) if between.size else 0.0
         inverse = np.diag(self._inverse(model))
         freedom = degrees_of_freedom(records, len(chosen), intercept=self.plan.intercept)
         errors = np.sqrt(model.variance * records / freedom * inverse)
-        sent = Estimates(model.coefficients, errors, inverse * records, float(np.linalg.cond(ours)))
+        condition = float(np.linalg.cond(ours)) if model.columns else 1.0
+        sent = Estimates(model.coefficients, errors, inverse * records, condition)
         theirs = self._their_estimates(self.link.swap(sent, speaks_first=self.leads), model)
         condition = max(sent.condition, theirs.condition) * float(np.sqrt((1 + cosine) / (1 - cosine)))
         quality = judge(
