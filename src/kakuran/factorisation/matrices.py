@@ -11,7 +11,21 @@ from kakuran.errors import ArgumentError, CalibrationError, is_real
 
 
 def counts_matrix(X: Any) -> Any:
-    """X as a CSR matrix of finite numbers of at least 0, without stored zeros; in 64 bits, where none runs over."""
+    """X as a CSR matrix of finite numbers of at least 0, without stored zeros; in 64 bits, where no sum runs over."""
+    X = _checked(X)
+    return _without_zeros(X.astype(np.float64 if X.dtype.kind == "f" else np.int64, copy=False))
+
+
+def binary_matrix(X: Any) -> Any:
+    """X as a CSR matrix of 0 and 1; anything else is refused."""
+    X = _without_zeros(_checked(X))
+    if X.nnz and not (X.data == 1).all():
+        odd = X.data[X.data != 1][0].item()
+        raise ArgumentError("matrix", "is not binary", "Use kind='counts', or give X > 0.", example=odd)
+    return X.astype(np.int8)
+
+
+def _checked(X: Any) -> Any:
     from scipy.sparse import csr_array, issparse
 
     if not issparse(X):
@@ -24,7 +38,11 @@ def counts_matrix(X: Any) -> Any:
     if X.dtype.kind in "if" and X.nnz and X.data.min() < 0:
         lowest = X.data.min().item()
         raise ArgumentError("matrix", "holds negative entries", "Drop returns, or net them.", example=lowest)
-    X = X.astype(np.float64 if X.dtype.kind == "f" else np.int64, copy=False)
+    return X
+
+
+def _without_zeros(X: Any) -> Any:
+    """X with one stored entry a cell, and none for nothing."""
     if X.has_canonical_format is False:
         X = X.copy()
         X.sum_duplicates()
@@ -32,15 +50,6 @@ def counts_matrix(X: Any) -> Any:
         X = X.copy()
         X.eliminate_zeros()
     return X
-
-
-def binary_matrix(X: Any) -> Any:
-    """X as a CSR matrix of 0 and 1; anything else is refused."""
-    X = counts_matrix(X)
-    if X.nnz and not (X.data == 1).all():
-        odd = X.data[X.data != 1][0].item()
-        raise ArgumentError("matrix", "is not binary", "Use kind='counts', or give X > 0.", example=odd)
-    return X.astype(np.int8)
 
 
 def check_rank(rank: int, shape: tuple[int, int]) -> int:
