@@ -60,8 +60,8 @@ def mixture(
 
 
 def _whole(text: str) -> int:
-    if not text.isdigit():
-        raise typer.BadParameter(f"--components is a whole number or auto, got {text!r}")
+    if not text.isdigit() or not int(text):
+        raise typer.BadParameter(f"--components is a whole number from 1 on, or auto, got {text!r}")
     return int(text)
 
 
