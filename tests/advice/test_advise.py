@@ -165,6 +165,7 @@ def test_missing_values_and_kept_columns_can_be_advised_on():
         (census_schema(), {"n": 5}, "more than the 5 records"),
         (census_schema(), {"n": -5}, "at least 2 records"),
         (census_schema(), {"data": census(10).slice(0, 0)}, "at least 2 records"),
+        (None, {"data": pa.table({"job": ["a", "b"]})}, "'job': does not hold numbers. Give the schema"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(schema, given, error):

@@ -217,6 +217,10 @@ def test_check_names_every_column_that_does_not_fit(kakuran, folder):
         assert "column 'sex'" in told.stderr
         assert "column 'age'" in told.stderr
     assert kakuran("schema", "check", "people.csv", "-s", "schema.toml").returncode == 0
+    (folder / "narrow.toml").write_text(schema.replace("age", "agee"))
+    told = kakuran("schema", "check", "people.csv", "-s", "narrow.toml")
+    assert (told.returncode, told.stderr.count("error:")) == (3, 1)
+    assert "Did you mean 'age'?" in told.stderr
 
 
 def test_loss_compares_the_columns_both_tables_have_and_names_the_others(kakuran, folder):

@@ -34,7 +34,8 @@ def test_mixture_answers_programs_in_json(kakuran, release):
     [
         (("job",), 3, "not a number"),
         (("nonsense",), 3, "no column 'nonsense'"),
-        (("age", "--components", "many"), 2, "whole number or auto"),
+        (("age", "--components", "many"), 2, "whole number from 1 on, or auto"),
+        (("age", "--components", "0"), 2, "whole number from 1 on, or auto"),
         (("age", "--components", "0"), 3, "at least 1"),
         (("age", "--covariance", "round"), 3, "diag, rotated or full"),
     ],

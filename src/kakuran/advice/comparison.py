@@ -22,7 +22,7 @@ from kakuran.advice.sentences import reasons
 from kakuran.advice.yardstick import Yardstick
 from kakuran.calibration import Crowd, calibrate
 from kakuran.counts import Cells, cells_of
-from kakuran.errors import CalibrationError, SchemaError
+from kakuran.errors import CalibrationError, DataError, SchemaError
 from kakuran.factorisation.matrices import binary_matrix
 from kakuran.mechanism.base import Codes
 from kakuran.randomness import Randomness
@@ -164,9 +164,12 @@ def _matrix(data: Any) -> tuple[Schema, dict[str, Codes]]:
         names = [str(place) for place in range(matrix.shape[1])]
     else:
         columns = columns_of(data)
-        matrix = binary_matrix(
-            np.column_stack([numbers_of(name, column) for name, column in columns.items()])
-        ).toarray()
+        try:
+            numbers = [numbers_of(name, column) for name, column in columns.items()]
+        except DataError as error:
+            remedy = "Give the schema (-s); without one the data are a wide table of zeros and ones."
+            raise DataError(error.column, error.problem, remedy) from None
+        matrix = binary_matrix(np.column_stack(numbers)).toarray()
         names = list(columns)
     schema = Schema([Categorical(name, [0, 1]) for name in names])
     return schema, {name: column.astype(np.int32) for name, column in zip(names, matrix.T, strict=True)}

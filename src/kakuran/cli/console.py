@@ -131,22 +131,22 @@ def _widths(name: str, cells: Sequence[str], *, is_text: bool) -> tuple[int, int
 def check_picture(path: Path | None, *, force: bool) -> None:
     """Refuse a picture that could not be drawn, before the work it is to show."""
     if path is not None:
-        _check_drawable(path, "a picture is a .png, .svg or .pdf file", (".png", ".svg", ".pdf"), force=force)
+        _check_drawable(path, "a picture", "a .png, .svg or .pdf file", (".png", ".svg", ".pdf"), force=force)
 
 
 def check_report(path: Path | None, *, public: bool = False, force: bool) -> None:
     """Refuse a report that could not be written, before the work it is to show."""
     if path is not None:
-        _check_drawable(path, "a report is an .html file", (".html",), force=force)
+        _check_drawable(path, "a report", "an .html file", (".html",), force=force)
     elif public:
         raise typer.BadParameter("--public says what a report leaves out; name one with --report")
 
 
-def _check_drawable(path: Path, kinds: str, suffixes: Sequence[str], *, force: bool) -> None:
+def _check_drawable(path: Path, what: str, kinds: str, suffixes: Sequence[str], *, force: bool) -> None:
     if path.suffix not in suffixes:
-        raise errors.ReleaseError(f"{path}: {kinds}")
+        raise errors.ReleaseError(f"{path}: {what} is {kinds}")
     check_new(path, force=force)
-    require_plots()
+    require_plots(what)
 
 
 def check_new(path: Path, *, force: bool) -> None:
@@ -156,10 +156,10 @@ def check_new(path: Path, *, force: bool) -> None:
     check_free(path, force=force)
 
 
-def require_plots() -> None:
+def require_plots(what: str) -> None:
     """Refuse to start what ends in a picture where none can be drawn."""
     if not can_draw():
-        raise errors.MissingExtraError("a plot", "plot")
+        raise errors.MissingExtraError(what, "plot")
 
 
 def can_draw() -> bool:

@@ -11,6 +11,7 @@ import typer
 from kakuran.cli.console import answer_table, can_draw, check_picture, check_report, progress, require_plots, say
 from kakuran.cli.options import Force, Lang, Language, Plot
 from kakuran.colours import ESTIMATE, INK, NAIVE
+from kakuran.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,7 +37,7 @@ def demo(
     from kakuran.schema import open_source
 
     if plot is not None:
-        require_plots()
+        require_plots("a picture")
     folder.mkdir(parents=True, exist_ok=True)
     source, target, report = (folder / name for name in ("census.parquet", "release.parquet", "report.html"))
     for path in (source, target):
@@ -72,7 +73,7 @@ def demo(
         audit = quick_audit(original, target)
         report_release(report, target, original=original, audit=audit, public=False, lang=lang)
     else:
-        say("for a report with pictures: pip install 'kakuran[plot]'")
+        say(f"no report: {MissingExtraError('a picture', 'plot')}")
 
 
 def _draw(jobs: Sequence[str], sexes: Sequence[str], tables: Sequence[Array], lang: str) -> Figure:

@@ -173,8 +173,8 @@ def whole_or_auto(option: str, text: str) -> int | Literal["auto"]:
     """How many, or that the data are to tell."""
     if text == "auto":
         return "auto"
-    if not text.isdigit():
-        raise typer.BadParameter(f"{option} is a whole number or auto, got {text!r}")
+    if not text.isdecimal() or not int(text):
+        raise typer.BadParameter(f"{option} is a whole number from 1 on, or auto, got {text!r}")
     return int(text)
 
 

@@ -35,7 +35,7 @@ def reproduce(
     chosen = PAPERS if paper == "all" else (paper,)
     if not set(chosen) <= set(PAPERS):
         raise typer.BadParameter(f"choose one of {', '.join(PAPERS)} or all, got {paper!r}")
-    require_plots()
+    require_plots("a figure")
     folder.mkdir(parents=True, exist_ok=True)
     found = {}
     for name in chosen:

@@ -68,6 +68,7 @@ def _problems(source: Source, declared: Schema) -> Iterator[DataError]:
     from kakuran.schema.codes import encode
     from kakuran.schema.reading import read_parts
 
+    declared.check_columns(source.names)
     for attribute in declared.released:
         try:
             for part in read_parts(source, declared, [attribute.name]):

@@ -168,7 +168,7 @@ def _read_wide(table: pa.Table, identifier: str | None) -> Transactions:
 
 
 def _check_no_numbers_of_people(names: Sequence[str], columns: Sequence[Any]) -> None:
-    """Refuse whole numbers of which everybody has another: as how many of an item people have, they would count."""
+    """Refuse a column of whole numbers that no two people share: it names people, and would be released as an item."""
     for name, column in zip(names, columns, strict=True):
         if len(column) >= _FEW and (column == np.rint(column)).all() and len(np.unique(column)) == len(column):
             raise DataError(name, "no number stands twice, as in a column of ids", f"Leave it out with --id {name}.")

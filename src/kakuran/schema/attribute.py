@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -56,7 +56,7 @@ class Categorical:
 
     def __post_init__(self) -> None:
         _check_declaration(self)
-        if isinstance(self.values, str | Set) or not isinstance(self.values, Iterable):
+        if isinstance(self.values, str | set | frozenset) or not isinstance(self.values, Iterable):
             raise SchemaError(f"column {self.name!r}: values must be a list, got {self.values!r}")
         plain = tuple(value.item() if isinstance(value, np.generic) else value for value in self.values)
         object.__setattr__(self, "values", plain)

@@ -80,7 +80,10 @@ def open_source(
 
 def _file(path: Path, written: CsvFormat = AS_FOUND) -> Source:
     if path.suffix not in _FILES:
-        raise SchemaError(f"{path}: expected a .csv or .parquet file (or .arrow, .feather, .ipc, .duckdb)")
+        raise SchemaError(
+            f"{path}: expected a .csv or .parquet file (or .arrow, .feather, .ipc, .duckdb), its ending in small "
+            "letters; save a sheet as CSV, and call text with tabs or semicolons .csv, too"
+        )
     if not path.is_file():
         raise SchemaError(f"{path}: no such file")
     if path.suffix in CSV:
