@@ -196,9 +196,9 @@ def test_a_check_that_fails_says_why_and_exits_with_1(kakuran):
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (("factorise", "wide.csv", "--k", 10, "-o", "o.csv"), 3, "'who': no number stands twice, as in"),
+        (("factorise", "wide.csv", "--k", 10, "-o", "o.csv"), 3, "'who': its numbers grow from row to row, like ids"),
         (("factorise", "wide.csv", "--k", 10, "-o", "o.csv", "--layout", "tall"), 2, "baskets, long or wide"),
-        (("factorise", "wide.csv", "--k", 10, "-o", "o.csv", "--rank", "many"), 2, "whole number or auto"),
+        (("factorise", "wide.csv", "--k", 10, "-o", "o.csv", "--rank", "many"), 2, "whole number from 1 on, or auto"),
         (("factorise", "people.csv", "--k", 10, "-o", "o.csv"), 3, "--id"),
         (("factorise", "none.txt", "--k", 10, "-o", "o.txt", "--layout", "baskets"), 3, "no such file"),
         (("factorise", "long.parquet", "--k", 10, "-o", "o.csv", "--layout", "long", "-c", "x"), 3, "'x'"),

@@ -38,7 +38,7 @@ def working_life():
             "id": "life",
             "languages": ["en"],
             "title": {"en": "Life"},
-            "epsilon": 9.0,
+            "epsilon": 15.0,
             "questions": {
                 "job": {"type": "categorical", "values": ["office", "care", "craft"], **text},
                 "hours": {"type": "numeric", "low": 0, "high": 80, "step": 1, **text},
@@ -59,7 +59,7 @@ def test_ten_thousand_respondents_give_the_tree_of_the_library(serve, people, ad
     (tmp_path / "life.parquet").write_bytes(exported.content)
     release = kk.read_release(tmp_path / "life.parquet")
     assert release.n == release.plan.n == PEOPLE
-    assert release.epsilon == pytest.approx(9)
+    assert release.epsilon == pytest.approx(15)
     store = open_store(address, survey)
     collected = Live(store, Form(survey)).snapshot().release()
     store.close()
@@ -69,7 +69,7 @@ def test_ten_thousand_respondents_give_the_tree_of_the_library(serve, people, ad
     assert str(from_file.tree_) == str(from_store.tree_)
     assert (from_file.predict(people) == from_store.predict(people)).all()
     right = np.mean(np.asarray(from_file.predict(people)) == people["content"].to_numpy(zero_copy_only=False))
-    assert right > 0.7  # the best tree is right for 83 %, who always says yes for 60 %
+    assert right > 0.7  # the best tree is right for 83 %, who always says yes for 60 %; of 650 draws none below 74 %
     assert not shown["suppressed"]
 
 

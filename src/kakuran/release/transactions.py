@@ -168,10 +168,10 @@ def _read_wide(table: pa.Table, identifier: str | None) -> Transactions:
 
 
 def _check_no_numbers_of_people(names: Sequence[str], columns: Sequence[Any]) -> None:
-    """Refuse a column of whole numbers that no two people share: it names people, and would be released as an item."""
+    """Refuse numbers that grow from row to row, like ids: they would be released as an item."""
     for name, column in zip(names, columns, strict=True):
-        if len(column) >= _FEW and (column == np.rint(column)).all() and len(np.unique(column)) == len(column):
-            raise DataError(name, "no number stands twice, as in a column of ids", f"Leave it out with --id {name}.")
+        if len(column) >= _FEW and (np.diff(column) > 0).all():
+            raise DataError(name, "its numbers grow from row to row, like ids", f"Leave it out with --id {name}.")
 
 
 def _cells(name: str, column: pa.ChunkedArray, advice: str) -> Any:

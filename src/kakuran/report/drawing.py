@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from kakuran import colours
-from kakuran.errors import MissingExtraError, MissingLettersWarning
+from kakuran.errors import MissingLettersWarning, needing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,10 +19,8 @@ ORIGINAL, NAIVE, ESTIMATE = colours.INK, colours.NAIVE, colours.ESTIMATE
 
 def new_figure(width: float, height: float) -> Figure:
     """An empty figure, in inches."""
-    try:
+    with needing("a report with pictures", "plot"):
         from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("a report with pictures", "plot") from None
     return Figure(figsize=(width, height), layout="constrained")
 
 
