@@ -37,6 +37,12 @@ RELEASE = kk.perturb(TABLE, PLAN)
         (lambda: kk.ReconstructedTree().fit(TABLE, target="job"), "target names a column of a release, got Table"),
         (lambda: kk.Microaggregation(k=3, columns="age").fit_transform(TABLE), r"as in columns=\['age'\]"),
         (lambda: kk.MatrixRelease(k=2, rank="all").fit_transform([[0, 1], [1, 0]]), "whole number .* got 'all'"),
+        (lambda: kk.ReconstructedTree(max_depth="3").fit(RELEASE, target="job"), "max_depth .* got '3'"),
+        (lambda: kk.calibrate(SCHEMA, n=100, k=5, weights={"job": "0.5", "age": 0.5}), "'job' must lie .* got '0.5'"),
+        (lambda: kk.fit_vertically([TABLE], None), "expected a Mapping .*one table a party.*, got list"),
+        (lambda: kk.fit_vertically({"a": TABLE}, "plan.toml"), "expected a VerticalPlan .*, got str"),
+        (lambda: kk.SurveyClient("https://survey.example", None), "expected a Survey .*, got NoneType"),
+        (lambda: kk.Schema.load("/"), "/: is a folder; name a schema file"),
     ],
 )
 def test_it_is_named_with_the_way_out(call, words):

@@ -69,7 +69,7 @@ def test_ten_thousand_respondents_give_the_tree_of_the_library(serve, people, ad
     assert str(from_file.tree_) == str(from_store.tree_)
     assert (from_file.predict(people) == from_store.predict(people)).all()
     right = np.mean(np.asarray(from_file.predict(people)) == people["content"].to_numpy(zero_copy_only=False))
-    assert right > 0.7  # the best tree is right for 83 %, who always says yes for 60 %; of 650 draws none below 74 %
+    assert right > 0.7  # the best tree is right for 83 %, who always says yes for 60 %; of 650 draws none below 72 %
     assert not shown["suppressed"]
 
 

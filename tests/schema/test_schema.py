@@ -219,3 +219,10 @@ class TestOddTables:
         frame = pd.DataFrame(GOOD | {"age": pd.to_datetime(["2020-01-01", "2020-01-02"])})
         with pytest.raises(kk.DataError, match="column 'age': the schema says numbers but the column holds timestamp"):
             SCHEMA.validate(frame)
+
+
+def test_what_is_wrong_with_a_file_is_told_with_its_name(tmp_path):
+    path = tmp_path / "schema.toml"
+    path.write_text('[columns.age]\ntype = "numeric"\nlow = 9\nhigh = 1\nstep = 1\n')
+    with pytest.raises(kk.SchemaError, match=r"schema\.toml: column 'age': low must be below high"):
+        kk.Schema.load(path)

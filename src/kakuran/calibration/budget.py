@@ -210,9 +210,9 @@ def _shares(chosen: Mapping[str, Choice], weights: Mapping[str, float] | None) -
         odd = [f"{name!r} is missing" for name in missing] + [f"{name!r} is not one of them" for name in surplus]
         raise CalibrationError(f"weights must name exactly the columns {', '.join(names)}; {', '.join(odd)}")
     for name, weight in weights.items():
-        if not 0 < weight <= 1:
+        if not is_real(weight) or not 0 < weight <= 1:
             raise CalibrationError(
-                f"the weight of {name!r} must lie between 0 and 1, got {weight}; to leave a column out, drop it"
+                f"the weight of {name!r} must lie between 0 and 1, got {weight!r}; to leave a column out, drop it"
             )
     if abs(sum(weights.values()) - 1) > 1e-9:
         raise CalibrationError(f"weights must add up to 1, got {sum(weights.values()):.12g}")

@@ -33,7 +33,9 @@ def infer(
     from kakuran.schema import Schema, open_source
 
     check_new(output, force=force)
-    schema = Schema.infer(open_source(data, sql, **written))
+    source = open_source(data, sql, **written)
+    with progress("reading", source.rows) as advance:
+        schema = Schema.infer(source, progress=advance)
     schema.save(output)
     say(f"wrote {output}: {counted(len(schema), 'column')}, of which {len(schema.perturbed)} will be perturbed")
 

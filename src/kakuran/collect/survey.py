@@ -14,6 +14,7 @@ from kakuran.calibration import Plan, calibrate, mechanisms_within
 from kakuran.collect import survey_file
 from kakuran.errors import SchemaError
 from kakuran.schema import Categorical, Numeric, Schema
+from kakuran.schema.toml import naming
 
 Texts: TypeAlias = Mapping[str, str]
 
@@ -106,7 +107,9 @@ class Survey:
     @classmethod
     def load(cls, path: str | Path) -> Survey:
         """Read a survey from a TOML file."""
-        return cls.from_dict(survey_file.load(Path(path)))
+        fields = survey_file.load(Path(path))
+        with naming(Path(path)):
+            return cls.from_dict(fields)
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Survey:

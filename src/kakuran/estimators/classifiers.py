@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kakuran.counts import Cells
-from kakuran.errors import DataError, SchemaError
+from kakuran.errors import DataError, SchemaError, is_real
 from kakuran.mechanism.base import Array
 from kakuran.mine.bayes import fit_naive_bayes
 from kakuran.mine.columns import Columns, columns_for
@@ -177,8 +177,10 @@ class ReconstructedTree(_Classifier):
     def _learn(self, counted: Counted, is_ordered: Sequence[bool]) -> None:
         if self.criterion not in CRITERIA:
             raise SchemaError(f"criterion must be one of {', '.join(CRITERIA)}, got {self.criterion!r}")
-        if not self.max_depth >= 1:
-            raise SchemaError(f"max_depth must be at least 1, got {self.max_depth}")
+        if not is_real(self.max_depth) or not self.max_depth >= 1:
+            raise SchemaError(f"max_depth must be a number of at least 1, got {self.max_depth!r}")
+        if not is_real(self.min_support):
+            raise SchemaError(f"min_support must be a number of records, got {self.min_support!r}")
         self.tree_ = grow_tree(
             counted,
             is_ordered,

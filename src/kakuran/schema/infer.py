@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from kakuran.errors import InferredDomainWarning, SchemaError
@@ -14,7 +14,7 @@ from kakuran.schema.sources import open_source
 from kakuran.schema.summary import ColumnSummary, is_number
 
 
-def infer_attributes(data: Any) -> list[Attribute]:
+def infer_attributes(data: Any, progress: Callable[[int], object]) -> list[Attribute]:
     """Propose an attribute for every column of a frame or of any other source, in one pass."""
     source = open_source(data)
     check_columns_are_unique(source.names)
@@ -29,6 +29,7 @@ def infer_attributes(data: Any) -> list[Attribute]:
         for column in columns:
             part.through(lambda batch, column=column: column.update(batch.column(column.name)))  # type: ignore[misc]
         records += len(part)
+        progress(len(part))
     if not records:
         raise SchemaError(f"{source.described}: cannot infer a schema from an empty table")
     attributes = [column.attribute() for column in columns]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -130,18 +130,20 @@ class Schema:
             )
 
     @classmethod
-    def infer(cls, source: Any) -> Schema:
+    def infer(cls, source: Any, *, progress: Callable[[int], object] = int) -> Schema:
         """Propose a schema for a frame, a file or any other source (`kakuran.open_source`), with a loud warning.
 
         The domains are read off the data, so publishing them tells something about who is in it. Edit them
-        until they say what everybody knows anyway.
+        until they say what everybody knows anyway. `progress` is called with the number of records read.
         """
-        return cls(infer_attributes(source))
+        return cls(infer_attributes(source, progress))
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:
         """Read a schema from a TOML file."""
-        return cls.from_dict(toml.load(Path(path)))
+        columns = toml.load(Path(path))
+        with toml.naming(Path(path)):
+            return cls.from_dict(columns)
 
     def save(self, path: str | Path) -> None:
         """Write the schema as a TOML file a person can edit."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from kakuran.errors import SchemaError
+from kakuran.errors import CalibrationError, SchemaError
 from kakuran.writing import write_text
 
 _HEADER = """\
@@ -35,8 +36,19 @@ def read_document(path: Path, kind: str, made_by: str) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise SchemaError(f"{path}: no such {kind} file; make one with `{made_by}`") from None
+    except IsADirectoryError:
+        raise SchemaError(f"{path}: is a folder; name a {kind} file") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise SchemaError(f"{path}: not a TOML file: {error}") from error
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Name a file in what is wrong with what it says."""
+    try:
+        yield
+    except (SchemaError, CalibrationError) as error:
+        raise type(error)(f"{path}: {error}") from error
 
 
 def save(columns: Mapping[str, Mapping[str, Any]], path: Path) -> None:

@@ -33,7 +33,7 @@ def render(fit: VerticalFit, lang: str = "en") -> str:
     every = [say("column"), say("party"), say("coefficient"), say("standard_error"), "t", "p", interval, "VIF"]
     rebuilt = [(say.of(name), f"{share:.1%}") for name, share in fit.exposure.by_column]
     return page(
-        say("fit_title", target=fit.target, count=len(fit.chosen), party=fit.party),
+        say("fit_title", target=fit.target, party=fit.party),
         paragraph(say("fit_internal"), kind="internal"),
         facts([(say("shared"), f"{quality.records:,}"), ("R²", f"{quality.r_squared:.4f}")]),
         table(say("fit"), ["", ""], about, text_columns=2),

@@ -33,7 +33,7 @@ def draw_path(fit: VerticalFit, translate: Translate = str) -> Figure:
     if last + 1 < len(steps):
         refused = translate(Phrase("not taken"))
         axes.plot([last, last + 1], scores[last : last + 2], "--o", color=NAIVE, markersize=4, label=refused)
-    chosen = translate(Phrase("chosen: {count} variables", count=steps[last].variables))
+    chosen = translate(Phrase("chosen, with {count} in the model", count=steps[last].variables))
     axes.plot([last], [scores[last]], "o", color=ESTIMATE, markersize=9, label=chosen)
     axes.set_xticks(range(len(steps)), labels, rotation=45, ha="right")
     axes.set_ylabel(translate(Phrase("{criterion} (lower is better)", criterion=CRITERIA[fit.criterion])))

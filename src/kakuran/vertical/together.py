@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import combinations
 from typing import Any, TypeVar
 
-from kakuran.errors import ProtocolError
+from kakuran.errors import ProtocolError, check_is
 from kakuran.vertical.fit import VerticalFit
 from kakuran.vertical.party import Party
 from kakuran.vertical.plan import VerticalPlan
@@ -46,6 +46,8 @@ def fit_vertically(frames: Mapping[str, Any], plan: VerticalPlan, *, timeout: fl
     >>> fits["bank"].chosen == fits["shop"].chosen
     True
     """
+    check_is(frames, Mapping, "one table a party, by its name")
+    check_is(plan, VerticalPlan, "VerticalPlan.load reads one, VerticalPlan.of makes one")
     if missing := [name for name in plan.names if name not in frames]:
         raise ProtocolError(f"no table is given for {', '.join(missing)}, which the plan names")
     parties = {name: Party(name, plan, frame) for name, frame in frames.items()}
