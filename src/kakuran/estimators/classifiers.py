@@ -178,7 +178,7 @@ class ReconstructedTree(_Classifier):
         if self.criterion not in CRITERIA:
             raise SchemaError(f"criterion must be one of {', '.join(CRITERIA)}, got {self.criterion!r}")
         if not is_real(self.max_depth) or not self.max_depth >= 1:
-            raise SchemaError(f"max_depth must be a number of at least 1, got {self.max_depth!r}")
+            raise SchemaError(f"max_depth must be at least 1, got {self.max_depth!r}")
         if not is_real(self.min_support):
             raise SchemaError(f"min_support must be a number of records, got {self.min_support!r}")
         self.tree_ = grow_tree(
