@@ -36,6 +36,7 @@ RELEASE = kk.perturb(TABLE, PLAN)
         (lambda: RELEASE.mixture(["age"]), r"one by one, as in mixture\('age', 'income'\); got \['age'\]"),
         (lambda: kk.ReconstructedTree().fit(TABLE, target="job"), "target names a column of a release, got Table"),
         (lambda: kk.Microaggregation(k=3, columns="age").fit_transform(TABLE), r"as in columns=\['age'\]"),
+        (lambda: kk.Microaggregation(k="3").fit_transform(TABLE), "k must be a whole number .* got '3'"),
         (lambda: kk.MatrixRelease(k=2, rank="all").fit_transform([[0, 1], [1, 0]]), "whole number .* got 'all'"),
         (lambda: kk.ReconstructedTree(max_depth="3").fit(RELEASE, target="job"), "max_depth .* got '3'"),
         (lambda: kk.calibrate(SCHEMA, n=100, k=5, weights={"job": "0.5", "age": 0.5}), "'job' must lie .* got '0.5'"),

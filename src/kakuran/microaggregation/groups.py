@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from kakuran.errors import CalibrationError, ReleaseError, counted
+from kakuran.errors import CalibrationError, ReleaseError, counted, is_real
 
 Method: TypeAlias = Literal["mdav", "local-search", "blocked", "v-mdav", "optimal"]
 
@@ -60,8 +60,8 @@ def _grouped(points: NDArray[np.float64], k: int, method: Method) -> NDArray[np.
 
 def check_k(k: float, n: int) -> int:
     """k as a whole number; one that promises nothing or cannot be kept is refused."""
-    if not (k >= 2 and float(k).is_integer()):
-        raise CalibrationError(f"k must be a whole number of at least 2 (k=1 hides nobody), got {k}")
+    if not (is_real(k) and k >= 2 and float(k).is_integer()):
+        raise CalibrationError(f"k must be a whole number of at least 2 (k=1 hides nobody), got {k!r}")
     if k > n:
         raise CalibrationError(
             f"k={k:g} is more than the {counted(n, 'record')}: nobody can hide among more people than there are"
