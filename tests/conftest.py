@@ -21,6 +21,13 @@ def ipv6():
 
 
 @pytest.fixture(scope="session")
+def both_kinds_of_ip(ipv6):
+    """Only where one socket can listen on IPv4 and on IPv6."""
+    if not socket.has_dualstack_ipv6():
+        pytest.skip("this system does not do both at once")
+
+
+@pytest.fixture(scope="session")
 def executors():
     """What Spark's own processes need to know: this Python, and where the faulty columns of some tests lie."""
     before = dict(os.environ)

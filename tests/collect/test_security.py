@@ -261,7 +261,7 @@ def test_a_proxy_is_believed_only_when_told_to(survey, tmp_path, host, request):
     from kakuran.collect.serving import Serving, running
 
     if host == "::":
-        request.getfixturevalue("ipv6")
+        request.getfixturevalue("both_kinds_of_ip")
 
     def statuses(proxies):
         limits = Limits(rate=0.001, burst=1)

@@ -2,7 +2,6 @@
 
 import datetime
 import ipaddress
-import socket
 import ssl
 
 import httpx
@@ -98,8 +97,7 @@ def test_a_survey_can_be_served_on_ipv6(survey, tmp_path, host):
             Serving(host, int(address.rpartition(":")[2])).listen()
 
 
-@pytest.mark.usefixtures("ipv6")
-@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this system does not do both at once")
+@pytest.mark.usefixtures("both_kinds_of_ip")
 def test_all_addresses_are_those_of_ipv4_and_ipv6(survey, tmp_path):
     app = create_app(survey, open_store(tmp_path / "answers.db", survey), "token")
     with running(app, Serving("::", port=0)) as address:

@@ -93,14 +93,8 @@ def calibrate(
 
 def _told(plan: Plan) -> Plan:
     """The plan, with a warning for every number that it all but destroys."""
-    for name in plan.scattered:
-        warnings.warn(
-            f"{name}: as missing is one of its {plan[name].size:,} values, it is perturbed like a category and not by "
-            "noise, and little is left of the number. Fill missing values in, and if it matters say in a column of its "
-            "own where they were; or give the number a coarser step.",
-            ScatteredNumbersWarning,
-            stacklevel=3,
-        )
+    for told in plan.scattered:
+        warnings.warn(told, ScatteredNumbersWarning, stacklevel=3)
     return plan
 
 

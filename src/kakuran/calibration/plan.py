@@ -13,6 +13,7 @@ from kakuran.calibration.crowd import Crowd
 from kakuran.errors import CalibrationError, counted
 from kakuran.mechanism import Mechanism, mechanism_of
 from kakuran.mechanism.base import k_for
+from kakuran.phrases import Phrase
 from kakuran.schema import Dropped, Numeric, Schema
 from kakuran.schema.codes import Codes, encode_columns
 
@@ -72,10 +73,17 @@ class Plan:
         return sum(mechanism.epsilon for mechanism in self.mechanisms.values())
 
     @property
-    def scattered(self) -> list[str]:
-        """Numbers of many values, missing one of them: a replaced value may be any, however far from the true one."""
+    def scattered(self) -> list[Phrase]:
+        """What to tell of every number of many values, missing one of them, that is all but destroyed."""
         return [
-            attribute.name
+            Phrase(
+                "{column}: as missing is one of its {values:,} values, it is perturbed like a category and not "
+                "by noise: a value that is not kept may become any other, and little is left of the number. Fill "
+                "missing values in, and if it matters say in a column of its own where they were; or give the "
+                "number a coarser step.",
+                column=attribute.name,
+                values=attribute.size,
+            )
             for attribute in self.schema.perturbed
             if isinstance(attribute, Numeric) and attribute.missing == "category" and attribute.points > MANY_VALUES
         ]

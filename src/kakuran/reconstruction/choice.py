@@ -1,9 +1,9 @@
 """The right amount of trust: estimators of growing roughness, weighed by what they predict of held-out counts.
 
 The maximum of the likelihood overfits: it explains the noise. So an estimate from some of the records is judged by the
-likelihood of the others. Candidates are whole
-families, each a path of EM steps: from a uniform table, from the product of the marginals (shrinking towards
-independence), with a prior for empty cells (for sparse tables); and the projected inverse.
+likelihood of the others. Candidates are whole families, each a path of EM steps: from a uniform table, from the product
+of the marginals (shrinking towards independence), with a prior for empty cells (for sparse tables); and the projected
+inverse.
 """
 
 from __future__ import annotations

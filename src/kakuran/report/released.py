@@ -130,11 +130,10 @@ def _mechanisms(plan: Plan, say: Words) -> list[Html]:
         rows.append([attribute.name, _domain(attribute, say), kind, parameter, epsilon])
     header = [say("column"), say("domain"), say("mechanism"), say("parameter"), "ε"]
     caption = say("how_caption", epsilon=_number(plan.epsilon))
-    scattered = (say("scattered", column=name, values=plan[name].size) for name in plan.scattered)
     return [
         table(caption, header, rows, text_columns=3),
         paragraph(say("mechanisms"), kind="note"),
-        *(paragraph(said, kind="warning") for said in scattered),
+        *(paragraph(say.of(told), kind="warning") for told in plan.scattered),
     ]
 
 

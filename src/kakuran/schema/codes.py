@@ -17,10 +17,6 @@ from kakuran.schema.kinds import family_of, is_text
 Codes: TypeAlias = NDArray[np.int32]
 
 
-def _none(_: str) -> int:
-    return 0
-
-
 def encode(attribute: Categorical | Numeric, column: pa.Array | pa.ChunkedArray, reach: int = 0) -> Codes:
     """The codes of a column, or a `DataError` naming the column, how many rows and one value.
 
@@ -34,7 +30,9 @@ def encode(attribute: Categorical | Numeric, column: pa.Array | pa.ChunkedArray,
 
 
 def encode_columns(
-    attributes: Iterable[Categorical | Numeric], table: pa.Table | pa.RecordBatch, reach: Callable[[str], int] = _none
+    attributes: Iterable[Categorical | Numeric],
+    table: pa.Table | pa.RecordBatch,
+    reach: Callable[[str], int] = lambda _: 0,
 ) -> dict[str, Codes]:
     """The codes of some columns of a table, each of which may have a reach of its own."""
     return {one.name: encode(one, table.column(one.name), reach(one.name)) for one in attributes}

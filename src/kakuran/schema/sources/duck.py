@@ -13,7 +13,7 @@ from kakuran.errors import MissingExtraError, SchemaError
 from kakuran.schema.files import ARROW, CSV
 from kakuran.schema.sources import base
 from kakuran.schema.sources.base import Part, Source, Wanted
-from kakuran.schema.sources.sql import bare, counted, literal, quoted, selected
+from kakuran.schema.sources.sql import bare, count_of, literal, quoted, selected
 
 VIEW = "data"
 """What plain files are called in a query over them."""
@@ -52,7 +52,7 @@ class DuckSource(Source):
     def rows(self) -> int | None:
         """DuckDB counts them."""
         with self._connection() as connection:
-            return int(connection.sql(counted(self._query)).fetchall()[0][0])
+            return int(connection.sql(count_of(self._query)).fetchall()[0][0])
 
     def parts(self, wanted: Wanted | None = None) -> Iterator[Part]:
         """As DuckDB streams them."""

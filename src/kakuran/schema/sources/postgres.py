@@ -13,7 +13,7 @@ from kakuran.errors import MissingExtraError, SchemaError
 from kakuran.schema.kinds import is_text
 from kakuran.schema.sources.base import Part, Source, Wanted
 from kakuran.schema.sources.duck import IN_A_STREAM, arrow_parts
-from kakuran.schema.sources.sql import bare, counted, literal, quoted, selected
+from kakuran.schema.sources.sql import bare, count_of, literal, quoted, selected
 
 SCHEMES = ("postgresql", "postgres")
 
@@ -52,7 +52,7 @@ class PostgresSource(Source):
     def rows(self) -> int | None:
         """The server counts them."""
         with self._connection() as connection:
-            return int(connection.sql(_answer(counted(self._query))).fetchall()[0][0])
+            return int(connection.sql(_answer(count_of(self._query))).fetchall()[0][0])
 
     def parts(self, wanted: Wanted | None = None) -> Iterator[Part]:
         """As the server sends them."""

@@ -16,7 +16,7 @@ def selected(columns: Iterable[str] | None, query: str) -> str:
     return f"select {listed} from (\n{query}\n) as selected"  # noqa: S608
 
 
-def counted(query: str) -> str:
+def count_of(query: str) -> str:
     """How many rows a query has."""
     return f"select count(*) from (\n{query}\n) as counted"  # noqa: S608
 
