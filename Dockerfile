@@ -14,7 +14,7 @@ RUN python -m venv /opt/kakuran \
     && /opt/kakuran/bin/pip install --no-cache-dir --constraint constraints.txt '.[collect,plot]'
 
 FROM python:3.11-slim
-RUN useradd --system --uid 10001 --home-dir /survey kakuran \
+RUN useradd --uid 10001 --home-dir /survey --no-create-home --shell /usr/sbin/nologin kakuran \
     && install --directory --owner kakuran --mode 0700 /survey
 COPY --from=build /opt/kakuran /opt/kakuran
 ENV PATH=/opt/kakuran/bin:$PATH PYTHONUNBUFFERED=1 NUMBA_CACHE_DIR=/tmp/numba MPLCONFIGDIR=/tmp/matplotlib
