@@ -57,12 +57,18 @@ def bare(code, folder):
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory):
-    """The names inside a freshly built sdist and wheel."""
+def dist(tmp_path_factory):
+    """A freshly built sdist and wheel."""
     folder = tmp_path_factory.mktemp("dist")
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT)]
     subprocess.run(command, check=True, capture_output=True, timeout=300)
-    with tarfile.open(next(folder.glob("*.tar.gz"))) as sdist, zipfile.ZipFile(next(folder.glob("*.whl"))) as wheel:
+    return next(folder.glob("*.tar.gz")), next(folder.glob("*.whl"))
+
+
+@pytest.fixture(scope="module")
+def built(dist):
+    """The names inside them."""
+    with tarfile.open(dist[0]) as sdist, zipfile.ZipFile(dist[1]) as wheel:
         top = f"kakuran-{PROJECT['version']}/"
         return {name.removeprefix(top) for name in sdist.getnames()}, set(wheel.namelist())
 
@@ -98,6 +104,19 @@ def test_the_sdist_holds_what_the_tests_and_the_documentation_need(built):
         assert {str(path.relative_to(ROOT)) for path in tracked(part)} <= sdist
     assert {"pyproject.toml", "mkdocs.yml", "Makefile", "constraints.txt", "CHANGELOG.md", "CITATION.cff"} <= sdist
     assert {"Dockerfile", ".dockerignore", "README.md", "README.ja.md", "benchmarks/results/engine.md"} <= sdist
+
+
+def test_the_wheel_alone_brings_all_that_the_demo_needs(dist, tmp_path):
+    def run(*command):
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600, check=True)
+
+    run(sys.executable, "-m", "venv", "env")
+    installed = tmp_path / "env/bin"
+    run(installed / "python", "-m", "pip", "install", "--no-compile", "--constraint", ROOT / "constraints.txt", dist[1])
+    assert run(installed / "python", "-c", "import kakuran; print(kakuran.__file__)").stdout.startswith(str(tmp_path))
+    told = run(installed / "kakuran", "demo", "--n", "300").stderr
+    assert "no report: a picture needs an optional part: pip install 'kakuran[plot]'" in told
+    assert (tmp_path / "demo/release.parquet").is_file()
 
 
 def test_the_version_stands_in_one_place_and_everybody_says_the_same(tmp_path):
