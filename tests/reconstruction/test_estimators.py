@@ -302,8 +302,12 @@ def test_a_plan_stands_for_the_transitions_of_its_perturbed_columns():
     [
         ([1.0, -2.0], [RetentionReplacement(2, 0.5).transition()], "not negative, got -2.0"),
         ([1.0, math.nan], [RetentionReplacement(2, 0.5).transition()], "finite"),
-        ([1.0, 2.0, 3.0], [RetentionReplacement(2, 0.5).transition()], "axis 0 has 3 cells but its transition 2"),
-        ([1.0, 2.0], [], "1 axis but transitions for 0"),
+        (
+            [1.0, 2.0, 3.0],
+            [RetentionReplacement(2, 0.5).transition()],
+            "counts have 3 cells along axis 0, whose transition has 2",
+        ),
+        ([1.0, 2.0], [], "counts have 1 axis but 0 transitions"),
         ([1.0, 2.0], [RetentionReplacement(2, 0.0).transition()], "Nothing about it can be reconstructed"),
     ],
 )

@@ -89,19 +89,17 @@ class Operator:
         """The counts as an array, refused unless they are counts and fit the axes."""
         table = np.asarray(counts, dtype=float)
         if table.ndim != len(self.transitions):
-            raise ArgumentError(
-                "counts",
-                f"have {counted(table.ndim, 'axis', 'axes')} but transitions for {len(self.transitions)}",
-                _FIT,
-            )
+            given = counted(len(self.transitions), "transition")
+            raise ArgumentError("counts", f"have {counted(table.ndim, 'axis', 'axes')} but {given}", _FIT)
         for axis, transition in enumerate(self.transitions):
             if transition is not None and transition.size != table.shape[axis]:
-                problem = f"axis {axis} has {counted(table.shape[axis], 'cell')} but its transition {transition.size:,}"
+                cells = counted(table.shape[axis], "cell")
+                problem = f"have {cells} along axis {axis}, whose transition has {transition.size:,}"
                 raise ArgumentError("counts", problem, _FIT)
             if isinstance(transition, UniformMixture) and transition.retention == 0:
                 raise ArgumentError(
                     "counts",
-                    f"axis {axis} was replaced entirely (retention 0)",
+                    f"were replaced entirely along axis {axis} (retention 0)",
                     "Nothing about it can be reconstructed.",
                 )
         if not np.isfinite(table).all() or (table < 0).any():
