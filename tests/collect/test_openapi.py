@@ -1,6 +1,7 @@
 """The description of the API is of this API."""
 
 import json
+from contextlib import closing
 from importlib import resources
 
 from jsonschema import Draft202012Validator
@@ -19,8 +20,9 @@ def test_the_file_that_ships_is_what_the_code_describes():
 
 
 def test_every_route_is_described_and_every_description_is_routed(survey, tmp_path):
-    app = create_app(survey, open_store(tmp_path / "answers.db", survey), "a token that nobody uses")
-    routed = {(route.path, method.lower()) for route in app.routes for method in route.methods - {"HEAD"}}
+    with closing(open_store(tmp_path / "answers.db", survey)) as store:
+        routes = create_app(survey, store, "a token that nobody uses").routes
+    routed = {(route.path, method.lower()) for route in routes for method in route.methods - {"HEAD"}}
     described = {(path, method) for path, methods in document(survey)["paths"].items() for method in methods}
     assert described == routed | {("/api/responses", "post"), ("/api/responses/batch", "post")}
 

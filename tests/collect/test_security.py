@@ -4,6 +4,7 @@ import logging
 import re
 import socket
 import time
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -71,8 +72,9 @@ def test_no_admin_route_opens_without_the_token(form_site, method, path, shown):
 
 def test_every_admin_route_is_among_those_tried(tmp_path):
     survey = make_survey()
-    app = create_app(survey, open_store(tmp_path / "answers.db", survey), TOKEN)
-    guarded = {route.path for route in app.routes if route.path.startswith("/api/admin")}
+    with closing(open_store(tmp_path / "answers.db", survey)) as store:
+        routes = create_app(survey, store, TOKEN).routes
+    guarded = {route.path for route in routes if route.path.startswith("/api/admin")}
     assert guarded == {path.partition("?")[0] for _, path in ADMIN}
 
 

@@ -78,7 +78,7 @@ def test_a_used_invitation_leaves_no_trace_beside_the_records(tmp_path, survey):
     for used in hashes:
         store.add([submission(invitation=used)])
     store.close()
-    with sqlite3.connect(tmp_path / "answers.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "answers.db")) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         tables = dict(connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'"))
         assert connection.execute("SELECT count(*) FROM invitations").fetchone() == (0,)

@@ -76,13 +76,15 @@ class SQLiteStore(Store):
 
     def claim(self) -> None:
         """Refused while another process adds records, for neither would see the other's."""
-        self._claim = sqlite3.connect(f"{self.path}-serving", timeout=0, isolation_level=None, check_same_thread=False)
+        claim = sqlite3.connect(f"{self.path}-serving", timeout=0, isolation_level=None, check_same_thread=False)
         try:
-            self._claim.execute("BEGIN EXCLUSIVE")
+            claim.execute("BEGIN EXCLUSIVE")
         except sqlite3.OperationalError:
+            claim.close()
             raise CollectError(
                 f"{self.path} is in use by another server; stop that one, or use PostgreSQL for several"
             ) from None
+        self._claim = claim
 
     def check(self) -> None:
         """Raise a `StoreError` unless the file can be read and the disk has room."""
