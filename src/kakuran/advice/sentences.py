@@ -62,7 +62,9 @@ def reasons(outlooks: Sequence[Outlook], guess: float, *, from_data: bool) -> It
     yield (
         Phrase("These errors were found on the data: keep this advice inside.")
         if from_data
-        else Phrase("No data were looked at: smooth tables come out better than this, numbers with a spike worse.")
+        else Phrase(
+            "No data were looked at: smooth tables come out better than this, numbers with a spike may come out worse."
+        )
     )
 
 

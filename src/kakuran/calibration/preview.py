@@ -45,7 +45,7 @@ def preview(plan: Plan, n: int | None = None) -> list[TableError]:
 
     The error is that of the best linear estimate when every table is equally likely beforehand (a flat Dirichlet
     prior); it ends between 0 (exact) and about 1 (no better than guessing). Numbers are cut into 10 cells. Real
-    tables that rise and fall smoothly come out better, numbers with a spike worse.
+    tables that rise and fall smoothly come out better, numbers with a spike may come out worse.
 
     Examples
     --------
