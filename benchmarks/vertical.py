@@ -26,7 +26,7 @@ from kakuran.vertical.together import side_by_side
 from kakuran.vertical.transport import Link
 
 NOTE = "Times are wall clock from start to end of both processes, the best of several runs."
-PACKAGES = ("openmined-psi", "tenseal")
+PACKAGES = ("openmined-psi",)
 EACH = 20
 _MEGABYTE = 1e6
 

@@ -21,7 +21,7 @@ from kakuran.samples import census, census_schema
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 OPTIONAL = (
-    "matplotlib", "sklearn", "tenseal", "pandas", "polars", "duckdb", "psycopg", "pyspark", "starlette", "uvicorn",
+    "matplotlib", "sklearn", "pandas", "polars", "duckdb", "psycopg", "pyspark", "starlette", "uvicorn",
     "sqlalchemy",
 )  # fmt: skip
 BARE = f"""
@@ -147,7 +147,6 @@ def test_a_command_that_lacks_an_extra_names_it_and_leaves_nothing(folder):
         "factorise baskets.txt --layout baskets --k 5 -o f.csv --plot a.png": "plot",
         "demo --folder d --plot a.png": "plot",
         "reproduce s3 --quick": "plot",
-        "vertical demo": "vertical",
         "collect serve survey.toml": "collect",
         "collect status survey.toml": "collect",
         "perturb people.csv -s schema.toml --k 5 -o folder --engine spark": "spark",
@@ -174,6 +173,7 @@ def test_every_other_command_does_without_extras(folder, tmp_path):
         "check people.csv -q sex",
         "loss people.csv people.csv",
         f"factorise baskets.txt --layout baskets --k 5 -o {tmp_path}/f.csv",
+        "vertical demo --help",
         f"demo --n 300 --folder {tmp_path}/demo",
     ]
     said = exits(commands, folder)

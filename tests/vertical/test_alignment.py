@@ -1,5 +1,7 @@
 """Records are matched by ids nobody shows."""
 
+import threading
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -7,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kakuran.errors import DataError, ProtocolError
-from kakuran.vertical.alignment import _receive_places, align
-from kakuran.vertical.blinding import Blinding
+from kakuran.vertical.alignment import _receive_places, align, intersect
+from kakuran.vertical.blinding import Blinding, as_points
 from kakuran.vertical.ids import canonical_ids
-from kakuran.vertical.messages import AlignmentCheck, Blinded, Kept, Reblinded
+from kakuran.vertical.messages import AlignmentCheck, Kept
 from kakuran.vertical.together import side_by_side
 from kakuran.vertical.transport import linked_pair
 
@@ -57,17 +59,19 @@ def test_parties_without_a_shared_id_are_told_so():
 
 
 def test_blinding_commutes_and_differs_between_runs():
-    ours, theirs = Blinding(b"salt"), Blinding(b"salt")
-    assert ours.hide_again(theirs.hide(b"7")) == theirs.hide_again(ours.hide(b"7"))
-    assert ours.hide_again(theirs.hide(b"7")) != theirs.hide_again(ours.hide(b"8"))
-    assert ours.hide(b"7") != Blinding(b"salt").hide(b"7")
+    ours, theirs = Blinding(), Blinding()
+    hidden = theirs.hide([b"7", b"8"], b"salt")
+    assert (ours.hide_again(hidden) == theirs.hide_again(ours.hide([b"7", b"8"], b"salt"))).all()
+    assert ours.hide_again(hidden[:1]) != theirs.hide_again(ours.hide([b"8"], b"salt"))
+    assert ours.hide([b"7"], b"salt") != Blinding().hide([b"7"], b"salt")
+    assert ours.hide([b"7"], b"salt") != ours.hide([b"7"], b"pepper")
 
 
 def test_a_point_off_the_curve_is_refused():
-    blinding, refused = Blinding(b""), 0
+    blinding, refused = Blinding(), 0
     for number in range(40):
         try:
-            blinding.hide_again(number.to_bytes(32, "big"))
+            blinding.hide_again(as_points(number.to_bytes(32, "big")))
         except ProtocolError:
             refused += 1
     assert 0 < refused < 40
@@ -84,18 +88,11 @@ def test_places_that_cannot_be_kept_are_refused_without_waiting_for_more(places)
 
 def test_a_peer_whose_records_are_in_another_order_is_found_out():
     link, other = linked_pair("alice", "bob", 5.0)
-    blinding = Blinding(b"salt")
 
     def bob():
-        theirs = other.receive(Blinded).points
-        other.send(Blinded(b"".join(blinding.hide(i) for i in as_ids(range(4))), last=True))
-        other.receive(Reblinded)
-        points = [theirs[at : at + 32] for at in range(0, len(theirs), 32)]
-        other.send(Reblinded(b"".join(blinding.hide_again(point) for point in points), last=True))
+        intersect(other, as_ids(range(4)), b"salt", speaks_first=False)
         other.receive(AlignmentCheck)
         other.send(AlignmentCheck(4, bytes(32)))
-
-    import threading
 
     thread = threading.Thread(target=bob)
     thread.start()

@@ -14,6 +14,7 @@ from kakuran.errors import ProtocolError
 from kakuran.vertical import messages
 from kakuran.vertical.messages import (
     HEADER_SIZE,
+    WIRE_VERSION,
     Blinded,
     Hello,
     InterceptPart,
@@ -41,7 +42,7 @@ VALUES = {
 def test_every_message_comes_back_as_it_was_sent(data, kind):
     sent = kind(**{field.name: data.draw(VALUES[field.type]) for field in dataclasses.fields(kind)})
     frame = encode(sent)
-    assert read_header(frame[:HEADER_SIZE]) == len(frame) - HEADER_SIZE
+    assert read_header(frame[:HEADER_SIZE]) == (kind, len(frame) - HEADER_SIZE)
     received = decode(frame)
     assert type(received) is kind
     for field in dataclasses.fields(kind):
@@ -50,7 +51,7 @@ def test_every_message_comes_back_as_it_was_sent(data, kind):
 
 @given(st.data())
 def test_a_frame_with_any_byte_changed_is_refused(data):
-    frame = bytearray(encode(Blinded(bytes(64), last=True)))
+    frame = bytearray(encode(Blinded(bytes(64))))
     place = data.draw(st.integers(0, len(frame) - 1))
     frame[place] ^= data.draw(st.integers(1, 255))
     with pytest.raises(ProtocolError):
@@ -71,7 +72,7 @@ def resealed(frame, change):
 
 @given(st.binary(max_size=80), st.sampled_from(KINDS))
 def test_a_body_of_noise_is_refused_even_under_a_valid_digest(body, kind):
-    frame = resealed(bytes(32), lambda _: struct.pack("<4sHHI", b"KKRN", 1, kind.code, len(body)) + body)
+    frame = resealed(bytes(32), lambda _: struct.pack("<4sHHI", b"KKRN", WIRE_VERSION, kind.code, len(body)) + body)
     try:
         message = decode(frame)
     except ProtocolError:
@@ -86,9 +87,9 @@ def test_codes_are_unique_and_every_kind_is_exported():
 
 def test_a_message_over_its_limit_is_neither_sent_nor_awaited():
     with pytest.raises(ProtocolError, match="over its limit"):
-        encode(Blinded(bytes(kinds.MIB + 1), last=True))
+        encode(Blinded(bytes(kinds.MIB + 1)))
     with pytest.raises(ProtocolError, match="announced a Hello of 999,999 bytes"):
-        read_header(struct.pack("<4sHHI", b"KKRN", 1, Hello.code, 999_999))
+        read_header(struct.pack("<4sHHI", b"KKRN", WIRE_VERSION, Hello.code, 999_999))
 
 
 def test_another_version_of_the_wire_format_is_refused_by_number():
@@ -111,6 +112,6 @@ def test_an_array_cannot_claim_more_numbers_than_it_brings():
 
 def test_an_array_without_numbers_cannot_claim_an_endless_axis():
     body = struct.pack("<BBQQ?", 0, 2, 0, 2**63, False)
-    header = struct.pack("<4sHHI", b"KKRN", 1, Part.code, len(body))
+    header = struct.pack("<4sHHI", b"KKRN", WIRE_VERSION, Part.code, len(body))
     with pytest.raises(ProtocolError, match="malformed Part"):
         decode(header + body + hashlib.sha256(header + body).digest())

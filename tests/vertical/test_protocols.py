@@ -1,7 +1,7 @@
 """The two protocols' own parts: rounds, encrypted sums, masks."""
 
 import itertools
-import sys
+import math
 import threading
 
 import numpy as np
@@ -9,27 +9,31 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kakuran.errors import MissingExtraError, ProtocolError
+from kakuran.errors import ProtocolError
+from kakuran.randomness import Randomness
 from kakuran.vertical.messages import Columns, CrossMoments, EncryptionKey, Products
-from kakuran.vertical.protocols import encryption
+from kakuran.vertical.protocols import polynomials
 from kakuran.vertical.protocols.alternating import accelerate, alternate
 from kakuran.vertical.protocols.encryption import (
-    SLOTS,
+    FLOOD,
+    MODULUS,
+    PLAIN_MODULUS,
     KeyOwner,
     Multiplier,
-    block_sum,
+    Seed,
+    SumOfProducts,
     centred,
-    plain_modulus,
     precision,
-    zero_sum_mask,
 )
 from kakuran.vertical.protocols.gram import (
     Layout,
+    _tossed_as_owner,
     cross_moments_as_multiplier,
     cross_moments_as_owner,
     moments_of,
     rounded,
 )
+from kakuran.vertical.protocols.polynomials import DEGREE, LARGEST_SMALL, PRIMES
 from kakuran.vertical.transport import linked_pair
 
 from .pooled import tables
@@ -88,7 +92,7 @@ def test_fits_that_never_settle_are_given_up(monkeypatch):
 
 @settings(max_examples=8, deadline=None)
 @given(
-    records=st.sampled_from([2, 37, 1000, SLOTS, SLOTS + 1, 20_000]),
+    records=st.sampled_from([2, 37, 1000, DEGREE, DEGREE + 1, 20_000]),
     p=st.integers(1, 3),
     q=st.integers(1, 10),
     seed=st.integers(0, 99),
@@ -116,7 +120,7 @@ def _standardised(values):
 def test_no_sum_can_pass_the_modulus_at_any_number_of_records():
     for records in (1, 10, 1000, 10**5, 10**7):
         largest = records * (2 ** precision(records) + 1) ** 2
-        assert largest < plain_modulus() / 2
+        assert largest < PLAIN_MODULUS / 2
     assert precision(1000) == 23
     assert precision(10**5) == 19
 
@@ -141,69 +145,138 @@ def test_own_and_shared_moments_are_those_of_one_table():
     np.testing.assert_allclose(moments_of(columns, 20), exact, rtol=1e-14)
 
 
-def test_masks_add_up_to_zero_in_every_block():
-    mask = zero_sum_mask(8, 1000)
-    assert mask.max() < plain_modulus()
-    for block in range(8):
-        assert centred(block_sum(mask[block * 1000 : (block + 1) * 1000])) == 0
-    assert block_sum(mask) % plain_modulus() != 0
-    assert (zero_sum_mask(1, SLOTS) != zero_sum_mask(1, SLOTS)).any()
-
-
 def test_columns_of_zeros_in_a_chunk_are_no_obstacle():
-    columns = np.zeros((SLOTS + 100, 1), np.int64)
+    columns = np.zeros((DEGREE + 100, 1), np.int64)
     columns[:100] = 7
     near, far = linked_pair("alice", "bob")
-    theirs = np.full((SLOTS + 100, 1), 3, np.int64)
+    theirs = np.full((DEGREE + 100, 1), 3, np.int64)
     thread = threading.Thread(target=cross_moments_as_owner, args=(far, theirs, 1, 6))
     thread.start()
-    assert cross_moments_as_multiplier(near, columns, 1)[0, 0] == 2100 / 4**6 / (SLOTS + 100)
+    assert cross_moments_as_multiplier(near, columns, 1)[0, 0] == 2100 / 4**6 / (DEGREE + 100)
     thread.join()
 
 
-@pytest.mark.parametrize("content", [b"", b"nonsense" * 50])
-def test_bytes_that_are_no_ciphertext_are_refused(content):
-    owner = KeyOwner()
-    multiplier = Multiplier(owner.public_key())
-    for refuse in (multiplier.load, owner.decrypt, Multiplier):
-        with pytest.raises(ProtocolError, match="not a ciphertext or key"):
-            refuse(content)
+POLYNOMIAL = 4 * len(PRIMES) * DEGREE
 
 
-def test_a_reply_cannot_be_sent_back_as_a_column():
-    owner = KeyOwner()
-    multiplier = Multiplier(owner.public_key())
-    with pytest.raises(ProtocolError, match="another shape"):
-        multiplier.load(multiplier.seal(None, 1, 10))
+@pytest.mark.parametrize("content", [b"", b"nonsense" * 50, b"\0" * (POLYNOMIAL + 1), b"\xff" * POLYNOMIAL])
+def test_bytes_that_are_no_polynomial_are_refused(content):
+    owner, multiplier = sides()
+    for refuse in (
+        lambda: multiplier.load(content, 0, 0),
+        lambda: Multiplier(Seed(b""), content),
+        lambda: owner.decrypt(content, bytes(12), [9]),
+        lambda: owner.decrypt(bytes(12 * DEGREE), content, [9]),
+    ):
+        with pytest.raises(ProtocolError, match="the peer sent a polynomial"):
+            refuse()
+
+
+def sides():
+    seed = Seed(b"tossed")
+    owner = KeyOwner(seed)
+    return owner, Multiplier(seed, owner.public_key())
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(-(2**28), 2**28), st.integers(1, 40), st.integers(0, 2**32))
+def test_one_coefficient_of_a_reply_is_the_sum_of_products_modulo_t(largest, terms, seed):
+    rng = np.random.default_rng(seed)
+    owner, multiplier = sides()
+    total, wanted = SumOfProducts(), 0
+    for chunk in range(terms):
+        theirs = rng.integers(-PLAIN_MODULUS // 2, PLAIN_MODULUS // 2, DEGREE).astype(object)
+        ours = rng.integers(-abs(largest) - 1, abs(largest) + 1, DEGREE)
+        total.add(multiplier.load(owner.encrypt(theirs, 0, chunk), 0, chunk), multiplier.prepare(ours[::-1]))
+        wanted += int((ours * theirs).sum())
+    reply = multiplier.seal(total.reduced(), [DEGREE - 1])
+    assert owner.decrypt(*reply, [DEGREE - 1]) == [centred(wanted)]
+
+
+def test_polynomials_are_multiplied_modulo_the_primes_and_the_degree():
+    rng = np.random.default_rng(1)
+    one, other = np.zeros((2, DEGREE), np.int64)
+    places = rng.integers(0, DEGREE, (2, 5))
+    one[places[0]], other[places[1]] = rng.integers(-(2**40), 2**40, (2, 5))
+    exact = [0] * DEGREE
+    for i, j in itertools.product(set(places[0].tolist()), set(places[1].tolist())):
+        exact[(i + j) % DEGREE] += (1 if i + j < DEGREE else -1) * int(one[i]) * int(other[j])
+    product = polynomials.coefficients(
+        polynomials.values(polynomials.residues(one))
+        * polynomials.values(polynomials.residues(other))
+        % polynomials.primes()
+    )
+    for at in np.flatnonzero(exact):
+        assert polynomials.lifted(product[:, at]) == exact[at] % MODULUS
+    assert np.count_nonzero(product.any(axis=0)) == np.count_nonzero(exact)
+
+
+def test_a_prime_is_dropped_by_dividing_and_rounding():
+    drawn = polynomials.uniform(Randomness.seeded(4))
+    shorter = polynomials.without_last_prime(drawn)
+    for at in range(20):
+        exact = (polynomials.lifted(drawn[:, at]) + PRIMES[-1] // 2) // PRIMES[-1]
+        assert polynomials.lifted(shorter[:, at]) == exact % math.prod(PRIMES[:-1])
+
+
+def test_the_numbers_of_the_scheme_are_what_its_security_rests_on():
+    """Prime factors that split the ring; 192 bits in the standard's table; room for the flood; a flood that drowns."""
+    for prime in (*PRIMES, PLAIN_MODULUS):
+        assert all(pow(base, prime - 1, prime) == 1 for base in (2, 3, 5, 7, 11))
+    assert all(prime % (2 * DEGREE) == 1 and prime < 2**30 for prime in PRIMES)
+    assert MODULUS.bit_length() <= 152
+    assert np.sqrt(LARGEST_SMALL / 2) >= 3.2
+    for records in (10, 1000, 10**5, 10**6):
+        absolute_sum = records * (2 ** precision(records) + 1)  # Cauchy–Schwarz
+        depends_on_ours = (LARGEST_SMALL + 1) * absolute_sum + 2 * DEGREE * LARGEST_SMALL**2
+        assert FLOOD + depends_on_ours + 2**61 * DEGREE * LARGEST_SMALL < MODULUS / (2 * PLAIN_MODULUS)
+        assert depends_on_ours / FLOOD < 2**-48
+
+
+def test_small_coefficients_have_the_stated_spread():
+    """The variance of 2¹⁷ draws is within 6 standard errors, √(2/2¹⁷) each."""
+    drawn = np.concatenate([polynomials.small(Randomness.secure()) for _ in range(16)])
+    assert abs(drawn.var() / (LARGEST_SMALL / 2) - 1) < 6 * np.sqrt(2 / len(drawn))
+    assert abs(drawn.mean()) < 6 * np.sqrt(LARGEST_SMALL / 2 / len(drawn))
+    assert np.abs(drawn).max() <= LARGEST_SMALL
+
+
+def multiplying(link, columns, their_columns=1):
+    """Our side in a thread of its own, and what becomes of it."""
+    ended = []
+
+    def run():
+        try:
+            ended.append(cross_moments_as_multiplier(link, columns, their_columns))
+        except ProtocolError as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread, ended
 
 
 def test_ciphertexts_out_of_order_are_refused():
-    near, far = linked_pair("alice", "bob", 1.0)
-    owner = KeyOwner()
-    far.send(EncryptionKey(owner.public_key()))
-    far.send(Columns(3, owner.encrypt(np.ones(SLOTS, np.int64))))
-    with pytest.raises(ProtocolError, match="bob sent Columns 3 where 0 was due"):
-        cross_moments_as_multiplier(near, np.ones((10, 1), np.int64), 1)
-
-
-def test_moments_of_another_shape_are_refused():
     near, far = linked_pair("alice", "bob", 5.0)
-    owner = KeyOwner()
+    thread, ended = multiplying(near, np.ones((10, 1), np.int64))
+    owner = KeyOwner(_tossed_as_owner(far))
     far.send(EncryptionKey(owner.public_key()))
-    far.send(Columns(0, owner.encrypt(np.ones(SLOTS, np.int64))))
-    far.send(CrossMoments("", "", np.zeros((2, 2))))
-    with pytest.raises(ProtocolError, match="another shape than the plan"):
-        cross_moments_as_multiplier(near, np.ones((10, 1), np.int64), 1)
+    far.send(Columns(3, owner.encrypt(np.ones(DEGREE, object), 3, 0)))
+    thread.join()
+    assert "bob sent Columns 3 where 0 was due" in str(ended[0])
+
+
+@pytest.mark.parametrize("moments", [np.zeros((2, 2)), np.full((1, 1), 1.5)])
+def test_moments_no_columns_of_the_plan_have_are_refused(moments):
+    near, far = linked_pair("alice", "bob", 5.0)
+    thread, ended = multiplying(near, np.ones((10, 1), np.int64))
+    owner = KeyOwner(_tossed_as_owner(far))
+    far.send(EncryptionKey(owner.public_key()))
+    far.send(Columns(0, owner.encrypt(np.ones(DEGREE, object), 0, 0)))
     assert far.receive(Products).place == 0
-
-
-def test_without_the_extra_gram_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "tenseal", None)
-    monkeypatch.setitem(sys.modules, "tenseal.sealapi", None)
-    encryption._scheme.cache_clear()
-    with pytest.raises(MissingExtraError, match=r"pip install 'kakuran\[vertical\]'"):
-        plain_modulus()
-    encryption._scheme.cache_clear()
+    far.send(CrossMoments("", "", moments))
+    thread.join()
+    assert "moments that no columns of the plan have" in str(ended[0])
 
 
 def test_few_records_share_ciphertexts_and_many_take_several():

@@ -8,12 +8,11 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kakuran.cli.console import answer_table, say
-from kakuran.errors import MissingExtraError, ProtocolError, ReleaseError
+from kakuran.errors import ProtocolError, ReleaseError
 
 if TYPE_CHECKING:
     from kakuran.vertical import VerticalFit
@@ -26,8 +25,6 @@ def run_demo(folder: Path, n: int, protocol: str, *, force: bool) -> None:
     from kakuran.samples import companies
     from kakuran.vertical import VerticalFit
 
-    if protocol != "residual" and find_spec("tenseal") is None:
-        raise MissingExtraError(f"the {protocol} protocol", "vertical")
     if folder.exists() and not force:
         raise ReleaseError(f"{folder}: exists already; use --force to replace it")
     tables = dict(zip(("bank", "shop"), companies(n), strict=True))

@@ -1,5 +1,10 @@
 """The records all parties share, in one order, while nobody learns the others' ids.
 
+A peer that holds none of our ids must not be able to pass for one that does. So both are bound to all their points
+before either shows one, in both rounds: what it sends cannot be made from what we sent. And every id travels twice,
+under two secrets whose quotient only its owner knows, all in a random order: a peer that does not treat all our points
+alike must know which belong together.
+
 Two parties learn which of their records they share and how many the other has. With more, neighbours in the plan's
 order intersect one after the other, so that an early party may also learn what it shares with its neighbour alone.
 """
@@ -7,22 +12,26 @@ order intersect one after the other, so that an early party may also learn what 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+import hmac
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.errors import ProtocolError
 from kakuran.randomness import Randomness
-from kakuran.vertical.blinding import POINT_SIZE, Blinding
-from kakuran.vertical.messages import AlignmentCheck, Blinded, Kept, Reblinded
+from kakuran.vertical.blinding import POINT_SIZE, Blinding, Points, as_points
+from kakuran.vertical.messages import AlignmentCheck, Blinded, Commitment, Kept, Reblinded, SetSize
 from kakuran.vertical.transport import Link
 
+MOST_IDS = 5_000_000
+"""The largest set of ids a party may bring; who could bring any number could try all there are."""
 _CHUNK = 4096
 _PATIENCE = 30
 """How many times longer we wait for a neighbour that may still be busy with another."""
+_POINTS_A_TURN = 20_000
+"""Points for which we wait once longer: many times what computing them takes."""
 
 
 @dataclass(frozen=True)
@@ -30,15 +39,15 @@ class Shared:
     """Records shared with one peer: our row of each, and the value both sides know it by, in the common order."""
 
     rows: NDArray[np.int64]
-    values: list[bytes]
+    values: Points
 
     def at(self, places: NDArray[np.int64]) -> Shared:
         """Some of the records, in this order."""
-        return Shared(self.rows[places], [self.values[place] for place in places.tolist()])
+        return Shared(self.rows[places], self.values[places])
 
     def digest(self) -> bytes:
         """A digest both sides can compare before any statistics."""
-        return hashlib.sha256(b"kakuran order\0" + b"".join(self.values)).digest()
+        return hashlib.sha256(b"kakuran order\0" + self.values.tobytes()).digest()
 
 
 def align(
@@ -71,55 +80,85 @@ def align(
 
 def intersect(link: Link, identifiers: list[bytes], salt: bytes, *, speaks_first: bool, patience: float = 1) -> Shared:
     """Which of our ids the peer has as well; it learns the same of its own."""
-    blinding, shuffled = Blinding(salt), Randomness.secure().permutation(len(identifiers))
-    ours = (blinding.hide(identifiers[row]) for row in shuffled.tolist())
-    theirs = _swap_points(link, Blinded, len(identifiers), ours, speaks_first, patience)
-    theirs_twice: list[bytes] = []
-
-    def hidden_again() -> Iterator[bytes]:
-        for point in theirs:
-            theirs_twice.append(blinding.hide_again(point))
-            yield theirs_twice[-1]
-
-    ours_twice = _swap_points(link, Reblinded, len(theirs), hidden_again(), speaks_first)
-    if len(ours_twice) != len(identifiers):
-        raise ProtocolError(f"{link.peer} returned {len(ours_twice):,} of our {len(identifiers):,} blinded ids")
-    row_of = dict(zip(ours_twice, shuffled.tolist(), strict=True))
-    common = sorted(row_of.keys() & set(theirs_twice))
-    if not common:
+    count = len(identifiers)
+    theirs_count = _swap_sizes(link, count, speaks_first, patience)
+    patience = 1 + (count + theirs_count) / _POINTS_A_TURN
+    blinding, twin = Blinding(), Blinding()
+    hidden = blinding.hide(identifiers, salt)
+    order = Randomness.secure().permutation(2 * count)
+    ours = np.concatenate([hidden, twin.hide_again(hidden)])[order]
+    theirs = _swap_points(link, Blinded, ours, 2 * theirs_count, speaks_first, patience)
+    _check_set(link, theirs, ours)
+    theirs_twice = blinding.hide_again(theirs)
+    answers = _swap_points(link, Reblinded, theirs_twice, 2 * count, speaks_first, patience)
+    ours_twice = np.empty_like(answers)
+    ours_twice[order] = answers
+    if (twin.hide_again(ours_twice[:count]) != ours_twice[count:]).any():
+        raise ProtocolError(f"{link.peer} did not blind all our ids alike; it may be claiming records it does not have")
+    common, rows, _ = np.intersect1d(ours_twice[:count], theirs_twice, return_indices=True)
+    if not len(common):
         raise ProtocolError(f"no id is shared with {link.peer}; are they written alike on both sides?")
-    return Shared(np.array([row_of[value] for value in common], np.int64), common)
+    return Shared(rows.astype(np.int64), common)
+
+
+def _swap_sizes(link: Link, count: int, speaks_first: bool, patience: float) -> int:
+    theirs = link.swap(SetSize(count), speaks_first=speaks_first, patience=patience).ids
+    if not 1 <= theirs <= MOST_IDS:
+        raise ProtocolError(f"{link.peer} wants to bring {theirs:,} ids; at most {MOST_IDS:,} are taken")
+    return theirs
 
 
 def _swap_points(
     link: Link,
     kind: type[Blinded] | type[Reblinded],
-    count: int,
-    points: Iterator[bytes],
+    ours: Points,
+    due: int,
     speaks_first: bool,
-    patience: float = 1,
-) -> list[bytes]:
-    """Send ours and receive theirs in turns, chunk by chunk, so that neither waits while the other computes."""
-    received: list[bytes] = []
-    ours_left, theirs_over = -(-max(count, 1) // _CHUNK), False
-    while ours_left or not theirs_over:
-        chunk = kind(b"".join(islice(points, _CHUNK)), last=ours_left == 1) if ours_left else None
-        ours_left = max(ours_left - 1, 0)
-        if chunk is not None and speaks_first:
-            link.send(chunk)
-        if not theirs_over:
-            message = link.receive(kind, patience=1 if received else patience)
-            theirs_over = message.last
-            received += _points(message.points, link)
-        if chunk is not None and not speaks_first:
-            link.send(chunk)
+    patience: float,
+) -> Points:
+    """Show all our points and see all of theirs, both bound to them before the first is shown."""
+    said = link.transcript.digest(we_first=speaks_first)
+    commitment = Commitment(_binding(said, ours, by_first=speaks_first))
+    bound = link.swap(commitment, speaks_first=speaks_first, patience=patience).digest
+    if speaks_first:
+        _send_points(link, kind, ours)
+    theirs = _receive_points(link, kind, due)
+    if not speaks_first:
+        _send_points(link, kind, ours)
+    if not hmac.compare_digest(bound, _binding(said, theirs, by_first=not speaks_first)):
+        raise ProtocolError(f"{link.peer} sent other blinded ids than those it was bound to")
+    return theirs
+
+
+def _binding(said: bytes, points: Points, *, by_first: bool) -> bytes:
+    """Who, after which words, is bound to what: so that nobody can be bound by handing back our own."""
+    return hashlib.sha256(b"kakuran points\0%d\0" % by_first + said + points.tobytes()).digest()
+
+
+def _send_points(link: Link, kind: type[Blinded] | type[Reblinded], points: Points) -> None:
+    for start in range(0, len(points), _CHUNK):
+        link.send(kind(points[start : start + _CHUNK].tobytes()))
+
+
+def _receive_points(link: Link, kind: type[Blinded] | type[Reblinded], due: int) -> Points:
+    received = np.empty(due, f"S{POINT_SIZE}")
+    for start in range(0, due, _CHUNK):
+        chunk = received[start : start + _CHUNK]
+        content = link.receive(kind).points
+        if len(content) != chunk.nbytes:
+            raise ProtocolError(
+                f"{link.peer} sent {len(content):,} bytes of blinded ids where {chunk.nbytes:,} are due"
+            )
+        chunk[:] = as_points(content)
     return received
 
 
-def _points(content: bytes, link: Link) -> list[bytes]:
-    if len(content) % POINT_SIZE:
-        raise ProtocolError(f"{link.peer} sent blinded ids of a wrong length")
-    return [content[start : start + POINT_SIZE] for start in range(0, len(content), POINT_SIZE)]
+def _check_set(link: Link, theirs: Points, ours: Points) -> None:
+    """A set has no point twice, and none of those that only we can have made."""
+    if len(np.unique(theirs)) < len(theirs):
+        raise ProtocolError(f"{link.peer} sent a blinded id twice")
+    if np.isin(theirs, ours).any():
+        raise ProtocolError(f"{link.peer} handed our own blinded ids back to us")
 
 
 def _send_places(link: Link, places: NDArray[np.int64]) -> None:

@@ -7,12 +7,18 @@ to be thought of. Only x-coordinates travel; k·P and −k·P have the same one.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
+from typing import TypeAlias
 
+import numpy as np
 from cryptography.hazmat.primitives.asymmetric import ec
+from numpy.typing import NDArray
 
 from kakuran.errors import ProtocolError
 
 POINT_SIZE = 32
+Points: TypeAlias = NDArray[np.bytes_]
+"""Points by their x-coordinates, 32 bytes each."""
 _CURVE = ec.SECP256R1()
 _EXCHANGE = ec.ECDH()
 
@@ -20,20 +26,32 @@ _EXCHANGE = ec.ECDH()
 class Blinding:
     """A secret for one run; blinding by two parties gives the same in either order."""
 
-    def __init__(self, salt: bytes) -> None:
-        self._salt = salt
+    def __init__(self) -> None:
         self._secret = ec.generate_private_key(_CURVE)
 
-    def hide(self, identifier: bytes) -> bytes:
-        """An id, blinded."""
-        return self._secret.exchange(_EXCHANGE, _point_of(identifier, self._salt))
+    def hide(self, identifiers: Iterable[bytes], salt: bytes) -> Points:
+        """Ids, blinded."""
+        return as_points(
+            b"".join(self._secret.exchange(_EXCHANGE, _point_of(identifier, salt)) for identifier in identifiers)
+        )
 
-    def hide_again(self, point: bytes) -> bytes:
+    def hide_again(self, points: Points) -> Points:
         """What somebody else blinded, blinded by us as well."""
+        content = points.tobytes()
         try:
-            return self._secret.exchange(_EXCHANGE, _decode(point))
+            return as_points(
+                b"".join(
+                    self._secret.exchange(_EXCHANGE, _decode(content[start : start + POINT_SIZE]))
+                    for start in range(0, len(content), POINT_SIZE)
+                )
+            )
         except ValueError:
             raise ProtocolError("the peer sent a blinded id that is not a point of the curve") from None
+
+
+def as_points(content: bytes) -> Points:
+    """Points as they travel."""
+    return np.frombuffer(content, f"S{POINT_SIZE}")
 
 
 def _point_of(identifier: bytes, salt: bytes) -> ec.EllipticCurvePublicKey:

@@ -23,7 +23,6 @@ from kakuran.vertical.leakage import exposure_of_moments
 from kakuran.vertical.messages import InterceptPart, Target
 from kakuran.vertical.own import OwnColumns, Standardised
 from kakuran.vertical.plan import VerticalPlan
-from kakuran.vertical.protocols.encryption import plain_modulus
 from kakuran.vertical.protocols.outcome import Outcome
 from kakuran.vertical.protocols.pooling import pair_stage, pool_moments
 from kakuran.vertical.protocols.residual import WARNING, Residual
@@ -70,8 +69,6 @@ class Party:
         notify: Callable[[str], object] = lambda _: None,
     ) -> None:
         plan.check_complete()
-        if plan.protocol == "gram":
-            plain_modulus()  # a missing extra is noticed here, not after the alignment
         table, terms = to_arrow(frame), plan.terms(name)
         self.name, self.plan, self.notify = name, plan, notify
         self._ids = read_ids(table, terms.id)

@@ -28,6 +28,12 @@ class Transcript:
         """Write down a frame."""
         self.entries.append(Entry(direction, kind, len(frame), hashlib.sha256(frame).hexdigest()))
 
+    def digest(self, *, we_first: bool) -> bytes:
+        """A digest of all that was said, equal on both sides while no message is on its way."""
+        sides = ("sent", "received") if we_first else ("received", "sent")
+        said = ("".join(entry.digest for entry in self.entries if entry.direction == side) for side in sides)
+        return hashlib.sha256("\0".join(said).encode()).digest()
+
     @property
     def bytes_sent(self) -> int:
         """Bytes that went out."""

@@ -5,6 +5,7 @@ from kakuran.vertical.messages.types import (
     AlignmentCheck,
     Blinded,
     Columns,
+    Commitment,
     CrossMoments,
     EncryptionKey,
     Estimates,
@@ -20,8 +21,10 @@ from kakuran.vertical.messages.types import (
     Products,
     Reblinded,
     Refusal,
+    SetSize,
     Space,
     Target,
+    TossShare,
 )
 
 __all__ = [
@@ -30,6 +33,7 @@ __all__ = [
     "AlignmentCheck",
     "Blinded",
     "Columns",
+    "Commitment",
     "CrossMoments",
     "EncryptionKey",
     "Estimates",
@@ -45,8 +49,10 @@ __all__ = [
     "Products",
     "Reblinded",
     "Refusal",
+    "SetSize",
     "Space",
     "Target",
+    "TossShare",
     "decode",
     "encode",
     "read_header",

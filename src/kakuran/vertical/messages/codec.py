@@ -22,7 +22,7 @@ from kakuran.errors import ProtocolError
 from kakuran.vertical.messages import types
 from kakuran.vertical.messages.types import Message
 
-WIRE_VERSION = 1
+WIRE_VERSION = 2
 """Raised whenever an older kakuran could misread a newer frame."""
 
 _HEADER = struct.Struct("<4sHHI")
@@ -45,8 +45,8 @@ def encode(message: Message) -> bytes:
     return frame + hashlib.sha256(frame).digest()
 
 
-def read_header(header: bytes) -> int:
-    """How many bytes follow a header; refuses what is no frame, of another version, unknown or too long."""
+def read_header(header: bytes) -> tuple[type[Message], int]:
+    """Which kind of message follows, and how many bytes; refuses what is no frame, of another version or too long."""
     magic, version, code, length = _HEADER.unpack(header)
     if magic != _MAGIC:
         raise ProtocolError("what arrived is no kakuran frame; is something else listening on that port?")
@@ -60,18 +60,20 @@ def read_header(header: bytes) -> int:
         raise ProtocolError(f"the peer sent a message of unknown kind {code}")
     if length > kind.limit:
         raise ProtocolError(f"the peer announced a {kind.__name__} of {length:,} bytes; its limit is {kind.limit:,}")
-    return int(length) + _DIGEST_SIZE
+    return kind, int(length) + _DIGEST_SIZE
 
 
 def decode(frame: bytes) -> Message:
     """The message in a frame; refuses one that was damaged on the way."""
     header = frame[:HEADER_SIZE]
-    if len(header) < HEADER_SIZE or len(frame) != HEADER_SIZE + read_header(header):
+    if len(header) < HEADER_SIZE:
+        raise ProtocolError("a frame arrived cut short")
+    kind, length = read_header(header)
+    if len(frame) != HEADER_SIZE + length:
         raise ProtocolError("a frame arrived cut short")
     content, digest = frame[:-_DIGEST_SIZE], frame[-_DIGEST_SIZE:]
     if hashlib.sha256(content).digest() != digest:
         raise ProtocolError("a frame arrived damaged: its digest does not match")
-    kind = _KINDS[_HEADER.unpack(header)[2]]
     reader = _Reader(content[HEADER_SIZE:], kind.__name__)
     message = kind(**{field.name: reader.value(_HINTS[kind][field.name]) for field in fields(kind)})  # type: ignore[arg-type]
     reader.check_empty()

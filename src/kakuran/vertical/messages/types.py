@@ -44,12 +44,19 @@ class Refusal(Message):
 
 
 @dataclass(frozen=True, eq=False)
+class SetSize(Message):
+    """How many ids the sender brings; it will send twice as many points."""
+
+    code, limit = 22, KIB
+    ids: int
+
+
+@dataclass(frozen=True, eq=False)
 class Blinded(Message):
-    """Ids as points of a curve, blinded by the sender, 32 bytes each; `last` ends the list."""
+    """Ids as points of a curve, blinded by the sender, 32 bytes each."""
 
     code, limit = 3, MIB
     points: bytes
-    last: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +65,6 @@ class Reblinded(Message):
 
     code, limit = 4, MIB
     points: bytes
-    last: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,16 +86,32 @@ class AlignmentCheck(Message):
 
 
 @dataclass(frozen=True, eq=False)
-class EncryptionKey(Message):
-    """The public key the sender's columns are encrypted with."""
+class Commitment(Message):
+    """Binds the sender to what it will show, before it sees what the other shows."""
 
-    code, limit = 7, 2 * MIB
+    code, limit = 20, KIB
+    digest: bytes
+
+
+@dataclass(frozen=True, eq=False)
+class TossShare(Message):
+    """The sender's share of randomness that both will use."""
+
+    code, limit = 21, KIB
+    share: bytes
+
+
+@dataclass(frozen=True, eq=False)
+class EncryptionKey(Message):
+    """The half of the public key that is not tossed."""
+
+    code, limit = 7, MIB
     key: bytes
 
 
 @dataclass(frozen=True, eq=False)
 class Columns(Message):
-    """One ciphertext of the sender's columns."""
+    """The half of one ciphertext of the sender's columns that is not tossed."""
 
     code, limit = 8, MIB
     place: int
@@ -98,11 +120,12 @@ class Columns(Message):
 
 @dataclass(frozen=True, eq=False)
 class Products(Message):
-    """One masked ciphertext of products of the two parties' columns."""
+    """The sums of products with one of the sender's columns: the half that hides them, and the hidden sums."""
 
     code, limit = 9, MIB
     place: int
-    ciphertext: bytes
+    body: bytes
+    sums: bytes
 
 
 @dataclass(frozen=True, eq=False)

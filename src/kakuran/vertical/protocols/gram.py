@@ -1,7 +1,14 @@
-"""One exchange of encrypted cross-products; afterwards every model can be fitted without another round."""
+"""One exchange of encrypted cross-products; afterwards every model can be fitted without another round.
+
+The owner of the key tells the multiplier every sum it reads, so a multiplier who returned what it liked would be told
+what it liked, the key among it. The owner therefore sends one column more, the sum of the others times secret weights,
+and tells nothing unless the sums with that column are the sums of the other sums times the same weights.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -9,51 +16,77 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.errors import ProtocolError
-from kakuran.vertical.messages import Columns, CrossMoments, EncryptionKey, Products
-from kakuran.vertical.protocols.encryption import SLOTS, KeyOwner, Multiplier, block_sum, centred
+from kakuran.randomness import Randomness
+from kakuran.vertical.messages import Columns, Commitment, CrossMoments, EncryptionKey, Products, TossShare
+from kakuran.vertical.protocols.encryption import (
+    PLAIN_MODULUS,
+    KeyOwner,
+    Multiplier,
+    Seed,
+    SumOfProducts,
+    combined,
+    secret_weights,
+)
+from kakuran.vertical.protocols.polynomials import DEGREE
 from kakuran.vertical.regression.moments import Array
 from kakuran.vertical.transport import Link
 
 Integers: TypeAlias = NDArray[np.int64]
+_SIDE_BY_SIDE = 16
+"""Most columns in one ciphertext; every sum a reply opens is a hint at what hides its other half, and 16 are few."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How columns lie in ciphertexts: several in one where records are few, several for one where they are many."""
+    """How columns lie in polynomials: several in one where records are few, several for one where they are many."""
 
     records: int
 
     @property
     def together(self) -> int:
-        """Columns in one ciphertext."""
-        return max(1, SLOTS // self.records)
+        """Columns in one polynomial."""
+        return max(1, min(_SIDE_BY_SIDE, DEGREE // self.records))
 
     @property
     def chunks(self) -> int:
-        """Ciphertexts for one column."""
-        return -(-self.records // SLOTS)
+        """Polynomials for one column."""
+        return -(-self.records // DEGREE)
 
     @property
     def length(self) -> int:
-        """Slots one column takes in a ciphertext."""
-        return min(self.records, SLOTS)
+        """Coefficients one column takes in a polynomial."""
+        return min(self.records, DEGREE)
 
     def groups(self, columns: int) -> int:
-        """Groups of columns that share ciphertexts."""
+        """Groups of columns that share polynomials."""
         return -(-columns // self.together)
 
-    def side_by_side(self, columns: Integers, group: int, chunk: int) -> Integers:
-        """The slots of one chunk of a group of columns."""
-        rows = columns[chunk * SLOTS : (chunk + 1) * SLOTS, group * self.together : (group + 1) * self.together]
-        return _padded(rows.T.ravel())
+    def members(self, columns: int, group: int) -> range:
+        """The columns of a group."""
+        return range(group * self.together, min((group + 1) * self.together, columns))
 
-    def repeated(self, column: Integers, chunk: int) -> Integers:
-        """The slots of one chunk of one column, once for each column it is to be multiplied with."""
-        return _padded(np.tile(column[chunk * SLOTS : (chunk + 1) * SLOTS], self.together))
+    def places(self, columns: int, group: int) -> list[int]:
+        """Where the sums of a group's columns are found: where the last of each is multiplied with the last of ours."""
+        return [(at + 1) * self.length - 1 for at in range(len(self.members(columns, group)))]
+
+    def side_by_side(self, columns: NDArray[Any], group: int, chunk: int) -> NDArray[Any]:
+        """One chunk of a group of columns, one after the other."""
+        members = self.members(columns.shape[1], group)
+        laid = np.zeros((self.together, self.length), columns.dtype)
+        rows = columns[chunk * DEGREE : (chunk + 1) * DEGREE, members.start : members.stop]
+        laid[: len(members), : len(rows)] = rows.T
+        return _padded(laid.ravel())
+
+    def backwards(self, column: Integers, chunk: int) -> Integers:
+        """One chunk of one column from its last record to its first, so that a product sums record by record."""
+        laid = np.zeros(self.length, np.int64)
+        rows = column[chunk * DEGREE : (chunk + 1) * DEGREE]
+        laid[: len(rows)] = rows
+        return _padded(laid[::-1])
 
 
-def _padded(slots: Integers) -> Integers:
-    return np.pad(slots, (0, SLOTS - len(slots)))
+def _padded(laid: NDArray[Any]) -> NDArray[Any]:
+    return np.concatenate([laid, np.zeros(DEGREE - len(laid), laid.dtype)])
 
 
 def rounded(standardised: Array, bits: int) -> Integers:
@@ -73,20 +106,21 @@ def moments_of(columns: Integers, bits: int) -> Array:
 
 def cross_moments_as_owner(link: Link, columns: Integers, their_columns: int, bits: int) -> Array:
     """Encrypt our columns, read the sums of products, tell the peer: their columns × ours."""
-    layout = Layout(len(columns))
-    sums = np.zeros((their_columns, columns.shape[1]))
-    owner = KeyOwner()
+    layout, weights = Layout(len(columns)), secret_weights(columns.shape[1])
+    owner = KeyOwner(_tossed_as_owner(link))
     link.send(EncryptionKey(owner.public_key()))
-    for group in range(layout.groups(columns.shape[1])):
+    checked = np.column_stack([columns.astype(object), combined(columns, weights)])
+    sums = np.zeros((their_columns, checked.shape[1]), object)
+    for group in range(layout.groups(checked.shape[1])):
         for chunk in range(layout.chunks):
-            link.send(Columns(group, owner.encrypt(layout.side_by_side(columns, group, chunk))))
+            link.send(Columns(group, owner.encrypt(layout.side_by_side(checked, group, chunk), group, chunk)))
+        members, places = layout.members(checked.shape[1], group), layout.places(checked.shape[1], group)
         for theirs in range(their_columns):
             reply = _expect(link.receive(Products), theirs, link)
-            slots = owner.decrypt(reply.ciphertext)
-            for ours in range(group * layout.together, min((group + 1) * layout.together, columns.shape[1])):
-                start = (ours - group * layout.together) * layout.length
-                sums[theirs, ours] = centred(block_sum(slots[start : start + layout.length]))
-    moments: Array = np.ldexp(sums, -2 * bits) / len(columns)
+            sums[theirs, members.start : members.stop] = owner.decrypt(reply.body, reply.sums, places)
+    if ((sums[:, :-1] * weights).sum(axis=1) % PLAIN_MODULUS != sums[:, -1] % PLAIN_MODULUS).any():
+        raise ProtocolError(f"the products that {link.peer} returned are not those of one table; it was told nothing")
+    moments: Array = np.ldexp(sums[:, :-1].astype(np.float64), -2 * bits) / len(columns)
     if np.abs(moments).max() > 1.01:
         raise ProtocolError(f"the products that {link.peer} returned make no sense; are both kakurans the same?")
     link.send(CrossMoments("", "", moments))
@@ -95,24 +129,55 @@ def cross_moments_as_owner(link: Link, columns: Integers, their_columns: int, bi
 
 def cross_moments_as_multiplier(link: Link, columns: Integers, their_columns: int) -> Array:
     """Multiply the peer's encrypted columns with ours and learn the sums from it: our columns × theirs."""
-    layout = Layout(len(columns))
-    multiplier = Multiplier(link.receive(EncryptionKey).key)
+    layout, checked = Layout(len(columns)), their_columns + 1
+    seed = _tossed_as_multiplier(link)
+    multiplier = Multiplier(seed, link.receive(EncryptionKey).key)
     ours = [
-        [multiplier.prepare(layout.repeated(column, chunk)) for chunk in range(layout.chunks)] for column in columns.T
+        [multiplier.prepare(layout.backwards(column, chunk)) for chunk in range(layout.chunks)] for column in columns.T
     ]
-    for group in range(layout.groups(their_columns)):
-        totals: list[Any | None] = [None] * len(ours)
+    for group in range(layout.groups(checked)):
+        totals = [SumOfProducts() for _ in ours]
         for chunk in range(layout.chunks):
-            received = multiplier.load(_expect(link.receive(Columns), group, link).ciphertext)
-            for place, prepared in enumerate(ours):
-                totals[place] = multiplier.add_product(totals[place], received, prepared[chunk])
-        blocks = min(layout.together, their_columns - group * layout.together)
+            received = multiplier.load(_expect(link.receive(Columns), group, link).ciphertext, group, chunk)
+            for total, prepared in zip(totals, ours, strict=True):
+                total.add(received, prepared[chunk])
         for place, total in enumerate(totals):
-            link.send(Products(place, multiplier.seal(total, blocks, layout.length)))
+            link.send(Products(place, *multiplier.seal(total.reduced(), layout.places(checked, group))))
     moments = link.receive(CrossMoments).moments
-    if moments.shape != (columns.shape[1], their_columns):
-        raise ProtocolError(f"{link.peer} sent moments of another shape than the plan has")
+    if moments.shape != (columns.shape[1], their_columns) or np.abs(moments).max() > 1.01:
+        raise ProtocolError(f"{link.peer} sent moments that no columns of the plan have")
     return moments
+
+
+def _tossed_as_owner(link: Link) -> Seed:
+    """Toss the public randomness: we are bound to our share before we see the peer's."""
+    ours = Randomness.secure().words(4).tobytes()
+    link.send(Commitment(_commitment(ours)))
+    theirs = link.receive(TossShare).share
+    link.send(TossShare(ours))
+    return _seed(link, ours, theirs, we_own=True)
+
+
+def _tossed_as_multiplier(link: Link) -> Seed:
+    """The other side of the toss: the peer is bound to its share before it sees ours."""
+    bound = link.receive(Commitment).digest
+    ours = Randomness.secure().words(4).tobytes()
+    link.send(TossShare(ours))
+    theirs = link.receive(TossShare).share
+    if not hmac.compare_digest(bound, _commitment(theirs)):
+        raise ProtocolError(f"{link.peer} tossed another number than the one it was bound to")
+    return _seed(link, theirs, ours, we_own=False)
+
+
+def _commitment(share: bytes) -> bytes:
+    return hashlib.sha256(b"kakuran toss\0" + share).digest()
+
+
+def _seed(link: Link, owners: bytes, multipliers: bytes, *, we_own: bool) -> Seed:
+    if len(owners) != len(multipliers):
+        raise ProtocolError(f"{link.peer} tossed a number of another length than ours")
+    said = link.transcript.digest(we_first=we_own)
+    return Seed(hashlib.sha256(b"kakuran seed\0" + owners + multipliers + said).digest())
 
 
 def _expect(message: Any, place: int, link: Link) -> Any:

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import suppress
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from kakuran.errors import ProtocolError
 from kakuran.vertical.messages import Message, Refusal, decode, encode
@@ -32,20 +32,24 @@ class Link(ABC):
 
     def receive(self, kind: type[M], *, patience: float = 1) -> M:
         """The next message, which must be of this kind; wait `patience` times as long as usual."""
-        frame = self._read(self.timeout * patience)
+        frame = self._read(self.timeout * patience, kind)
         message = decode(frame)
         self.transcript.note("received", type(message).__name__, frame)
         if isinstance(message, Refusal):
             raise ProtocolError(f"{self.peer} stopped: {message.reason}")
-        if not isinstance(message, kind):
-            raise ProtocolError(f"expected {kind.__name__} from {self.peer}, got {type(message).__name__}")
-        return message
+        self.check_kind(type(message), kind)
+        return cast(M, message)
 
-    def swap(self, message: M, *, speaks_first: bool) -> M:
+    def check_kind(self, got: type[Message], expected: type[Message]) -> None:
+        """Refuse what is not due now; whoever stops may say so at any time."""
+        if got not in (expected, Refusal):
+            raise ProtocolError(f"expected {expected.__name__} from {self.peer}, got {got.__name__}")
+
+    def swap(self, message: M, *, speaks_first: bool, patience: float = 1) -> M:
         """Send a message and receive the peer's of the same kind; in turns, so that neither blocks the other."""
         if speaks_first:
             self.send(message)
-        theirs = self.receive(type(message))
+        theirs = self.receive(type(message), patience=patience)
         if not speaks_first:
             self.send(message)
         return theirs
@@ -71,7 +75,7 @@ class Link(ABC):
     def _write(self, frame: bytes) -> None: ...
 
     @abstractmethod
-    def _read(self, seconds: float) -> bytes: ...
+    def _read(self, seconds: float, expected: type[Message]) -> bytes: ...
 
 
 def with_each(links: Mapping[str, Link], talk: Callable[[str], T]) -> dict[str, T]:

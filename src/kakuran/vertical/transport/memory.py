@@ -5,6 +5,7 @@ from __future__ import annotations
 from queue import Empty, Queue
 from typing import TypeAlias
 
+from kakuran.vertical.messages import Message
 from kakuran.vertical.transport.link import Link
 
 Pipe: TypeAlias = "Queue[bytes | None]"
@@ -24,7 +25,7 @@ class MemoryLink(Link):
     def _write(self, frame: bytes) -> None:
         self._outgoing.put(frame)
 
-    def _read(self, seconds: float) -> bytes:
+    def _read(self, seconds: float, expected: type[Message]) -> bytes:
         try:
             frame = self._incoming.get(timeout=seconds)
         except Empty:

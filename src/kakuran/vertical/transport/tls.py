@@ -16,7 +16,7 @@ from typing import Self
 from kakuran.errors import ProtocolError
 from kakuran.sockets import client_of, in_address, listen_on
 from kakuran.vertical.keys import certificate_in, der
-from kakuran.vertical.messages import HEADER_SIZE, read_header
+from kakuran.vertical.messages import HEADER_SIZE, Message, read_header
 from kakuran.vertical.plan import VerticalPlan
 from kakuran.vertical.transport.link import Link
 
@@ -82,9 +82,10 @@ class TLSLink(Link):
         except OSError as error:
             raise self._lost(error) from None
 
-    def _read(self, seconds: float) -> bytes:
+    def _read(self, seconds: float, expected: type[Message]) -> bytes:
         header = self._read_exactly(HEADER_SIZE, seconds)
-        length = read_header(header)
+        kind, length = read_header(header)
+        self.check_kind(kind, expected)  # before room is made for it: some kinds may be long
         return header + self._read_exactly(length, self.timeout + length / _SLOWEST_LINE)
 
     def _read_exactly(self, count: int, seconds: float) -> bytes:
