@@ -19,6 +19,7 @@ from kakuran.vertical.messages import (
     Hello,
     InterceptPart,
     Message,
+    Offer,
     Part,
     decode,
     encode,
@@ -32,8 +33,8 @@ VALUES = {
     "bytes": st.binary(max_size=64),
     "bool": st.booleans(),
     "int": st.integers(-(2**63), 2**63 - 1),
-    "float": st.floats(allow_nan=False),
-    "NDArray[np.float64]": arrays(np.float64, (3, 2), elements=st.floats(allow_nan=False, allow_infinity=False)),
+    "float": st.floats(-1e99, 1e99),
+    "NDArray[np.float64]": arrays(np.float64, (3, 2), elements=st.floats(-1e99, 1e99)),
     "NDArray[np.int64]": arrays(np.int64, 5),
 }
 
@@ -97,7 +98,10 @@ def test_another_version_of_the_wire_format_is_refused_by_number():
         read_header(struct.pack("<4sHHI", b"KKRN", 7, 1, 0))
 
 
-@pytest.mark.parametrize("message", [Part(np.array([1.0, np.nan]), settled=False), InterceptPart(np.nan)])
+@pytest.mark.parametrize(
+    "message",
+    [Part(np.array([1.0, np.nan]), settled=False), InterceptPart(np.nan), InterceptPart(np.inf), InterceptPart(1e200)],
+)
 def test_numbers_that_are_not_finite_are_refused(message):
     with pytest.raises(ProtocolError, match="not finite"):
         decode(encode(message))
@@ -115,3 +119,7 @@ def test_an_array_without_numbers_cannot_claim_an_endless_axis():
     header = struct.pack("<4sHHI", b"KKRN", WIRE_VERSION, Part.code, len(body))
     with pytest.raises(ProtocolError, match="malformed Part"):
         decode(header + body + hashlib.sha256(header + body).digest())
+
+
+def test_an_offer_of_nothing_is_infinite():
+    assert decode(encode(Offer("", np.inf))).variance == np.inf

@@ -29,6 +29,8 @@ _HEADER = struct.Struct("<4sHHI")
 _MAGIC = b"KKRN"
 _DIGEST_SIZE = 32
 HEADER_SIZE = _HEADER.size
+_FARTHEST = 1e100
+"""Numbers larger than this come from no data, and their squares from no arithmetic."""
 
 _KINDS = {kind.code: kind for kind in Message.__subclasses__()}
 _ARRAY_TYPES = (np.dtype("<f8"), np.dtype("<i8"))
@@ -74,7 +76,7 @@ def decode(frame: bytes) -> Message:
     content, digest = frame[:-_DIGEST_SIZE], frame[-_DIGEST_SIZE:]
     if hashlib.sha256(content).digest() != digest:
         raise ProtocolError("a frame arrived damaged: its digest does not match")
-    reader = _Reader(content[HEADER_SIZE:], kind.__name__)
+    reader = _Reader(content[HEADER_SIZE:], kind)
     message = kind(**{field.name: reader.value(_HINTS[kind][field.name]) for field in fields(kind)})  # type: ignore[arg-type]
     reader.check_empty()
     return message
@@ -99,7 +101,7 @@ def _encode_value(value: Any) -> bytes:
 class _Reader:
     """Takes fields off a body, and never more than is there."""
 
-    def __init__(self, body: bytes, kind: str) -> None:
+    def __init__(self, body: bytes, kind: type[Message]) -> None:
         self._rest = memoryview(body)
         self._kind = kind
 
@@ -123,9 +125,8 @@ class _Reader:
             raise self._malformed()
 
     def _number(self) -> float:
-        """Infinity is a number that an `Offer` may have."""
         number: float = self._unpack("<d")
-        if math.isnan(number):
+        if not (abs(number) < _FARTHEST or (self._kind.may_be_endless and math.isinf(number))):
             raise self._not_finite()
         return number
 
@@ -145,7 +146,7 @@ class _Reader:
             array = np.frombuffer(content, expected).reshape(shape)
         except ValueError:  # no numbers at all, yet an axis longer than any array has
             raise self._malformed() from None
-        if not np.isfinite(array).all():
+        if expected.kind == "f" and not (np.abs(array) < _FARTHEST).all():
             raise self._not_finite()
         return array
 
@@ -159,7 +160,7 @@ class _Reader:
         return taken
 
     def _not_finite(self) -> ProtocolError:
-        return ProtocolError(f"the peer sent a {self._kind} with numbers that are not finite")
+        return ProtocolError(f"the peer sent a {self._kind.__name__} with numbers not finite or beyond all measure")
 
     def _malformed(self) -> ProtocolError:
-        return ProtocolError(f"the peer sent a malformed {self._kind}")
+        return ProtocolError(f"the peer sent a malformed {self._kind.__name__}")

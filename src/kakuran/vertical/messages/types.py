@@ -17,6 +17,8 @@ class Message:
     code: ClassVar[int]
     limit: ClassVar[int]
     """Most bytes the encoded fields may take."""
+    may_be_endless: ClassVar[bool] = False
+    """Whether a number may be infinite."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,6 +171,7 @@ class Offer(Message):
     """The sender's least useful column and RSS/N without it (S2 eq. 12, 13); infinite if it offers none."""
 
     code, limit = 14, KIB
+    may_be_endless = True
     column: str
     variance: float
 

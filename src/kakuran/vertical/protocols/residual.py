@@ -231,6 +231,8 @@ class Residual:
     def _their_estimates(self, message: Estimates, model: Model) -> Estimates:
         if any(getattr(message, what).shape != (len(model.their_columns),) for what in _ESTIMATED):
             raise ProtocolError(f"{self.their_name} sent estimates of another shape than its columns have")
+        if not ((message.standard_errors > 0).all() and (message.vif > 0).all() and message.condition > 0):
+            raise ProtocolError(f"{self.their_name} sent estimates that no columns have")
         return message
 
     def _step(self, action: Action, column: str, model: Model, *, accepted: bool) -> Step:
