@@ -102,12 +102,22 @@ class Randomness:
         return drawn
 
     def permutation(self, count: int) -> NDArray[np.intp]:
-        """A uniformly random order of `count` things."""
+        """A uniformly random order of `count` things: that of independent random keys, drawn anew if two are equal.
+
+        Numbers are sorted several times as fast as places are, so the lower bits of each key make room for its place,
+        and only keys that agree in all other bits are compared whole.
+        """
+        room = np.uint64(max(count - 1, 1).bit_length())
         while True:
             keys = self.words(count)
-            order = np.argsort(keys)
-            ordered = keys[order]
-            if not (ordered[1:] == ordered[:-1]).any():
+            tagged = keys >> room << room | np.arange(count, dtype=np.uint64)
+            tagged.sort()
+            order = (tagged & ((np.uint64(1) << room) - np.uint64(1))).astype(np.intp)
+            tagged >>= room
+            close = np.flatnonzero(tagged[1:] == tagged[:-1])
+            together = np.union1d(close, close + 1)
+            order[together] = order[together][np.argsort(keys[order[together]])]
+            if not (keys[order[close]] == keys[order[close + 1]]).any():
                 return order
 
     def generator(self) -> np.random.Generator:
