@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kakuran.errors import DataError, ProtocolError
+from kakuran.vertical import alignment
 from kakuran.vertical.alignment import _receive_places, align, intersect
 from kakuran.vertical.blinding import Blinding, as_points
 from kakuran.vertical.ids import canonical_ids
@@ -43,9 +44,11 @@ def test_all_parties_end_with_the_same_shared_ids_in_the_same_order(sets):
     assert set(ordered[0]) == set(as_ids(set.intersection(*sets)))
 
 
-def test_lists_longer_than_a_message_are_matched_too():
-    tables = {"alice": as_ids(range(5000)), "bob": as_ids(range(4990, 5010))}
-    assert sorted(aligned(tables)["alice"]) == sorted(as_ids(range(4990, 5000)))
+@pytest.mark.parametrize("points_a_message", [1, 7, 20])
+def test_lists_longer_than_a_message_are_matched_too(points_a_message, monkeypatch):
+    monkeypatch.setattr(alignment, "_CHUNK", points_a_message)
+    tables = {"alice": as_ids(range(50)), "bob": as_ids(range(40, 60))}
+    assert sorted(aligned(tables)["alice"]) == sorted(as_ids(range(40, 50)))
 
 
 def test_the_common_order_is_not_the_order_of_the_ids():
