@@ -20,6 +20,7 @@ def measure(*, quick: bool) -> Iterator[Claim]:
     size, rounds = (MILLION // 10, 3) if quick else (MILLION, 15)
     yield from sampling.retention(size, size // 50, rounds)
     yield from sampling.bounded_laplace(size, size // 200, rounds)
+    yield from sampling.whole_call(5 * size, rounds)
     yield from files.parquet(5 * size, rounds // 3)
     yield from calibration.bits(size, 500 if quick else 2000, rounds // 3)
     yield from calibration.one_number(size, 500 if quick else 2000, rounds // 3)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from benchmarks.claims import Claim, faster, not_measured
+import kakuran as kk
+from benchmarks.claims import Claim, at_most_times, faster, not_measured
 from benchmarks.peers import (
     Codes,
     Entry,
@@ -17,7 +19,7 @@ from benchmarks.peers import (
     laplace_peers,
     retention_peers,
 )
-from benchmarks.timing import Contestant, race
+from benchmarks.timing import Contestant, race, timed
 from kakuran.mechanism import BoundedLaplace, Mechanism, RetentionReplacement
 from kakuran.randomness import Randomness
 
@@ -49,6 +51,23 @@ def bounded_laplace(values: int, peer_values: int, rounds: int) -> Iterator[Clai
     }
     text = f"bounded Laplace of {values:,} values, 121 grid points"
     yield from _compare(text, mechanism, codes, rounds, naive, 0.8, peers, 300)
+
+
+def whole_call(rows: int, rounds: int) -> Iterator[Claim]:
+    """`kk.perturb` as a user calls it: a frame in, drawn, shuffled, a frame out."""
+    labels = list("abcde")
+    codes, rng = np.random.default_rng(7).integers(0, len(labels), rows, dtype=np.int8), np.random.default_rng()
+    frame = pd.DataFrame({"job": pd.Categorical.from_codes(codes, labels)})
+    plan = kk.calibrate(kk.Schema([kk.Categorical("job", labels)]), n=rows, k=10)
+    mechanism = RetentionReplacement(len(labels), 0.5)
+
+    def naive() -> pd.DataFrame:
+        drawn = plain_retention(mechanism, codes, rng)[rng.permutation(rows)]
+        return pd.DataFrame({"job": pd.Categorical.from_codes(drawn, labels)})
+
+    ours = timed(lambda: kk.perturb(frame, plan), rounds)[0]
+    text = f"`kk.perturb` of a pandas frame of {rows:,} rows and one category, vs draw, permutation and frame"
+    yield at_most_times(f"{text}, processor time", ours, timed(naive, rounds)[0], "s", "numpy, PCG64", 1.5)
 
 
 def plain_retention(mechanism: RetentionReplacement, codes: Codes, rng: np.random.Generator) -> NDArray[np.int64]:
