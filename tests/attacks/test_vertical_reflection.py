@@ -15,7 +15,7 @@ from kakuran.errors import ProtocolError
 from kakuran.vertical import alignment
 from kakuran.vertical.alignment import _swap_points, intersect
 from kakuran.vertical.blinding import Blinding
-from kakuran.vertical.messages import Blinded, Commitment, Reblinded, SetSize
+from kakuran.vertical.messages import Blinded, Commitment, Opening, Reblinded, SetSize
 from kakuran.vertical.transport import linked_pair
 
 IDS = [b"secret %d" % number for number in range(40)]
@@ -50,9 +50,10 @@ def echo(link, speaks_first):
             link.send(Commitment(bytes(32)))
             link.receive(Commitment)
             link.send(kind(bytes(64 * len(IDS))))
+            link.send(Opening(bytes(32)))
         else:
-            link.send(link.receive(Commitment))
-            link.send(link.receive(kind))
+            for echoed in (Commitment, kind, Opening):
+                link.send(link.receive(echoed))
 
 
 @BOTH_ORDERS
@@ -69,9 +70,10 @@ def echo_of_answers(link, speaks_first):
         link.send(Commitment(bytes(32)))
         link.receive(Commitment)
         link.send(Reblinded(bytes(64 * len(IDS))))
+        link.send(Opening(bytes(32)))
     else:
-        link.send(link.receive(Commitment))
-        link.send(link.receive(Reblinded))
+        for echoed in (Commitment, Reblinded, Opening):
+            link.send(link.receive(echoed))
 
 
 @BOTH_ORDERS
@@ -127,6 +129,40 @@ def test_that_peer_would_share_all_records_if_ids_did_not_travel_twice():
     claimed = np.concatenate([power.hide(IDS[:1], b"salt") for power in powers])
     answers = np.concatenate([power.hide_again(ours.hide(IDS[:1], b"salt")) for power in powers])
     assert set(ours.hide_again(claimed).tolist()) == set(answers.tolist())
+
+
+def test_what_we_are_bound_to_does_not_tell_which_point_belongs_to_an_id_the_peer_knows(hidden):
+    """All points of the peer are powers of one id it knows; it tries each of ours as the one that gives our answers."""
+    found = []
+
+    def cheat(link, speaks_first):
+        link.swap(SetSize(len(IDS)), speaks_first=speaks_first)
+        powers = [Blinding() for _ in range(2 * len(IDS))]
+        claimed = np.concatenate([power.hide(IDS[:1], b"salt") for power in powers])
+        ours = _swap_points(link, Blinded, claimed, 2 * len(IDS), speaks_first, 1)
+        said = link.transcript.digest(we_first=speaks_first)
+        bound = link.receive(Commitment).digest
+        for place in range(len(ours)):
+            answers = np.concatenate([power.hide_again(ours[place : place + 1]) for power in powers])
+            tries = (alignment._binding(said, nonce, answers, by_first=True) for nonce in (b"", bytes(32)))
+            found.extend(place for tried_binding in tries if tried_binding == bound)
+        tried.append(answers)
+
+    tried = []
+    assert "closed" in against(lambda link, first: (cheat(link, first), link.close()), True)
+    assert len(tried) == 1
+    assert not found
+
+
+def test_a_peer_that_uses_the_places_of_doubles_for_guesses_is_refused_once_too_many_are_right():
+    def cheat(link, speaks_first):
+        link.swap(SetSize(len(IDS) // 2 + 5), speaks_first=speaks_first)
+        blinding = Blinding()
+        guesses = blinding.hide([*IDS, *(b"wrong %d" % at for at in range(10))], b"salt")
+        ours = _swap_points(link, Blinded, guesses, 2 * len(IDS), speaks_first, 1)
+        _swap_points(link, Reblinded, blinding.hide_again(ours), len(guesses), speaks_first, 1)
+
+    assert against(cheat, True) == "cheat shares more ids than the 25 it said it brings"
 
 
 @BOTH_ORDERS

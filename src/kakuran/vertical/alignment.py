@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from kakuran.errors import ProtocolError
 from kakuran.randomness import Randomness
 from kakuran.vertical.blinding import POINT_SIZE, Blinding, Points, as_points
-from kakuran.vertical.messages import AlignmentCheck, Blinded, Commitment, Kept, Reblinded, SetSize
+from kakuran.vertical.messages import AlignmentCheck, Blinded, Commitment, Kept, Opening, Reblinded, SetSize
 from kakuran.vertical.transport import Link
 
 MOST_IDS = 5_000_000
@@ -96,6 +96,8 @@ def intersect(link: Link, identifiers: list[bytes], salt: bytes, *, speaks_first
     if (twin.hide_again(ours_twice[:count]) != ours_twice[count:]).any():
         raise ProtocolError(f"{link.peer} did not blind all our ids alike; it may be claiming records it does not have")
     common, rows, _ = np.intersect1d(ours_twice[:count], theirs_twice, return_indices=True)
+    if len(common) > theirs_count:
+        raise ProtocolError(f"{link.peer} shares more ids than the {theirs_count:,} it said it brings")
     if not len(common):
         raise ProtocolError(f"no id is shared with {link.peer}; are they written alike on both sides?")
     return Shared(rows.astype(np.int64), common)
@@ -117,27 +119,32 @@ def _swap_points(
     patience: float,
 ) -> Points:
     """Show all our points and see all of theirs, both bound to them before the first is shown."""
-    said = link.transcript.digest(we_first=speaks_first)
-    commitment = Commitment(_binding(said, ours, by_first=speaks_first))
+    said, nonce = link.transcript.digest(we_first=speaks_first), Randomness.secure().words(4).tobytes()
+    commitment = Commitment(_binding(said, nonce, ours, by_first=speaks_first))
     bound = link.swap(commitment, speaks_first=speaks_first, patience=patience).digest
     if speaks_first:
-        _send_points(link, kind, ours)
-    theirs = _receive_points(link, kind, due)
+        _send_points(link, kind, ours, nonce)
+    theirs, opening = _receive_points(link, kind, due), link.receive(Opening).nonce
     if not speaks_first:
-        _send_points(link, kind, ours)
-    if not hmac.compare_digest(bound, _binding(said, theirs, by_first=not speaks_first)):
+        _send_points(link, kind, ours, nonce)
+    if not hmac.compare_digest(bound, _binding(said, opening, theirs, by_first=not speaks_first)):
         raise ProtocolError(f"{link.peer} sent other blinded ids than those it was bound to")
     return theirs
 
 
-def _binding(said: bytes, points: Points, *, by_first: bool) -> bytes:
-    """Who, after which words, is bound to what: so that nobody can be bound by handing back our own."""
-    return hashlib.sha256(b"kakuran points\0%d\0" % by_first + said + points.tobytes()).digest()
+def _binding(said: bytes, nonce: bytes, points: Points, *, by_first: bool) -> bytes:
+    """Who, after which words, is bound to what: so that nobody can be bound by handing back our own.
+
+    Without the random number a peer could try which of our points gives the answers that we are bound to.
+    """
+    who = b"kakuran points\0%d\0%d\0" % (by_first, len(nonce))
+    return hashlib.sha256(who + said + nonce + points.tobytes()).digest()
 
 
-def _send_points(link: Link, kind: type[Blinded] | type[Reblinded], points: Points) -> None:
+def _send_points(link: Link, kind: type[Blinded] | type[Reblinded], points: Points, nonce: bytes) -> None:
     for start in range(0, len(points), _CHUNK):
         link.send(kind(points[start : start + _CHUNK].tobytes()))
+    link.send(Opening(nonce))
 
 
 def _receive_points(link: Link, kind: type[Blinded] | type[Reblinded], due: int) -> Points:

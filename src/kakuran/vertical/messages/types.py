@@ -96,6 +96,14 @@ class Commitment(Message):
 
 
 @dataclass(frozen=True, eq=False)
+class Opening(Message):
+    """The random number in a `Commitment`, once all that it binds to was shown."""
+
+    code, limit = 23, KIB
+    nonce: bytes
+
+
+@dataclass(frozen=True, eq=False)
 class TossShare(Message):
     """The sender's share of randomness that both will use."""
 
