@@ -29,6 +29,7 @@ def run_fit(
     state: Path | None,
     lang: str,
     *,
+    despite_earlier_runs: bool,
     force: bool,
     json: bool,
 ) -> None:
@@ -44,7 +45,15 @@ def run_fit(
     check_picture(plot, force=force)
     plan = VerticalPlan.load(path)
     say(f"plan {plan.fingerprint}")
-    party = Party(me, plan, read_own(data, plan.terms(me).id), state=state or path.parent / f".{me}.run", notify=say)
+    party = Party(
+        me,
+        plan,
+        read_own(data, plan.terms(me).id),
+        state=state or path.parent / f".{me}.run",
+        memory=meeting.key.with_name(f"{me}.runs"),  # not in a folder that an option moves elsewhere
+        despite_earlier_runs=despite_earlier_runs,
+        notify=say,
+    )
     with _interruptible(), meet(plan, me, meeting, say) as links:
         fit = party.fit(links)
     fit.save(output, force=force)
