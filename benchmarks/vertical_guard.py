@@ -1,4 +1,4 @@
-"""How often the guard's limits refuse ordinary columns: `python benchmarks/vertical_guard.py`, some seconds.
+"""How often the guard's limits refuse ordinary columns: `python -m benchmarks.vertical_guard`, some seconds.
 
 Prints, for columns of several shapes and numbers of records, the share of tables of four columns with a record above
 each leverage, and of columns with so few carriers.

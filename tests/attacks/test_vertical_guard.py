@@ -61,7 +61,7 @@ def test_two_columns_whose_difference_is_about_one_person_are_refused():
 
 
 def test_ordinary_columns_are_let_pass():
-    """Of 200 drawn tables each, as `benchmarks/vertical_guard.py` counts them, none of these was refused."""
+    """Of 200 drawn tables each, as `benchmarks.vertical_guard` counts them, none of these was refused."""
     for column in (
         noise(),
         DICE.poisson(0.5, RECORDS).astype(float),

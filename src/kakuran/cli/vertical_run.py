@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from kakuran.schema.sources import Source
     from kakuran.vertical import Meeting, VerticalFit, VerticalPlan
 
+EARLIER = "earlier.runs"
+"""The file beside our key that remembers what earlier runs were about."""
+
 
 def run_fit(
     me: str,
@@ -50,7 +53,7 @@ def run_fit(
         plan,
         read_own(data, plan.terms(me).id),
         state=state or path.parent / f".{me}.run",
-        memory=meeting.key.with_name(f"{me}.runs"),  # not in a folder that an option moves elsewhere
+        memory=meeting.key.with_name(EARLIER),  # whatever we are called in this plan, and wherever its state is
         despite_earlier_runs=despite_earlier_runs,
         notify=say,
     )
