@@ -134,6 +134,14 @@ def test_no_combination_of_three_runs_speaks_of_fewer(runs, enough):
     assert fewest_apart(arrays[0], arrays[1:], enough) == expected
 
 
+def test_many_runs_over_other_samples_of_many_people_are_let_pass():
+    """Twelve halves of 3,000 people, of whom hardly two took part in the same runs; then one with a person more."""
+    rng = np.random.default_rng(0)
+    runs = [np.flatnonzero(rng.random(3000) < 0.5).astype(np.uint64) for _ in range(12)]
+    assert fewest_apart(runs[0], runs[1:], 30) == 30
+    assert fewest_apart(np.union1d(runs[0], [np.uint64(3000)]), runs, 30) < 30
+
+
 def test_of_two_runs_at_once_one_counts_as_the_earlier(tmp_path):
     ids, refused = [b"%d" % number for number in range(300)], []
 

@@ -132,6 +132,8 @@ def fewest_apart(members: Members, earlier: Sequence[Members], enough: int) -> i
     patterns = found.astype(np.float64)
     if np.linalg.matrix_rank(patterns) == np.linalg.matrix_rank(patterns[:, 1:]):
         return enough  # its sums are those of earlier runs, added and subtracted
+    if _holds_everywhere(patterns, sizes, enough):
+        return enough
     # To speak of few, a combination has to cancel wherever many took part in the same runs.
     weights = _null_space(patterns[sizes >= enough])
     weights = weights @ _row_space(patterns @ weights)
@@ -151,16 +153,50 @@ def fewest_apart(members: Members, earlier: Sequence[Members], enough: int) -> i
     return fewest
 
 
+def _holds_everywhere(patterns: Array, sizes: NDArray[np.intp], enough: int) -> bool:
+    """Whether people make up so many groups, each with patterns enough that no combination cancels on a whole group.
+
+    Then every combination speaks of somebody in each group. It holds for most runs, and is quicker seen than searched.
+    """
+    left, rank = sizes.copy(), int(np.linalg.matrix_rank(patterns))
+    for _ in range(enough):
+        order = np.argsort(-left, kind="stable")
+        group = order[_independent(patterns[order[left[order] > 0]], rank)]
+        if len(group) < rank:
+            return False
+        left[group] -= 1
+    return True
+
+
+def _independent(rows: Array, rank: int) -> list[int]:
+    """The first rows of which none is a combination of those before it, up to so many."""
+    found: list[int] = []
+    basis = np.zeros((0, rows.shape[1]))
+    for place, row in enumerate(rows):
+        if len(found) == rank:
+            break
+        rest = row - basis.T @ (basis @ row)
+        if (length := np.linalg.norm(rest)) > _ZERO:
+            found.append(place)
+            basis = np.vstack([basis, rest / length])
+    return found
+
+
 def _null_space(matrix: Array) -> Array:
     """The directions (as columns) in which a matrix is zero."""
-    _, strengths, directions = np.linalg.svd(matrix)
-    return np.asarray(directions[int((strengths > _ZERO).sum()) :].T)
+    strengths, directions = _directions(matrix)
+    return directions[:, int((strengths > _ZERO).sum()) :]
 
 
 def _row_space(matrix: Array) -> Array:
     """The directions (as columns) in which a matrix is not zero."""
-    _, strengths, directions = np.linalg.svd(matrix)
-    return np.asarray(directions[: int((strengths > _ZERO).sum())].T)
+    strengths, directions = _directions(matrix)
+    return directions[:, : int((strengths > _ZERO).sum())]
+
+
+def _directions(matrix: Array) -> tuple[Array, Array]:
+    _, strengths, directions = np.linalg.svd(np.linalg.qr(matrix, mode="r"))  # as small as it has columns
+    return strengths, directions.T
 
 
 def _check_apart(members: Members, earlier: Sequence[Members], fewest: int) -> None:
