@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.errors import GuardError, ProtocolError, counted
+from kakuran.randomness import Randomness
 from kakuran.vertical.regression.moments import Array
 
 Members: TypeAlias = NDArray[np.uint64]
@@ -227,7 +228,7 @@ def _told(members: Members, runs: Sequence[_Run]) -> Told:
 
 def _key(file: sqlite3.Connection) -> bytes:
     if (held := file.execute("SELECT key FROM secret").fetchone()) is None:
-        held = (os.urandom(32),)
+        held = (Randomness.secure().words(4).tobytes(),)
         file.execute("INSERT INTO secret VALUES (?)", held)
     return bytes(held[0])
 
