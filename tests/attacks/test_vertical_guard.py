@@ -9,7 +9,7 @@ from kakuran.errors import GuardError, ProtocolError
 from kakuran.samples import companies
 from kakuran.vertical import Limits, Party, VerticalPlan
 from kakuran.vertical.guard import check_columns, check_moments
-from kakuran.vertical.messages import CrossMoments, InterceptPart
+from kakuran.vertical.messages import InterceptPart
 from kakuran.vertical.own import OwnColumns
 from kakuran.vertical.regression.moments import Moments
 from kakuran.vertical.together import side_by_side
@@ -144,15 +144,33 @@ def test_honest_columns_are_not_taken_for_made_up_ones():
         check_moments(Moments(names, ("",) * 33, matrix, 300, True, 1.0, 22), own, Limits())
 
 
-def test_moments_of_no_table_are_refused(monkeypatch):
-    """The owner of the key tells us the sums; one it invents does not go with the others."""
-    plan, frames = tables(DICE.normal(size=400))
-    honest = CrossMoments.__init__
+def moments_of(values):
+    """Our three columns of six, standardised, and the moments of all."""
+    standard = OwnColumns(tuple("abcdef"), values).standardised(intercept=True)
+    matrix = standard.values.T @ standard.values / len(values)
+    return standard.only("abc"), Moments(tuple("abcde"), ("",) * 5, matrix, len(values), True, 1.0, 22)
 
-    def inflated(self, rows, columns, moments):
-        honest(self, rows, columns, moments * 0 + 0.9)
 
-    monkeypatch.setattr(CrossMoments, "__init__", inflated)
-    outcome, _ = fit_with_a_cheat(plan, frames, monkeypatch)
-    assert isinstance(outcome, ProtocolError)
-    assert "are those of no table" in str(outcome)
+@pytest.mark.parametrize("invented", [0.9, np.nan])
+def test_moments_of_no_table_are_refused(invented):
+    """The owner of the key tells us the sums; those it invents do not go with the rest."""
+    own, moments = moments_of(DICE.normal(size=(400, 6)))
+    moments.matrix[:3, 3:] = moments.matrix[3:, :3] = invented
+    with pytest.raises(ProtocolError, match="are those of no table"):
+        check_moments(moments, own, Limits())
+
+
+def test_columns_of_theirs_that_differ_by_rounding_are_refused():
+    values = DICE.normal(size=(400, 6))
+    values[:, 4] = values[:, 3] + 1e-5 * DICE.normal(size=400)
+    own, moments = moments_of(values)
+    with pytest.raises(GuardError, match="differ by no more than rounding"):
+        check_moments(moments, own, Limits())
+
+
+def test_where_all_our_columns_are_yes_or_no_nothing_can_be_told_of_theirs():
+    values = DICE.normal(size=(400, 6))
+    values[:, :3] = values[:, :3] > 0
+    values[:, 3] = np.arange(400) == 7
+    own, moments = moments_of(values)
+    check_moments(moments, own, Limits())

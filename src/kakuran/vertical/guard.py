@@ -77,8 +77,7 @@ def check_moments(moments: Moments, own: Standardised, limits: Limits) -> None:
     """Refuse to go on where the moments show that the others made something up."""
     rounding = 2.0 ** -(moments.bits or 52)
     matrix, ours = moments.matrix, moments.are_of(own.names)
-    spread, size = np.diag(matrix), len(matrix)
-    if not (np.abs(spread - 1) < size * rounding).all() or np.linalg.eigvalsh(matrix)[0] < -size * rounding:
+    if not _could_be_of_a_table(matrix, len(matrix) * rounding):
         raise ProtocolError("the moments the others sent are those of no table; are both kakurans the same?")
     if np.linalg.eigvalsh(matrix[np.ix_(~ours, ~ours)])[0] < rounding:
         raise GuardError(
@@ -90,6 +89,15 @@ def check_moments(moments: Moments, own: Standardised, limits: Limits) -> None:
             f"the moments of {column!r} with our columns are the values of one of our records: it is about a single "
             "person, whose values its owner knows by now. Nothing more is sent; ask its owner how it was made"
         )
+
+
+def _could_be_of_a_table(matrix: Array, tolerance: float) -> bool:
+    """Whether columns of unit spread can have these moments, up to rounding."""
+    return bool(
+        np.isfinite(matrix).all()
+        and (np.abs(np.diag(matrix) - 1) < tolerance).all()
+        and np.linalg.eigvalsh(matrix)[0] > -tolerance
+    )
 
 
 def _about_one_person(moments: Moments, own: Standardised) -> str | None:
