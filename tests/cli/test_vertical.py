@@ -122,7 +122,7 @@ def test_a_second_fit_without_one_customer_is_refused_unless_it_is_meant(termina
 
     def fit(data, *more):
         port = free_port()
-        end = ("--state", "elsewhere", *NEW, "--force", *more)
+        end = ("--state", "elsewhere", "-o", "again.fit.json", "--force", *more)
         serving = bank.start("serve", "--as", "bank", "--data", "data.csv", "--host", "127.0.0.1", "--port", port, *end)
         joined = shop.run("join", f"127.0.0.1:{port}", "--as", "shop", "--data", data, *end)
         return finish(serving), joined
