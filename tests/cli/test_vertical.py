@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
@@ -110,6 +111,33 @@ def test_two_companies_agree_fit_report_and_predict(terminals):
     found = dict(zip(predictions["customer"].to_pylist(), predictions["spending"].to_pylist(), strict=True))
     assert found.keys() == truth.keys()
     assert np.corrcoef([found[i] for i in truth], list(truth.values()))[0, 1] > 0.85
+
+
+def test_a_second_fit_without_one_customer_is_refused_unless_it_is_meant(terminals):
+    bank, shop = terminals
+    table = companies(400)[1]
+    both = set(companies(400)[0]["customer"].to_pylist()) & set(table["customer"].to_pylist())
+    fewer = table.filter(pc.not_equal(table["customer"], min(both)))
+    pyarrow.csv.write_csv(fewer, shop.folder / "fewer.csv")
+
+    def fit(data, *more):
+        port = free_port()
+        end = ("--state", "elsewhere", "-o", "again.fit.json", "--force", *more)
+        serving = bank.start("serve", "--as", "bank", "--data", "data.csv", "--host", "127.0.0.1", "--port", port, *end)
+        joined = shop.run("join", f"127.0.0.1:{port}", "--as", "shop", "--data", data, *end)
+        return finish(serving), joined
+
+    assert [side.returncode for side in fit("data.csv")] == [0, 0]
+    refused = fit("fewer.csv")
+    codes = {side.returncode for side in refused}  # who refuses first ends with 8; the other may hear of it before
+    assert 8 in codes
+    assert codes <= {7, 8}
+    said = " ".join(" ".join(side.stderr for side in refused).split())
+    assert "would speak of 1 person only, fewer than 30" in said
+    for side in fit("fewer.csv", "--despite-earlier-runs"):
+        assert side.returncode == 0, side.stderr
+        assert "earlier runs that told sums over the same people: " in side.stderr
+    assert (bank.folder / "earlier.runs").stat().st_mode & 0o077 == 0
 
 
 @pytest.mark.parametrize(

@@ -80,19 +80,19 @@ def test_a_record_that_dominates_a_column_is_refused():
     A, B, y = tables(120, 2, 2)
     A[5, 1] = 1e4
     case = Companies(A, B, y)
-    with pytest.raises(GuardError, match=r"leverage of 1\.00 among our columns, above 0\.5"):
+    with pytest.raises(GuardError, match=r"leverage of 1\.00 among our columns, above 0\.4"):
         fit_vertically(case.frames, case.plan)
-    allowed = dataclasses.replace(case.plan, limits=Limits(largest_leverage=1))
+    allowed = dataclasses.replace(case.plan, limits=Limits(largest_leverage=1, smallest_group=1))
     assert fit_vertically(case.frames, allowed)["alice"].quality.records == 120
 
 
-@pytest.mark.parametrize(("rare", "refused"), [(9, True), (10, False)])
+@pytest.mark.parametrize(("rare", "refused"), [(19, True), (20, False)])
 def test_a_yes_no_column_with_a_tiny_side_is_refused(rare, refused):
     A, B, y = tables(600, 2, 2)
     B[:, 0] = np.arange(600) < rare
     case = Companies(A, B, y)
     if refused:
-        with pytest.raises(GuardError, match="'b0' has only 9 records on one side, fewer than 10"):
+        with pytest.raises(GuardError, match="'b0' has only 19 records on one side, fewer than 20"):
             fit_vertically(case.frames, case.plan)
     else:
         assert fit_vertically(case.frames, case.plan)["bob"].quality.records == 600

@@ -160,6 +160,58 @@ def test_after_a_stranger_the_right_peer_is_still_let_in(line):
     bob.close()
 
 
+def test_strangers_who_say_nothing_keep_nobody_waiting(line):
+    """Fifty at once, where five used to shut a peer out for good: it gave up before their five seconds each were over.
+
+    A handshake takes some milliseconds here; a second is a hundred times that.
+    """
+    listener, _ = line
+    strangers = [socket.create_connection(("127.0.0.1", listener.port)) for _ in range(50)]
+    started = time.monotonic()
+    alice, bob = meet_on(line)
+    assert time.monotonic() - started < 1
+    bob.send(InterceptPart(2.5))
+    assert alice.receive(InterceptPart).value == 2.5
+    for end in (alice, bob, *strangers):
+        end.close()
+
+
+def test_of_too_many_strangers_those_who_came_first_are_sent_away(line):
+    listener, _ = line
+    refused = []
+    strangers = [socket.create_connection(("127.0.0.1", listener.port)) for _ in range(20)]
+    with pytest.raises(ProtocolError, match="nobody came"):
+        listener.accept({"bob"}, patience=0.5, turned_away=refused.append)
+    assert refused == ["turned away 127.0.0.1: too many knock from there"] * 4
+    for stranger in strangers:
+        stranger.settimeout(0.2)
+    assert [stranger.recv(1) for stranger in strangers[:4]] == [b""] * 4
+    with pytest.raises(TimeoutError):
+        strangers[4].recv(1)
+    for stranger in strangers:
+        stranger.close()
+
+
+def test_a_peer_whose_handshake_was_under_way_is_not_lost_when_another_was_faster(tmp_path):
+    case = companies(150, 2, 2)
+    carol = dataclasses.replace(case.plan.parties[1], name="carol", columns=("c0",))
+    plan = certified(dataclasses.replace(case.plan, parties=(*case.plan.parties, carol)), tmp_path)
+    identity = {name: Identity.under(plan, name, tmp_path / f"{name}.key") for name in plan.names}
+    with Listener(identity["alice"], "127.0.0.1", 0, timeout=5) as listener, ThreadPoolExecutor(2) as pool:
+
+        def come(name):
+            return connect(identity[name], "127.0.0.1", listener.port, {"alice"}, timeout=5, patience=5)
+
+        theirs = [pool.submit(come, name) for name in ("bob", "carol")]
+        waiting, ours = {"bob", "carol"}, []
+        while waiting:
+            ours.append(listener.accept(waiting, patience=5))
+            waiting.remove(ours[-1].peer)
+        for end in (*ours, *(future.result() for future in theirs)):
+            end.close()
+    assert {end.peer for end in ours} == {"bob", "carol"}
+
+
 def test_a_party_whose_certificate_the_other_does_not_pin_is_told_to_compare_plans(case, tmp_path):
     certificate = make_key(tmp_path / "newer.key", "bob")
     newer = dataclasses.replace(case.plan.parties[1], certificate=certificate)

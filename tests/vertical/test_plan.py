@@ -105,7 +105,7 @@ def test_a_plan_is_complete_once_all_have_joined():
         ('target = "y"', "", "[plan] does not say target"),
         ('id = "member"', "", "[parties.bob] does not say id"),
         ("least = 2", "leest = 2", "[plan]: unknown setting 'leest'. Did you mean 'least'?"),
-        ("smallest_group = 10", 'smallest_group = "few"', "[limits]: smallest_group must be a number, got 'few'"),
+        ("smallest_group = 20", 'smallest_group = "few"', "[limits]: smallest_group must be a number, got 'few'"),
         ("[parties.bob]", "[[parties.bob]]", "[parties.bob] must be a table of settings, got ["),
         ("[plan]", "[paln]", "[plan] must be a table of settings, got nothing"),
     ],

@@ -27,6 +27,10 @@ Output: TypeAlias = Annotated[Path | None, typer.Option("--output", "-o", help="
 State: TypeAlias = Annotated[
     Path | None, typer.Option("--state", help="Folder for resuming; .NAME.run beside the plan by default.")
 ]
+Despite: TypeAlias = Annotated[
+    bool,
+    typer.Option("--despite-earlier-runs", help="Run though few people differ from earlier runs, or those told much."),
+]
 Timeout: TypeAlias = Annotated[float, typer.Option("--timeout", help="Seconds to wait for a message.")]
 Patience: TypeAlias = Annotated[float, typer.Option("--patience", help="Seconds to wait for the others to come.")]
 Addresses: TypeAlias = Annotated[
@@ -166,6 +170,7 @@ def serve(
     plot: Plot = None,
     lang: Lang = Language.en,
     state: State = None,
+    despite: Despite = False,
     written: Written = AS_FOUND,
     timeout: Timeout = 60.0,
     patience: Patience = 300.0,
@@ -177,7 +182,11 @@ def serve(
     from kakuran.vertical import Meeting
 
     meeting = Meeting(key_file(plan, me, key), (host, port), (), timeout, patience)
-    run_fit(me, open_source(data, **written), plan, meeting, output, report, plot, state, lang, force=force, json=json)
+    source = open_source(data, **written)
+    run_fit(
+        me, source, plan, meeting, output, report, plot, state, lang,
+        despite_earlier_runs=despite, force=force, json=json,
+    )  # fmt: skip
 
 
 @app.command()
@@ -195,6 +204,7 @@ def join(
     plot: Plot = None,
     lang: Lang = Language.en,
     state: State = None,
+    despite: Despite = False,
     written: Written = AS_FOUND,
     timeout: Timeout = 60.0,
     patience: Patience = 300.0,
@@ -209,7 +219,11 @@ def join(
     from kakuran.vertical import Meeting
 
     meeting = Meeting(key_file(plan, me, key), (host, port), [address(text) for text in addresses], timeout, patience)
-    run_fit(me, open_source(data, **written), plan, meeting, output, report, plot, state, lang, force=force, json=json)
+    source = open_source(data, **written)
+    run_fit(
+        me, source, plan, meeting, output, report, plot, state, lang,
+        despite_earlier_runs=despite, force=force, json=json,
+    )  # fmt: skip
 
 
 @app.command()

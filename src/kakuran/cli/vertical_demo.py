@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kakuran.cli.console import answer_table, say
+from kakuran.cli.vertical_run import EARLIER
 from kakuran.errors import ProtocolError, ReleaseError
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def run_demo(folder: Path, n: int, protocol: str, *, force: bool) -> None:
     tables = dict(zip(("bank", "shop"), companies(n), strict=True))
     for name, table in tables.items():
         (folder / name).mkdir(parents=True, exist_ok=True)
-        for made in ("plan.toml", f"{name}.key", f"{name}.fit.json"):  # of a demo before; the rest is not ours
+        for made in ("plan.toml", f"{name}.key", f"{name}.fit.json", EARLIER):  # of a demo before; the rest is not ours
             (folder / name / made).unlink(missing_ok=True)
         pyarrow.csv.write_csv(table, folder / name / "customers.csv")
     bank, shop = (("--as", name, "--data", "customers.csv") for name in tables)

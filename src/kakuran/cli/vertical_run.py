@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from kakuran.schema.sources import Source
     from kakuran.vertical import Meeting, VerticalFit, VerticalPlan
 
+EARLIER = "earlier.runs"
+"""The file beside our key that remembers what earlier runs were about."""
+
 
 def run_fit(
     me: str,
@@ -29,6 +32,7 @@ def run_fit(
     state: Path | None,
     lang: str,
     *,
+    despite_earlier_runs: bool,
     force: bool,
     json: bool,
 ) -> None:
@@ -44,7 +48,15 @@ def run_fit(
     check_picture(plot, force=force)
     plan = VerticalPlan.load(path)
     say(f"plan {plan.fingerprint}")
-    party = Party(me, plan, read_own(data, plan.terms(me).id), state=state or path.parent / f".{me}.run", notify=say)
+    party = Party(
+        me,
+        plan,
+        read_own(data, plan.terms(me).id),
+        state=state or path.parent / f".{me}.run",
+        memory=meeting.key.with_name(EARLIER),  # whatever we are called in this plan, and wherever its state is
+        despite_earlier_runs=despite_earlier_runs,
+        notify=say,
+    )
     with _interruptible(), meet(plan, me, meeting, say) as links:
         fit = party.fit(links)
     fit.save(output, force=force)

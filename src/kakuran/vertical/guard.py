@@ -1,15 +1,31 @@
-"""The guard: looks at our own columns before anything is computed from them, and refuses what the plan forbids."""
+"""The guard: looks at our own columns before anything is computed from them, and refuses what the plan forbids.
+
+What the others bring can be looked at afterwards only, through the moments, and only as far as those show it.
+"""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from kakuran.errors import GuardError, counted
+from kakuran.errors import GuardError, ProtocolError, counted
 from kakuran.vertical.leakage import DirectionMeter, pins_down
-from kakuran.vertical.own import OwnColumns
+from kakuran.vertical.own import OwnColumns, Standardised
 from kakuran.vertical.plan import Limits, VerticalPlan
 from kakuran.vertical.protocols.encryption import precision
-from kakuran.vertical.regression.moments import Array
+from kakuran.vertical.regression.moments import Array, Moments
+
+_NEARLY_ALL = 0.99
+"""The part of a column's spread that its carriers account for."""
+_TIMES_AVERAGE = 4
+"""So many times the average leverage is ordinary where records are few."""
+_CHANCE = 1e-6
+"""How often a column of the others may look like one about a single person though it is not."""
+_COARSEST = 0.1
+"""How far, in standard deviations, a record's values may lie from what is read off the moments."""
+_REPEATED = 1e-6
+"""Directions of our own columns that are weaker than this are not looked at."""
 
 
 def check_columns(own: OwnColumns, plan: VerticalPlan, party: str) -> None:
@@ -36,7 +52,78 @@ def check_columns(own: OwnColumns, plan: VerticalPlan, party: str) -> None:
                     f"{others} exact sums pin down the yes/no column {name!r} among {records} records, and so few can "
                     "be searched; leave it out of the plan or share more records"
                 )
-    _check_leverage(own.only(plan.terms(party).columns), limits)
+    _check_leverage(own, limits)
+    for name, column in zip(own.names, own.values.T, strict=True):
+        if name not in rare and (few := carriers(column)) < limits.smallest_group:
+            raise GuardError(
+                f"{counted(few, 'record')} carry {_NEARLY_ALL:.0%} of the spread of {name!r}, fewer than "
+                f"{limits.smallest_group}; its sums would speak of single people: cap the largest values, take "
+                "logarithms, or leave it out of the plan"
+            )
+
+
+def fewest_people(own: OwnColumns, plan: VerticalPlan) -> int:
+    """Over how many people at least a run would be let pass: that is what two runs have to differ by, too."""
+    limits, columns = plan.limits, len(plan.columns)
+    fewest = max(math.ceil(limits.smallest_group), math.ceil(limits.records_per_variable * columns))
+    if not rare_sides(own):
+        return fewest
+    others, last = columns + 1 - len(own.names), math.ceil(limits.searchable_records)
+    found = (n for n in range(fewest, last + 1) if not pins_down(n, n // 2, others, precision(n)))
+    return next(found, max(fewest, last + 1))
+
+
+def check_moments(moments: Moments, own: Standardised, limits: Limits) -> None:
+    """Refuse to go on where the moments show that the others made something up."""
+    rounding = 2.0 ** -(moments.bits or 52)
+    matrix, ours = moments.matrix, moments.are_of(own.names)
+    if not _could_be_of_a_table(matrix, len(matrix) * rounding):
+        raise ProtocolError("the moments the others sent are those of no table; are both kakurans the same?")
+    if np.linalg.eigvalsh(matrix[np.ix_(~ours, ~ours)])[0] < rounding:
+        raise GuardError(
+            "columns of the others differ by no more than rounding, so their difference is a column that the plan does "
+            "not name; have them leave one out"
+        )
+    if limits.largest_leverage < 1 and (column := _about_one_person(moments, own)) is not None:
+        raise GuardError(
+            f"the moments of {column!r} with our columns are the values of one of our records: it is about a single "
+            "person, whose values its owner knows by now. Nothing more is sent; ask its owner how it was made"
+        )
+
+
+def _could_be_of_a_table(matrix: Array, tolerance: float) -> bool:
+    """Whether columns of unit spread can have these moments, up to rounding."""
+    return bool(
+        np.isfinite(matrix).all()
+        and (np.abs(np.diag(matrix) - 1) < tolerance).all()
+        and np.linalg.eigvalsh(matrix)[0] > -tolerance
+    )
+
+
+def _about_one_person(moments: Moments, own: Standardised) -> str | None:
+    """A column of the others that is, as far as our own columns show, nearly constant but for one person.
+
+    Such a column's moments are that person's standardised values over √N. Those of an honest column are as large, but
+    fall on no record of ours unless by chance; how near counts as on it follows from how likely that is.
+    """
+    records = len(own.values)
+    varied = np.array([len(np.unique(column)) > records / 2 for column in own.values.T])
+    values = own.values[:, varied]
+    strengths, directions = np.linalg.eigh(values.T @ values / records)
+    whitened = directions[:, strengths > _REPEATED] / np.sqrt(strengths[strengths > _REPEATED])
+    people = values @ whitened
+    told = np.sqrt(records - int(moments.intercept)) * (whitened.T @ moments.between(own.names)[varied])
+    if not people.shape[1]:
+        return None
+    near = min(_COARSEST, (_CHANCE / (2 * records * told.shape[1])) ** (1 / people.shape[1]) / 0.8)
+    if near < 4 * 2.0 ** -(moments.bits or 52):
+        return None
+    theirs = np.array([*moments.names, "the target"])[~moments.are_of(own.names)]
+    for name, read in zip(theirs.tolist(), told.T, strict=True):
+        away = np.minimum(np.abs(people - read).max(axis=1), np.abs(people + read).max(axis=1))
+        if away.min() < near:
+            return str(name)
+    return None
 
 
 def rare_sides(own: OwnColumns) -> dict[str, int]:
@@ -47,6 +134,12 @@ def rare_sides(own: OwnColumns) -> dict[str, int]:
         if (is_low | (column == column.max())).all():
             counts[name] = int(min(is_low.sum(), len(column) - is_low.sum()))
     return counts
+
+
+def carriers(column: Array) -> int:
+    """The fewest records that account for nearly all of a column's squared distance from its median."""
+    parts = np.sort((column - np.median(column)) ** 2)[::-1].cumsum()
+    return int(np.searchsorted(parts, _NEARLY_ALL * parts[-1])) + 1
 
 
 def check_directions(meter: DirectionMeter, limits: Limits) -> None:
@@ -60,10 +153,11 @@ def check_directions(meter: DirectionMeter, limits: Limits) -> None:
 
 
 def _check_leverage(own: OwnColumns, limits: Limits) -> None:
-    most = float(leverages(own.values).max())
-    if most > limits.largest_leverage:
+    found = leverages(own.values)
+    most, allowed = float(found.max()), max(limits.largest_leverage, _TIMES_AVERAGE * float(found.mean()))
+    if most > allowed:
         raise GuardError(
-            f"one record has a leverage of {most:.2f} among our columns, above {limits.largest_leverage:g}: sums over "
+            f"one record has a leverage of {most:.2f} among our columns, above {allowed:.2g}: sums over "
             "all records would tell its values; cap the largest values or leave the record out"
         )
 

@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 
 from kakuran.phrases import Phrase
+from kakuran.vertical.earlier import Told
 from kakuran.vertical.regression.moments import Array, Moments
 
 _RELATIVE = 1e-9
 """Directions weaker than this share of the strongest drown in rounding."""
 _ARITHMETIC = 53
 """Binary digits of columns that were not rounded."""
+_NOTHING = Told()
 TARGET = Phrase("(target)")
 """What the column to explain is called among ours, if it is ours."""
 
@@ -39,6 +41,8 @@ class Exposure:
         Known records of ours from which the others could compute all our columns for all the others.
     pinned_down
         Yes/no columns that the moments determine in principle, though finding them means a search.
+    earlier_runs
+        Runs before this one that told sums over the same people; they are counted in what is said above.
     """
 
     protocol: str
@@ -48,6 +52,7 @@ class Exposure:
     shares: dict[str, float]
     unlocking_records: int
     pinned_down: tuple[str, ...] = ()
+    earlier_runs: int = 0
 
     @property
     def by_column(self) -> list[tuple[str, float]]:
@@ -86,6 +91,8 @@ class Exposure:
                     columns=", ".join(self.pinned_down),
                 )
             )
+        if self.earlier_runs:
+            said.append(Phrase("earlier runs that told sums over the same people: {runs:,}", runs=self.earlier_runs))
         return said
 
     def to_dict(self) -> dict[str, Any]:
@@ -127,7 +134,9 @@ class DirectionMeter:
         )
 
 
-def exposure_of_moments(moments: Moments, party: str, holder: str, two_valued: dict[str, int]) -> Exposure:
+def exposure_of_moments(
+    moments: Moments, party: str, holder: str, two_valued: dict[str, int], earlier: Told = _NOTHING
+) -> Exposure:
     """What all others together know of a party's columns once they hold the moments and their own columns.
 
     `two_valued` has, for each yes/no column of the party, how many records are on its rarer side.
@@ -139,9 +148,9 @@ def exposure_of_moments(moments: Moments, party: str, holder: str, two_valued: d
     names = [(*moments.names, TARGET)[place] for place in ours]
     shares = np.clip(rebuilt / np.diag(moments.matrix)[ours], 0, 1)
     bits = _ARITHMETIC if moments.bits is None else moments.bits
-    equations = len(theirs) + int(moments.intercept)
+    known = len(theirs) + math.ceil(earlier.sums)
     # Moments among our own columns are equations as well: (m + 1) / 2 for each of m columns.
-    unlocking = max(0, moments.records - equations - math.ceil((len(ours) + 1) / 2))
+    unlocking = max(0, moments.records - known - int(moments.intercept) - math.ceil((len(ours) + 1) / 2))
     return Exposure(
         "gram",
         moments.records,
@@ -149,7 +158,8 @@ def exposure_of_moments(moments: Moments, party: str, holder: str, two_valued: d
         len(ours),
         dict(zip(names, shares.tolist(), strict=True)),
         unlocking,
-        tuple(name for name, rare in two_valued.items() if pins_down(moments.records, rare, len(theirs), bits)),
+        tuple(name for name, rare in two_valued.items() if pins_down(moments.records, rare, known, bits)),
+        earlier.runs,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,10 @@ from kakuran.errors import DataError, GuardError, LeakageWarning, ProtocolError,
 from kakuran.schema.frames import to_arrow
 from kakuran.vertical.alignment import align
 from kakuran.vertical.checkpoints import Checkpoints
+from kakuran.vertical.earlier import EarlierRuns, Told
 from kakuran.vertical.fit import OwnCoefficient, VerticalFit
 from kakuran.vertical.greeting import Greeting, greet
-from kakuran.vertical.guard import check_columns, rare_sides
+from kakuran.vertical.guard import check_columns, check_moments, fewest_people, rare_sides
 from kakuran.vertical.ids import read_ids
 from kakuran.vertical.leakage import exposure_of_moments
 from kakuran.vertical.messages import InterceptPart, Target
@@ -44,6 +45,12 @@ class Party:
         Its table (pandas, polars, arrow): ids, its columns of the plan, and the target if it holds it.
     state
         Folder to keep completed stages in, so that a run that was cut off can be resumed.
+    memory
+        File that remembers the records of every ``"gram"`` run, so that one that differs from earlier ones in a few
+        people is noticed; ``NAME.runs`` beside `state` by default. Without either nothing is remembered, and whoever
+        runs twice without one customer can tell the others that customer's values.
+    despite_earlier_runs
+        Run even if few people differ from earlier runs, or if those have told much already.
     notify
         Called with one sentence for every stage completed.
 
@@ -66,6 +73,8 @@ class Party:
         frame: Any,
         *,
         state: Path | None = None,
+        memory: Path | None = None,
+        despite_earlier_runs: bool = False,
         notify: Callable[[str], object] = lambda _: None,
     ) -> None:
         plan.check_complete()
@@ -75,6 +84,8 @@ class Party:
         self._columns = OwnColumns.read(table, plan.held_by(name))
         digest = hashlib.sha256(b"\0".join(self._ids)).hexdigest() + self._columns.digest()
         self._checkpoints = Checkpoints(state, f"{plan.fingerprint} {name} {digest}")
+        beside = None if state is None else state.with_name(f"{name}.runs")
+        self._earlier, self._despite = EarlierRuns(memory or beside), despite_earlier_runs
 
     def fit(self, links: Mapping[str, Link]) -> VerticalFit:
         """Run the plan with the parties at the other ends of these links."""
@@ -94,8 +105,10 @@ class Party:
         own = self._columns.at(rows)
         standardised = own.standardised(intercept=self.plan.intercept)
         check_columns(own, self.plan, self.name)
-        run = self._run_gram if self.plan.protocol == "gram" else self._run_residual
-        outcome = run(links, greeting, own, standardised)
+        if self.plan.protocol == "gram":
+            outcome = self._run_gram(links, greeting, own, standardised, [self._ids[row] for row in rows.tolist()])
+        else:
+            outcome = self._run_residual(links, greeting, own, standardised)
         return self._conclude(links, greeting.run, outcome, standardised)
 
     def _aligned_rows(self, links: Mapping[str, Link], greeting: Greeting) -> NDArray[np.int64]:
@@ -113,15 +126,35 @@ class Party:
         return greeting.common("aligned", self.plan.names) and greeting.common(stage, parties)
 
     def _run_gram(
-        self, links: Mapping[str, Link], greeting: Greeting, own: OwnColumns, standardised: Standardised
+        self,
+        links: Mapping[str, Link],
+        greeting: Greeting,
+        own: OwnColumns,
+        standardised: Standardised,
+        ids: Sequence[bytes],
     ) -> Outcome:
         stages = {pair_stage(self.plan.names, self.name, peer): peer for peer in links}
         done = frozenset(stage for stage, peer in stages.items() if self._resumable(greeting, stage, (self.name, peer)))
+        told = self._earlier.look_back(ids) if len(done) == len(stages) else self._begin(ids, own)
         moments = pool_moments(links, self.plan, self.name, standardised, self._checkpoints, done, self.notify)
+        self._earlier.settle(moments.between(self.plan.held_by(self.name)))
+        check_moments(moments, standardised, self.plan.limits)
         selection = select(moments, self.plan.rules)
-        exposure = exposure_of_moments(moments, self.name, self.plan.holder, rare_sides(own))
+        exposure = exposure_of_moments(moments, self.name, self.plan.holder, rare_sides(own), told)
         inference = infer(moments, selection.chosen)
         return Outcome(selection, inference, exposure, moments.target_scale, rounds=1)
+
+    def _begin(self, ids: Sequence[bytes], own: OwnColumns) -> Told:
+        told = self._earlier.begin(
+            ids,
+            sums=len(self.plan.columns) + 1 - len(own.names),
+            fewest=fewest_people(own, self.plan),
+            records_per_sum=self.plan.limits.records_per_variable,
+            despite=self._despite,
+        )
+        if told.runs:
+            self.notify(f"{counted(told.runs, 'earlier run')} told sums over the same people")
+        return told
 
     def _run_residual(
         self, links: Mapping[str, Link], greeting: Greeting, own: OwnColumns, standardised: Standardised

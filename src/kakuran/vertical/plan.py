@@ -35,11 +35,14 @@ class Limits:
     Parameters
     ----------
     records_per_variable
-        Fewest shared records for each column of the plan.
+        Fewest shared records for each column of the plan; also for each sum of all runs over the same people, and for
+        each column among the people in whom runs differ.
     smallest_group
-        Fewest records on either side of a yes/no column.
+        Fewest records on either side of a yes/no column, or that carry 99 % of the spread of another; also the fewest
+        people that sums of several runs, put together, may speak of.
     largest_leverage
-        Most leverage one record may have among a party's own columns; 1 means the columns give it away.
+        Most leverage one record may have among a party's own columns, which is how much of its values sums with them
+        tell; 1 means all. Four times the average is always allowed.
     searchable_records
         Up to so many records, a yes/no column that exact moments pin down counts as readable: somebody could search.
     exposed_directions
@@ -48,13 +51,13 @@ class Limits:
     Examples
     --------
     >>> from kakuran.vertical import Limits
-    >>> Limits(smallest_group=20).smallest_group
-    20
+    >>> Limits(smallest_group=30).smallest_group
+    30
     """
 
     records_per_variable: float = 5.0
-    smallest_group: int = 10
-    largest_leverage: float = 0.5
+    smallest_group: int = 20
+    largest_leverage: float = 0.4
     searchable_records: int = 256
     exposed_directions: int = 0
 

@@ -55,6 +55,15 @@ class Moments:
         where = {name: place for place, name in enumerate(self.names)}
         return np.array([where[name] for name in chosen], np.intp)
 
+    def are_of(self, held: Sequence[str]) -> NDArray[np.bool_]:
+        """Which rows are of these columns; a name that is none of the explanatory columns is the target's."""
+        return np.array([*(name in held for name in self.names), not set(held) <= set(self.names)])
+
+    def between(self, held: Sequence[str]) -> Array:
+        """The moments of these columns with all others."""
+        ours = self.are_of(held)
+        return self.matrix[np.ix_(ours, ~ours)]
+
     def fit(self, chosen: Sequence[str]) -> Fitted:
         """Least squares on the chosen columns; refuses columns that are combinations of each other."""
         at = self.places(chosen)

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from errno import EADDRINUSE
 from pathlib import Path
+from selectors import EVENT_READ, DefaultSelector
 from types import TracebackType
 from typing import Self
 
@@ -21,6 +22,8 @@ from kakuran.vertical.plan import VerticalPlan
 from kakuran.vertical.transport.link import Link
 
 _HANDSHAKE_SECONDS = 5.0
+_KNOCKING, _KNOCKING_FROM_ONE_ADDRESS = 128, 16
+"""Handshakes that go on at once."""
 _SLOWEST_LINE = 50_000
 """Bytes a second below which a peer counts as stalled."""
 
@@ -109,16 +112,34 @@ class TLSLink(Link):
         return self.gone()
 
 
+@dataclass(frozen=True)
+class _Knock:
+    """Somebody whose handshake is not done yet."""
+
+    connection: ssl.SSLSocket
+    client: str
+    deadline: float
+
+
 class Listener:
-    """Waits on one port for the peers of a plan; whoever else knocks is sent away and told nothing."""
+    """Waits on one port for the peers of a plan; whoever else knocks is sent away and told nothing.
+
+    Handshakes go on side by side, so that strangers who say nothing keep nobody waiting. Where too many knock at once,
+    whoever has knocked longest is sent away; one address cannot crowd out the others.
+    """
 
     def __init__(self, identity: Identity, host: str, port: int, *, timeout: float) -> None:
         self._identity, self._timeout = identity, timeout
+        self._context = identity.context(ssl.PROTOCOL_TLS_SERVER, identity.pinned)
+        self._knocking: list[_Knock] = []
         try:
             self._socket = listen_on(host, port)
         except OSError as error:
             reason = "it is in use; choose another --port" if error.errno == EADDRINUSE else error.strerror or error
             raise ProtocolError(f"cannot listen on {in_address(host)}:{port}: {reason}") from error
+        self._socket.setblocking(False)
+        self._selector = DefaultSelector()
+        self._selector.register(self._socket, EVENT_READ)
 
     @property
     def port(self) -> int:
@@ -129,21 +150,65 @@ class Listener:
         self, peers: Collection[str], *, patience: float, turned_away: Callable[[str], object] = lambda _: None
     ) -> Link:
         """A link to whichever of the peers comes first within so many seconds."""
-        context = self._identity.context(ssl.PROTOCOL_TLS_SERVER, peers)
-        deadline = time.monotonic() + patience
-        while (left := deadline - time.monotonic()) > 0:
-            self._socket.settimeout(left)
-            try:
-                connection, address = self._socket.accept()
-            except TimeoutError:
-                break
-            try:
-                connection.settimeout(_HANDSHAKE_SECONDS)
-                return _linked(self._identity, context.wrap_socket(connection, server_side=True), self._timeout)
-            except (OSError, ProtocolError) as error:
-                connection.close()
-                turned_away(f"turned away {client_of(address[0])}: {getattr(error, 'reason', None) or error}")
+        end = time.monotonic() + patience
+        while (now := time.monotonic()) < end:
+            for late in [knock for knock in self._knocking if knock.deadline <= now]:
+                self._turn_away(late, "said nothing we could use in time", turned_away)
+            next_look = min([end, *(knock.deadline for knock in self._knocking)])
+            for key, _ in self._selector.select(next_look - now):
+                if key.data is None:
+                    self._open_the_door(turned_away)
+                elif (link := self._shake_hands(key.data, peers, turned_away)) is not None:
+                    return link
         raise ProtocolError(f"nobody came within {patience:g} s; waited for {', '.join(sorted(peers))}")
+
+    def _open_the_door(self, turned_away: Callable[[str], object]) -> None:
+        try:
+            connection, address = self._socket.accept()
+        except OSError:  # gone before we looked
+            return
+        connection.setblocking(False)
+        try:
+            secured = self._context.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
+        except OSError:
+            connection.close()
+            return
+        client = client_of(address[0])
+        from_there = [knock for knock in self._knocking if knock.client == client]
+        if len(from_there) >= _KNOCKING_FROM_ONE_ADDRESS:
+            self._turn_away(from_there[0], "too many knock from there", turned_away)
+        elif len(self._knocking) >= _KNOCKING:
+            self._turn_away(self._knocking[0], "too many knock", turned_away)
+        knock = _Knock(secured, client, time.monotonic() + _HANDSHAKE_SECONDS)
+        self._knocking.append(knock)
+        self._selector.register(secured, EVENT_READ, knock)
+
+    def _shake_hands(self, knock: _Knock, peers: Collection[str], turned_away: Callable[[str], object]) -> Link | None:
+        """The link to a peer whose handshake is done with what it has sent by now."""
+        if knock not in self._knocking:  # turned away a moment ago
+            return None
+        try:
+            knock.connection.do_handshake()
+            peer = self._identity.peer_behind(knock.connection)
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            return None
+        except (OSError, ProtocolError) as error:
+            self._turn_away(knock, str(getattr(error, "reason", None) or error), turned_away)
+            return None
+        if peer not in peers:
+            self._turn_away(knock, f"{peer} is not whom we wait for", turned_away)
+            return None
+        self._let_go(knock)
+        return TLSLink(knock.connection, peer, self._timeout)
+
+    def _turn_away(self, knock: _Knock, reason: str, turned_away: Callable[[str], object]) -> None:
+        self._let_go(knock)
+        knock.connection.close()
+        turned_away(f"turned away {knock.client}: {reason}")
+
+    def _let_go(self, knock: _Knock) -> None:
+        self._selector.unregister(knock.connection)
+        self._knocking.remove(knock)
 
     def __enter__(self) -> Self:
         return self
@@ -151,7 +216,9 @@ class Listener:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._socket.close()
+        self._selector.close()
+        for open_socket in (self._socket, *(knock.connection for knock in self._knocking)):
+            open_socket.close()
 
 
 def connect(

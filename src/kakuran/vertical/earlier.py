@@ -1,0 +1,257 @@
+"""What earlier runs told of the same people: two sums that differ in one person tell that person's values.
+
+Sums of several runs can be added and subtracted. A combination that is left with few people is a run over those few,
+and every run adds sums over people whom earlier ones were about.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kakuran.errors import GuardError, ProtocolError, counted
+from kakuran.randomness import Randomness
+from kakuran.vertical.regression.moments import Array
+
+Members: TypeAlias = NDArray[np.uint64]
+
+_COMBINATIONS = 10_000
+"""So many combinations of runs are looked at; where there are more, one might speak of anybody."""
+_ZERO = 1e-9
+_WAY_OUT = "--despite-earlier-runs (despite_earlier_runs=True) runs it all the same"
+_TABLES = """
+CREATE TABLE IF NOT EXISTS secret (key BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS people (number INTEGER PRIMARY KEY, members BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS runs (number INTEGER PRIMARY KEY, people INTEGER NOT NULL, sums INTEGER NOT NULL, told BLOB);
+"""
+
+
+@dataclass(frozen=True)
+class Told:
+    """How many earlier runs were about the same people, and how many of their sums fall to them."""
+
+    runs: int = 0
+    sums: float = 0.0
+
+
+class _Run(NamedTuple):
+    people: Members
+    sums: int
+
+
+class EarlierRuns:
+    """The records of every run, as keyed hashes in a file for its owner alone; without a file nothing is kept.
+
+    A run is written down before anything that depends on the data is sent, so that one that was cut off counts, too.
+    Whom it was with does not matter: partners may talk to each other, and one may come under two names.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._number: int | None = None
+
+    def look_back(self, ids: Sequence[bytes]) -> Told:
+        """What was told before a run that is going on, whose own record is the last."""
+        if self._path is None:
+            return Told()
+        with self._opened(self._path) as file:
+            return _told(_hashed(file, ids), _runs(file, but_last=1))
+
+    def begin(
+        self, ids: Sequence[bytes], sums: int, *, fewest: int, records_per_sum: float, despite: bool = False
+    ) -> Told:
+        """Write down a run over these records that tells so many sums of each column of ours, or refuse it.
+
+        Parameters
+        ----------
+        fewest
+            People whom any combination of sums of all runs has to speak of.
+        records_per_sum
+            Records there have to be for each sum of all runs.
+        despite
+            Refuse nothing.
+        """
+        if self._path is None:
+            return Told()
+        with self._opened(self._path) as file:
+            members, runs = _hashed(file, ids), _runs(file)
+            if not despite:
+                _check_apart(members, [run.people for run in runs], fewest)
+                _check_load(members, sums, runs, records_per_sum)
+            self._number = _write_down(file, members, sums)
+            return _told(members, runs)
+
+    def settle(self, between: Array) -> None:
+        """Note what the sums came to: a run with the very same ones as another told nothing new."""
+        if self._path is None or self._number is None:
+            return
+        with self._opened(self._path) as file:
+            told = hmac.digest(_key(file), np.ascontiguousarray(between).tobytes(), "sha256")
+            file.execute("UPDATE runs SET told = ? WHERE number = ?", (told, self._number))
+
+    @staticmethod
+    @contextmanager
+    def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+        """The file, ours alone meanwhile; what is written is written whole or not at all."""
+        try:
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+            with closing(sqlite3.connect(path, timeout=60, isolation_level=None)) as file:
+                file.execute("PRAGMA synchronous = FULL")
+                file.executescript(_TABLES)
+                file.execute("BEGIN IMMEDIATE")
+                yield file
+                file.execute("COMMIT")
+        except (OSError, sqlite3.Error) as error:
+            raise ProtocolError(
+                f"{path}: cannot keep what earlier runs were about: {error}; without it nobody would notice that two "
+                "runs differ in one person"
+            ) from error
+
+
+def fewest_apart(members: Members, earlier: Sequence[Members], enough: int) -> int:
+    """Of how many people a combination of this run's sums with earlier ones speaks at the least, up to `enough`.
+
+    A combination is a weight for each run, and speaks of everybody whose runs' weights do not add up to zero.
+    """
+    if not earlier or any(np.array_equal(people, members) for people in earlier):
+        return enough
+    runs = [members, *earlier]
+    everybody = np.unique(np.concatenate(runs))
+    takes_part = np.column_stack([np.isin(everybody, people, assume_unique=True) for people in runs])
+    found, sizes = np.unique(takes_part, axis=0, return_counts=True)
+    patterns = found.astype(np.float64)
+    if np.linalg.matrix_rank(patterns) == np.linalg.matrix_rank(patterns[:, 1:]):
+        return enough  # its sums are those of earlier runs, added and subtracted
+    if _holds_everywhere(patterns, sizes, enough):
+        return enough
+    # To speak of few, a combination has to cancel wherever many took part in the same runs.
+    weights = _null_space(patterns[sizes >= enough])
+    weights = weights @ _row_space(patterns @ weights)
+    sums = patterns @ weights
+    left = (np.abs(sums) > _ZERO).any(axis=1)
+    sums, sizes, cancelled = sums[left], sizes[left], weights.shape[1] - 1
+    if cancelled < 0:
+        return enough
+    if comb(len(sums), cancelled) > _COMBINATIONS:
+        return 0
+    fewest = enough
+    # One that speaks of as few as can be cancels on so many patterns that only its direction is left.
+    for chosen in combinations(range(len(sums)), cancelled):
+        direction = _null_space(sums[list(chosen)])[:, 0]
+        if abs(weights[0] @ direction) > _ZERO:  # what earlier runs tell without this one is told
+            fewest = min(fewest, int(sizes[np.abs(sums @ direction) > _ZERO].sum()))
+    return fewest
+
+
+def _holds_everywhere(patterns: Array, sizes: NDArray[np.intp], enough: int) -> bool:
+    """Whether people make up so many groups, each with patterns enough that no combination cancels on a whole group.
+
+    Then every combination speaks of somebody in each group. It holds for most runs, and is quicker seen than searched.
+    """
+    left, rank = sizes.copy(), int(np.linalg.matrix_rank(patterns))
+    for _ in range(enough):
+        order = np.argsort(-left, kind="stable")
+        group = order[_independent(patterns[order[left[order] > 0]], rank)]
+        if len(group) < rank:
+            return False
+        left[group] -= 1
+    return True
+
+
+def _independent(rows: Array, rank: int) -> list[int]:
+    """The first rows of which none is a combination of those before it, up to so many."""
+    found: list[int] = []
+    basis = np.zeros((0, rows.shape[1]))
+    for place, row in enumerate(rows):
+        if len(found) == rank:
+            break
+        rest = row - basis.T @ (basis @ row)
+        if (length := np.linalg.norm(rest)) > _ZERO:
+            found.append(place)
+            basis = np.vstack([basis, rest / length])
+    return found
+
+
+def _null_space(matrix: Array) -> Array:
+    """The directions (as columns) in which a matrix is zero."""
+    strengths, directions = _directions(matrix)
+    return directions[:, int((strengths > _ZERO).sum()) :]
+
+
+def _row_space(matrix: Array) -> Array:
+    """The directions (as columns) in which a matrix is not zero."""
+    strengths, directions = _directions(matrix)
+    return directions[:, : int((strengths > _ZERO).sum())]
+
+
+def _directions(matrix: Array) -> tuple[Array, Array]:
+    _, strengths, directions = np.linalg.svd(np.linalg.qr(matrix, mode="r"))  # as small as it has columns
+    return strengths, directions.T
+
+
+def _check_apart(members: Members, earlier: Sequence[Members], fewest: int) -> None:
+    if (found := fewest_apart(members, earlier, fewest)) < fewest:
+        raise GuardError(
+            f"put together with those of earlier runs, this run's sums would speak of "
+            f"{counted(found, 'person', 'people')} only, fewer than {fewest}; share the records of an earlier run, or "
+            f"wait until more have changed. {_WAY_OUT}"
+        )
+
+
+def _check_load(members: Members, sums: int, runs: Sequence[_Run], records_per_sum: float) -> None:
+    """A sum is spread over the people it is about; refuse where one person's parts would come to too much."""
+    load = np.full(len(members), sums / len(members))
+    for run in runs:
+        load[np.isin(members, run.people, assume_unique=True)] += run.sums / len(run.people)
+    if runs and load.max() * records_per_sum > 1 + _ZERO:
+        raise GuardError(
+            f"with those of earlier runs there would be a sum for every {1 / load.max():.1f} of our records, not for "
+            f"every {records_per_sum:g}: each run over the same people tells more of them. {_WAY_OUT}"
+        )
+
+
+def _told(members: Members, runs: Sequence[_Run]) -> Told:
+    shared = [(run, int(np.isin(run.people, members, assume_unique=True).sum())) for run in runs]
+    return Told(sum(count > 0 for _, count in shared), sum(run.sums * count / len(run.people) for run, count in shared))
+
+
+def _key(file: sqlite3.Connection) -> bytes:
+    if (held := file.execute("SELECT key FROM secret").fetchone()) is None:
+        held = (Randomness.secure().words(4).tobytes(),)
+        file.execute("INSERT INTO secret VALUES (?)", held)
+    return bytes(held[0])
+
+
+def _hashed(file: sqlite3.Connection, ids: Sequence[bytes]) -> Members:
+    """Records by eight bytes each, which say nothing without the key; two of 100,000 agree once in 10⁹ runs."""
+    key = _key(file)
+    return np.unique(np.frombuffer(b"".join(hmac.digest(key, one, "sha256")[:8] for one in ids), np.uint64))
+
+
+def _runs(file: sqlite3.Connection, but_last: int = 0) -> list[_Run]:
+    """The runs that told something new, without those written down last."""
+    people = {number: np.frombuffer(held, np.uint64) for number, held in file.execute("SELECT * FROM people")}
+    told = file.execute(
+        "SELECT people, sums FROM runs WHERE number <= (SELECT max(number) FROM runs) - ? "
+        "GROUP BY people, coalesce(told, number)",
+        (but_last,),
+    )
+    return [_Run(people[number], sums) for number, sums in told]
+
+
+def _write_down(file: sqlite3.Connection, members: Members, sums: int) -> int | None:
+    content = members.tobytes()
+    held = file.execute("SELECT number FROM people WHERE members = ?", (content,)).fetchone()
+    number = held[0] if held else file.execute("INSERT INTO people (members) VALUES (?)", (content,)).lastrowid
+    return file.execute("INSERT INTO runs (people, sums) VALUES (?, ?)", (number, sums)).lastrowid

@@ -1,0 +1,195 @@
+"""What earlier runs told is remembered, and counts."""
+
+import itertools
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import kakuran.vertical.party as party_module
+from kakuran.errors import GuardError, ProtocolError
+from kakuran.vertical import Party
+from kakuran.vertical.earlier import EarlierRuns, fewest_apart
+from kakuran.vertical.together import side_by_side
+
+from .companies import companies
+
+
+def without(frame, *ids):
+    return frame.filter(~np.isin(frame["id"].to_numpy(), ids))
+
+
+def fitted(case, frames, folder=None, **options):
+    """Every party's fit; those with a folder keep their state, and what they remember, there."""
+
+    def run(name, links):
+        state = None if folder is None else folder / name / "state"
+        return Party(name, case.plan, frames[name], state=state, **options).fit(links)
+
+    return side_by_side(list(case.plan.names), run)
+
+
+def remembering(folder):
+    for name in ("alice", "bob"):
+        (folder / name).mkdir()
+    return folder
+
+
+def shared(case):
+    return sorted(set(case.frames["alice"]["id"].to_pylist()) & set(case.frames["bob"]["id"].to_pylist()))
+
+
+def test_a_second_fit_without_one_customer_is_refused(tmp_path):
+    case, folder = companies(200, 2, 3), remembering(tmp_path)
+    fitted(case, case.frames, folder)
+    fewer = case.frames | {"bob": without(case.frames["bob"], shared(case)[0])}
+    with pytest.raises(GuardError, match=r"would speak of 1 person only, fewer than 25; .* --despite-earlier-runs"):
+        fitted(case, fewer, folder)
+    fit = fitted(case, fewer, folder, despite_earlier_runs=True)["alice"]
+    assert fit.exposure.earlier_runs == 1
+    assert fit.exposure.sentences()[-1] == "earlier runs that told sums over the same people: 1"
+
+
+def test_an_addition_counts_like_an_omission_and_25_may_change_at_once(tmp_path):
+    case, folder = companies(200, 2, 3), remembering(tmp_path)
+    ids = shared(case)
+    fitted(case, case.frames | {"bob": without(case.frames["bob"], *ids[:24])}, folder)
+    with pytest.raises(GuardError, match="would speak of 24 people only"):
+        fitted(case, case.frames, folder)
+    fitted(case, case.frames | {"bob": without(case.frames["bob"], *ids[24:49])}, folder)
+
+
+def test_a_run_that_was_cut_off_before_its_end_counts(tmp_path, monkeypatch):
+    case, folder = companies(200, 2, 3), remembering(tmp_path)
+
+    def stop(*_):
+        raise ProtocolError("the line broke")
+
+    with monkeypatch.context() as cutting:
+        cutting.setattr(party_module, "pool_moments", stop)
+        with pytest.raises(ProtocolError, match="the line broke"):
+            fitted(case, case.frames, folder)
+    with pytest.raises(GuardError, match="would speak of 1 person only"):
+        fitted(case, case.frames | {"bob": without(case.frames["bob"], shared(case)[0])}, folder)
+
+
+def test_the_same_question_tells_nothing_new_and_others_come_to_an_end(tmp_path):
+    """Each run tells four sums of each of alice's columns, and she has 100 records, five for each of 20 sums."""
+    case = companies(100, 2, 3)
+
+    def run(frames):
+        def one(name, links):
+            return Party(name, case.plan, frames[name], memory=tmp_path / "runs" if name == "alice" else None).fit(
+                links
+            )
+
+        return side_by_side(list(case.plan.names), one)["alice"].exposure
+
+    def with_another_column(seed):
+        values = np.random.default_rng(seed).normal(size=case.frames["bob"].num_rows)
+        return case.frames | {"bob": case.frames["bob"].set_column(1, case.b[0], [values])}
+
+    first, *again = [run(case.frames) for _ in range(3)]
+    assert [first.earlier_runs, *(each.earlier_runs for each in again)] == [0, 1, 1]
+    told = [run(with_another_column(seed)) for seed in range(4)]
+    assert [each.earlier_runs for each in told] == [1, 2, 3, 4]
+    assert told[-1].unlocking_records == first.unlocking_records - 4 * 4
+    with pytest.raises(GuardError, match=r"a sum for every 4\.2 of our records, not for every 5"):
+        run(with_another_column(4))
+
+
+def numbers(*ranges):
+    return np.concatenate([np.arange(*each, dtype=np.uint64) for each in ranges])
+
+
+@pytest.mark.parametrize(
+    ("now", "earlier", "fewest"),
+    [
+        ([(1, 100)], [[(0, 100)]], 1),
+        ([(0, 100)], [[(0, 100)]], 20),
+        ([(100, 200)], [[(0, 100)]], 20),
+        # Two halves, and then all with one more.
+        ([(0, 101)], [[(0, 50)], [(50, 100)]], 1),
+        # Two halves, and then all: nothing that was not told before.
+        ([(0, 100)], [[(0, 50)], [(50, 100)]], 20),
+        # Three that overlap by halves; (1) − (2) + (3) − now leaves two.
+        ([(0, 25), (50, 73), (75, 100)], [[(0, 50)], [(25, 75)], [(50, 100)], [(75, 100)], [(50, 75)]], 2),
+        # What the first two tell by themselves is told; the third adds nothing to it.
+        ([(0, 200)], [[(0, 100)], [(1, 100)]], 20),
+    ],
+)
+def test_sums_of_several_runs_are_put_together(now, earlier, fewest):
+    assert fewest_apart(numbers(*now), [numbers(*each) for each in earlier], 20) == fewest
+
+
+@given(st.lists(st.sets(st.integers(0, 30), min_size=1), min_size=2, max_size=3), st.integers(1, 12))
+def test_no_combination_of_three_runs_speaks_of_fewer(runs, enough):
+    arrays = [np.array(sorted(run), np.uint64) for run in runs]
+    takes_part = np.array([[person in run for run in runs] for person in range(31)], int)
+    combined = [takes_part @ weights for weights in itertools.product(range(-2, 3), repeat=len(runs)) if weights[0]]
+    counts = [np.count_nonzero(sums) for sums in combined]
+    expected = enough if 0 in counts else min(enough, *counts)  # 0: earlier runs told as much
+    assert fewest_apart(arrays[0], arrays[1:], enough) == expected
+
+
+def test_many_runs_over_other_samples_of_many_people_are_let_pass():
+    """Twelve halves of 3,000 people, of whom hardly two took part in the same runs; then one with a person more."""
+    rng = np.random.default_rng(0)
+    runs = [np.flatnonzero(rng.random(3000) < 0.5).astype(np.uint64) for _ in range(12)]
+    assert fewest_apart(runs[0], runs[1:], 30) == 30
+    assert fewest_apart(np.union1d(runs[0], [np.uint64(3000)]), runs, 30) < 30
+
+
+def test_of_two_runs_at_once_one_counts_as_the_earlier(tmp_path):
+    ids, refused = [b"%d" % number for number in range(300)], []
+
+    def begin(records):
+        try:
+            EarlierRuns(tmp_path / "runs").begin(records, 3, fewest=20, records_per_sum=5)
+        except GuardError as error:
+            refused.append(error)
+
+    threads = [threading.Thread(target=begin, args=(records,)) for records in (ids, ids[1:])]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(refused) == 1
+
+
+def test_what_is_remembered_is_for_its_owner_alone_and_names_nobody(tmp_path):
+    ids = [b"customer-%d" % number for number in range(300)]
+    EarlierRuns(tmp_path / "runs").begin(ids, 3, fewest=20, records_per_sum=5)
+    assert (tmp_path / "runs").stat().st_mode & 0o077 == 0
+    assert b"customer" not in (tmp_path / "runs").read_bytes()
+    assert (tmp_path / "runs").stat().st_size < 300 * 8 + 20_000
+    (tmp_path / "runs").write_bytes(b"something else, of more than a hundred bytes" * 3)
+    with pytest.raises(ProtocolError, match="cannot keep what earlier runs were about"):
+        EarlierRuns(tmp_path / "runs").begin(ids, 3, fewest=20, records_per_sum=5)
+
+
+def test_a_yes_no_column_asks_for_more_people_to_change(tmp_path):
+    """Exact sums over a few dozen people pin a yes/no column down, as they do where a run has so few."""
+    case, folder = companies(400, 2, 2), remembering(tmp_path)
+    frame = case.frames["alice"]
+    yes_no = frame["a0"].to_numpy() > np.median(frame["a0"].to_numpy())
+    frames = case.frames | {"alice": frame.set_column(1, "a0", [yes_no])}
+    fitted(case, frames, folder)
+    with pytest.raises(GuardError, match="would speak of 60 people only, fewer than 86"):
+        fitted(case, frames | {"bob": without(case.frames["bob"], *shared(case)[:60])}, folder)
+
+
+def test_a_resumed_run_is_no_second_one(tmp_path, monkeypatch):
+    case, folder = companies(120, 3, 3), remembering(tmp_path)
+
+    def stop(*_):
+        raise OSError("the power failed")
+
+    with monkeypatch.context() as cutting:
+        cutting.setattr(Party, "_conclude", stop)
+        with pytest.raises(OSError, match="power"):
+            fitted(case, case.frames, folder)
+    assert fitted(case, case.frames, folder)["alice"].exposure.earlier_runs == 0
+    assert fitted(case, case.frames, folder)["alice"].exposure.earlier_runs == 1
