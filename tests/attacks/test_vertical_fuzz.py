@@ -26,7 +26,7 @@ from kakuran.vertical.messages.codec import _encode_value
 from kakuran.vertical.transport import linked_pair
 
 RUNS = int(os.environ.get("KAKURAN_FUZZ_RUNS", "120"))
-RECORDS = 24
+RECORDS = 60
 KINDS = Message.__subclasses__()
 
 
