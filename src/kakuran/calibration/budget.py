@@ -31,7 +31,7 @@ from kakuran.schema.sources import open_source
 Choice: TypeAlias = str | Mechanism
 At: TypeAlias = Callable[[float], dict[str, Mechanism]]
 
-RUNGS = range(12 * 90)
+_RUNGS = range(12 * 90)
 """The budgets a data-dependent plan may have: twelve powers of ten, with two digits each."""
 
 
@@ -275,10 +275,10 @@ def _largest_rung(crowd: Crowd, k: float, at_budget: At, shares: Mapping[str, fl
         raise CalibrationError(
             f"no noise reaches k={k:g}: too few people share their kept values, or the mechanisms given are too weak"
         )
-    return rung(bisect_left(RUNGS, True, key=lambda place: not crowd.reaches(k, at_budget(rung(place)))) - 1)
+    return _rung(bisect_left(_RUNGS, True, key=lambda place: not crowd.reaches(k, at_budget(_rung(place)))) - 1)
 
 
-def rung(place: int) -> float:
+def _rung(place: int) -> float:
     """A budget of the ladder, whose ε = B/2 has two digits: 1.0·10⁻⁶, 1.1·10⁻⁶, …, 9.9·10⁵, and 0 below them."""
     power, digits = divmod(place, 90)
-    return 2 * float(f"{10 + digits}e{power - 7}") if place in RUNGS else 0.0
+    return 2 * float(f"{10 + digits}e{power - 7}") if place in _RUNGS else 0.0
