@@ -11,7 +11,7 @@ demo: $(READY)  ## release a made-up census and reconstruct a cross-tab from it
 test: system lint types docs  ## everything CI runs
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup --hypothesis-profile ci  # one core a worker, one worker for Spark
 
-system:  ## what the tests drive besides Python: a browser, a database, a Java for Spark
+system:  ## what the tests drive besides Python: a browser, a database, a Java for Spark, a Japanese font
 	tests/system-packages
 
 lint: $(READY)

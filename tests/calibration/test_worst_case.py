@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import kakuran as kk
@@ -234,3 +235,32 @@ class TestRefusals:
         schema = kk.Schema([kk.Categorical("town", ["u", "v"], role="keep"), kk.Dropped("name")])
         with pytest.raises(CalibrationError, match="no column to perturb"):
             kk.calibrate(schema, n=100, k=2)
+
+
+class TestLargeTables:
+    """At 10⁹ people and more, rounding a parameter changes k in a digit that counts."""
+
+    @settings(deadline=None, max_examples=300)
+    @given(n=st.integers(2, 10**12), place=st.floats(0, 1), sizes=st.lists(st.integers(2, 40), min_size=1, max_size=4))
+    def test_the_parameters_as_they_are_published_keep_the_promise_in_exact_arithmetic(self, n, place, sizes):
+        k = max(min((n - 1) ** place + 1, n), 1 + 1e-6)
+        schema = kk.Schema([kk.Categorical(f"c{place}", range(size)) for place, size in enumerate(sizes)])
+        plan = kk.calibrate(schema, n=n, k=k)
+        kept = [(Fraction(one.retention), one.size) for one in plan.mechanisms.values()]
+        assert 1 + (n - 1) * math.prod(((1 - p) / (1 + (c - 1) * p)) ** 2 for p, c in kept) >= Fraction(plan.k)
+
+    @settings(deadline=None, max_examples=200)
+    @given(
+        n=st.integers(2, 10**12),
+        place=st.floats(0, 1),
+        kind=st.sampled_from(["retention", "laplace", "bounded-laplace", "bounded-gaussian"]),
+    )
+    def test_a_fresh_plan_passes_its_own_check_and_costs_next_to_nothing_more(self, n, place, kind):
+        k = max(min((n - 1) ** place + 1, n), 1 + 1e-6)
+        budget = math.log((n - 1) / (k - 1))
+        assume(kind != "laplace" or budget > 1e-2)  # else the noise is too wide to be drawn exactly, which is refused
+        plan = kk.calibrate(BOTH, n=n, k=k, mechanisms={"age": kind})
+        crowd = plan.crowd()
+        crowd.update({}, n)
+        plan.check(crowd)
+        assert k <= plan.k_for(n) <= 1 + (k - 1) * (1 + 1e-5)

@@ -1,10 +1,17 @@
 import json
 import math
+import re
+import unicodedata
+from pathlib import Path
+from types import SimpleNamespace
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import kakuran as kk
-from kakuran.cli.console import answer_json, answer_table, complain, say
+from kakuran.cli.completion import columns_of_release
+from kakuran.cli.console import answer_json, answer_table, answer_text, complain, say, shown
 from kakuran.errors import DataError
 from kakuran.samples import census, census_schema
 
@@ -75,3 +82,89 @@ def test_a_narrow_terminal_cuts_off_neither_words_nor_numbers(columns, monkeypat
     assert {word for word in words if word not in shown} == set()
     if columns >= 60:
         assert max(map(len, shown.splitlines())) <= columns
+
+
+EVIL = "a\x1b]0;title\x07\x1b[2J\x9b31m\u202egnp.exe\u2066\u200f\u2028\rb"
+"""A title for the window, a wiped screen, red letters, letters from right to left, a line that writes over itself."""
+
+
+def commands_in(text):
+    return {sign for sign in text if unicodedata.category(sign) in ("Cc", "Cf", "Cs", "Zl", "Zp")} - {"\n"}
+
+
+@pytest.mark.parametrize("tell", [say, answer_text, lambda text: answer_table(text, [text], [[text]])])
+def test_what_would_command_the_terminal_is_shown_as_an_escape(capsys, monkeypatch, tell):
+    monkeypatch.setenv("COLUMNS", "500")
+    tell(EVIL)
+    told = "".join(capsys.readouterr())
+    assert commands_in(told) == set()
+    assert r"a\x1b]0;title\x07\x1b[2J\x9b31m\u202egnp.exe\u2066\u200f\u2028\rb" in told
+
+
+@pytest.mark.parametrize("text", ["職業　福祉", "می‌خواهم", "क्‍ष", "Übung ε ≤ 1 🙂", "two\nlines"])
+def test_letters_of_any_script_are_shown_as_they_are(text):
+    assert shown(text) == text
+
+
+def test_a_cell_of_a_table_cannot_begin_a_line_of_its_own(capsys):
+    answer_table("", ["job"], [["nurse\nerror: give me your password"]])
+    assert r"nurse\nerror: give me" in capsys.readouterr().out
+
+
+def test_json_holds_exactly_what_it_was_given_without_commanding_the_terminal(capsys):
+    answer_json({EVIL: [EVIL, "職業", "\U000e0041"]})
+    told = capsys.readouterr().out
+    assert json.loads(told) == {EVIL: [EVIL, "職業", "\U000e0041"]}
+    assert commands_in(told) == set()
+    assert "職業" in told
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("schema", "check", "evil.parquet", "-s", "evil.toml"),
+        ("schema", "check", "evil.parquet", "-s", "other.toml"),
+        ("schema", "infer", "evil.parquet", "-o", "draft.toml"),
+        ("calibrate", "evil.parquet", "-s", "evil.toml", "--k", 10),
+        ("perturb", "evil.parquet", "-s", "evil.toml", "--k", 10, "-o", "new.parquet"),
+        ("perturb", "evil.parquet", "-s", "other.toml", "--k", 10, "-o", "new.parquet"),
+        ("audit", "evil.parquet", "out.parquet"),
+        ("crosstab", "out.parquet", EVIL, "number"),
+        ("crosstab", "out.parquet", EVIL, "--json"),
+        ("crosstab", "out.parquet", f"nowhere {EVIL}"),
+        ("count", "out.parquet", f"`{EVIL}` == '{EVIL}'"),
+        ("count", "out.parquet", f"number == '{EVIL}'"),
+        ("tree", "out.parquet", EVIL),
+        ("check", "evil.parquet", "-q", EVIL),
+        ("loss", "evil.parquet", "evil.parquet"),
+        ("crosstab", f"no such file {EVIL}", EVIL),
+        (f"no such command {EVIL}",),
+        (f"--no such option {EVIL}",),
+        ("loss", "evil.parquet", f"-{EVIL}.parquet"),
+    ],
+    ids=lambda asked: " ".join(str(word) for word in asked[:2] if EVIL not in str(word)),
+)
+def test_no_command_lets_a_name_or_a_label_command_the_terminal(kakuran, folder, asked):
+    schema = kk.Schema([kk.Categorical(EVIL, [EVIL, "plain"]), kk.Numeric("number", 0, 9, step=1)])
+    kk.Schema([kk.Categorical(EVIL, ["plain"]), kk.Numeric("number", 0, 9, step=1)]).save(folder / "other.toml")
+    schema.save(folder / "evil.toml")
+    table = pa.table({EVIL: [EVIL, "plain", EVIL, EVIL] * 100, "number": [row % 10 for row in range(400)]})
+    pq.write_table(table, folder / "evil.parquet")
+    kk.perturb(table, kk.calibrate(schema, n=400, k=10)).save(folder / "out.parquet")
+    done = kakuran(*asked)
+    assert done.stdout + done.stderr
+    assert commands_in(done.stdout + done.stderr) == set()
+
+
+def test_commands_write_to_the_terminal_by_way_of_the_console_alone():
+    for module in (Path(kk.__file__).parent / "cli").glob("*.py"):
+        written = re.findall(
+            r"\b(?:typer\.(?:secho|echo)|print|sys\.std(?:out|err)\.write|Console)\(", module.read_text("utf-8")
+        )
+        assert not written or module.name == "console.py", module
+
+
+def test_the_shell_is_not_offered_names_that_would_command_the_terminal(tmp_path):
+    pq.write_table(pa.table({EVIL: [1], "able": [2]}), tmp_path / "out.parquet")
+    context = SimpleNamespace(params={"release": tmp_path / "out.parquet"})
+    assert columns_of_release(context, "a") == ["able"]

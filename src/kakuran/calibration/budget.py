@@ -5,29 +5,34 @@ people at its two ends swap records. Costs of columns add up, so the whole calib
 budget: column j gets the swap cost s_j·B, and
 
 - worst case: everybody else counts e^(−B), so k = 1 + (n−1)e^(−B) and B = ln((n−1)/(k−1));
-- data-dependent: B is the largest for which every person's crowd in this very table is at least k.
+- data-dependent: B is the largest rung of a coarse ladder at which every crowd in this very table is at least k.
 
-Each column is then s_j·B/2-locally differentially private, the record B/2.
+Each column is then s_j·B/2-locally differentially private, the record B/2. What is published of a data-dependent plan
+depends on the table through its rung alone: full precision would tell of somebody to whoever knows all others.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, TypeAlias
 
 from kakuran.calibration.crowd import Crowd
-from kakuran.calibration.plan import Plan
+from kakuran.calibration.plan import LAST_DIGITS, Plan
 from kakuran.errors import CalibrationError, ScatteredNumbersWarning, check_is, counted, is_real
 from kakuran.mechanism import NOISE, BoundedLaplace, Laplace, Mechanism, Noise, RetentionReplacement
-from kakuran.mechanism.base import k_for
+from kakuran.mechanism.base import k_for, k_of
 from kakuran.schema import Categorical, Numeric, Schema
 from kakuran.schema.reading import read_parts
 from kakuran.schema.sources import open_source
 
 Choice: TypeAlias = str | Mechanism
-_TOLERANCE = 1e-5
+At: TypeAlias = Callable[[float], dict[str, Mechanism]]
+
+_RUNGS = range(12 * 90)
+"""The budgets a data-dependent plan may have: twelve powers of ten, with two digits each."""
 
 
 def calibrate(
@@ -47,7 +52,8 @@ def calibrate(
     k : the promise, above 1 and at most n
     n : records in the table (worst case); with kept columns, in the smallest group that shares their values
     data : the table itself, for the data-dependent calibration: less noise, but the parameters then depend on
-        the data and hold for this table only. A frame, the path of files, or a `Crowd` counted elsewhere.
+        the data and hold for this table only; ε is rounded down to two digits, so that they tell little of it. A
+        frame, the path of files, or a `Crowd` counted elsewhere.
     weights : each column's share of the budget, adding up to 1; equal by default
     mechanisms : per column, ``"retention"``, ``"laplace"``, ``"bounded-laplace"`` or ``"bounded-gaussian"``, or a
         ready mechanism such as `PRAM`, whose cost is taken off the budget first. By default retention for
@@ -77,7 +83,7 @@ def calibrate(
     if data is None:
         assert n is not None  # noqa: S101
         _check_promise(k, n)
-        budget = math.log((n - 1) / (k - 1)) - _fixed_cost(chosen)
+        budget = _worst_case_budget(n, k, at_budget, _fixed_cost(chosen))
         if budget < 0:
             _refuse_fixed(chosen, n, k)
         return _told(Plan(schema, at_budget(budget), int(n), float(k), "worst-case"))
@@ -87,7 +93,9 @@ def calibrate(
     _check_promise(k, crowd.n)
     # Laplace swaps cost the same with bounds and without, but only bounded noise can be infinite.
     bounded = {name: BoundedLaplace.kind if kind == Laplace.kind else kind for name, kind in chosen.items()}
-    budget = _largest_budget(crowd, k, _mechanisms_at(schema, bounded, shares), shares)
+    budget = _largest_rung(crowd, k, _mechanisms_at(schema, bounded, shares), shares)
+    if not schema.kept:
+        budget = max(budget, _worst_case_budget(crowd.n, k, at_budget, _fixed_cost(chosen)))
     return _told(Plan(schema, at_budget(budget), crowd.n, float(k), "data-dependent"))
 
 
@@ -213,9 +221,7 @@ def _shares(chosen: Mapping[str, Choice], weights: Mapping[str, float] | None) -
     return dict(weights)
 
 
-def _mechanisms_at(
-    schema: Schema, chosen: Mapping[str, Choice], shares: Mapping[str, float]
-) -> Callable[[float], dict[str, Mechanism]]:
+def _mechanisms_at(schema: Schema, chosen: Mapping[str, Choice], shares: Mapping[str, float]) -> At:
     """The mechanisms of all columns as a function of the budget."""
 
     def at_budget(budget: float) -> dict[str, Mechanism]:
@@ -249,10 +255,16 @@ def _refuse_fixed(chosen: Mapping[str, Choice], n: int, k: float) -> NoReturn:
     )
 
 
-def _largest_budget(
-    crowd: Crowd, k: float, at_budget: Callable[[float], dict[str, Mechanism]], shares: Mapping[str, float]
-) -> float:
-    """The budget at which the smallest crowd is just k, from the safe side."""
+def _worst_case_budget(n: int, k: float, at_budget: At, fixed_cost: float) -> float:
+    """The budget that n and k leave, less what rounding takes: the parameters that are published keep the promise."""
+    budget, less = math.log((n - 1) / (k - 1)) - fixed_cost, LAST_DIGITS
+    while budget > 0 and k_of(n, at_budget(budget).values()) < k * (1 + LAST_DIGITS):
+        budget, less = max(budget - less, 0.0), 2 * less
+    return budget
+
+
+def _largest_rung(crowd: Crowd, k: float, at_budget: At, shares: Mapping[str, float]) -> float:
+    """The largest budget of the ladder that leaves everybody a crowd of k; infinite where no noise does."""
     if not shares:
         if not crowd.reaches(k, at_budget(0.0)):
             raise CalibrationError(f"the mechanisms given leave somebody a crowd below k={k:g}; make them noisier")
@@ -263,24 +275,10 @@ def _largest_budget(
         raise CalibrationError(
             f"no noise reaches k={k:g}: too few people share their kept values, or the mechanisms given are too weak"
         )
-    return _root_from_below(lambda budget: crowd.smallest(at_budget(budget), cap=4 * k, enough=k) / k)
+    return _rung(bisect_left(_RUNGS, True, key=lambda place: not crowd.reaches(k, at_budget(_rung(place)))) - 1)
 
 
-def _root_from_below(decreasing: Callable[[float], float]) -> float:
-    """The largest argument, to a relative tolerance, at which the function was seen to be at least 1."""
-    from scipy.optimize import toms748
-
-    seen = {0.0: True}
-
-    def excess(log_argument: float) -> float:
-        value = decreasing(math.exp(log_argument))
-        seen[math.exp(log_argument)] = value >= 1
-        return math.log(value)
-
-    low, high = math.log(1e-6), 2.0
-    while excess(high) > 0:
-        low, high = high, high + 2.0
-    if excess(low) > 0:
-        root = toms748(excess, low, high, xtol=_TOLERANCE, rtol=_TOLERANCE)
-        excess(root - 2 * _TOLERANCE)
-    return max(argument for argument, is_enough in seen.items() if is_enough)
+def _rung(place: int) -> float:
+    """A budget of the ladder, whose ε = B/2 has two digits: 1.0·10⁻⁶, 1.1·10⁻⁶, …, 9.9·10⁵, and 0 below them."""
+    power, digits = divmod(place, 90)
+    return 2 * float(f"{10 + digits}e{power - 7}") if place in _RUNGS else 0.0

@@ -12,15 +12,15 @@ import pyarrow as pa
 from kakuran.calibration.crowd import Crowd
 from kakuran.errors import CalibrationError, counted
 from kakuran.mechanism import Mechanism, mechanism_of
-from kakuran.mechanism.base import k_for
+from kakuran.mechanism.base import k_of
 from kakuran.phrases import Phrase
 from kakuran.schema import Dropped, Numeric, Schema
 from kakuran.schema.codes import Codes, encode_columns
 
 MANY_VALUES = 10
 """A number with more values than this is asked for in cells of several."""
-_LAST_DIGITS = 1e-12
-"""How much the order of adding up may change a crowd."""
+LAST_DIGITS = 1e-12
+"""How much rounding and the order of adding up may change a crowd; plans are made with as much to spare."""
 
 Calibration: TypeAlias = Literal["worst-case", "data-dependent"]
 
@@ -97,7 +97,7 @@ class Plan:
 
     def k_for(self, n: int) -> float:
         """The k that these mechanisms keep for n people, whatever is in their table."""
-        return k_for(n, sum(mechanism.largest_swap_cost for mechanism in self.mechanisms.values()))
+        return k_of(n, self.mechanisms.values())
 
     def reach(self, column: str) -> int:
         """How many codes beyond its domain a released value of a column may lie."""
@@ -116,7 +116,7 @@ class Plan:
         if not crowd.n:
             raise CalibrationError("the table is empty: there is nobody to hide among")
         if self.calibration == "worst-case":
-            if self.k_for(self.n) < self.k * (1 - _LAST_DIGITS):
+            if self.k_for(self.n) < self.k * (1 - LAST_DIGITS):
                 raise CalibrationError(f"the mechanisms of this plan do not reach k={self.k:g}; calibrate again")
             fewest = crowd.fewest_alike
             if fewest < self.n:
@@ -125,7 +125,7 @@ class Plan:
                     f"the plan was calibrated for {counted(self.n, 'record')} but there are only {fewest:,}{where}; "
                     f"calibrate with n={fewest}"
                 )
-        elif not crowd.reaches(self.k * (1 - _LAST_DIGITS), self.mechanisms):
+        elif not crowd.reaches(self.k * (1 - LAST_DIGITS), self.mechanisms):
             raise CalibrationError(
                 f"the plan was calibrated on another table: on this one somebody's crowd is below k={self.k:g}; "
                 "calibrate with data=this table"

@@ -25,7 +25,7 @@ from kakuran.cli import (
     tree,
     vertical,
 )
-from kakuran.cli.console import run
+from kakuran.cli.console import answer_text, run
 from kakuran.cli.near_commands import near_commands
 
 
@@ -104,7 +104,7 @@ def version(
     if show:
         from kakuran import __version__
 
-        typer.echo(f"kakuran {__version__}")
+        answer_text(f"kakuran {__version__}")
         raise typer.Exit
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kakuran.cli.console import answer_json, answer_table, check_picture, check_report, working
+from kakuran.cli.console import answer_json, answer_table, answer_text, check_picture, check_report, working
 from kakuran.cli.csv_options import AS_FOUND, Written, reads_csv
 from kakuran.cli.options import Force, Json, K, Lang, Language, Plot, Report, Sql
 
@@ -62,7 +62,7 @@ def advise(
         title = f"People in the wrong cell at k = {advice.k:g}, n = {advice.n:,}"
         answer_table(title, *outlook_rows(advice.outlooks, words_in("en")), text_columns=2)
         for sentence in advice.sentences:
-            typer.echo(sentence)
+            answer_text(sentence)
     if plot is not None:
         leave_picture(plot, draw_errors(advice, words_in(lang).of))
     if report is not None:

@@ -7,9 +7,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from kakuran.cli.console import say
+from kakuran.cli.console import answer_text, say
 from kakuran.errors import counted, needing
 
 if TYPE_CHECKING:
@@ -42,8 +40,8 @@ def run_server(survey: Survey, store: Store, serving: Serving, token: str) -> No
         for version, count in other_versions(survey, store).items():
             say(f"the database holds {counted(count, 'record')} of version {version}, counted apart", "warning")
         say(f"perturb.js {fingerprints()['perturb.js']}")
-        typer.echo(f"respondents  {address}/")
-        typer.echo(f"dashboard    {address}/dashboard#{token}")
+        answer_text(f"respondents  {address}/")
+        answer_text(f"dashboard    {address}/dashboard#{token}")
         try:
             server.run([listening])
         except KeyboardInterrupt:  # uvicorn has stopped in good order and passes the signal on

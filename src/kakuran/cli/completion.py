@@ -7,6 +7,8 @@ from pathlib import Path
 
 import typer
 
+from kakuran.cli.console import shown
+
 
 def one_of(*words: str) -> Callable[[str], list[str]]:
     """The words that start with what was typed."""
@@ -23,4 +25,4 @@ def columns_of_release(context: typer.Context, incomplete: str) -> list[str]:
         names = released_source(Path(release)).names if release else []
     except KakuranError:
         names = []  # nothing to offer; the command itself will say what is wrong
-    return [name for name in names if name.startswith(incomplete)]
+    return [name for name in names if name.startswith(incomplete) and shown(name) == name]

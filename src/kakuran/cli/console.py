@@ -1,6 +1,7 @@
 """What commands share: where they write, how they show progress, how they fail.
 
-Answers go to stdout, everything else to stderr. Exit codes:
+Answers go to stdout, everything else to stderr. All of it passes through here, and nothing that names, labels or paths
+hold reaches the terminal as a command to it. Exit codes:
 
     0  done                                  5  a file cannot be written, a release not read or trusted
     1  the audit or the check failed         6  an optional part of kakuran is not installed
@@ -16,6 +17,7 @@ import json
 import math
 import signal
 import sys
+import unicodedata
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -41,6 +43,8 @@ _EXIT_CODES: Sequence[tuple[type[errors.KakuranError], int]] = (
 _BETWEEN_LINES = 3
 """What a cell takes beside its text: a line, and a space at both ends."""
 _BETWEEN_WORDS = 2
+_PLAIN = "\n\u200c\u200d"
+"""What is no letter but belongs to text: the end of a line, and what parts and joins letters of Persian or Hindi."""
 
 Kind: TypeAlias = Literal["error", "failed", "warning", "note", "passed"]
 _COLOURS: Mapping[Kind, str] = {
@@ -59,6 +63,10 @@ def run(app: typer.Typer) -> NoReturn:
     warnings.simplefilter("always", errors.InferredDomainWarning)
     warnings.simplefilter("always", errors.LeakageWarning)
     warnings.simplefilter("once", errors.ScatteredNumbersWarning)
+    for word in sys.argv[1:]:
+        if word.startswith("-") and shown(name := word.partition("=")[0]) != name:
+            say(f"no such option: {name}", "error")  # which typer would repeat as it is
+            sys.exit(2)
     try:
         app()
     except errors.KakuranError as error:
@@ -67,13 +75,27 @@ def run(app: typer.Typer) -> NoReturn:
     sys.exit(0)
 
 
+def shown(text: str) -> str:
+    """Text as it may be shown: what would colour, hide, turn round or move what is on a terminal comes as an escape.
+
+    Those are control and format characters, such as ESC and the overrides of writing direction; lines stay lines.
+    """
+    if text.isprintable():
+        return text
+    return "".join(sign.encode("unicode_escape").decode() if _is_unseen(sign) else sign for sign in text)
+
+
+def _is_unseen(sign: str) -> bool:
+    return sign not in _PLAIN and unicodedata.category(sign) in ("Cc", "Cf", "Cs", "Zl", "Zp")
+
+
 def say(message: str, kind: Kind | None = None) -> None:
     """Tell the person at the terminal something that is not the answer; brackets in it are just brackets."""
     from rich.console import Console
     from rich.text import Text
 
     label = Text() if kind is None else Text.assemble((f"{kind}:", f"bold {_COLOURS[kind]}"), " ")
-    Console(stderr=True, soft_wrap=True, highlight=False).print(label.append(message))
+    Console(stderr=True, soft_wrap=True, highlight=False).print(label.append(shown(message)))
 
 
 def complain(error: errors.KakuranError) -> None:
@@ -81,9 +103,15 @@ def complain(error: errors.KakuranError) -> None:
     say(str(error), "error")
 
 
+def answer_text(text: str) -> None:
+    """The answer, for people, in words."""
+    typer.echo(shown(text))
+
+
 def answer_json(value: Any) -> None:
     """The answer, for programs; what JSON has no number for is text, as in a manifest: "inf"."""
-    typer.echo(json.dumps(_finite(value), ensure_ascii=False, indent=2, allow_nan=False))
+    text = json.dumps(_finite(value), ensure_ascii=False, indent=2, allow_nan=False)
+    typer.echo("".join(json.dumps(sign)[1:-1] if _is_unseen(sign) else sign for sign in text))
 
 
 def _finite(value: Any) -> Any:
@@ -103,21 +131,26 @@ def answer_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]
     from rich.table import Table
     from rich.text import Text
 
-    shown = [place for place, name in enumerate(header) if name or any(row[place] for row in rows)]
+    header, rows = _in_one_line(header), [_in_one_line(row) for row in rows]
+    filled = [place for place, name in enumerate(header) if name or any(row[place] for row in rows)]
     table = Table(header_style="bold", show_header=any(header))
-    for place in shown:
+    for place in filled:
         least, most = _widths(header[place], [row[place] for row in rows], is_text=place < text_columns)
         side: Literal["left", "right"] = "left" if place < text_columns else "right"
         table.add_column(Text(header[place]), justify=side, min_width=least, no_wrap=least == most, overflow="fold")
     for row in rows:
-        table.add_row(*(Text(row[place]) for place in shown))
+        table.add_row(*(Text(row[place]) for place in filled))
     console = Console(highlight=False)
-    console.print(Text(title, "bold"))
+    console.print(Text(shown(title), "bold"))
     needed = sum(column.min_width or 0 for column in table.columns)
-    if 1 + needed + _BETWEEN_LINES * len(shown) > console.width:
+    if 1 + needed + _BETWEEN_LINES * len(filled) > console.width:
         table.box, table.padding = None, (0, _BETWEEN_WORDS, 0, 0)
-        console.width = max(console.width, needed + _BETWEEN_WORDS * len(shown))
+        console.width = max(console.width, needed + _BETWEEN_WORDS * len(filled))
     console.print(table, soft_wrap=True)
+
+
+def _in_one_line(cells: Sequence[str]) -> list[str]:
+    return [shown(cell).replace("\n", "\\n") for cell in cells]
 
 
 def _widths(name: str, cells: Sequence[str], *, is_text: bool) -> tuple[int, int]:
@@ -196,10 +229,11 @@ def progress(title: str, total: int | None) -> Iterator[Callable[[int], object]]
 def working(title: str) -> Iterator[Callable[[str], object]]:
     """A spinner on stderr for work in stages, which it is told the names of."""
     from rich.console import Console
+    from rich.markup import escape
 
     with Console(stderr=True).status(title) as status:
         try:
-            yield lambda stage: status.update(f"{title}: {stage}")
+            yield lambda stage: status.update(escape(shown(f"{title}: {stage}")))
         except KeyboardInterrupt:
             say("interrupted; nothing was written")
             raise typer.Exit(130) from None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args
 import typer
 
 from kakuran.cli.completion import columns_of_release, one_of
-from kakuran.cli.console import answer_json, answer_table, check_picture, check_report, progress, say
+from kakuran.cli.console import answer_json, answer_table, answer_text, check_picture, check_report, progress, say
 from kakuran.cli.options import Force, Json, Lang, Language, Plot, ReleaseFile, Report, pairs
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def count(
     if json:
         answer_json(_described(estimate) | estimate.to_arrow().to_pylist()[0])
         return
-    typer.echo(str(estimate))
+    answer_text(str(estimate))
     say(f"estimator: {estimate.reason}")
 
 

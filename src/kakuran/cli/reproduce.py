@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from kakuran.cli.console import require_plots, say
+from kakuran.cli.console import answer_text, require_plots, say
 
 PAPERS = ("s0", "s1", "s2", "s3", "s4")
 _WITH_DATA = ("s0", "s1")
@@ -43,8 +43,8 @@ def reproduce(
         options = {"data": data} if name in _WITH_DATA else {}
         found[name] = import_module(f"kakuran.reproduction.{name}").reproduce(folder, quick=quick, **options)
         _keep(folder / f"{name}.md", found[name].text, name, quick=quick, has_data=bool(options.get("data")))
-        typer.echo(found[name].text)
-    typer.echo(overview(found))
+        answer_text(found[name].text)
+    answer_text(overview(found))
     if paper == "all":
         _keep(folder / "index.md", overview(found), "all", quick=quick, has_data=data is not None)
 

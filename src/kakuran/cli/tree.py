@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kakuran.cli.completion import columns_of_release, one_of
-from kakuran.cli.console import answer_json, check_picture, check_report, progress, say
+from kakuran.cli.console import answer_json, answer_text, check_picture, check_report, progress, say
 from kakuran.cli.options import Force, Json, Lang, Language, Plot, ReleaseFile, Report
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def tree(
     if json:
         answer_json({"tree": text.splitlines(), "importances": shares, "held_out_likelihood": grown.held_out})
     else:
-        typer.echo(text)
+        answer_text(text)
         ranked = sorted(shares.items(), key=lambda pair: -pair[1])
         matters = ", ".join(f"{name} {share:.0%}" for name, share in ranked if share > 0.005)
         say(f"what matters: {matters or 'nothing that this release shows reliably'}")

@@ -27,7 +27,8 @@ def perturb(frame: Any, plan: Plan, *, seed: int | None = None, shuffle: bool = 
 
     Parameters
     ----------
-    frame : a pandas, polars (also lazy) or arrow table; the release holds the same kind
+    frame : a pandas, polars (also lazy) or arrow table; the release holds the same kind. Whole numbers and true/false
+        of pandas that are declared with ``missing="category"`` come out as ``Int64`` and the like, and ``boolean``.
     plan : from `kakuran.calibrate`
     seed : for tests and teaching only; the release is then marked as not for publication
     shuffle : put the records in random order. Whoever knows the order of the originals could otherwise link every
@@ -62,7 +63,8 @@ def perturb(frame: Any, plan: Plan, *, seed: int | None = None, shuffle: bool = 
         perturbed = {name: column[order] for name, column in perturbed.items()}
     released = pa.Table.from_batches([kernel.decode(perturbed)])
     manifest = Manifest(plan, table.num_rows, "shuffled" if shuffle else "kept", seeded=seed is not None)
-    return Release(like(_with_types_of(table, released), frame), manifest)
+    may_lack = [attribute.name for attribute in plan.schema.released if attribute.missing == "category"]
+    return Release(like(_with_types_of(table, released), frame, may_lack), manifest)
 
 
 def perturb_file(

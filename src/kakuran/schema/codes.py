@@ -107,10 +107,22 @@ def _comparable(attribute: Categorical, column: pa.Array) -> tuple[pa.Array, pa.
         if "" not in attribute.values:
             column = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
     if family_of(column.type) == "numbers":
-        is_whole = pa.types.is_integer(column.type) and pa.types.is_integer(value_set.type)
-        shared = pa.int64() if is_whole and not pa.types.is_uint64(column.type) else pa.float64()
-        return column.cast(shared, safe=False), value_set.cast(shared, safe=False)
+        shared = _shared_type(column.type, value_set.type)
+        column, value_set = column.cast(shared, safe=False), value_set.cast(shared, safe=False)
+        if len(value_set.unique()) < len(value_set):
+            raise DataError(
+                attribute.name,
+                "the schema lists whole numbers so large that the column, whose type is for fractions, may mix them up",
+                "Give it a type for whole numbers, such as int64.",
+            )
     return column, value_set
+
+
+def _shared_type(given: pa.DataType, declared: pa.DataType) -> pa.DataType:
+    """A type of numbers in which those of two types can be compared."""
+    if not (pa.types.is_integer(given) and pa.types.is_integer(declared)):
+        return pa.float64()
+    return pa.decimal128(20) if pa.types.is_uint64(given) else pa.int64()
 
 
 def _told(kind: pa.DataType) -> str:

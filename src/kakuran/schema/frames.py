@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 import narwhals as nw
+import numpy as np
 import pyarrow as pa
 from narwhals.dependencies import is_pandas_dataframe, is_polars_dataframe, is_polars_lazyframe
 
@@ -54,10 +55,10 @@ def check_columns_are_unique(names: Sequence[str]) -> None:
         raise DataError(repeated[0], "the table has more than one column of this name", "Rename one of them.")
 
 
-def like(table: pa.Table, frame: Any) -> Any:
-    """The arrow table as the kind of frame that was given."""
+def like(table: pa.Table, frame: Any, may_lack: Collection[str] = ()) -> Any:
+    """The arrow table as the kind of frame that was given; some columns may lack values that did not."""
     if is_polars_lazyframe(frame):
-        return like(table, frame.clear().collect()).lazy()
+        return like(table, frame.clear().collect(), may_lack).lazy()
     if isinstance(frame, pa.Table):
         return table
     if isinstance(frame, pa.RecordBatch):
@@ -65,22 +66,26 @@ def like(table: pa.Table, frame: Any) -> Any:
         return pa.RecordBatch.from_arrays(arrays, schema=table.schema)
     native = nw.from_arrow(table, backend=nw.from_native(frame, eager_only=True).implementation).to_native()
     if is_pandas_dataframe(native):
-        return _with_pandas_types(native, table, frame)
+        return _with_pandas_types(native, table, frame, may_lack)
     return _with_polars_types(native, table, frame) if is_polars_dataframe(native) else native
 
 
-def _with_pandas_types(released: Any, table: pa.Table, frame: Any) -> Any:
+def _with_pandas_types(released: Any, table: pa.Table, frame: Any, may_lack: Collection[str]) -> Any:
     """Arrow knows one integer and one text; pandas has several of each. Categories stay those of the schema."""
     before = to_arrow(frame).schema
-    wanted = {str(column): kind for column, kind in frame.dtypes.items()}
+    given = {str(column): values for column, values in frame.iloc[:0].items()}
     for name in released.columns:
-        kind = wanted[name]
-        is_same = before.field(name).type == table.schema.field(name).type or (
-            is_text(before.field(name).type) and is_text(table.schema.field(name).type)
-        )
-        if is_same and kind != released[name].dtype and str(kind) != "category":
+        was, now = before.field(name).type, table.schema.field(name).type
+        is_same = was == now or (is_text(was) and is_text(now))
+        if pa.types.is_dictionary(now) or not (is_same or name in may_lack):
+            continue
+        empty = given[name] if is_same else table.column(name).slice(0, 0).to_pandas()
+        kind = empty.dtype
+        if name in may_lack and isinstance(kind, np.dtype) and kind.kind in "biu":
+            kind = empty.convert_dtypes().dtype  # numpy's own whole numbers and true/false have nothing for missing
+        if kind != released[name].dtype:
             mapped = (lambda _, kind=kind: kind) if hasattr(kind, "__from_arrow__") else None
-            released[name] = table.column(name).to_pandas(types_mapper=mapped).astype(kind)
+            released[name] = table.column(name).to_pandas(types_mapper=mapped, integer_object_nulls=True).astype(kind)
     return released
 
 

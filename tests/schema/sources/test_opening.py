@@ -230,7 +230,7 @@ class TestQueries:
         [
             ("select from where", "Parser Error"),
             ("select nothing from people", "Binder Error"),
-            ("drop table people", "Parser Error"),
+            ("drop table people", "a query is one SELECT, and this has DROP"),
         ],
     )
     def test_a_query_that_is_none_is_refused_and_changes_nothing(self, tmp_path, sql, told):
@@ -238,6 +238,51 @@ class TestQueries:
         with pytest.raises(kk.SchemaError, match=rf"data\.duckdb: {told}"):
             rows_of(open_source(path, sql=sql), None)
         assert open_source(path).rows == 600
+
+    @pytest.mark.parametrize("kind", ["duckdb", "csv", "parquet", "arrow"])
+    @pytest.mark.parametrize(
+        "sql",
+        [
+            "select 1 as a) as s; copy (select 1) to 'stolen.csv'; select * from (select 1 as a",
+            "select 1; copy (select 1) to 'stolen.csv'",
+            "copy (select 1) to 'stolen.csv'",
+            "attach 'stolen.csv'",
+            "export database 'stolen.csv'",
+            "install httpfs",
+            "set threads = 1",
+            "create table stolen as select 1",
+            "call pragma_version()",
+            "",
+        ],
+    )
+    def test_a_query_that_would_do_more_than_ask_is_refused_and_writes_nothing(self, tmp_path, monkeypatch, kind, sql):
+        path = database(tmp_path) if kind == "duckdb" else write(TABLE, tmp_path / f"people.{kind}")
+        monkeypatch.chdir(tmp_path)
+        source = open_source(path, sql=sql)
+        for asked in (lambda: source.names, lambda: source.rows, lambda: rows_of(source, None)):
+            with pytest.raises(kk.SchemaError, match=r"a query is one SELECT|Parser Error"):
+                asked()
+        assert list(tmp_path.iterdir()) == [path]
+
+    @pytest.mark.parametrize("kind", ["duckdb", "csv", "parquet", "arrow"])
+    @pytest.mark.parametrize(
+        ("sql", "told"),
+        [
+            ("from read_csv('{other}')", "file system operations are disabled"),
+            ("from read_text('{other}')", "file system operations are disabled"),
+            ("from '{other}'", "file system operations are disabled"),
+            ("from glob('*')", "file system operations are disabled"),
+            ("from variable_of_python", "does not exist"),
+            ("from query('copy (select 1) to ''stolen.csv''')", "Expected a single SELECT"),
+        ],
+    )
+    def test_a_query_reaches_nothing_but_what_it_is_asked_of(self, tmp_path, monkeypatch, kind, sql, told):
+        variable_of_python = TABLE
+        other = write(variable_of_python, tmp_path / "other" / "secret.csv")
+        path = database(tmp_path) if kind == "duckdb" else write(TABLE, tmp_path / f"people.{kind}")
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(kk.SchemaError, match=told):
+            rows_of(open_source(path, sql=sql.format(other=other)), None)
 
     LATE = "select case i when 300000 then cast('x' || i as int) end as x from range(400000) t(i)"
 

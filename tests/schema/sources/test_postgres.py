@@ -143,6 +143,29 @@ def test_a_query_that_is_none_is_refused_without_telling_the_password(people, sq
     assert open_source(people, sql=QUERY).rows == 1000
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select 1 as a) as s cross join (select 2 as b",
+        "select 1 as a) as s; copy (select 1) to program 'touch {stolen}'; select * from (select 1 as a",
+        "select 1 as a) as s; commit; copy people to '{stolen}'; select * from (select 1 as a",
+        "select 1 as a) as s) to program 'touch {stolen}'; --",
+        "select 1 as a; copy people to '{stolen}'",
+        "copy people to program 'touch {stolen}'",
+        "with gone as (delete from people returning *) select * from gone",
+        "select set_config('transaction_read_only', 'off', false) as a",
+    ],
+)
+def test_a_query_that_would_do_more_than_ask_is_refused_and_writes_nothing(people, tmp_path, sql):
+    tmp_path.chmod(0o777)
+    source = open_source(people, sql=sql.format(stolen=tmp_path / "stolen"))
+    for asked in (lambda: source.rows, lambda: list(source.parts())):
+        with pytest.raises(kk.SchemaError):
+            asked()
+    assert list(tmp_path.iterdir()) == []
+    assert open_source(people, sql=QUERY).rows == 1000
+
+
 def test_a_query_may_not_change_anything_by_way_of_a_function(people):
     with psycopg.connect(people) as connection:
         connection.execute("create table visits (at int)")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from kakuran.errors import MissingExtraError, SchemaError
 from kakuran.schema.files import ARROW, CSV
 from kakuran.schema.sources import base
 from kakuran.schema.sources.base import Part, Source, Wanted
-from kakuran.schema.sources.sql import bare, count_of, literal, quoted, selected
+from kakuran.schema.sources.sql import literal, quoted
 
 VIEW = "data"
 """What plain files are called in a query over them."""
@@ -40,41 +40,60 @@ class DuckSource(Source):
         self.described = described
         self.paths = (database,) if database is not None else tuple(files)
         self._database = database
-        self._query = bare(sql) if sql is not None else self._only_table()
+        self._query = sql if sql is not None else self._only_table()
 
     @property
     def names(self) -> list[str]:
         """The columns of the result."""
         with self._connection() as connection:
-            return list(connection.sql(selected(None, self._query)).columns)
+            return list(self._result(connection).columns)
 
     @property
     def rows(self) -> int | None:
         """DuckDB counts them."""
         with self._connection() as connection:
-            return int(connection.sql(count_of(self._query)).fetchall()[0][0])
+            return int(self._result(connection).count("*").fetchall()[0][0])
 
     def parts(self, wanted: Wanted | None = None) -> Iterator[Part]:
         """As DuckDB streams them."""
-        query = selected(wanted, self._query)
-        with self._connection() as connection:
-            try:
-                yield from arrow_parts(connection.sql(query), self.described)
-            except IN_A_STREAM as error:
-                if _INTERRUPTED in str(error):
-                    _fail_in_one_thread(connection, query)
-                raise
+        try:
+            with self._connection() as connection:
+                yield from arrow_parts(self._result(connection, wanted), self.described)
+        except SchemaError as error:
+            if _INTERRUPTED in str(error):
+                self._fail_in_one_thread(wanted)
+            raise
+
+    def _result(self, connection: Any, columns: Iterable[str] | None = None) -> Any:
+        """Some columns of the answer, or all, once DuckDB has read the query as one that asks and does nothing else."""
+        found = connection.extract_statements(self._query)
+        kinds = [statement.type.name for statement in found]
+        if kinds != ["SELECT"]:
+            told = ", ".join(kinds) or "nothing"
+            raise SchemaError(f"{self.described}: a query is one SELECT, and this has {told}; ask for one table only")
+        answer = connection.sql(found[0])
+        return answer if columns is None else answer.project(", ".join(map(quoted, columns)))
+
+    def _fail_in_one_thread(self, wanted: Wanted | None) -> None:
+        """Ask again for what failed: the thread that fails stops others, and the one that streams may know no more."""
+        with self._connection({"threads": 1}) as connection:
+            for _ in self._result(connection, wanted).to_arrow_reader(base.BATCH):
+                pass
 
     @contextmanager
-    def _connection(self) -> Iterator[Any]:
+    def _connection(self, settings: Mapping[str, Any] | None = None) -> Iterator[Any]:
         try:
             import duckdb
         except ImportError:
             raise MissingExtraError("a query", "duckdb") from None
+        is_database = self._database is not None
         try:
-            with duckdb.connect(self._database or ":memory:", read_only=self._database is not None) as connection:
-                if self._database is None:
+            with duckdb.connect(
+                self._database or ":memory:", read_only=is_database, config=dict(settings or {})
+            ) as connection:
+                if not is_database:
                     _show_files(connection, self.paths)
+                _lock(connection, self.paths)
                 yield connection
         except (duckdb.Error, *IN_A_STREAM) as error:
             raise SchemaError(f"{self.described}: {str(error).splitlines()[0]}") from None
@@ -96,13 +115,6 @@ def arrow_parts(result: Any, described: str) -> Iterator[Part]:
     return base.numbered(result.to_arrow_reader(base.BATCH), described)
 
 
-def _fail_in_one_thread(connection: Any, query: str) -> None:
-    """Ask again for what failed: the thread that fails stops the others, and the one that streams may know no more."""
-    connection.execute("set threads = 1")
-    for _ in connection.sql(query).to_arrow_reader(base.BATCH):
-        pass
-
-
 def _show_files(connection: Any, paths: Sequence[Path]) -> None:
     """Make plain files known under one name; folders named column=value tell columns here too."""
     if paths[0].suffix in ARROW:
@@ -113,3 +125,12 @@ def _show_files(connection: Any, paths: Sequence[Path]) -> None:
     listed = ", ".join(literal(str(path)) for path in paths)
     reader = "read_csv" if paths[0].suffix in CSV else "read_parquet"
     connection.sql(f"create view {VIEW} as from {reader}([{listed}])")
+
+
+def _lock(connection: Any, paths: Sequence[Path]) -> None:
+    """Leave a query nothing to reach but what it is asked of: no other file, address, extension or Python variable."""
+    listed = ", ".join(literal(str(path)) for path in paths)
+    connection.execute(
+        f"set allowed_paths = [{listed}]; set enable_external_access = false; "
+        "set python_enable_replacements = false; set lock_configuration = true"
+    )

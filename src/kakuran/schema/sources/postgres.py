@@ -13,7 +13,7 @@ from kakuran.errors import MissingExtraError, SchemaError
 from kakuran.schema.kinds import is_text
 from kakuran.schema.sources.base import Part, Source, Wanted
 from kakuran.schema.sources.duck import IN_A_STREAM, arrow_parts
-from kakuran.schema.sources.sql import bare, count_of, literal, quoted, selected
+from kakuran.schema.sources.sql import literal, quoted
 
 SCHEMES = ("postgresql", "postgres")
 
@@ -40,7 +40,7 @@ class PostgresSource(Source):
         self.described = f"{parts.scheme}://{parts.hostname or ''}{parts.path}"
         self._address = address
         self._passwords = [parts.password or "", *parse_qs(parts.query).get("password", [])]
-        self._query = bare(sql)
+        self._query = sql.strip().rstrip(";")
 
     @property
     def names(self) -> list[str]:
@@ -52,7 +52,7 @@ class PostgresSource(Source):
     def rows(self) -> int | None:
         """The server counts them."""
         with self._connection() as connection:
-            return int(connection.sql(_answer(count_of(self._query))).fetchall()[0][0])
+            return int(self._answer(connection, "count(*)").fetchall()[0][0])
 
     def parts(self, wanted: Wanted | None = None) -> Iterator[Part]:
         """As the server sends them."""
@@ -61,13 +61,20 @@ class PostgresSource(Source):
             if wanted is not None:
                 types = {name: "TEXT" if is_text(kind) else types[name] for name, kind in wanted.items()}
             columns = ", ".join(_column(name, kind) for name, kind in types.items())
-            query = f"select {columns} from (\n{self._query}\n) as selected"  # noqa: S608
-            yield from arrow_parts(connection.sql(_answer(query)), self.described)
+            yield from arrow_parts(self._answer(connection, columns), self.described)
 
     def _types(self, connection: Any) -> dict[str, str]:
         """The columns of the result, with DuckDB's names for their types."""
-        found = connection.sql(_answer(selected(None, self._query)))
+        found = self._answer(connection, "*")
         return {name: str(kind) for name, kind in zip(found.columns, found.types, strict=True)}
+
+    def _answer(self, connection: Any, columns: str) -> Any:
+        """What the server answers, once it has read the query by itself: it cannot end the brackets it is put in.
+
+        The server prepares what DuckDB hands it, so it is one statement, and answers in a transaction that only reads.
+        """
+        connection.sql(_asked(self._query))
+        return connection.sql(_asked(f"select {columns} from (\n{self._query}\n) as selected"))  # noqa: S608
 
     @contextmanager
     def _connection(self) -> Iterator[Any]:
@@ -92,8 +99,8 @@ class PostgresSource(Source):
         return told.rpartition("ERROR:")[2].strip().splitlines()[0]
 
 
-def _answer(query: str) -> str:
-    """What the server answers to a query, as DuckDB is asked for it."""
+def _asked(query: str) -> str:
+    """A query to the server, as DuckDB is asked to pass it on."""
     return f"from postgres_query('{_SERVER}', {literal(query)})"
 
 
