@@ -29,7 +29,9 @@ def _checked(X: Any) -> Any:
     from scipy.sparse import csr_array, issparse
 
     if not issparse(X):
-        X = np.asarray(X, dtype=np.float64)
+        X = _numbers(X)
+    if X.dtype.kind not in "biuf":
+        raise ArgumentError("matrix", f"holds {X.dtype} entries", "Give numbers of at least 0.")
     if X.ndim != 2 or 0 in X.shape:
         raise ArgumentError("matrix", f"has shape {X.shape}", "Give a matrix of at least one row and one column.")
     X = csr_array(X)
@@ -39,6 +41,14 @@ def _checked(X: Any) -> Any:
         lowest = X.data.min().item()
         raise ArgumentError("matrix", "holds negative entries", "Drop returns, or net them.", example=lowest)
     return X
+
+
+def _numbers(X: Any) -> NDArray[Any]:
+    try:
+        X = np.asarray(X)
+        return X.astype(np.float64) if X.dtype.kind in "biufOUS" else X
+    except Exception as error:  # whatever a frame of somebody else's raises
+        raise ArgumentError("matrix", f"does not hold numbers ({error})", "Give numbers of at least 0.") from error
 
 
 def _without_zeros(X: Any) -> Any:

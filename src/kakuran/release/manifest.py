@@ -57,7 +57,7 @@ class Manifest:
         try:
             fields: dict[str, Any] = json.loads(text)
             found, is_matrix = fields["format"], "protect" in fields
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise ReleaseError(f"{where}: its manifest is damaged") from error
         if is_matrix:
             raise ReleaseError(
@@ -72,7 +72,7 @@ class Manifest:
         try:
             _check_facts(fields)
             return cls(Plan.from_dict(fields), fields["records"], fields["order"], fields["seeded"])
-        except (KakuranError, KeyError, TypeError, AttributeError, ValueError) as error:
+        except (KakuranError, KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
             raise ReleaseError(f"{where}: its manifest is damaged ({error})") from error
 
     def check_original(self, records: int) -> None:

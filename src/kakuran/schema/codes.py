@@ -79,14 +79,17 @@ def _known(attribute: Categorical, found: pa.Array, column: pa.Array) -> pa.Arra
     """The codes found, unless a value that is there was not."""
     is_unknown = pc.and_(pc.is_null(found), pc.is_valid(column))
     if pc.any(is_unknown).as_py():
-        strangers = column.filter(is_unknown)
-        raise DataError(
-            attribute.name,
-            f"{counted(len(strangers), 'row')} not among the {len(attribute.values):,} declared values",
-            "Add the value to the schema, or correct the data.",
-            example=strangers[0].as_py(),
-        )
+        raise _not_declared(attribute, column.filter(is_unknown))
     return found
+
+
+def _not_declared(attribute: Categorical, strangers: pa.Array) -> DataError:
+    return DataError(
+        attribute.name,
+        f"{counted(len(strangers), 'row')} not among the {len(attribute.values):,} declared values",
+        "Add the value to the schema, or correct the data.",
+        example=strangers[0].as_py(),
+    )
 
 
 def _comparable(attribute: Categorical, column: pa.Array) -> tuple[pa.Array, pa.Array]:
@@ -108,7 +111,12 @@ def _comparable(attribute: Categorical, column: pa.Array) -> tuple[pa.Array, pa.
             column = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
     if family_of(column.type) == "numbers":
         is_whole = pa.types.is_integer(column.type) and pa.types.is_integer(value_set.type)
-        shared = pa.int64() if is_whole and not pa.types.is_uint64(column.type) else pa.float64()
+        if is_whole and pa.types.is_uint64(column.type):
+            # None is declared; as floats they would be taken for their neighbours.
+            beyond = column.filter(pc.greater(column, pa.scalar(2**63 - 1, column.type)))
+            if len(beyond):
+                raise _not_declared(attribute, beyond)
+        shared = pa.int64() if is_whole else pa.float64()
         return column.cast(shared, safe=False), value_set.cast(shared, safe=False)
     return column, value_set
 

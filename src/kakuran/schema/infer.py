@@ -47,8 +47,16 @@ def _warning(attributes: Sequence[Attribute], columns: Sequence[ColumnSummary]) 
             [column for column in gone if column.family == "other"],
         ),
         (
+            "Dropped, as numbers beyond 2⁶² cannot be told apart (as codes, make them text; else use another unit)",
+            [column for column in gone if column.is_beyond_any_grid],
+        ),
+        (
             "Dropped, as they look like identifiers or are empty",
-            [column for column in gone if column.family != "other" and not column.holds_written_numbers],
+            [
+                column
+                for column in gone
+                if column.family != "other" and not (column.holds_written_numbers or column.is_beyond_any_grid)
+            ],
         ),
         (
             'Perhaps identifiers, as no value stands twice (if so, set role = "drop")',

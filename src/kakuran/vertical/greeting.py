@@ -66,5 +66,5 @@ def _checked(theirs: Hello, ours: Hello, peer: str) -> Hello:
 def _stages(hello: Hello) -> dict[str, str]:
     try:
         return {str(stage): str(tag) for stage, tag in json.loads(hello.stages).items()}
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         raise ProtocolError(f"{hello.party} sent a malformed Hello") from None
