@@ -148,8 +148,14 @@ def check_is(value: object, kind: type, way: str) -> None:
 
 
 def is_real(value: object) -> bool:
-    """Whether a value is a number, Python's or numpy's."""
-    return isinstance(value, Real)
+    """Whether a value is a number, Python's or numpy's, that a float can hold."""
+    if not isinstance(value, Real):
+        return False
+    try:
+        float(value)
+    except OverflowError:
+        return False
+    return True
 
 
 def which_there_are(asked: object, names: Iterable[str]) -> str:

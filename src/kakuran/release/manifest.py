@@ -10,6 +10,7 @@ from importlib.metadata import version
 from typing import Any, Literal, TypeAlias, get_args
 
 from kakuran.calibration import Plan
+from kakuran.calibration.plan import MOST_PEOPLE
 from kakuran.errors import KakuranError, NotForPublicationWarning, ReleaseError, counted
 
 FORMAT = 1
@@ -97,7 +98,7 @@ class Manifest:
 
 
 def _check_facts(fields: dict[str, Any]) -> None:
-    if type(fields["records"]) is not int or fields["records"] < 0:
+    if type(fields["records"]) is not int or not 0 <= fields["records"] <= MOST_PEOPLE:
         raise ReleaseError(f"records must be a whole number, got {fields['records']!r}")
     if fields["order"] not in get_args(Order):
         raise ReleaseError(f"order must be shuffled or kept, got {fields['order']!r}")

@@ -135,7 +135,8 @@ def _finest_exponent(low: float, high: float) -> int:
 
 def _lie_on_grid(numbers: Any, exponent: int) -> bool:
     steps = numbers / 10.0**exponent
-    return bool(np.isclose(steps, steps.round(), rtol=1e-9, atol=0).all())
+    nearest = steps.round()
+    return bool((np.abs(steps - nearest) <= 1e-9 * np.abs(nearest)).all())
 
 
 def _scaled(steps: int, exponent: int) -> float:
