@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from kakuran.errors import ArgumentError, CalibrationError, is_real
 
-
 _LARGEST = 1e100
 """Larger entries have no square, or no sum of squares."""
 

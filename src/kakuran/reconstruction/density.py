@@ -24,7 +24,7 @@ from kakuran.reconstruction.held_out import Split
 from kakuran.reconstruction.mixture.channel import GridCells
 from kakuran.reconstruction.mixture.model import Components, Observations
 from kakuran.reconstruction.mixture.selection import PARTS, REPEATS, repeated_splits, try_out
-from kakuran.threads import one_thread
+from kakuran.reconstruction.threads import one_thread
 
 DensityMethod: TypeAlias = Literal["auto", "mixture", "ibt"]
 

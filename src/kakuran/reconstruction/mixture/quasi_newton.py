@@ -14,7 +14,7 @@ from scipy.optimize import OptimizeResult, minimize
 from kakuran.mechanism.base import Array
 from kakuran.reconstruction.mixture.em import e_step
 from kakuran.reconstruction.mixture.model import Components, Fit, Observations
-from kakuran.threads import one_thread
+from kakuran.reconstruction.threads import one_thread
 
 _MEMORY = 20
 _LIGHTEST = 1e-12

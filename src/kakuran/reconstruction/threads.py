@@ -5,29 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from threading import Lock
 from typing import Any
-
-_lock = Lock()
-_held: list[Any] = []
-_users = 0
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Have BLAS use one thread in here; as many as before once nobody is in here any more."""
-    global _users
-    with _lock:
-        if not _users:
-            _held.append(_libraries().limit(limits=1, user_api="blas"))
-        _users += 1
-    try:
+    """Have BLAS use one thread in here, and as many as before afterwards."""
+    with _libraries().limit(limits=1, user_api="blas"):
         yield
-    finally:
-        with _lock:
-            _users -= 1
-            if not _users:
-                _held.pop().restore_original_limits()
 
 
 @cache
