@@ -18,6 +18,8 @@ def infer_attributes(data: Any, progress: Callable[[int], object]) -> list[Attri
     """Propose an attribute for every column of a frame or of any other source, in one pass."""
     source = open_source(data)
     check_columns_are_unique(source.names)
+    if not source.names:
+        raise SchemaError(f"{source.described}: has no columns")
     if "" in source.names:
         raise SchemaError(
             f"{source.described}: its column {source.names.index('') + 1} has no name; give it one, or leave it out "
