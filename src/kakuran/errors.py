@@ -28,9 +28,24 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from numbers import Real
 
+LONGEST_MESSAGE = 2000
+"""Letters of a message; of a longer one, which quotes something endless, the start and the end are shown."""
+_MOST_COMPARED = 5000
+
 
 class KakuranError(Exception):
     """Base of every error kakuran raises on purpose."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(_readable(message))
+
+
+def _readable(message: str) -> str:
+    """A message that can be printed whatever it quotes: not endless, and without half characters."""
+    if len(message) > LONGEST_MESSAGE:
+        half = LONGEST_MESSAGE // 2
+        message = f"{message[:half]} … {message[-half:]}"
+    return message.encode(errors="backslashreplace").decode()
 
 
 class SchemaError(KakuranError, ValueError):
@@ -62,7 +77,7 @@ class DataError(KakuranError, ValueError):
     @property
     def without_value(self) -> str:
         """The message without any value from the data."""
-        return self._told("")
+        return _readable(self._told(""))
 
     def at(self, place: str) -> DataError:
         """The same, and where in the data."""
@@ -133,8 +148,14 @@ def check_is(value: object, kind: type, way: str) -> None:
 
 
 def is_real(value: object) -> bool:
-    """Whether a value is a number, Python's or numpy's."""
-    return isinstance(value, Real)
+    """Whether a value is a number, Python's or numpy's, that a float can hold."""
+    if not isinstance(value, Real):
+        return False
+    try:
+        float(value)
+    except OverflowError:
+        return False
+    return True
 
 
 def which_there_are(asked: object, names: Iterable[str]) -> str:
@@ -142,7 +163,7 @@ def which_there_are(asked: object, names: Iterable[str]) -> str:
     from difflib import get_close_matches
 
     listed = list(names)
-    alike = {name.strip().casefold(): name for name in listed}
+    alike = {name.strip().casefold(): name for name in listed[:_MOST_COMPARED]}
     close = get_close_matches(str(asked).strip().casefold(), alike, n=1, cutoff=0.5)
     meant = f"Did you mean {alike[close[0]]!r}? " if close else ""
     return f"{meant}There are {', '.join(map(repr, listed))}."

@@ -19,6 +19,8 @@ from kakuran.schema.codes import Codes, encode_columns
 
 MANY_VALUES = 10
 """A number with more values than this is asked for in cells of several."""
+MOST_PEOPLE = 10**18
+"""More than anybody has records of, and few enough to be counted in 64 bits."""
 LAST_DIGITS = 1e-12
 """How much rounding and the order of adding up may change a crowd; plans are made with as much to spare."""
 
@@ -60,10 +62,10 @@ class Plan:
             raise CalibrationError(
                 "a plan needs one mechanism for each perturbed column, made for its number of values"
             )
-        if isinstance(self.k, bool) or not isinstance(self.k, int | float) or not 1 <= self.k < math.inf:
-            raise CalibrationError(f"k must be a number of at least 1, got {self.k!r}")
-        if type(self.n) is not int or self.n < 1:
-            raise CalibrationError(f"n must be a whole number of at least 1, got {self.n!r}")
+        if isinstance(self.k, bool) or not isinstance(self.k, int | float) or not 1 <= self.k <= MOST_PEOPLE:
+            raise CalibrationError(f"k must be a number from 1 to {MOST_PEOPLE:g}, got {self.k!r}")
+        if type(self.n) is not int or not 1 <= self.n <= MOST_PEOPLE:
+            raise CalibrationError(f"n must be a whole number from 1 to {MOST_PEOPLE:g}, got {self.n!r}")
         if self.calibration not in get_args(Calibration):
             raise CalibrationError(f"calibration must be worst-case or data-dependent, got {self.calibration!r}")
 

@@ -122,7 +122,7 @@ class SurveyClient:
     def _read(self, told: bytes) -> dict[str, Any]:
         try:
             answer = json.loads(told)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise self._stranger() from None
         if not isinstance(answer, dict):
             raise self._stranger()
@@ -149,8 +149,11 @@ class SurveyClient:
 def _explained(status: int, headers: Mapping[str, str], told: bytes) -> str:
     if headers.get("content-type") != MEDIA_TYPE:
         return f"the server answered with status {status}"
-    problem = json.loads(told)
-    return f"{problem['title']}: {problem['detail']} (status {status})"
+    try:
+        problem = json.loads(told)
+        return f"{problem['title']}: {problem['detail']} (status {status})"
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return f"the server answered with status {status} and a problem that cannot be read"
 
 
 def _seconds(headers: Mapping[str, str], otherwise: float) -> float:

@@ -16,7 +16,7 @@ from kakuran.counts import Cells
 from kakuran.errors import DataError, SchemaError, is_real
 from kakuran.mechanism.base import Array
 from kakuran.mine.bayes import fit_naive_bayes
-from kakuran.mine.columns import Columns, columns_for
+from kakuran.mine.columns import Columns, check_classes, columns_for
 from kakuran.mine.counted import Counted
 from kakuran.mine.splits import CRITERIA, Criterion
 from kakuran.mine.tree import grow_tree
@@ -97,6 +97,7 @@ class _Classifier(ClassifierMixin, BaseEstimator):
         self.classes_, labels = np.unique(classes, return_inverse=True)
         if len(self.classes_) < 2:
             raise DataError("y", "holds 1 class only", "A classifier needs at least 2.", example=self.classes_[0])
+        check_classes("y", len(self.classes_))
         self.schema_ = None
         cuts = [_thresholds(column) for column in values.T]
         axes = [

@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 
 from kakuran.errors import ArgumentError, CalibrationError, is_real
 
+_LARGEST = 1e100
+"""Larger entries have no square, or no sum of squares."""
+
 
 def counts_matrix(X: Any) -> Any:
     """X as a CSR matrix of finite numbers of at least 0, without stored zeros; in 64 bits, where no sum runs over."""
@@ -29,16 +32,29 @@ def _checked(X: Any) -> Any:
     from scipy.sparse import csr_array, issparse
 
     if not issparse(X):
-        X = np.asarray(X, dtype=np.float64)
+        X = _numbers(X)
+    if X.dtype.kind not in "biuf":
+        raise ArgumentError("matrix", f"holds {X.dtype} entries", "Give numbers of at least 0.")
     if X.ndim != 2 or 0 in X.shape:
         raise ArgumentError("matrix", f"has shape {X.shape}", "Give a matrix of at least one row and one column.")
     X = csr_array(X)
     if X.dtype.kind == "f" and not np.isfinite(X.data).all():
         raise ArgumentError("matrix", "holds missing or infinite entries", "Fill them in; zero stands for nothing.")
+    if X.nnz and X.data.max() > _LARGEST:
+        highest = X.data.max().item()
+        raise ArgumentError("matrix", f"holds entries above {_LARGEST:g}", "Use another unit.", example=highest)
     if X.dtype.kind in "if" and X.nnz and X.data.min() < 0:
         lowest = X.data.min().item()
         raise ArgumentError("matrix", "holds negative entries", "Drop returns, or net them.", example=lowest)
     return X
+
+
+def _numbers(X: Any) -> NDArray[Any]:
+    try:
+        X = np.asarray(X)
+        return X.astype(np.float64) if X.dtype.kind in "biufOUS" else X
+    except Exception as error:  # whatever a frame of somebody else's raises
+        raise ArgumentError("matrix", f"does not hold numbers ({error})", "Give numbers of at least 0.") from error
 
 
 def _without_zeros(X: Any) -> Any:
@@ -54,6 +70,11 @@ def _without_zeros(X: Any) -> Any:
 
 def check_rank(rank: int, shape: tuple[int, int]) -> int:
     """A rank below both sides of the matrix, or an error."""
+    if min(shape) < 2:
+        raise CalibrationError(
+            f"a {shape[0]:,} × {shape[1]:,} matrix has no factors, which need two rows and two columns at least; "
+            "release a single column with perturb or microaggregate"
+        )
     if not is_real(rank) or not float(rank).is_integer() or not 1 <= rank < min(shape):
         raise CalibrationError(
             f"the rank must be a whole number from 1 to {min(shape) - 1}, below both sides of a "

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kakuran.errors import DataError, SchemaError, counted
+from kakuran.errors import DataError, SchemaError, counted, is_real
 from kakuran.measure.distance import Distance, capacity, capacity_of_records
 from kakuran.schema.columns import columns_of, numbers_of
 
@@ -133,8 +133,8 @@ def check_weights(weights: Mapping[str, float], columns: Mapping[str, Any]) -> N
     for name, weight in weights.items():
         if name not in columns:
             raise SchemaError(f"a weight is given for {name!r}, which is not a column; those are {', '.join(columns)}")
-        if not weight >= 0:
-            raise SchemaError(f"the weight of {name!r} must be at least 0, got {weight}")
+        if not is_real(weight) or not 0 <= weight < np.inf:
+            raise SchemaError(f"the weight of {name!r} must be a number of at least 0, got {weight!r}")
 
 
 def _distance_of(name: str, distance: Distance | Mapping[str, Distance]) -> Distance:

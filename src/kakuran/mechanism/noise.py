@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from kakuran.errors import CalibrationError
+from kakuran.errors import CalibrationError, is_real
 from kakuran.mechanism.alias import TOTAL, AliasTable, Weights, truncated_weights
 from kakuran.mechanism.base import Array, Codes, Edges, Mechanism, chunks
 from kakuran.mechanism.transition import DenseTransition, Transition
@@ -54,8 +54,8 @@ class Noise(Mechanism):
             raise CalibrationError(f"noise needs at least 2 grid points, got {self.size}")
         if not 0 < self.step < math.inf:
             raise CalibrationError(f"the step of a grid must be above 0, got {self.step}")
-        if not self.scale >= 0:
-            raise CalibrationError(f"the scale of noise must be 0 or more, got {self.scale}")
+        if not is_real(self.scale) or not self.scale >= 0:
+            raise CalibrationError(f"the scale of noise must be 0 or more, got {self.scale!r}")
 
     @property
     def span(self) -> float:

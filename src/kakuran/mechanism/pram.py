@@ -36,7 +36,7 @@ class PRAM(Mechanism):
     def __post_init__(self) -> None:
         try:
             matrix = np.array(self.matrix, dtype=float)
-        except ValueError as error:
+        except (ValueError, TypeError, OverflowError) as error:
             raise CalibrationError(f"a PRAM matrix holds probabilities in equally long rows: {error}") from error
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or len(matrix) < 2:
             raise CalibrationError(f"a PRAM matrix is square, at least 2 × 2; got shape {matrix.shape}")

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from kakuran.errors import CalibrationError
+from kakuran.errors import CalibrationError, is_real
 from kakuran.mechanism.base import CHUNK, Array, Codes, Edges, Mechanism, chunks
 from kakuran.mechanism.transition import Transition, UniformMixture
 from kakuran.randomness import Randomness
@@ -44,8 +44,8 @@ class RetentionReplacement(Mechanism):
     def __post_init__(self) -> None:
         if self.size < 2:
             raise CalibrationError(f"retention-replacement needs at least 2 values, got {self.size}")
-        if not 0 <= self.retention <= 1:
-            raise CalibrationError(f"retention must lie between 0 and 1, got {self.retention}")
+        if not is_real(self.retention) or not 0 <= self.retention <= 1:
+            raise CalibrationError(f"retention must lie between 0 and 1, got {self.retention!r}")
 
     @classmethod
     def for_swap_cost(cls, size: int, swap_cost: float, step: float | None = None) -> RetentionReplacement:

@@ -27,7 +27,7 @@ def embed(
 ) -> NDArray[np.float64]:
     """Records × coordinates; every column varies by its weight, 1 unless given, whatever its unit."""
     parts = [
-        np.sqrt(weights.get(name, 1.0)) * _standardised(_coordinates(name, column, distance[name]))
+        np.sqrt(float(weights.get(name, 1.0))) * _standardised(_coordinates(name, column, distance[name]))
         for name, column in columns.items()
     ]
     return np.concatenate(parts, axis=1)

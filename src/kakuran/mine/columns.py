@@ -20,6 +20,10 @@ from kakuran.schema.codes import Codes
 
 BINS = 16
 """Into how many cells a number is cut."""
+MOST_CLASSES = 1_000
+"""Values of a target: what is computed grows with their square."""
+MOST_VALUES = 10_000
+"""Values of a category that is learned from; of more, hardly any two records share one, and noise has the last word."""
 MOST_DISTINCT = 1 << 20
 """So many distinct records are learned from in memory."""
 
@@ -46,6 +50,15 @@ class Columns:
         return Records((unknown, *places), np.ones(len(unknown)), (None, *transitions), sizes)
 
 
+def check_classes(target: str, classes: int) -> None:
+    """Refuse a target of more classes than can be told apart in reasonable time and memory."""
+    if classes > MOST_CLASSES:
+        raise SchemaError(
+            f"the target {target!r} has {classes:,} classes, more than the {MOST_CLASSES:,} that can be learned; "
+            "group them first"
+        )
+
+
 def columns_for(plan: Plan, target: str, features: Sequence[str] | None = None) -> Columns:
     """The target and the other released columns, or some of them."""
     attribute = plan.schema.in_release(target)
@@ -58,6 +71,13 @@ def columns_for(plan: Plan, target: str, features: Sequence[str] | None = None) 
     if not names:
         raise SchemaError(f"there is no column to learn {target!r} from")
     attributes = [plan.schema.in_release(name) for name in names]
+    check_classes(target, attribute.size)
+    for other in attributes:
+        if isinstance(other, Categorical) and other.size > MOST_VALUES:
+            raise SchemaError(
+                f"column {other.name!r} has {other.size:,} values, more than the {MOST_VALUES:,} that can be learned "
+                "from; leave it out of the features, or group its values before they are perturbed"
+            )
     cells = [
         cells_of(plan.schema, other.name, min(BINS, other.points) if isinstance(other, Numeric) else None)
         for other in attributes

@@ -24,6 +24,7 @@ from kakuran.reconstruction.held_out import Split
 from kakuran.reconstruction.mixture.channel import GridCells
 from kakuran.reconstruction.mixture.model import Components, Observations
 from kakuran.reconstruction.mixture.selection import PARTS, REPEATS, repeated_splits, try_out
+from kakuran.reconstruction.threads import one_thread
 
 DensityMethod: TypeAlias = Literal["auto", "mixture", "ibt"]
 
@@ -72,6 +73,7 @@ class BinShares:
     reason: str
 
 
+@one_thread()
 def estimate_shares(observed: Observations, starts: Places, method: DensityMethod) -> BinShares:
     """Estimate the shares of bins; bin r holds the cells starts[r] … starts[r+1]−1 of the observed column."""
     divided = repeated_splits(observed.counts)

@@ -14,6 +14,8 @@ from kakuran.errors import ArgumentError, counted
 from kakuran.mechanism import Transition, UniformMixture
 from kakuran.mechanism.base import Array
 
+MOST = 2.0**53
+"""Records that can be told from one more."""
 SMALL = 64
 """Neighbouring axes with at most this many cells together are multiplied as one small matrix, which is faster."""
 
@@ -87,7 +89,10 @@ class Operator:
 
     def checked(self, counts: ArrayLike) -> Array:
         """The counts as an array, refused unless they are counts and fit the axes."""
-        table = np.asarray(counts, dtype=float)
+        try:
+            table = np.asarray(counts, dtype=float)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise ArgumentError("counts", f"are not a table of numbers ({error})", "Count again.") from error
         if table.ndim != len(self.transitions):
             given = counted(len(self.transitions), "transition")
             raise ArgumentError("counts", f"have {counted(table.ndim, 'axis', 'axes')} but {given}", _FIT)
@@ -102,9 +107,10 @@ class Operator:
                     f"were replaced entirely along axis {axis} (retention 0)",
                     "Nothing about it can be reconstructed.",
                 )
-        if not np.isfinite(table).all() or (table < 0).any():
-            bad = table[~(np.isfinite(table) & (table >= 0))][0].item()
-            raise ArgumentError("counts", "must be finite and not negative", "Count again.", example=bad)
+        is_count = (table >= 0) & (table <= MOST)
+        if not is_count.all():
+            bad = table[~is_count][0].item()
+            raise ArgumentError("counts", "must be finite, not negative and at most 2⁵³", "Count again.", example=bad)
         return table
 
 

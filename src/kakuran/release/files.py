@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from kakuran.errors import ReleaseError
 from kakuran.release.manifest import MATRIX_KEY, METADATA_KEY, Manifest
 from kakuran.schema.csv_format import CsvFormat
-from kakuran.schema.files import CSV, PARQUET
+from kakuran.schema.files import CSV, PARQUET, UNREADABLE
 from kakuran.schema.sources import Source, open_source
 from kakuran.schema.sources.delimited import CsvSource
 from kakuran.schema.sources.parquet import ParquetSource
@@ -123,7 +123,7 @@ def read_manifest(path: Path) -> Manifest:
         return Manifest.from_json(beside.read_bytes(), str(beside))
     try:
         metadata = pq.read_metadata(path).metadata or {}
-    except (pa.ArrowInvalid, OSError) as error:
+    except UNREADABLE as error:
         raise ReleaseError(f"{path}: not a release that can be read: {error}") from error
     text = metadata.get(METADATA_KEY, metadata.get(MATRIX_KEY))
     if text is None:

@@ -10,6 +10,7 @@ from importlib.metadata import version
 from typing import Any, Literal, TypeAlias, get_args
 
 from kakuran.calibration import Plan
+from kakuran.calibration.plan import MOST_PEOPLE
 from kakuran.errors import KakuranError, NotForPublicationWarning, ReleaseError, counted
 
 FORMAT = 1
@@ -57,7 +58,7 @@ class Manifest:
         try:
             fields: dict[str, Any] = json.loads(text)
             found, is_matrix = fields["format"], "protect" in fields
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise ReleaseError(f"{where}: its manifest is damaged") from error
         if is_matrix:
             raise ReleaseError(
@@ -72,7 +73,7 @@ class Manifest:
         try:
             _check_facts(fields)
             return cls(Plan.from_dict(fields), fields["records"], fields["order"], fields["seeded"])
-        except (KakuranError, KeyError, TypeError, AttributeError, ValueError) as error:
+        except (KakuranError, KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
             raise ReleaseError(f"{where}: its manifest is damaged ({error})") from error
 
     def check_original(self, records: int) -> None:
@@ -97,7 +98,7 @@ class Manifest:
 
 
 def _check_facts(fields: dict[str, Any]) -> None:
-    if type(fields["records"]) is not int or fields["records"] < 0:
+    if type(fields["records"]) is not int or not 0 <= fields["records"] <= MOST_PEOPLE:
         raise ReleaseError(f"records must be a whole number, got {fields['records']!r}")
     if fields["order"] not in get_args(Order):
         raise ReleaseError(f"order must be shuffled or kept, got {fields['order']!r}")

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.errors import SchemaError
+from kakuran.schema.kinds import is_writable
 from kakuran.schema.tree import Tree
 
 Missing: TypeAlias = Literal["error", "category"]
@@ -25,6 +26,10 @@ Value: TypeAlias = str | int | float | bool
 
 LARGEST_GRID = 1 << 20
 """Grid points a number may have; noise is far coarser than a millionth of the range."""
+
+
+FARTHEST = 2**62
+"""Whole numbers lie below this, and above its negative."""
 
 
 @dataclass(frozen=True)
@@ -74,11 +79,13 @@ class Categorical:
                 f"column {self.name!r}: values must all be text, all numbers or all true/false, got {shown}"
             )
         for value in self.values:
-            if (
-                value != value
-                or value in (math.inf, -math.inf)
-                or (isinstance(value, int) and not -(2**63) <= value < 2**63)
-            ):
+            if isinstance(value, str):
+                _check_text(self.name, value)
+            elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+                raise SchemaError(
+                    f"column {self.name!r}: {value!r} has more than 64 bits and cannot be a category; make all text"
+                )
+            elif not math.isfinite(value):
                 raise SchemaError(f"column {self.name!r}: {value!r} cannot be a category")
         repeated = [value for value, times in Counter(self.values).items() if times > 1]
         if repeated:
@@ -135,12 +142,12 @@ class Numeric:
         if not self.step > 1e-200:
             raise SchemaError(f"column {self.name!r}: step must be above 0, got {self.step}")
         farthest = max(abs(self.low), abs(self.high))
-        if farthest / self.step >= 2**52 or (self.is_whole and farthest >= 2**62):
+        if farthest / self.step >= 2**52 or (self.is_whole and farthest >= FARTHEST):
             raise SchemaError(
                 f"column {self.name!r}: numbers up to {farthest:g} cannot be told apart at a step of {self.step:g}; "
                 "use a larger step or another unit"
             )
-        steps = (Fraction(str(self.high)) - Fraction(str(self.low))) / Fraction(str(self.step))
+        steps = self._steps
         if steps.denominator != 1:
             raise SchemaError(
                 f"column {self.name!r}: {self.low} to {self.high} is {float(steps):g} steps of {self.step}; "
@@ -160,7 +167,11 @@ class Numeric:
     @cached_property
     def points(self) -> int:
         """Number of grid points."""
-        return round((Fraction(str(self.high)) - Fraction(str(self.low))) / Fraction(str(self.step))) + 1
+        return int(self._steps) + 1
+
+    @cached_property
+    def _steps(self) -> Fraction:
+        return (_exact(self.high) - _exact(self.low)) / _exact(self.step)
 
     @property
     def size(self) -> int:
@@ -189,7 +200,7 @@ class Numeric:
         """The grid points of codes, which may lie beyond the bounds."""
         if self.is_whole:
             return codes.astype(np.int64) * int(self.step) + int(self.low)
-        low, step = Fraction(str(self.low)), Fraction(str(self.step))
+        low, step = _exact(self.low), _exact(self.step)
         shared = math.lcm(low.denominator, step.denominator)
         # Whole numerators over one denominator: 0.1 × 3 comes out as 0.3, and depends on the code alone.
         return (codes.astype(np.float64) * int(step * shared) + int(low * shared)) / shared
@@ -230,6 +241,12 @@ def _check_declaration(attribute: Categorical | Numeric) -> None:
 def _check_name(name: str) -> None:
     if not isinstance(name, str) or not name:
         raise SchemaError(f"a column needs a name, got {name!r}")
+    _check_text(name, name)
+
+
+def _check_text(name: str, text: str) -> None:
+    if not is_writable(text):
+        raise SchemaError(f"column {name!r}: {text!r} has half a character in it; correct the text")
 
 
 def _plain_number(name: str, field: str, value: object) -> int | float:
@@ -238,6 +255,11 @@ def _plain_number(name: str, field: str, value: object) -> int | float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not -1e300 < value < 1e300:
         raise SchemaError(f"column {name!r}: {field} must be a finite number, got {value!r}")
     return int(value) if float(value).is_integer() else value
+
+
+def _exact(number: float) -> Fraction:
+    """A number as the decimal fraction it is written as."""
+    return Fraction(number if isinstance(number, int) else str(number))
 
 
 def _round_up(number: float) -> float:

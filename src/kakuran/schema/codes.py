@@ -79,14 +79,17 @@ def _known(attribute: Categorical, found: pa.Array, column: pa.Array) -> pa.Arra
     """The codes found, unless a value that is there was not."""
     is_unknown = pc.and_(pc.is_null(found), pc.is_valid(column))
     if pc.any(is_unknown).as_py():
-        strangers = column.filter(is_unknown)
-        raise DataError(
-            attribute.name,
-            f"{counted(len(strangers), 'row')} not among the {len(attribute.values):,} declared values",
-            "Add the value to the schema, or correct the data.",
-            example=strangers[0].as_py(),
-        )
+        raise _not_declared(attribute, column.filter(is_unknown))
     return found
+
+
+def _not_declared(attribute: Categorical, strangers: pa.Array) -> DataError:
+    return DataError(
+        attribute.name,
+        f"{counted(len(strangers), 'row')} not among the {len(attribute.values):,} declared values",
+        "Add the value to the schema, or correct the data.",
+        example=strangers[0].as_py(),
+    )
 
 
 def _comparable(attribute: Categorical, column: pa.Array) -> tuple[pa.Array, pa.Array]:

@@ -59,7 +59,12 @@ def distinct_of(name: str, column: Any, *, missing_is_value: bool = False) -> tu
     if pa.types.is_floating(array.type):
         array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
     # A dictionary may list values that no record has.
-    encoded = (array.dictionary_decode() if pa.types.is_dictionary(array.type) else array).dictionary_encode()
+    plain = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+    try:
+        encoded = plain.dictionary_encode()
+    except pa.ArrowNotImplementedError:
+        way = "Make it text or numbers, or leave it out."
+        raise DataError(name, f"holds {array.type}, whose values cannot be compared", way) from None
     values = encoded.dictionary.to_pylist()
     indices = encoded.indices
     if indices.null_count:

@@ -16,6 +16,8 @@ from kakuran.errors import SchemaError
 PARQUET = (".parquet", ".pq")
 CSV = (".csv",)
 ARROW = (".arrow", ".feather", ".ipc")
+UNREADABLE = (pa.ArrowException, OSError)
+"""As what it shows that a file is not what it says it is."""
 DUCKDB = (".duckdb", ".ddb")
 
 
@@ -35,7 +37,7 @@ def reading(path: Path) -> Iterator[None]:
     """Blame what goes wrong inside on this file."""
     try:
         yield
-    except (pa.ArrowInvalid, OSError, UnicodeDecodeError, csv.Error) as error:
+    except (*UNREADABLE, UnicodeDecodeError, csv.Error) as error:
         raise SchemaError(f"{path}: cannot be read: {without_row(error)}") from None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -14,7 +13,10 @@ import pyarrow as pa
 from narwhals.dependencies import is_pandas_dataframe, is_polars_dataframe, is_polars_lazyframe
 
 from kakuran.errors import DataError
-from kakuran.schema.kinds import is_text
+from kakuran.schema.kinds import is_text, is_writable
+
+_NO_COLUMN = (pa.ArrowException, UnicodeEncodeError, OverflowError)
+"""As what it shows that arrow cannot hold a column."""
 
 
 def to_arrow(frame: Any) -> pa.Table:
@@ -22,9 +24,9 @@ def to_arrow(frame: Any) -> pa.Table:
     if is_polars_lazyframe(frame):
         frame = frame.collect()
     if isinstance(frame, pa.Table):
-        table = frame
+        table = _checked(frame)
     elif isinstance(frame, pa.RecordBatch):
-        table = pa.Table.from_batches([frame])
+        table = _checked(pa.Table.from_batches([frame]))
     else:
         table = _wrapped_to_arrow(frame)
     check_columns_are_unique(table.column_names)
@@ -34,22 +36,70 @@ def to_arrow(frame: Any) -> pa.Table:
 def _wrapped_to_arrow(frame: Any) -> pa.Table:
     if is_pandas_dataframe(frame):
         check_columns_are_unique([str(column) for column in frame.columns])
+        frame = _densified(frame)
     try:
         wrapped = nw.from_native(frame, eager_only=True)
     except TypeError as error:
         way = "; read the file into one first (perturb_file takes its name)" if isinstance(frame, str | Path) else ""
         raise TypeError(f"expected a table (pandas, polars or arrow), got {type(frame).__name__}{way}") from error
+    names = [str(column) for column in wrapped.columns]
     try:
-        # An index is not a column: it may well be an identifier.
-        return wrapped.to_arrow().select([str(column) for column in wrapped.columns])
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        found = re.search(r"Conversion failed for column (.*) with type", str(error))
-        column = found.group(1) if found else "?"
-        raise DataError(column, "holds values of several kinds", "Make them all text or all numbers.") from error
+        # An index comes last and is not a column: it may well be an identifier.
+        return wrapped.to_arrow().select(range(len(names))).rename_columns(names)
+    except _NO_COLUMN:
+        for name, column in zip(names, wrapped.iter_columns(), strict=True):
+            _check_column(name, column)
+        raise
+
+
+def _checked(table: pa.Table) -> pa.Table:
+    """An arrow table, refused where its bytes are not what its types say, as text that is none."""
+    try:
+        table.validate(full=True)
+    except pa.ArrowInvalid:
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            try:
+                column.validate(full=True)
+            except pa.ArrowInvalid as error:
+                raise DataError(name, f"is damaged ({error})", "Read the table again from where it came.") from None
+        raise
+    return table
+
+
+def _densified(frame: Any) -> Any:
+    """A pandas frame whose sparse columns are plain ones, which arrow has no others of."""
+    sparse = {name: kind.subtype for name, kind in frame.dtypes.items() if hasattr(kind, "fill_value")}
+    return frame.astype(sparse) if sparse else frame
+
+
+def _check_column(name: str, column: nw.Series[Any]) -> None:
+    """Say what is wrong with a column that arrow cannot hold, if this is one."""
+    try:
+        column.to_arrow()
+    except UnicodeEncodeError as error:
+        raise _half_characters(name, error.object) from None
+    except OverflowError:
+        huge = next(value for value in column.to_list() if isinstance(value, int) and not -(2**63) <= value < 2**63)
+        problem = "holds whole numbers of more than 64 bits"
+        raise DataError(name, problem, "Make them text, or give them in another unit.", example=huge) from None
+    except _NO_COLUMN as error:
+        if column.dtype == nw.Object:
+            problem, way = "holds values of several kinds", "Make them all text or all numbers."
+        else:
+            way = "Make it text or numbers, or leave it out."
+            problem = f"holds {column.to_native().dtype}, which tables have no column for"
+        raise DataError(name, problem, way) from error
+
+
+def _half_characters(name: str, text: str) -> DataError:
+    return DataError(name, "holds text with half a character", "Correct the text.", example=text)
 
 
 def check_columns_are_unique(names: Sequence[str]) -> None:
-    """Refuse a table in which a column name stands twice."""
+    """Refuse a table in which a column name stands twice, or is no text that can be written."""
+    for name in names:
+        if not is_writable(name):
+            raise _half_characters(name, name)
     repeated = [name for name, times in Counter(names).items() if times > 1]
     if repeated:
         raise DataError(repeated[0], "the table has more than one column of this name", "Rename one of them.")

@@ -18,6 +18,8 @@ def infer_attributes(data: Any, progress: Callable[[int], object]) -> list[Attri
     """Propose an attribute for every column of a frame or of any other source, in one pass."""
     source = open_source(data)
     check_columns_are_unique(source.names)
+    if not source.names:
+        raise SchemaError(f"{source.described}: has no columns")
     if "" in source.names:
         raise SchemaError(
             f"{source.described}: its column {source.names.index('') + 1} has no name; give it one, or leave it out "
@@ -47,8 +49,16 @@ def _warning(attributes: Sequence[Attribute], columns: Sequence[ColumnSummary]) 
             [column for column in gone if column.family == "other"],
         ),
         (
+            "Dropped, as numbers beyond 2⁶² cannot be told apart (as codes, make them text; else use another unit)",
+            [column for column in gone if column.is_beyond_any_grid],
+        ),
+        (
             "Dropped, as they look like identifiers or are empty",
-            [column for column in gone if column.family != "other" and not column.holds_written_numbers],
+            [
+                column
+                for column in gone
+                if column.family != "other" and not (column.holds_written_numbers or column.is_beyond_any_grid)
+            ],
         ),
         (
             'Perhaps identifiers, as no value stands twice (if so, set role = "drop")',

@@ -20,6 +20,15 @@ def family_of(kind: pa.DataType) -> Family:
     return "nothing" if pa.types.is_null(kind) else "other"
 
 
+def is_writable(text: str) -> bool:
+    """Whether text can be written to a file: half of a character, such as U+D800, cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def is_text(kind: pa.DataType) -> bool:
     """Whether values of a type are text, however long it may be."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))

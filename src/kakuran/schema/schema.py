@@ -41,13 +41,15 @@ class Schema:
         object.__setattr__(self, "attributes", tuple(self.attributes))
         if not self.attributes:
             raise SchemaError("a schema needs at least one column")
+        declared: set[str] = set()
         for position, attribute in enumerate(self.attributes):
             if not isinstance(attribute, Categorical | Numeric | Dropped):
                 raise SchemaError(
                     f"a schema is a list of Categorical, Numeric or Dropped, got {attribute!r} at place {position + 1}"
                 )
-            if attribute.name in [other.name for other in self.attributes[:position]]:
+            if attribute.name in declared:
                 raise SchemaError(f"column {attribute.name!r} is declared twice")
+            declared.add(attribute.name)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -71,7 +73,8 @@ class Schema:
 
     def some(self, names: Collection[str]) -> tuple[Categorical | Numeric, ...]:
         """The released attributes among those named, in the order of the table."""
-        return tuple(attribute for attribute in self.released if attribute.name in names)
+        wanted = set(names)
+        return tuple(attribute for attribute in self.released if attribute.name in wanted)
 
     def __getitem__(self, name: str) -> Any:
         for attribute in self.attributes:
@@ -108,20 +111,21 @@ class Schema:
 
     def check_columns(self, names: Sequence[str]) -> None:
         """Raise a `DataError` unless the table and the schema speak of the same columns."""
-        if self.released and not any(attribute.name in names for attribute in self.released):
+        given, declared = set(names), set(self.names)
+        if self.released and not any(attribute.name in given for attribute in self.released):
             raise DataError(
                 self.released[0].name,
                 "declared in the schema, but none of its columns is in the table",
                 UNSPLIT if look_unsplit(names) else "Does the file start with the names of its columns?",
             )
-        absent = [attribute.name for attribute in self.released if attribute.name not in names]
+        absent = [attribute.name for attribute in self.released if attribute.name not in given]
         if absent:
             raise DataError(
                 absent[0],
                 f"declared in the schema but not in the table{_and_so_are(absent[1:])}",
                 which_there_are(absent[0], names),
             )
-        strange = [name for name in names if name not in self.names]
+        strange = [name for name in names if name not in declared]
         if strange:
             raise DataError(
                 strange[0],

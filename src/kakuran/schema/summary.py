@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kakuran.errors import DataError
-from kakuran.schema.attribute import LARGEST_GRID, Attribute, Categorical, Dropped, Numeric
+from kakuran.schema.attribute import FARTHEST, LARGEST_GRID, Attribute, Categorical, Dropped, Numeric
 from kakuran.schema.kinds import Family, family_of
 from kakuran.schema.written_numbers import what_to_type
 
@@ -47,6 +47,11 @@ class ColumnSummary:
             self._words.update(value for value in pc.unique(column).drop_null().to_pylist() if value != "")
         elif self.family == "numbers":
             self._take_in(column.cast(pa.float64(), safe=False).drop_null().to_numpy(zero_copy_only=False))
+
+    @property
+    def is_beyond_any_grid(self) -> bool:
+        """Whether numbers are so large that no grid tells them apart."""
+        return self.family == "numbers" and not max(self._high, -self._low) < FARTHEST
 
     @property
     def looks_like_identifiers(self) -> bool:
@@ -90,9 +95,11 @@ class ColumnSummary:
         if not len(numbers):
             return
         self._low, self._high = min(self._low, float(numbers.min())), max(self._high, float(numbers.max()))
-        if not math.isfinite(self._high - self._low):
-            example = self._high if math.isinf(self._high) else self._low
-            raise DataError(self.name, "holds infinite numbers", "Correct the data.", example=example)
+        infinite = next((bound for bound in (self._high, self._low) if math.isinf(bound)), None)
+        if infinite is not None:
+            raise DataError(self.name, "holds infinite numbers", "Correct the data.", example=infinite)
+        if self.is_beyond_any_grid:
+            return
         finest = _finest_exponent(self._low, self._high)
         coarsest = next((one for one in range(self._exponent, finest, -1) if _lie_on_grid(numbers, one)), finest)
         self._exponent = max(min(self._exponent, coarsest), finest)
@@ -103,7 +110,7 @@ class ColumnSummary:
             return Dropped(self.name)
         if self.family in ("text", "true/false") and 0 < len(self._words) <= MOST_CATEGORIES:
             return Categorical(self.name, sorted(self._words))
-        if self.family == "numbers" and self._low <= self._high:
+        if self.family == "numbers" and self._low <= self._high and not self.is_beyond_any_grid:
             exponent = self._exponent
             first, last = math.floor(self._low / 10.0**exponent + 1e-6), math.ceil(self._high / 10.0**exponent - 1e-6)
             bounds = (_scaled(first, exponent), _scaled(max(last, first + 1), exponent))
@@ -128,7 +135,8 @@ def _finest_exponent(low: float, high: float) -> int:
 
 def _lie_on_grid(numbers: Any, exponent: int) -> bool:
     steps = numbers / 10.0**exponent
-    return bool(np.isclose(steps, steps.round(), rtol=1e-9, atol=0).all())
+    nearest = steps.round()
+    return bool((np.abs(steps - nearest) <= 1e-9 * np.abs(nearest)).all())
 
 
 def _scaled(steps: int, exponent: int) -> float:
@@ -139,7 +147,7 @@ def _scaled(steps: int, exponent: int) -> float:
 def _plain(column: pa.Array) -> pa.Array:
     """Without dictionary, and with one kind of text."""
     if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+        column = column.dictionary_decode()
     return column.cast(pa.string()) if pa.types.is_large_string(column.type) else column
 
 

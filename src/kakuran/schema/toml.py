@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,6 +13,8 @@ from typing import Any
 from kakuran.errors import CalibrationError, SchemaError
 from kakuran.writing import write_text
 
+_LONG_KEY = re.compile(r"""(?<![\w.-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){100}""")
+"""The time that Python takes to read a.b.c grows with the square of its parts."""
 _HEADER = """\
 # What each column may hold and what is done with it.
 #   role     "perturb" (default), "keep" (public anyway, released as it is), "drop" (never released)
@@ -30,16 +33,31 @@ def load(path: Path) -> Mapping[str, Mapping[str, Any]]:
     return columns
 
 
+def read_tables(path: Path) -> dict[str, Any]:
+    """What a TOML file says; a `ValueError` or `OSError` where that cannot be read."""
+    text = path.read_text(encoding="utf-8")
+    if _LONG_KEY.search(text):
+        raise ValueError("a key has more than 100 parts")
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        raise
+    except RecursionError:
+        raise ValueError("a value is nested too deep") from None
+    except ValueError:
+        raise ValueError("a number has too many digits") from None
+
+
 def read_document(path: Path, kind: str, made_by: str) -> dict[str, Any]:
     """What a TOML file says, or how to come by one of its kind."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return read_tables(path)
     except FileNotFoundError:
         raise SchemaError(f"{path}: no such {kind} file; make one with `{made_by}`") from None
     except IsADirectoryError:
         raise SchemaError(f"{path}: is a folder; name a {kind} file") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
-        raise SchemaError(f"{path}: not a TOML file: {error}") from error
+    except (ValueError, OSError) as error:
+        raise SchemaError(f"{path}: not a TOML file that can be read: {error}") from error
 
 
 @contextmanager

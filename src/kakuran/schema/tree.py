@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from kakuran.errors import SchemaError
+from kakuran.schema.kinds import is_writable
+
+MOST_LEVELS = 100
+"""Levels a tree may have; those of diagnoses or places have less than ten."""
 
 
 @dataclass(frozen=True)
@@ -31,11 +35,11 @@ class Tree:
         if not isinstance(self.children, Mapping):
             raise SchemaError(f"tree: expected groups of values, {{parent: [children]}}, got {self.children!r}")
         for parent, kids in self.children.items():
-            if not isinstance(parent, str):
+            if not isinstance(parent, str) or not is_writable(parent):
                 raise SchemaError(f"tree: a group is named by text, got {parent!r}")
             if isinstance(kids, str) or not isinstance(kids, Sequence):
                 raise SchemaError(f"tree: the children of {parent!r} must be a list, got {kids!r}")
-            if not all(isinstance(child, str | int | float) for child in kids):
+            if not all(isinstance(child, str | int | float) and child == child for child in kids):
                 raise SchemaError(f"tree: the children of {parent!r} must be values or names of groups, got {kids!r}")
         object.__setattr__(self, "children", {parent: tuple(kids) for parent, kids in self.children.items()})
         seen: dict[Any, Any] = {}
@@ -67,13 +71,23 @@ class Tree:
 
     def _climb(self, node: Any) -> Iterator[Any]:
         start = node
-        yield node
-        for _ in range(len(self.parents) + 1):
+        for _ in range(MOST_LEVELS):
+            yield node
             if node not in self.parents:
                 return
             node = self.parents[node]
-            yield node
-        raise SchemaError(f"tree: {start!r} is its own ancestor")
+        if self._is_endless(node):
+            raise SchemaError(f"tree: {node!r} is its own ancestor")
+        raise SchemaError(
+            f"tree: {start!r} is more than {MOST_LEVELS} levels deep; leave out groups that hold one group only"
+        )
+
+    def _is_endless(self, node: Any) -> bool:
+        """Whether the way up from a node never ends."""
+        steps = 0
+        while node in self.parents and steps <= len(self.parents):
+            node, steps = self.parents[node], steps + 1
+        return node in self.parents
 
     def __hash__(self) -> int:
         return hash(tuple(self.children.items()))

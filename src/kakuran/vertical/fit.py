@@ -184,5 +184,5 @@ class VerticalFit:
             )
         except FileNotFoundError:
             raise ProtocolError(f"{path}: no such fit; `kakuran vertical serve` and `join` leave one") from None
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ProtocolError(f"{path}: not a fit that can be read: {error}") from error

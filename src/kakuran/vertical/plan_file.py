@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from kakuran.errors import ProtocolError, which_there_are
-from kakuran.schema.toml import literal, tables_of
+from kakuran.schema.toml import literal, read_tables, tables_of
 from kakuran.writing import write_text
 
 _FORMAT = 1
@@ -50,10 +49,10 @@ _FITS = {
 def load(path: Path) -> dict[str, Any]:
     """The settings of a plan; `parties` and `limits` hold what each of them says."""
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = read_tables(path)
     except FileNotFoundError:
         raise ProtocolError(f"{path}: no such plan; the first party makes it with `kakuran vertical init`") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (ValueError, OSError) as error:
         raise ProtocolError(f"{path}: not a plan that can be read: {error}") from error
     settings = _table(f"{path}: [plan]", document.get("plan"))
     found = settings.pop("format", None)

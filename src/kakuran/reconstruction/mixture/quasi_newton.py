@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
-from scipy.special import logsumexp
 
 from kakuran.mechanism.base import Array
 from kakuran.reconstruction.mixture.em import e_step
 from kakuran.reconstruction.mixture.model import Components, Fit, Observations
+from kakuran.reconstruction.threads import one_thread
 
 _MEMORY = 20
 _LIGHTEST = 1e-12
@@ -36,10 +36,8 @@ class _Landscape:
     def components(self, point: Array) -> Components:
         count, columns = self.shape
         logits, means, logs = np.split(point, [count, count + count * columns])
-        units = self.observed.units
-        return Components(
-            np.exp(logits - logsumexp(logits)), means.reshape(self.shape) * units, np.exp(logs.reshape(self.shape))
-        )
+        weights, units = np.exp(logits - logits.max()), self.observed.units
+        return Components(weights / weights.sum(), means.reshape(self.shape) * units, np.exp(logs.reshape(self.shape)))
 
     def bounds(self) -> list[tuple[float, float]]:
         limits = [channel.limits for channel in self.observed.channels]
@@ -61,6 +59,7 @@ class _Landscape:
         return -height / observed.n, -slope / observed.n
 
 
+@one_thread()
 def polish(start: Components, observed: Observations, *, tolerance: float = 1e-10, most_steps: int = 500) -> Fit:
     """Climb until a step gains less than `tolerance` of the height; no accepted step ever falls."""
     landscape = _Landscape(observed, start.means.shape)

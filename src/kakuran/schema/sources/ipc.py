@@ -41,5 +41,6 @@ class IpcSource(Source):
             file = pa.ipc.open_file(mapped, options=pa.ipc.IpcReadOptions(included_fields=fields))
             for number in range(file.num_record_batches):
                 records = file.get_batch(number)
+                records.validate(full=True)  # Arrow trusts the file with where its values lie.
                 for start in range(0, records.num_rows, base.BATCH):
                     yield Part(records.slice(start, base.BATCH), [(0, f"{self.path}, batch {number}")])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kakuran.errors import SchemaError
-from kakuran.schema.files import column_names, reading
+from kakuran.schema.files import UNREADABLE, column_names, reading
 from kakuran.schema.kinds import is_text
 from kakuran.schema.sources import base
 from kakuran.schema.sources.base import Part, Source, Wanted
@@ -60,7 +61,8 @@ class ParquetSource(Source):
     def _read_run(
         self, file: pq.ParquetFile, run: range, sizes: Sequence[int], columns: list[str] | None
     ) -> Iterator[Part]:
-        starts = [(sum(sizes[run.start : group]), f"{self.path}, row group {group}") for group in run]
+        rows_before = itertools.accumulate((sizes[group] for group in run), initial=0)
+        starts = [(start, f"{self.path}, row group {group}") for start, group in zip(rows_before, run, strict=False)]
         done = 0
         batches = file.iter_batches(base.BATCH, row_groups=list(run), columns=columns)
         while (batch := self._next(batches, file, run, columns)) is not None:
@@ -73,13 +75,16 @@ class ParquetSource(Source):
         self, batches: Iterator[pa.RecordBatch], file: pq.ParquetFile, run: range, columns: list[str] | None
     ) -> pa.RecordBatch | None:
         try:
-            return next(batches, None)
-        except (pa.ArrowInvalid, OSError) as error:
+            batch = next(batches, None)
+            if batch is not None:
+                batch.validate(full=True)  # Arrow takes the bytes of a text as they come.
+            return batch
+        except UNREADABLE as error:
             for group in run:
                 for name in columns or self.names:
                     try:
-                        file.read_row_group(group, columns=[name])
-                    except (pa.ArrowInvalid, OSError) as found:
+                        file.read_row_group(group, columns=[name]).validate(full=True)
+                    except UNREADABLE as found:
                         where = f"{self.path}, row group {group}, column {name!r}"
                         raise SchemaError(f"{where}: cannot be read: {found}") from None
             raise error
