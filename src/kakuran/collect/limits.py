@@ -17,6 +17,8 @@ from kakuran.sockets import client_of
 T = TypeVar("T")
 
 _MOST_ADDRESSES = 100_000
+_MOMENT = 1.0
+"""Seconds for which a connection that was of use is left alone."""
 
 
 @dataclass(frozen=True)
@@ -82,47 +84,51 @@ class RateLimiter:
 
 
 class Places(Generic[T]):
-    """Connections by address. Where there are too many, a newcomer takes the place of one that has idled longest.
+    """Connections by address: where there are too many, one that has not been of use for longest goes.
 
-    Who has most of them gives one up: an address that holds all it may loses one of its own to its next, and where all
-    places are taken the address with most of them loses one. So nobody can keep others out, not even those who share
-    an address, and idle connections of a busy school cost nobody anything.
+    An address that holds all it may loses one of its own to its next, unless all were of use a moment ago: then the
+    next is turned away, so that coming back at once costs us little. Where all places are taken, the address with most
+    of them loses one. So nobody keeps others out, and idle connections of a busy school cost nobody anything.
     """
 
     def __init__(self, most: int, each: int) -> None:
         self._most = most
         self._each = each
-        self._held: dict[str, dict[T, None]] = {}
+        self._used: dict[str, dict[T, float]] = {}
         self._network_of: dict[T, str] = {}
 
     def take(self, newcomer: T, address: str) -> T | None:
-        """Give a newcomer a place; who has to go for it, if somebody has."""
-        network = _network(address)
-        own = self._held.get(network, {})
-        crowded = own if len(own) >= self._each else None
-        if crowded is None and len(self._network_of) >= self._most:
-            crowded = max(self._held.values(), key=len)
-        leaving = None if crowded is None else next(iter(crowded))
+        """Give a newcomer a place; who has to go, if somebody has: perhaps the newcomer."""
+        network, now = _network(address), time.monotonic()
+        own = self._used.get(network, {})
+        leaving: T | None = None
+        if len(own) >= self._each:
+            leaving, used = next(iter(own.items()))
+            if now - used < _MOMENT:
+                return newcomer
+        elif len(self._network_of) >= self._most:
+            crowded = max(self._used.values(), key=len)
+            leaving = next(iter(crowded))
         if leaving is not None:
             self.leave(leaving)
-        self._held.setdefault(network, {})[newcomer] = None
+        self._used.setdefault(network, {})[newcomer] = now
         self._network_of[newcomer] = network
         return leaving
 
     def renew(self, one: T) -> None:
         """It has just been of use: others go first."""
         if one in self._network_of:
-            own = self._held[self._network_of[one]]
+            own = self._used[self._network_of[one]]
             del own[one]
-            own[one] = None
+            own[one] = time.monotonic()
 
     def leave(self, one: T) -> None:
         """Free a place; nothing where it has none."""
         network = self._network_of.pop(one, None)
         if network is not None:
-            del self._held[network][one]
-            if not self._held[network]:
-                del self._held[network]
+            del self._used[network][one]
+            if not self._used[network]:
+                del self._used[network]
 
 
 class Bodies:
