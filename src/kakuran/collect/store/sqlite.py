@@ -45,6 +45,11 @@ class SQLiteStore(Store):
         self._claim: sqlite3.Connection | None = None
         super().__init__(sqlite_engine(path), survey)
 
+    def _make_tables(self, connection: Connection) -> None:
+        super()._make_tables(connection)
+        if "cohort" not in {row[1] for row in connection.exec_driver_sql("PRAGMA table_info(records)")}:
+            connection.exec_driver_sql("ALTER TABLE records ADD COLUMN cohort INTEGER")
+
     def add(self, submissions: Sequence[Submission]) -> list[Outcome]:
         """Store submissions in one transaction."""
         with self._turn:
