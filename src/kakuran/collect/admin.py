@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import zipfile
 from collections.abc import Callable
+from dataclasses import asdict
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,6 +22,8 @@ from kakuran.collect.responses import HEADERS, answer
 from kakuran.collect.store import State, Store, StoreError
 from kakuran.collect.survey import Survey
 from kakuran.errors import KakuranError, MissingExtraError
+from kakuran.mine import impossible
+from kakuran.mine.impossible import FALSE_ALARM
 from kakuran.release import Release
 from kakuran.release.files import targets
 from kakuran.report import release_report
@@ -41,10 +44,12 @@ class Admin:
         return await self._statistics(self._summary)
 
     def _summary(self, records: Snapshot) -> dict[str, Any]:
-        """What the dashboard shows, with the k of what can be exported."""
+        """What the dashboard shows, with the k of what can be exported and signs of made-up answers."""
         stands = exports.standing(self._store, records.n)
         k = self._survey.plan.k_for(exports.crowd(stands["cohorts"], records.n))
-        return dashboard.summary(records, minimum_n=self._survey.minimum_n) | {"export": stands, "k": round(k, 5)}
+        told = dashboard.summary(records, minimum_n=self._survey.minimum_n)
+        found = [] if told["suppressed"] else impossible(records.plan, records.codes, FALSE_ALARM)
+        return told | {"export": stands, "k": round(k, 5), "impossible": [asdict(one) for one in found]}
 
     async def crosstab(self, request: Request) -> Response:
         """Two questions against each other."""
