@@ -63,7 +63,9 @@ def test_no_numbers_reach_the_dashboard_before_there_are_enough(site, visit):
     told = []
     visitor.page.on("response", lambda reply: told.append(reply) if "/api/admin/" in reply.url else None)
     open_dashboard(visitor, site).get_by_text("so far there are 19").wait_for()
-    assert [reply.json().keys() for reply in told] == [{"n", "minimum_n", "suppressed", "k", "epsilon"}] * len(told)
+    standing = {"n", "minimum_n", "suppressed", "k", "epsilon", "export", "impossible"}
+    assert [reply.json().keys() for reply in told] == [standing] * len(told)
+    assert [reply.json()["impossible"] for reply in told] == [[]] * len(told)
 
 
 def test_the_pictures_have_the_numbers_of_the_server(site, visit):
@@ -172,6 +174,7 @@ def test_closing_asks_first_and_works_without_a_mouse(site, visit):
 
 def test_exports_are_releases(site, visit, tmp_path):
     site.fill(60)
+    site.ask("/api/admin/close", "POST")
     page = open_dashboard(visit(), site)
     saved = {}
     for name in ("CSV", "Parquet"):
@@ -190,6 +193,7 @@ def test_exports_are_releases(site, visit, tmp_path):
 )
 def test_the_report_can_be_saved_in_the_language_of_the_page(site, visit, tmp_path, locale, button, lang):
     site.fill(60)
+    site.ask("/api/admin/close", "POST")
     page = open_dashboard(visit(locale=locale), site)
     with page.expect_download() as started:
         page.get_by_role("button", name=button).click()
