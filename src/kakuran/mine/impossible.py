@@ -39,6 +39,15 @@ class Impossible:
     columns : where: one column whose counts no true counts explain, or all of them for a repeated record
     chance : how likely this or worse is, at most, whatever is true
     records : how often the record is there, where one is repeated
+
+    Examples
+    --------
+    >>> import kakuran as kk, pyarrow as pa
+    >>> from kakuran.release import Manifest
+    >>> plan = kk.calibrate(kk.Schema([kk.Categorical("job", ["clerk", "nurse"])]), n=1000, k=300)
+    >>> flooded = kk.Release(pa.table({"job": ["nurse"] * 1000}), Manifest(plan, 1000, "shuffled", seeded=False))
+    >>> [(one.columns, one.records) for one in flooded.impossible()]
+    [(('job',), 1000), (('job',), None)]
     """
 
     columns: tuple[str, ...]
