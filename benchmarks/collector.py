@@ -9,14 +9,17 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.client import HTTPConnection
 from importlib import resources
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 
 from benchmarks.claims import Claim
+from benchmarks.own_peak import peak_of
 from kakuran.collect import Survey
 from kakuran.collect.ids import new_ids
 from kakuran.collect.messages import Submission
@@ -26,6 +29,8 @@ NOTE = "Latency counts from when an answer was due; every acknowledged record is
 PACKAGES = ()
 RATE = 1_650
 """Answers a second that are sent, so that 1,500 a second are sustained with something to spare."""
+STALLED = 2_000
+"""Connections that never finish a request."""
 
 
 def measure(*, quick: bool) -> Iterator[Claim]:
@@ -33,11 +38,12 @@ def measure(*, quick: bool) -> Iterator[Claim]:
     yield from singles(seconds=5 if quick else 60)
     yield from batches(50_000 if quick else 1_000_000)
     yield from refresh(50_000 if quick else 1_000_000)
+    yield from stalled(seconds=10 if quick else 60)
 
 
 def singles(seconds: float) -> Iterator[Claim]:
     """One record a request, at a steady rate."""
-    with TemporaryDirectory() as folder, _serving(Path(folder)) as (address, survey, _):
+    with TemporaryDirectory() as folder, _serving(Path(folder)) as (address, survey, *_):
         came = _load(address, survey, "--rate", str(RATE), "--seconds", str(seconds))
     kept = came["statuses"].get("201", 0)
     text = f"single answers, {seconds:g} s, generator included"
@@ -50,7 +56,7 @@ def singles(seconds: float) -> Iterator[Claim]:
 
 def batches(records: int) -> Iterator[Claim]:
     """Five thousand records a request, over four connections."""
-    with TemporaryDirectory() as folder, _serving(Path(folder)) as (address, survey, _):
+    with TemporaryDirectory() as folder, _serving(Path(folder)) as (address, survey, *_):
         came = _load(address, survey, "--records", str(records), "--connections", "4")
     rate = records / came["seconds"]
     is_met = rate >= 50_000 and came["statuses"] == {"200": came["requests"]}
@@ -61,7 +67,7 @@ def refresh(records: int) -> Iterator[Claim]:
     """The dashboard's summary, again after some more answers have come in."""
     with TemporaryDirectory() as folder:
         _fill(Path(folder), records)
-        with _serving(Path(folder)) as (address, survey, token):
+        with _serving(Path(folder)) as (address, survey, token, _):
             _get(f"{address}/api/admin/summary", token)
             taken = []
             for _ in range(5):
@@ -72,6 +78,49 @@ def refresh(records: int) -> Iterator[Claim]:
     assert told["n"] > records
     shown = f"{np.median(taken):.2f} s (longest {max(taken):.2f})"
     yield Claim(f"dashboard refresh at {records:,} records", shown, "—", bar="< 1 s", is_met=max(taken) < 1)
+
+
+def stalled(seconds: float) -> Iterator[Claim]:
+    """Visitors from another address, while one address holds all the connections it can and lets none go."""
+    with TemporaryDirectory() as folder, _serving(Path(folder)) as (address, _, _, pid), _stalling(address):
+        taken, statuses = zip(*_visits(address, seconds), strict=True)
+        memory = peak_of(pid)
+    text = f"while {STALLED:,} connections of another address stall, {seconds:g} s"
+    p99 = float(np.quantile(taken, 0.99))
+    shown = f"{p99 * 1e3:.0f} ms (longest {max(taken) * 1e3:.0f}), {statuses.count(200):,} of {len(statuses):,} served"
+    is_met = p99 < 1 and set(statuses) == {200}
+    yield Claim(f"a visit {text}: 99th percentile", shown, "—", bar="< 1 s, all served", is_met=is_met)
+    shown = f"{memory / 1e6:.0f} MB"
+    yield Claim(f"peak memory of the server {text}", shown, "—", bar="< 400 MB", is_met=memory < 400e6)
+
+
+@contextmanager
+def _stalling(address: str) -> Iterator[None]:
+    command = [sys.executable, "-m", "benchmarks.stalling", address, str(STALLED)]
+    attacker = subprocess.Popen(command, cwd=Path(__file__).parents[1], stderr=subprocess.DEVNULL)
+    try:
+        time.sleep(3)
+        yield
+    finally:
+        attacker.kill()
+        attacker.wait()
+
+
+def _visits(address: str, seconds: float) -> Iterator[tuple[float, int]]:
+    """How long each visit took, with a connection of its own, and its status: 0 where there was no answer."""
+    url, until = urlsplit(address), time.monotonic() + seconds
+    while time.monotonic() < until:
+        start, status = time.perf_counter(), 0
+        visitor = HTTPConnection(url.netloc, timeout=10, source_address=("127.0.0.2", 0))
+        try:
+            visitor.request("GET", "/api/survey")
+            status = visitor.getresponse().status
+        except OSError:
+            pass
+        finally:
+            visitor.close()
+        yield time.perf_counter() - start, status
+        time.sleep(0.02)
 
 
 def _fill(folder: Path, records: int) -> None:
@@ -94,8 +143,8 @@ def _survey(folder: Path) -> Survey:
 
 
 @contextmanager
-def _serving(folder: Path) -> Iterator[tuple[str, Path, str]]:
-    """`kakuran collect serve` in a folder: its address, the survey and the owner's token."""
+def _serving(folder: Path) -> Iterator[tuple[str, Path, str, int]]:
+    """`kakuran collect serve` in a folder: its address, the survey, the owner's token and the process."""
     _survey(folder)
     kakuran = [sys.executable, "-u", "-c", "from kakuran.cli import main; main()"]
     command = [*kakuran, "collect", "serve", "survey.toml", "--port", "0", "--rate", "0"]
@@ -103,7 +152,7 @@ def _serving(folder: Path) -> Iterator[tuple[str, Path, str]]:
     assert server.stdout is not None
     try:
         address = server.stdout.readline().split()[1].rstrip("/")
-        yield address, folder / "survey.toml", server.stdout.readline().partition("#")[2].strip()
+        yield address, folder / "survey.toml", server.stdout.readline().partition("#")[2].strip(), server.pid
     finally:
         server.terminate()
         server.wait()

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Playwright, sync_playwright
 
 from kakuran.collect.client import SurveyClient
-from kakuran.collect.ids import secret_hash
+from kakuran.collect.ids import new_ids, secret_hash
 from kakuran.collect.limits import Limits
 from kakuran.collect.server import create_app
 from kakuran.collect.serving import Serving, running
@@ -102,6 +102,16 @@ class Site:
         people = pa.Table.from_batches([Kernel(self.survey.plan).decode(codes)])
         with SurveyClient(self.address, self.survey) as client:
             assert client.submit_many(people) == count
+
+    def flood(self, count: int) -> None:
+        """Somebody sends the same answer sheet again and again, each under an id of its own."""
+        columns = {name: [value] * count for name, value in self._first_answers().items()}
+        batch = {"ids": new_ids(count), "version": self.survey.version, "answers": columns}
+        self._http.post("/api/responses/batch", json=batch).raise_for_status()
+
+    def _first_answers(self) -> dict:
+        codes = {attribute.name: np.zeros(1, np.int32) for attribute in self.survey.schema.released}
+        return Kernel(self.survey.plan).decode(codes).to_pylist()[0]
 
     def close(self) -> None:
         self._http.close()

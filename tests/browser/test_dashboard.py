@@ -63,7 +63,9 @@ def test_no_numbers_reach_the_dashboard_before_there_are_enough(site, visit):
     told = []
     visitor.page.on("response", lambda reply: told.append(reply) if "/api/admin/" in reply.url else None)
     open_dashboard(visitor, site).get_by_text("so far there are 19").wait_for()
-    assert [reply.json().keys() for reply in told] == [{"n", "minimum_n", "suppressed", "k", "epsilon"}] * len(told)
+    standing = {"n", "minimum_n", "suppressed", "k", "epsilon", "export", "impossible"}
+    assert [reply.json().keys() for reply in told] == [standing] * len(told)
+    assert [reply.json()["impossible"] for reply in told] == [[]] * len(told)
 
 
 def test_the_pictures_have_the_numbers_of_the_server(site, visit):
@@ -172,6 +174,7 @@ def test_closing_asks_first_and_works_without_a_mouse(site, visit):
 
 def test_exports_are_releases(site, visit, tmp_path):
     site.fill(60)
+    site.ask("/api/admin/close", "POST")
     page = open_dashboard(visit(), site)
     saved = {}
     for name in ("CSV", "Parquet"):
@@ -190,6 +193,7 @@ def test_exports_are_releases(site, visit, tmp_path):
 )
 def test_the_report_can_be_saved_in_the_language_of_the_page(site, visit, tmp_path, locale, button, lang):
     site.fill(60)
+    site.ask("/api/admin/close", "POST")
     page = open_dashboard(visit(locale=locale), site)
     with page.expect_download() as started:
         page.get_by_role("button", name=button).click()
@@ -240,3 +244,39 @@ def test_an_unreachable_server_is_told_and_waited_for(site, visit):
 
 def count_nodes(node):
     return 1 + sum(map(count_nodes, node.get("children", ())))
+
+
+@pytest.mark.parametrize(
+    ("locale", "first", "later"),
+    [
+        (
+            "en-GB",
+            "The first export needs 5 more answers, or that you close the survey.",
+            "7 answers came after the last export. They stay out until 23 more have come",
+        ),
+        ("ja-JP", "最初の書き出しには、あと 5 件の回答", "7 件の回答が届きました。"),
+    ],
+)
+def test_the_dashboard_says_what_an_export_leaves_out(serve, visit, locale, first, later):
+    site = serve(k=2, expected_n=30)
+    site.fill(25)
+    page = open_dashboard(visit(locale=locale), site)
+    expect(page.locator("#left-out")).to_contain_text(first)
+    site.fill(5)
+    page.locator("#n", has_text="30").wait_for()
+    expect(page.locator("#left-out")).to_have_text("")
+    with page.expect_download():
+        page.get_by_role("button", name="CSV").click()
+    site.fill(7)
+    expect(page.locator("#left-out")).to_contain_text(later)
+
+
+def test_the_dashboard_says_how_far_one_made_up_answer_reaches_and_when_answers_look_made_up(site, visit):
+    site.fill(300)
+    page = open_dashboard(visit(), site)
+    page.get_by_text("A single made-up answer can move an estimate here by").first.wait_for()
+    expect(page.get_by_role("heading", name="Some answers look made up")).to_have_count(0)
+    site.flood(60)
+    page.get_by_role("heading", name="Some answers look made up").wait_for()
+    expect(page.get_by_text("The same answers to all questions came 60 times")).to_have_count(1)
+    expect(page.get_by_text("in at most 1 look of 1,000")).to_have_count(1)

@@ -119,7 +119,7 @@ def test_nothing_is_overwritten_and_nothing_is_exported_before_there_is_somethin
     assert kakuran("collect", "init").returncode == 0
     assert kakuran("collect", "init").returncode == 5
     empty = kakuran("collect", "export", "survey.toml", "-o", "answers.csv")
-    assert (empty.returncode, "nobody has answered" in empty.stderr) == (5, True)
+    assert (empty.returncode, "needs 1,000 more answers" in empty.stderr) == (5, True)
     assert not (folder / "answers.csv").exists()
     assert kakuran("collect", "serve", "nowhere.toml").returncode == 3
     assert kakuran("collect", "status", "survey.toml", "--database", "postgresql://127.0.0.1:1/x").returncode == 9

@@ -125,3 +125,19 @@ def test_a_csv_without_its_manifest_is_no_release(kakuran, folder):
     result = kakuran("count", "out.csv", "age < 40")
     assert result.returncode == 5
     assert "has no manifest out.release.json beside it" in result.stderr
+
+
+def test_intervals_can_assume_that_some_records_are_made_up(kakuran, folder):
+    release = kk.read_release(folder / "out.parquet")
+    for share in ("2%", "0.02"):
+        shown = json.loads(kakuran("crosstab", "out.parquet", "job", "--assume-fakes", share, "--json").stdout)
+        assert shown["cells"] == release.crosstab("job", fakes=0.02).to_arrow().to_pylist()
+        assert shown["fakes"] == 0.02
+    counted = json.loads(kakuran("count", "out.parquet", "job == 'care'", "--assume-fakes", "2%", "--json").stdout)
+    assert counted["high"] > release.count("job == 'care'").high
+    table = kakuran("crosstab", "out.parquet", "job", "--assume-fakes", "2%").stdout
+    assert "if at most 2 % of it is made up" in " ".join(table.split())
+    for wrong in ("many", "100%", "-1%"):
+        refused = kakuran("count", "out.parquet", "job == 'care'", "--assume-fakes", wrong)
+        assert refused.returncode != 0
+        assert "made up" in refused.stderr or "share" in refused.stderr

@@ -14,7 +14,7 @@ def sheet(survey, **changes):
 
 def batch(survey, count, **changes):
     """Several as they are sent."""
-    answers = {"job": (["clerk", "nurse"] * count)[:count], "age": list(range(count))}
+    answers = {"job": (["clerk", "nurse"] * count)[:count], "age": [age % 121 for age in range(count)]}
     ids = [str(uuid.uuid4()) for _ in range(count)]
     return {"ids": ids, "version": survey.version, "answers": answers} | changes
 

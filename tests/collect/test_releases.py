@@ -1,8 +1,12 @@
 """What is collected is a release like any other, and S4's tree grows on it."""
 
 import io
+import shutil
+import sqlite3
 import sys
 import zipfile
+from collections import Counter
+from contextlib import closing
 
 import httpx
 import numpy as np
@@ -11,12 +15,11 @@ import pytest
 
 import kakuran as kk
 from kakuran.collect import Survey, SurveyClient
-from kakuran.collect.live import Live
-from kakuran.collect.messages import Form
-from kakuran.collect.store import open_store
+from kakuran.collect.exports import export
+from kakuran.collect.store import back_up, open_store, restore
 from kakuran.randomness import Randomness
 
-from .sheets import batch, problem
+from .sheets import batch, problem, sheet, submission
 
 PEOPLE = 10_000
 
@@ -61,7 +64,7 @@ def test_ten_thousand_respondents_give_the_tree_of_the_library(serve, people, ad
     assert release.n == release.plan.n == PEOPLE
     assert release.epsilon == pytest.approx(15)
     store = open_store(address, survey)
-    collected = Live(store, Form(survey)).snapshot().release()
+    collected = export(store)
     store.close()
     from_file, from_store = (
         kk.ReconstructedTree(max_depth=3).fit(one, target="content") for one in (release, collected)
@@ -73,12 +76,18 @@ def test_ten_thousand_respondents_give_the_tree_of_the_library(serve, people, ad
     assert not shown["suppressed"]
 
 
+def answer_and_close(site, survey, owner, count):
+    """A survey that fewer answered than were expected is exported once it is closed."""
+    site.post("/api/responses/batch", json=batch(survey, count)).raise_for_status()
+    site.post("/api/admin/close", headers=owner).raise_for_status()
+
+
 def rows(table):
     return sorted(zip(*(table.column(name).to_pylist() for name in table.column_names), strict=True))
 
 
 def test_a_csv_export_is_a_release_with_its_manifest(site, survey, owner, tmp_path):
-    site.post("/api/responses/batch", json=batch(survey, 60))
+    answer_and_close(site, survey, owner, 60)
     both = {}
     for kind in ("csv", "parquet"):
         exported = site.get("/api/admin/export", params={"format": kind}, headers=owner)
@@ -93,7 +102,7 @@ def test_a_csv_export_is_a_release_with_its_manifest(site, survey, owner, tmp_pa
 
 
 def test_the_report_of_an_export_is_a_page_in_the_language_asked_for_where_it_has_it(site, survey, owner):
-    site.post("/api/responses/batch", json=batch(survey, 60))
+    answer_and_close(site, survey, owner, 60)
     for asked, lang in (({}, "en"), ({"lang": "ja"}, "ja"), ({"lang": "fr"}, "en")):
         page = site.get("/api/admin/export", params={"format": "html"} | asked, headers=owner)
         assert page.text.startswith(f'<!doctype html>\n<html lang="{lang}">')
@@ -102,14 +111,14 @@ def test_the_report_of_an_export_is_a_page_in_the_language_asked_for_where_it_ha
 def test_a_report_that_lacks_a_part_says_which(serve, survey, owner, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with serve(survey, tmp_path / "answers.db") as base, httpx.Client(base_url=base, timeout=60) as site:
-        site.post("/api/responses/batch", json=batch(survey, 60))
+        answer_and_close(site, survey, owner, 60)
         refused = site.get("/api/admin/export", params={"format": "html"}, headers=owner)
     assert (refused.status_code, problem(refused)) == (501, "not-installed")
     assert "kakuran[plot]" in refused.json()["detail"]
 
 
 def test_too_few_answers_reach_a_smaller_k_and_the_release_says_so(site, survey, owner, tmp_path):
-    site.post("/api/responses/batch", json=batch(survey, 100))
+    answer_and_close(site, survey, owner, 100)
     path = tmp_path / "jobs.parquet"
     path.write_bytes(site.get("/api/admin/export", params={"format": "parquet"}, headers=owner).content)
     release = kk.read_release(path)
@@ -118,18 +127,119 @@ def test_too_few_answers_reach_a_smaller_k_and_the_release_says_so(site, survey,
     assert release.epsilon == survey.plan.epsilon
 
 
-def test_nothing_is_exported_before_statistics_may_be_told(site, survey, owner):
-    def exported(kind):
-        return site.get("/api/admin/export", params={"format": kind}, headers=owner)
+def export_of(site, owner, folder):
+    """The records and the manifest of an export."""
+    path = folder / "jobs.parquet"
+    path.write_bytes(
+        site.get("/api/admin/export", params={"format": "parquet"}, headers=owner).raise_for_status().content
+    )
+    release = kk.read_release(path)
+    return Counter(rows(release.table)), release.manifest
 
-    for kind in ("csv", "html", "parquet"):
-        assert (exported(kind).status_code, problem(exported(kind))) == (409, "no-records")
+
+def test_nothing_is_exported_before_enough_have_answered(site, survey, owner):
+    def refused(kind):
+        response = site.get("/api/admin/export", params={"format": kind}, headers=owner)
+        assert (response.status_code, problem(response)) == (409, "no-records")
+        return response.json()["detail"]
+
     site.post("/api/responses/batch", json=batch(survey, survey.minimum_n - 1))
     for kind in ("csv", "html", "parquet"):
-        assert problem(exported(kind)) == "no-records"
-        assert exported(kind).json()["detail"] == f"so far fewer have answered than minimum_n = {survey.minimum_n}"
+        assert "needs 981 more answers" in refused(kind)
+        assert "or close the survey" in refused(kind)
+    site.post("/api/admin/close", headers=owner)
+    for kind in ("csv", "html", "parquet"):
+        assert "needs 1 more answer," in refused(kind)
+    site.post("/api/admin/reopen", headers=owner)
     site.post("/api/responses/batch", json=batch(survey, 1))
-    assert exported("csv").status_code == 200
+    assert "needs 980 more answers" in refused("csv")
+    site.post("/api/admin/close", headers=owner)
+    assert site.get("/api/admin/export", params={"format": "csv"}, headers=owner).status_code == 200
+
+
+def test_two_exports_of_a_running_survey_do_not_name_the_newcomer(site, survey, owner, tmp_path):
+    site.post("/api/responses/batch", json=batch(survey, 1_200)).raise_for_status()
+    named = 0
+    for _ in range(50):
+        before, _ = export_of(site, owner, tmp_path)
+        site.post("/api/responses", json=sheet(survey)).raise_for_status()
+        after, manifest = export_of(site, owner, tmp_path)
+        named += (after - before).total() == 1
+        assert after == before
+        assert (manifest.cohorts, manifest.plan.k) == ((1_200,), survey.k)
+    assert named == 0
+
+
+def test_exports_grow_by_cohorts_that_keep_the_promise_by_themselves(site, survey, owner, tmp_path):
+    site.post("/api/responses/batch", json=batch(survey, 1_100)).raise_for_status()
+    first, _ = export_of(site, owner, tmp_path)
+    site.post("/api/responses/batch", json=batch(survey, 999)).raise_for_status()
+    stands = site.get("/api/admin/summary", headers=owner).json()["export"]
+    assert stands == {"cohorts": [1_100], "waiting": 999, "missing": 1}
+    assert export_of(site, owner, tmp_path)[0] == first
+    site.post("/api/responses/batch", json=batch(survey, 2)).raise_for_status()
+    second, manifest = export_of(site, owner, tmp_path)
+    assert manifest.cohorts == (1_100, 1_001)
+    assert (manifest.records, manifest.plan.n, manifest.plan.k) == (2_101, survey.expected_n, survey.k)
+    assert first <= second
+    assert (second - first).total() == 1_001
+
+
+def test_an_export_promises_the_k_of_its_smallest_cohort(address, tmp_path):
+    survey = working_life()
+    store = open_store(address, survey)
+    for count in (200, survey.minimum_n - 1):
+        store.add([submission(count, row=b"\x00\x20\x01")])
+        assert export(store).k == survey.plan.k_for(200)
+    store.add([submission(1, row=b"\x00\x20\x01")])
+    release = export(store)
+    assert release.manifest.cohorts == (200, survey.minimum_n)
+    assert release.k == survey.plan.k_for(survey.minimum_n) < survey.plan.k_for(200)
+    release.save(tmp_path / "life.csv")
+    assert kk.read_release(tmp_path / "life.csv").manifest == release.manifest
+    store.close()
+
+
+def test_answers_after_an_export_at_the_close_are_left_out_until_they_are_enough(site, survey, owner, tmp_path):
+    answer_and_close(site, survey, owner, 60)
+    first, manifest = export_of(site, owner, tmp_path)
+    assert manifest.plan.k == pytest.approx(survey.plan.k_for(60))
+    site.post("/api/admin/reopen", headers=owner)
+    answer_and_close(site, survey, owner, 500)
+    assert export_of(site, owner, tmp_path)[0] == first
+    summary = site.get("/api/admin/summary", headers=owner).json()
+    assert summary["export"] == {"cohorts": [60], "waiting": 500, "missing": 500}
+    assert summary["k"] == pytest.approx(survey.plan.k_for(60), abs=1e-4)
+
+
+def test_cohorts_survive_a_backup(address, survey, tmp_path):
+    store = open_store(address, survey)
+    store.add([submission(1_000)])
+    assert export(store).n == 1_000
+    store.add([submission(10)])
+    back_up(store, tmp_path / "backup.db")
+    store.close()
+    restored = open_store(tmp_path / "restored.db", survey)
+    restore(restored, tmp_path / "backup.db")
+    assert (export(restored).n, restored.cohorts(), restored.count()) == (1_000, (1_000,), 1_010)
+    restored.close()
+
+
+def test_a_database_from_before_there_were_cohorts_goes_on(survey, tmp_path):
+    store = open_store(tmp_path / "answers.db", survey)
+    store.add([submission(1_000)])
+    store.close()
+    with closing(sqlite3.connect(tmp_path / "answers.db")) as connection:
+        connection.execute("ALTER TABLE records DROP COLUMN cohort")
+        connection.execute("DROP TABLE cohorts")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    shutil.copy(tmp_path / "answers.db", tmp_path / "old.db")
+    restored = open_store(tmp_path / "restored.db", survey)
+    restore(restored, tmp_path / "old.db")
+    continued = open_store(tmp_path / "answers.db", survey)
+    for one in (restored, continued):
+        assert export(one).manifest.cohorts == (1_000,)
+        one.close()
 
 
 def test_statistics_come_from_what_was_collected(site, survey, owner):

@@ -40,9 +40,10 @@ class Collecting(RuleBasedStateMachine):
 
     @initialize(invited=st.booleans())
     def begin(self, invited):
-        self.survey = dataclasses.replace(make_survey(), invitations=invited)
+        self.survey = dataclasses.replace(make_survey(), invitations=invited, k=2, expected_n=5, minimum_n=2)
         self.folder = Path(tempfile.mkdtemp(prefix="kakuran-simulation-"))
         self.kept, self.unused, self.is_open = {}, set(), True
+        self.exported, self.cohorts = {}, ()
         self.restart()
 
     @rule()
@@ -58,7 +59,9 @@ class Collecting(RuleBasedStateMachine):
         """The process dies after it has written and before it has committed."""
         connection = self.store.engine.connect()
         connection.exec_driver_sql("BEGIN IMMEDIATE")
-        connection.exec_driver_sql("INSERT INTO records VALUES (?, ?, ?)", (b"never", self.store.number, b"\x00\x00"))
+        connection.exec_driver_sql(
+            "INSERT INTO records VALUES (?, ?, ?, NULL)", (b"never", self.store.number, b"\x00\x00")
+        )
         connection.exec_driver_sql("DELETE FROM invitations")
         connection.invalidate()
         connection.close()
@@ -108,6 +111,16 @@ class Collecting(RuleBasedStateMachine):
     def open_or_close(self, state):
         self.store.set_state(state)
         self.is_open = state == "open"
+
+    @rule()
+    def export(self):
+        """Everything that was exported before, and the rest only if they are enough to hide among."""
+        waiting = len(self.kept) - len(self.exported)
+        if waiting >= (5 if self.is_open or self.cohorts else 2):
+            self.exported = dict(self.kept)
+            self.cohorts = (*self.cohorts, waiting)
+        rows, cohorts = self.store.export()
+        assert (sorted(rows), cohorts) == (sorted(self.exported.values()), self.cohorts)
 
     def _submit(self, submission):
         expected = self._expect(submission)

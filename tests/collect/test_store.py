@@ -83,7 +83,7 @@ def test_a_used_invitation_leaves_no_trace_beside_the_records(tmp_path, survey):
         tables = dict(connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'"))
         assert connection.execute("SELECT count(*) FROM invitations").fetchone() == (0,)
         columns = [row[1] for row in connection.execute("PRAGMA table_info(records)")]
-    assert columns == ["id", "survey", "codes"]
+    assert columns == ["id", "survey", "codes", "cohort"]
     assert all("WITHOUT ROWID" in tables[name] for name in ("records", "invitations"))
     left = (tmp_path / "answers.db").read_bytes()
     assert not any(used in left for used in hashes)

@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -5,7 +7,7 @@ from hypothesis import strategies as st
 
 from kakuran.counts import Reading
 from kakuran.mechanism import BoundedGaussian, BoundedLaplace, RetentionReplacement, UniformMixture
-from kakuran.reconstruction import Operator, interval, reconstruct
+from kakuran.reconstruction import Operator, influence, interval, reconstruct
 from kakuran.reconstruction.intervals import inverse_interval
 
 ONE_WAY = np.array([0.3, 0.2, 0.15, 0.12, 0.1, 0.08, 0.04, 0.01])
@@ -137,3 +139,69 @@ def test_no_records_give_intervals_of_nothing():
     low, high = interval(np.zeros((3, 4)), operator, np.zeros((3, 4)), Reading.all_of((3, 4)), level=0.9, about="table")
     assert (low == 0).all()
     assert (high == 0).all()
+
+
+def test_one_record_moves_the_inverse_by_its_influence_and_never_further():
+    operator, reading = Operator([UniformMixture(0.2296, np.full(4, 0.25))]), Reading.all_of((4,))
+    counts = np.array([270.0, 230.0, 260.0, 240.0])
+    before = reconstruct(counts, operator, "inverse").counts
+    moved = [np.abs(reconstruct(counts + one, operator, "inverse").counts - before).max() for one in np.eye(4)]
+    assert influence(operator, reading, (4,)) == pytest.approx(max(moved)) == pytest.approx(3.516, abs=1e-3)
+
+
+def test_no_influence_is_told_of_numbers_whose_noise_is_not_inverted():
+    operator = Operator([BoundedLaplace(48, 1, 30.0).transition(np.arange(49))])
+    assert influence(operator, Reading.all_of((48,)), (48,)) is None
+
+
+def fooled(truth, operator, fake, *, fakes):
+    """How often 90 % intervals hold the counts of true records, cell by cell, if so many fakes are all the same."""
+    rng, reading, covered = np.random.default_rng(3), Reading.all_of(truth.shape), []
+    for _ in range(15):
+        counts = released(truth, operator, rng)
+        counts[fake] += FAKES
+        low, high = interval(
+            counts,
+            operator,
+            reconstruct(counts, operator, "simplex").counts,
+            reading,
+            level=0.9,
+            about="table",
+            fakes=fakes,
+        )
+        covered.append((low <= truth) & (truth <= high))
+    return np.mean(covered, axis=0)
+
+
+FAKES = 300
+CATEGORIES = Operator([UniformMixture(0.3, np.full(4, 0.25))])
+NUMBERS = Operator([BoundedLaplace(48, 1, 30.0).transition(np.linspace(0, 48, 9).astype(int))])
+BOTH = Operator([*CATEGORIES.transitions, *NUMBERS.transitions])
+
+
+@pytest.mark.parametrize(
+    ("operator", "truth", "fake"),
+    [
+        (CATEGORIES, np.array([5_000, 3_000, 1_500, 500]), (3,)),
+        (NUMBERS, np.array([3_000, 4_000, 2_000, 500, 300, 200, 0, 0]), (7,)),
+        (BOTH, np.outer([5, 3, 1, 1], [300, 400, 200, 50, 30, 20, 0, 0]), (3, 7)),
+    ],
+    ids=["categories", "numbers", "both"],
+)
+def test_intervals_that_assume_fakes_hold_the_truth_where_others_are_fooled(operator, truth, fake):
+    assert fooled(truth, operator, fake, fakes=0).min() < 0.5
+    assert fooled(truth, operator, fake, fakes=FAKES).min() >= 0.85
+
+
+def test_assuming_fakes_never_makes_an_interval_narrower():
+    rng = np.random.default_rng(5)
+    for operator, truth in ((CATEGORIES, np.array([50, 30, 15, 5])), (NUMBERS, np.array([30, 40, 20, 5, 3, 2, 0, 0]))):
+        counts, reading = released(truth, operator, rng), Reading.all_of(truth.shape)
+        estimate = reconstruct(counts, operator).counts
+        ends = [
+            interval(counts, operator, estimate, reading, level=0.9, about="table", fakes=some)
+            for some in (0, 1, 5, 20)
+        ]
+        for (low, high), (lower, higher) in pairwise(ends):
+            assert (lower <= low + 1e-6).all()
+            assert (higher >= high - 1e-6).all()

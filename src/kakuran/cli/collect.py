@@ -86,15 +86,25 @@ def status(survey: SurveyFile, database: Database = None, json: Json = False) ->
 
 @app.command()
 def export(survey: SurveyFile, output: Output, database: Database = None, force: Force = False) -> None:
-    """Write the records so far as a release, .parquet or .csv."""
-    with opened(survey, database) as (asked, store):
-        from kakuran.collect.live import Live
-        from kakuran.collect.messages import Form
+    """Write the records so far as a release, .parquet or .csv.
 
-        release = Live(store, Form(asked)).snapshot().release()
+    Exports of one survey are one release that grows: each holds the earlier ones and at least as many new records as
+    the promise needs, so that nobody stands out between two of them. Later answers are left out until they are enough.
+    """
+    from kakuran.release.files import check_target
+
+    check_target(output, force=force)
+    with opened(survey, database) as (asked, store):
+        from kakuran.collect import exports
+
+        release = exports.export(store)
+        stands = exports.standing(store, store.count())
     release.save(output, force=force)
-    say(f"{counted(release.n, 'record')} in {output}")
-    warn_of_small_k(asked, release.n)
+    say(f"{counted(release.n, 'record')} in {output}, in {counted(len(stands['cohorts']), 'cohort')}")
+    if stands["waiting"]:
+        waiting, missing = counted(stands["waiting"], "later answer"), stands["missing"]
+        say(f"{waiting} left out until {missing:,} more have come to hide among", "warning")
+    warn_of_small_k(asked, min(stands["cohorts"]))
 
 
 @app.command()

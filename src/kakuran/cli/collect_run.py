@@ -50,7 +50,10 @@ def run_server(survey: Survey, store: Store, serving: Serving, token: str) -> No
 
 def facts(survey: Survey, store: Store) -> dict[str, Any]:
     """How the survey stands."""
+    from kakuran.collect import exports
+
     n = store.count()
+    stands = exports.standing(store, n)
     return {
         "id": survey.id,
         "version": survey.version,
@@ -59,7 +62,9 @@ def facts(survey: Survey, store: Store) -> dict[str, Any]:
         "expected_n": survey.expected_n,
         "minimum_n": survey.minimum_n,
         "k": survey.k,
-        "k_reached": survey.plan_for(n).k if n else None,
+        "k_reached": survey.plan_for(exports.crowd(stands["cohorts"], n)).k if n else None,
+        "exported": stands["cohorts"],
+        "missing_for_export": stands["missing"],
         "epsilon": survey.plan.epsilon,
         "unused_invitations": store.unused_invitations() if survey.invitations else None,
         "other_versions": other_versions(survey, store),

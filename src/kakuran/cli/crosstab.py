@@ -47,6 +47,24 @@ Population: TypeAlias = Annotated[
 ]
 
 
+def _share(text: str) -> float:
+    """A share, as 1% or 0.01."""
+    try:
+        return float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        raise typer.BadParameter(f"give a share of the records, as 1% or 0.01; got {text!r}") from None
+
+
+Fakes: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--assume-fakes",
+        metavar="SHARE",
+        help="Make intervals wide enough to hold even if this share of the records is made up, as 1%.",
+    ),
+]
+
+
 def crosstab(
     release: ReleaseFile,
     columns: Annotated[
@@ -62,6 +80,7 @@ def crosstab(
     method: Method = "auto",
     level: Level = 0.9,
     population: Population = False,
+    assume_fakes: Fakes = "0%",
     plot: Plot = None,
     report: Report = None,
     lang: Lang = Language.en,
@@ -71,7 +90,7 @@ def crosstab(
 ) -> None:
     """Estimate the true counts over one or more columns, with intervals, beside the uncorrected ones."""
     _check_targets(release, plot, report, output, force=force)
-    estimate = _ask(release, columns, _whole(bins), where, method, level, population)
+    estimate = _ask(release, columns, _whole(bins), where, method, level, population, _share(assume_fakes))
     _draw(estimate, plot, lang)
     if output is not None:
         _write(estimate, output)
@@ -102,6 +121,7 @@ def count(
     method: Method = "auto",
     level: Level = 0.9,
     population: Population = False,
+    assume_fakes: Fakes = "0%",
     plot: Plot = None,
     report: Report = None,
     lang: Lang = Language.en,
@@ -110,7 +130,7 @@ def count(
 ) -> None:
     """Estimate how many records truly fulfil a condition."""
     _check_targets(release, plot, report, None, force=force)
-    estimate = _ask(release, (), {}, where, method, level, population)
+    estimate = _ask(release, (), {}, where, method, level, population, _share(assume_fakes))
     _draw(estimate, plot, lang)
     _report(estimate, where, release, report, lang)
     if json:
@@ -128,6 +148,7 @@ def _ask(
     method: Any,
     level: float,
     population: bool,
+    fakes: float,
 ) -> Estimate:
     """Count the release in one pass over the columns asked for, and estimate."""
     from kakuran.mine import answer, ask
@@ -138,7 +159,7 @@ def _ask(
     with progress("counting", release.n) as advance:
         tally = release.tally(question.axes, advance)
     about: About = "population" if population else "table"
-    return answer(question, tally, release.plan, method=method, level=level, about=about)
+    return answer(question, tally, release.plan, method=method, level=level, about=about, fakes=fakes)
 
 
 def _described(estimate: Estimate) -> dict[str, Any]:
@@ -148,6 +169,7 @@ def _described(estimate: Estimate) -> dict[str, Any]:
         "gap": estimate.gap,
         "level": estimate.level,
         "about": estimate.about,
+        "fakes": estimate.fakes,
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import zipfile
 from collections.abc import Callable
+from dataclasses import asdict
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,7 +14,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from kakuran.collect import dashboard
+from kakuran.collect import dashboard, exports
 from kakuran.collect.live import Live, Snapshot
 from kakuran.collect.problems import Problem, without_database
 from kakuran.collect.public import Public
@@ -21,6 +22,8 @@ from kakuran.collect.responses import HEADERS, answer
 from kakuran.collect.store import State, Store, StoreError
 from kakuran.collect.survey import Survey
 from kakuran.errors import KakuranError, MissingExtraError
+from kakuran.mine import impossible
+from kakuran.mine.impossible import FALSE_ALARM
 from kakuran.release import Release
 from kakuran.release.files import targets
 from kakuran.report import release_report
@@ -38,7 +41,15 @@ class Admin:
 
     async def summary(self, _: Request) -> Response:
         """Estimated distributions."""
-        return await self._statistics(lambda records: dashboard.summary(records, minimum_n=self._survey.minimum_n))
+        return await self._statistics(self._summary)
+
+    def _summary(self, records: Snapshot) -> dict[str, Any]:
+        """What the dashboard shows, with the k of what can be exported and signs of made-up answers."""
+        stands = exports.standing(self._store, records.n)
+        k = self._survey.plan.k_for(exports.crowd(stands["cohorts"], records.n))
+        told = dashboard.summary(records, minimum_n=self._survey.minimum_n)
+        found = [] if told["suppressed"] else impossible(records.plan, records.codes, FALSE_ALARM)
+        return told | {"export": stands, "k": round(k, 5), "impossible": [asdict(one) for one in found]}
 
     async def crosstab(self, request: Request) -> Response:
         """Two questions against each other."""
@@ -56,7 +67,7 @@ class Admin:
         return answer(await _in_thread(lambda: ask(self._live.snapshot())))
 
     async def export(self, request: Request) -> Response:
-        """The records so far as a release."""
+        """The records of all complete cohorts as a release."""
         kind = _parameter(request, "format")
         if kind not in _EXPORTS:
             raise Problem("invalid", f"format is one of {', '.join(_EXPORTS)}")
@@ -64,16 +75,9 @@ class Admin:
         lang = asked if asked in LANGUAGES else "en"
         make, suffix, media_type = _EXPORTS[kind]
         name = f"{self._survey.id}.{suffix}"
-        body = await _in_thread(lambda: make(self._enough().release(), self._survey.id, lang))
+        body = await _in_thread(lambda: make(exports.export(self._store), self._survey.id, lang))
         headers = HEADERS | {"content-disposition": f'attachment; filename="{name}"'}
         return Response(body, headers=headers, media_type=media_type)
-
-    def _enough(self) -> Snapshot:
-        """The records so far, once there are as many as statistics may be told of."""
-        snapshot = self._live.snapshot()
-        if snapshot.n < self._survey.minimum_n:
-            raise Problem("no-records", f"so far fewer have answered than minimum_n = {self._survey.minimum_n:,}")
-        return snapshot
 
     async def close(self, _: Request) -> Response:
         """Take no more answers."""
@@ -100,6 +104,8 @@ async def _in_thread(work: Callable[[], Any]) -> Any:
         return await asyncio.to_thread(work)
     except StoreError:
         raise without_database() from None
+    except exports.TooFewError as error:
+        raise Problem("no-records", str(error)) from None
     except MissingExtraError as error:
         raise Problem("not-installed", str(error)) from None
     except KakuranError:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 from starlette.types import Receive, Scope, Send
@@ -14,30 +16,45 @@ from kakuran.collect.site import POLICY
 _COMMON = [(name.encode(), value.encode()) for name, value in POLICY.items()]
 
 
-async def read_body(scope: Scope, receive: Receive, most: int, seconds: float) -> bytes:
-    """The JSON body of a request, or a `Problem` if it is too large or takes too long."""
+async def read_body(
+    scope: Scope, receive: Receive, most: int, seconds: float, room_for: Callable[[int], AbstractContextManager[None]]
+) -> bytes:
+    """The JSON body of a request, or a `Problem` if it is too large, takes too long or finds no room.
+
+    Parameters
+    ----------
+    scope, receive : the request
+    most : bytes it may have
+    seconds : it may take
+    room_for : holds room for so many bytes while they arrive
+    """
     headers = dict(scope["headers"])
     if headers.get(b"content-type", b"").partition(b";")[0].strip().lower() != b"application/json":
         raise Problem("wrong-media-type", "the body must be application/json")
-    declared = headers.get(b"content-length", b"0")
+    declared = headers.get(b"content-length", b"%d" % most)  # in chunks it may grow to anything
     if not declared.isdigit() or int(declared) > most:
         raise Problem("too-large", f"the body may have {most:,} bytes")
+    with room_for(int(declared)):
+        try:
+            async with asyncio.timeout(seconds):
+                return await _whole(receive, most)
+        except TimeoutError:
+            raise Problem("too-slow", f"the body did not arrive within {seconds:g} s") from None
+
+
+async def _whole(receive: Receive, most: int) -> bytes:
     parts, size = [], 0
-    try:
-        async with asyncio.timeout(seconds):
-            while True:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise Problem("too-slow", "the client went away")
-                part = message.get("body", b"")
-                parts.append(part)
-                size += len(part)
-                if size > most:
-                    raise Problem("too-large", f"the body may have {most:,} bytes")
-                if not message.get("more_body"):
-                    return b"".join(parts)
-    except TimeoutError:
-        raise Problem("too-slow", f"the body did not arrive within {seconds:g} s") from None
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Problem("too-slow", "the client went away")
+        part = message.get("body", b"")
+        parts.append(part)
+        size += len(part)
+        if size > most:
+            raise Problem("too-large", f"the body may have {most:,} bytes")
+        if not message.get("more_body"):
+            return b"".join(parts)
 
 
 async def send_json(send: Send, status: int, value: Any) -> None:

@@ -22,7 +22,7 @@ from kakuran.mine.plot import MOST_CELLS
 from kakuran.mine.tree import grow_tree
 from kakuran.mine.tree_view import importances, tree_text
 from kakuran.randomness import Randomness
-from kakuran.reconstruction import interval, reconstruct
+from kakuran.reconstruction import influence, interval, reconstruct
 
 LEVEL = 0.9
 """How often an interval holds the truth."""
@@ -56,7 +56,12 @@ def summary(records: PerturbedRecords, *, minimum_n: int) -> dict[str, Any]:
         **promise,
         "level": LEVEL,
         "questions": [
-            {"name": question.cells[0].name, "labels": question.cells[0].labels, **_numbers(found)}
+            {
+                "name": question.cells[0].name,
+                "labels": question.cells[0].labels,
+                "influence": _influence(question, records.plan),
+                **_numbers(found),
+            }
             for question, found in (
                 (question, _estimated(question, tally, records.plan))
                 for question, tally in zip(asked, tallies, strict=True)
@@ -142,6 +147,12 @@ def _sizes(fewest: int, n: int) -> list[int]:
 
 def _estimated(question: Question, tally: Tally, plan: Plan) -> Estimate:
     return estimate(question, tally, plan, method="auto", level=LEVEL, about="table")
+
+
+def _influence(question: Question, plan: Plan) -> float | None:
+    """By how many people one answer can move an estimate, where that is known beforehand."""
+    most = influence(question.operator(plan), question.reading, tuple(axis.size for axis in question.axes))
+    return None if most is None else round(most, 2)
 
 
 def _numbers(found: Estimate) -> dict[str, Any]:

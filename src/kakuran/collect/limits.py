@@ -1,16 +1,24 @@
-"""How much one address may send: a bucket of tokens, refilled at a steady rate. Kept in memory, never logged."""
+"""How much one address may send and hold at a time. Kept in memory, never logged."""
 
 from __future__ import annotations
 
 import ipaddress
 import math
 import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from kakuran.collect.problems import Problem
 from kakuran.sockets import client_of
 
+T = TypeVar("T")
+
 _MOST_ADDRESSES = 100_000
+_MOMENT = 1.0
+"""Seconds for which a connection that was of use is left alone."""
 
 
 @dataclass(frozen=True)
@@ -21,18 +29,25 @@ class Limits:
     ----------
     rate : records a second from one address in the long run; infinite for no limit
     burst : records at once from one address; a larger batch counts as so many
+    head_bytes : the largest head of a request
     body_bytes, batch_bytes : the largest answer sheet and the largest batch
-    seconds : for a request to arrive in, head and body each
-    connections : at the same time
+    bodies_bytes : of bodies on their way from one address at the same time
+    seconds : for a request to arrive in, head and body each, and for a connection to stay idle
+    answer_seconds : for a request to arrive in whole and for its answer to be ready
+    connections, connections_each : at the same time, together and from one address that is no proxy of ours
     waiting : records that may wait for the disk; beyond that clients are told to come back
     """
 
     rate: float = 50.0
     burst: float = 1_000.0
+    head_bytes: int = 32 * 1024
     body_bytes: int = 64 * 1024
     batch_bytes: int = 8 * 1024 * 1024
+    bodies_bytes: int = 32 * 1024 * 1024
     seconds: float = 10.0
+    answer_seconds: float = 60.0
     connections: int = 2_000
+    connections_each: int = 200
     waiting: int = 50_000
 
 
@@ -66,6 +81,76 @@ class RateLimiter:
         self._buckets = {key: bucket for key, bucket in self._buckets.items() if now - bucket[1] < refill}
         if len(self._buckets) >= _MOST_ADDRESSES:
             self._buckets.clear()
+
+
+class Places(Generic[T]):
+    """Connections by address: where there are too many, one that has not been of use for longest goes.
+
+    An address that holds all it may loses one of its own to its next, unless all were of use a moment ago: then the
+    next is turned away, so that coming back at once costs us little. Where all places are taken, the address with most
+    of them loses one. So nobody keeps others out, and idle connections of a busy school cost nobody anything.
+    """
+
+    def __init__(self, most: int, each: int) -> None:
+        self._most = most
+        self._each = each
+        self._used: dict[str, dict[T, float]] = {}
+        self._network_of: dict[T, str] = {}
+
+    def take(self, newcomer: T, address: str) -> T | None:
+        """Give a newcomer a place; who has to go, if somebody has: perhaps the newcomer."""
+        network, now = _network(address), time.monotonic()
+        own = self._used.get(network, {})
+        leaving: T | None = None
+        if len(own) >= self._each:
+            leaving, used = next(iter(own.items()))
+            if now - used < _MOMENT:
+                return newcomer
+        elif len(self._network_of) >= self._most:
+            crowded = max(self._used.values(), key=len)
+            leaving = next(iter(crowded))
+        if leaving is not None:
+            self.leave(leaving)
+        self._used.setdefault(network, {})[newcomer] = now
+        self._network_of[newcomer] = network
+        return leaving
+
+    def renew(self, one: T) -> None:
+        """It has just been of use: others go first."""
+        if one in self._network_of:
+            own = self._used[self._network_of[one]]
+            del own[one]
+            own[one] = time.monotonic()
+
+    def leave(self, one: T) -> None:
+        """Free a place; nothing where it has none."""
+        network = self._network_of.pop(one, None)
+        if network is not None:
+            del self._used[network][one]
+            if not self._used[network]:
+                del self._used[network]
+
+
+class Bodies:
+    """Bytes of requests on their way, which lie in memory until they are all there."""
+
+    def __init__(self, each: int) -> None:
+        self._each = each
+        self._held: Counter[str] = Counter()
+
+    @contextmanager
+    def room_for(self, size: int, address: str) -> Iterator[None]:
+        """Room for so many bytes from an address, or a `Problem`."""
+        network = _network(address)
+        if self._held[network] + size > self._each:
+            raise Problem("busy", "your address is sending too much at the same time", retry_after=1)
+        self._held[network] += size
+        try:
+            yield
+        finally:
+            self._held[network] -= size
+            if not self._held[network]:
+                del self._held[network]
 
 
 def _network(address: str) -> str:

@@ -8,16 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from kakuran.calibration import Plan
 from kakuran.collect.messages import Form
 from kakuran.collect.store import Store
 from kakuran.counts import Cells, Tally, count_codes
-from kakuran.errors import ReleaseError
 from kakuran.perturbation import Kernel
-from kakuran.randomness import Randomness
-from kakuran.release import Manifest, Release
 from kakuran.schema.codes import Codes
 
 
@@ -39,14 +35,6 @@ class Snapshot:
     def tallies(self, tables: Sequence[Sequence[Cells]]) -> list[Tally]:
         """Count the perturbed records in the cells that the axes of each table span."""
         return count_codes(self.codes, tables)
-
-    def release(self) -> Release:
-        """The records in random order, with what is promised for them."""
-        if not self.n:
-            raise ReleaseError("nobody has answered yet: there is nothing to export")
-        order = Randomness.secure().permutation(self.n)
-        batch = Kernel(self.plan).decode({name: column[order] for name, column in self.codes.items()})
-        return Release(pa.Table.from_batches([batch]), Manifest(self.plan, self.n, "shuffled", seeded=False))
 
 
 class Live:

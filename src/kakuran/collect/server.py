@@ -8,6 +8,7 @@ import logging
 import traceback
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -19,7 +20,7 @@ from starlette.types import Receive, Scope, Send
 from kakuran.collect.admin import Admin
 from kakuran.collect.bodies import read_body, send_json, send_problem
 from kakuran.collect.ids import id_text, secret_hash
-from kakuran.collect.limits import Limits, RateLimiter
+from kakuran.collect.limits import Bodies, Limits, RateLimiter
 from kakuran.collect.live import Live
 from kakuran.collect.messages import Form, Submission
 from kakuran.collect.metrics import Metrics
@@ -59,6 +60,7 @@ class Collector:
         self._store = store
         self._limits = limits
         self._limiter = RateLimiter(limits.rate, limits.burst)
+        self._bodies = Bodies(limits.bodies_bytes)
         self._metrics = Metrics()
         self._writer = Writer(store, self._metrics, limits.waiting)
         self._live = Live(store, self._form)
@@ -99,19 +101,23 @@ class Collector:
 
     async def _take_one(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._limiter.take(_address(scope), 1)
-        body = await read_body(scope, receive, self._limits.body_bytes, self._limits.seconds)
+        body = await self._read(scope, receive, self._limits.body_bytes)
         submission = self._form.read_one(body)
         added = await self._store_or_refuse(submission)
         await send_json(send, 201 if added else 200, {"id": id_text(submission.ids[0])})
 
     async def _take_batch(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._limiter.take(_address(scope), 1)  # a batch that is refused costs something too
-        body = await read_body(scope, receive, self._limits.batch_bytes, self._limits.seconds)
+        body = await self._read(scope, receive, self._limits.batch_bytes)
         submission = self._form.read_batch(body)
         count = len(submission.ids)
         self._limiter.take(_address(scope), count, paid=1)
         added = await self._store_or_refuse(submission)
         await send_json(send, 200, {"accepted": added, "replayed": count - added})
+
+    async def _read(self, scope: Scope, receive: Receive, most: int) -> bytes:
+        room_for = partial(self._bodies.room_for, address=_address(scope))
+        return await read_body(scope, receive, most, self._limits.seconds, room_for)
 
     async def _store_or_refuse(self, submission: Submission) -> int:
         verdict, added = await self._writer.submit(submission)

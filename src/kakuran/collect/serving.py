@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
 import socket
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from kakuran.collect.limits import Limits
+from kakuran.collect.limits import Limits, Places
 from kakuran.collect.server import Collector
 from kakuran.errors import CollectError
-from kakuran.sockets import ANYWHERE, bare_host, client_of, in_address, listen_on
+from kakuran.sockets import ANYWHERE, Proxies, bare_host, client_of, in_address, listen_on
 
 _BACKLOG = 2048
 _DRAIN = 30
+_PIECE = 8 * 1024
+"""So much of what arrives is read before it is looked at whether it is too much."""
+_MOST_AHEAD = 16
+"""Requests that may be sent before earlier ones are answered; browsers send none."""
+_SLOWEST = 1024
+"""Bytes a second of an answer that a client must take."""
 _ELSEWHERE = ("192.0.2.1", 9)
 """An address kept for documentation: routes to it show which of our own is seen from outside."""
 
@@ -46,10 +55,12 @@ class Serving:
 
     def server(self, app: Collector) -> uvicorn.Server:
         """A server for the application."""
-        seconds = self.limits.seconds
+        limits = self.limits
 
         class Impatient(_Impatient):
-            patience = seconds
+            allowed = limits
+            places = Places(limits.connections, limits.connections_each)
+            proxies = self._believed()
 
         return uvicorn.Server(
             uvicorn.Config(
@@ -60,15 +71,20 @@ class Serving:
                 log_level="warning",
                 access_log=False,
                 server_header=False,
-                proxy_headers=bool(self.proxies),
-                forwarded_allow_ips=list(self.proxies),
-                limit_concurrency=self.limits.connections,
-                timeout_keep_alive=max(1, round(seconds)),
+                proxy_headers=False,  # uvicorn's would believe what is no address
+                limit_concurrency=limits.connections + 1,
+                timeout_keep_alive=math.ceil(limits.seconds),
                 timeout_graceful_shutdown=_DRAIN,
                 ssl_certfile=self.certificate,
                 ssl_keyfile=self.key,
             )
         )
+
+    def _believed(self) -> Proxies:
+        try:
+            return Proxies(self.proxies)
+        except ValueError as error:
+            raise CollectError(f"a proxy is named by its address, as 10.0.0.1, or its network: {error}") from None
 
     def listen(self) -> socket.socket:
         """Take the port, before anything is printed about it."""
@@ -96,40 +112,98 @@ def _own_address() -> str:
 
 
 class _Impatient(HttpToolsProtocol):
-    """Hangs up on who does not send the head of a request in time, for which uvicorn waits for ever.
+    """Waits for nobody without end, where uvicorn waits for ever for heads, bodies and readers.
 
-    A client over IPv4 is known by its IPv4 address whatever socket it came through: proxies are named that way.
+    One timer runs at any time: for the head of a request, for all of a request and its answer, and, once that is
+    written, for the client to take it and to send the rest of a body that nobody read, or another request. A client
+    over IPv4 is known by its IPv4 address whatever socket it came through: proxies are named that way.
     """
 
-    patience: float
-    _deadline: Any = None
+    allowed: Limits
+    places: Places[_Impatient]
+    proxies: Proxies
+    _timer: asyncio.TimerHandle | None = None
+    _is_in_head = True
+    _head_bytes = 0
+    _unsent = 0
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         if self.client is not None:
             self.client = (client_of(self.client[0]), self.client[1])
-        self._wait_for_head()
-
-    def on_message_begin(self) -> None:
-        self._wait_for_head()
-        super().on_message_begin()
-
-    def on_headers_complete(self) -> None:
-        self._stop_waiting()
-        super().on_headers_complete()
+        if not self._is_proxy:
+            leaving = self.places.take(self, self.client[0] if self.client else "")
+            if leaving is not None:
+                leaving.transport.abort()
+        self._wait(self.allowed.seconds)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self.places.leave(self)
         self._stop_waiting()
         super().connection_lost(exc)
 
-    def _wait_for_head(self) -> None:
+    def data_received(self, data: bytes) -> None:
+        for start in range(0, len(data), _PIECE):
+            piece = data[start : start + _PIECE]
+            if self._is_in_head:
+                self._head_bytes += len(piece)
+            super().data_received(piece)
+            if self.transport.is_closing():
+                return
+            if self._head_bytes > self.allowed.head_bytes or len(self.pipeline) > _MOST_AHEAD:
+                self.send_400_response("Too much at once.")
+                return
+
+    def on_message_begin(self) -> None:
+        self._wait(self.allowed.seconds)
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        self._is_in_head, self._head_bytes = False, 0
+        self._wait(self.allowed.answer_seconds)
+        if self._is_proxy:
+            self._believe()
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._is_in_head = True
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        has_next = bool(self.pipeline)
+        super().on_response_complete()
+        self.places.renew(self)
+        self._unsent = self.transport.get_write_buffer_size()
+        self._wait(self.allowed.answer_seconds if has_next else self.allowed.seconds)
+
+    @cached_property
+    def _is_proxy(self) -> bool:
+        return self.client is not None and self.client[0] in self.proxies
+
+    def _believe(self) -> None:
+        """Take the proxy's word for who the client is and how it came."""
+        assert self.client is not None  # noqa: S101
+        said = [value for name, value in self.headers if name == b"x-forwarded-for"]
+        self.scope["client"] = (self.proxies.client_behind(self.client[0], said), 0)
+        if (b"x-forwarded-proto", b"https") in self.headers:
+            self.scope["scheme"] = "https"
+
+    def _wait(self, seconds: float) -> None:
         self._stop_waiting()
-        self._deadline = self.loop.call_later(self.patience, self.transport.close)
+        self._timer = self.loop.call_later(seconds, self._hang_up)
 
     def _stop_waiting(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _hang_up(self) -> None:
+        """End the connection, unless its client is still taking an answer, and fast enough."""
+        before, self._unsent = self._unsent, self.transport.get_write_buffer_size()
+        if 0 < self._unsent <= before - _SLOWEST * self.allowed.seconds:
+            self._wait(self.allowed.seconds)
+        else:
+            self.transport.abort()  # closing would wait for what was not taken
 
 
 @contextmanager

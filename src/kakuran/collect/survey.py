@@ -138,6 +138,16 @@ class Survey:
             return self.plan
         return Plan(self.schema, self.plan.mechanisms, n, self.plan.k_for(n), "worst-case")
 
+    def cohort_n(self, cohorts: Sequence[int], *, is_closed: bool) -> int:
+        """How many more records the next export needs, so that each keeps its promise among those who come with it.
+
+        As many as k was promised for. Only a survey that is closed and was never exported may have fewer: there is
+        nothing to compare its export with, which says the k that so many reach.
+        """
+        if self.expected_n is None or (is_closed and not cohorts):
+            return self.minimum_n
+        return max(self.expected_n, self.minimum_n)
+
     @cached_property
     def version(self) -> str:
         """A fingerprint of everything people are asked, told and promised, mechanisms included."""

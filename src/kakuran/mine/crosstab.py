@@ -14,9 +14,11 @@ from kakuran.mine.question import Question
 from kakuran.reconstruction import About, Method, interval, reconstruct
 
 
-def answer(question: Question, tally: Tally, plan: Plan, *, method: Method, level: float, about: About) -> Estimate:
+def answer(
+    question: Question, tally: Tally, plan: Plan, *, method: Method, level: float, about: About, fakes: float
+) -> Estimate:
     """Like `estimate`, with a warning for cells that cannot be told from noise."""
-    found = estimate(question, tally, plan, method=method, level=level, about=about)
+    found = estimate(question, tally, plan, method=method, level=level, about=about, fakes=fakes)
     unclear = int(np.count_nonzero(found.unclear))
     if unclear:
         cells = f"{unclear:,} of {counted(found.counts.size, 'cell')}" if found.axes else "this number"
@@ -25,15 +27,27 @@ def answer(question: Question, tally: Tally, plan: Plan, *, method: Method, leve
     return found
 
 
-def estimate(question: Question, tally: Tally, plan: Plan, *, method: Method, level: float, about: About) -> Estimate:
+def estimate(
+    question: Question, tally: Tally, plan: Plan, *, method: Method, level: float, about: About, fakes: float = 0.0
+) -> Estimate:
     """Reconstruct the counts of a tally over the question's axes, and read the answer off them."""
     if not is_real(level) or not 0 < level < 1:
         raise SchemaError(f"level must lie between 0 and 1, as 0.9 for a 90 % interval; got {level!r}")
     if about not in ("table", "population"):
         raise SchemaError(f"about must be 'table' or 'population', got {about!r}")
+    if not is_real(fakes) or not 0 <= fakes < 1:
+        raise SchemaError(f"fakes is the share of records that may be made up, as 0.01 for 1 %; got {fakes!r}")
     operator = question.operator(plan)
     found = reconstruct(tally.counts, operator, method)
-    low, high = interval(tally.counts, operator, found.counts, question.reading, level=level, about=about)
+    low, high = interval(
+        tally.counts,
+        operator,
+        found.counts,
+        question.reading,
+        level=level,
+        about=about,
+        fakes=fakes * float(tally.counts.sum()),
+    )
     return Estimate(
         axes=question.cells,
         counts=question.reading.of(found.counts),
@@ -42,6 +56,7 @@ def estimate(question: Question, tally: Tally, plan: Plan, *, method: Method, le
         naive=question.reading.of(tally.counts),
         level=level,
         about=about,
+        fakes=fakes,
         method=found.method,
         reason=found.reason,
         gap=found.gap,

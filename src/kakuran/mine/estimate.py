@@ -35,6 +35,7 @@ class Estimate:
     method : the estimator
     reason : what it did, in words
     gap : how far, at most, its log-likelihood is below the maximum
+    fakes : the intervals hold even if this share of the records is made up
 
     Examples
     --------
@@ -56,6 +57,7 @@ class Estimate:
     method: Method
     reason: str
     gap: float | None
+    fakes: float = 0.0
 
     @property
     def unclear(self) -> NDArray[np.bool_]:
@@ -66,7 +68,11 @@ class Estimate:
     def caption(self) -> str:
         """What the numbers are, in a line."""
         about = Phrase("this table") if self.about == "table" else Phrase("this population")
-        return Phrase("estimated counts with {level:g} % intervals for {about}", level=100 * self.level, about=about)
+        facts: dict[str, Any] = {"level": 100 * self.level, "about": about}
+        if self.fakes:
+            said = "estimated counts with {level:g} % intervals for {about}, if at most {fakes:g} % of it is made up"
+            return Phrase(said, **facts, fakes=100 * self.fakes)
+        return Phrase("estimated counts with {level:g} % intervals for {about}", **facts)
 
     def to_arrow(self) -> pa.Table:
         """One row a cell: its labels, the estimate, the ends of its interval, and the naive count.

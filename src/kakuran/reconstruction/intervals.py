@@ -32,7 +32,14 @@ _SINGULAR = 1e12
 
 
 def interval(
-    counts: Array, operator: Operator, estimate: Array, reading: Reading, *, level: float, about: About
+    counts: Array,
+    operator: Operator,
+    estimate: Array,
+    reading: Reading,
+    *,
+    level: float,
+    about: About,
+    fakes: float = 0.0,
 ) -> tuple[Array, Array]:
     """Lower and upper end for every cell of the answer; the estimate always lies between them.
 
@@ -44,19 +51,23 @@ def interval(
     reading : what to read off them
     level : how often the interval should hold the truth
     about : this table's counts, or the population's shares (times n)
+    fakes : so many of the records, at most, may say anything at all; the interval is about the others
     """
-    low, high = _possible(*_of_sums(counts, operator, reading, level, about), counts.sum())
+    low, high = _possible(*_of_sums(counts, operator, reading, level, about, fakes), counts.sum())
     if counts.ndim > 1:
-        limits = _limits(counts, operator, reading, about)
+        limits = _limits(counts, operator, reading, about, fakes)
         high = np.where(limits > (low + high) / 2, np.minimum(high, limits), high)
-    return _holding(reading.of(estimate), low, high, counts.sum())
+    answer = reading.of(estimate)
+    if fakes:  # the estimate counts them, too: it tells nothing of where the others are
+        return np.minimum(low, answer), np.maximum(high, answer)
+    return _holding(answer, low, high, counts.sum())
 
 
 def inverse_interval(
     counts: Array, operator: Operator, reading: Reading, *, level: float, about: About
 ) -> tuple[Array, Array]:
     """The interval of the unbiased inverse by itself; everything from 0 to n where there is no inverse."""
-    if any(_condition(transition) > _SINGULAR for transition in operator.transitions):
+    if not _has_inverse(operator):
         return np.zeros(reading.shape), np.full(reading.shape, counts.sum())
     solved = reading.of(operator.solve(counts))
     if reading.is_plain:
@@ -68,14 +79,47 @@ def inverse_interval(
     return _score_interval(solved, np.maximum(squares - solved, 0.0), counts.sum(), level, about)
 
 
-def _of_sums(counts: Array, operator: Operator, reading: Reading, level: float, about: About) -> tuple[Array, Array]:
+def influence(operator: Operator, reading: Reading, shape: tuple[int, ...]) -> float | None:
+    """By how many people one record can move an estimate, at most; None where an axis is too smooth to invert.
+
+    Largest of the entries of B = wᵀA⁻¹: whoever sends a made-up record chooses which.
+    """
+    if _smooth_axes(operator):
+        return None
+    least, most = _pulls(operator, reading, shape)
+    return float(max(np.abs(least).max(), np.abs(most).max()))
+
+
+def _pulls(operator: Operator, reading: Reading, shape: tuple[int, ...]) -> tuple[Array, Array]:
+    """The least and the most that one record adds to each cell of the answer, as the inverse estimates it."""
+    axes = tuple(range(1, len(shape) + 1))
+    pulls = [operator.stacked().adjoint_solve(some) for some in reading.weights(shape)]
+    least = np.concatenate([some.min(axis=axes) for some in pulls])
+    most = np.concatenate([some.max(axis=axes) for some in pulls])
+    return least.reshape(reading.shape), most.reshape(reading.shape)
+
+
+def _has_inverse(operator: Operator) -> bool:
+    return all(_condition(transition) <= _SINGULAR for transition in operator.transitions)
+
+
+def _smooth_axes(operator: Operator) -> list[int]:
+    return [axis for axis, transition in enumerate(operator.transitions) if _condition(transition) > _WELL_POSED]
+
+
+def _of_sums(
+    counts: Array, operator: Operator, reading: Reading, level: float, about: About, fakes: float
+) -> tuple[Array, Array]:
     """Of the inverse; where one axis is too smooth to invert, of its profile wherever that is narrower."""
     low, high = inverse_interval(counts, operator, reading, level=level, about=about)
-    smooth = [axis for axis, transition in enumerate(operator.transitions) if _condition(transition) > _WELL_POSED]
+    if fakes and _has_inverse(operator):
+        pulls = _pulls(operator, reading, counts.shape)
+        low, high = low - fakes * np.maximum(pulls[1], 0.0), high - fakes * np.minimum(pulls[0], 0.0)
+    smooth = _smooth_axes(operator)
     if len(smooth) != 1 or counts.shape[smooth[0]] > LARGEST_AXIS or low.size > MOST_ANSWERS or not counts.sum():
         return low, high
     ends = np.stack([low.ravel(), high.ravel()])
-    found = (one for some in reading.weights(counts.shape) for one in slices(counts, operator, smooth[0], some))
+    found = (one for some in reading.weights(counts.shape) for one in slices(counts, operator, smooth[0], some, fakes))
     for cell, part in enumerate(found):
         if part is not None:
             profile, marked = part
@@ -107,14 +151,14 @@ def _possible(low: Array, high: Array, total: float) -> tuple[Array, Array]:
     return np.clip(centre - reach, 0.0, total), np.clip(centre + reach, 0.0, total)
 
 
-def _limits(counts: Array, operator: Operator, reading: Reading, about: About) -> Array:
+def _limits(counts: Array, operator: Operator, reading: Reading, about: About, fakes: float) -> Array:
     """What no cell of the answer exceeds, all but surely: the sums of whole slices of the table it lies in."""
     limits = np.full(reading.shape, math.inf)
     for axis, transition in enumerate(operator.transitions):
         others = tuple(other for other in range(counts.ndim) if other != axis)
         sets, which = _slices_touched(reading, counts.shape, axis)
         alone = counts.sum(axis=others)
-        wholes = [_of_sums(alone, Operator([transition]), one, _SURE, about) for one in sets]
+        wholes = [_of_sums(alone, Operator([transition]), one, _SURE, about, fakes) for one in sets]
         highest = [_possible(*whole, counts.sum())[1].item() for whole in wholes]
         limits = np.minimum(limits, np.array(highest)[which])
     return limits

@@ -32,12 +32,23 @@ def warn_if_seeded(seed: int | None) -> None:
 
 @dataclass(frozen=True)
 class Manifest:
-    """The public facts of a release."""
+    """The public facts of a release.
+
+    Attributes
+    ----------
+    plan : the mechanisms and the promise
+    records : how many
+    order : shuffled, or as in the original
+    seeded : whether the draw can be repeated
+    cohorts : of a survey's export, how many records it added to each earlier one; whoever compares exports knows which
+        records these are, so the promise is that of the smallest
+    """
 
     plan: Plan
     records: int
     order: Order
     seeded: bool
+    cohorts: tuple[int, ...] = ()
 
     def to_json(self) -> str:
         """The manifest as text."""
@@ -48,6 +59,7 @@ class Manifest:
             "order": self.order,
             "seeded": self.seeded,
             "for_publication": not self.seeded and self.order == "shuffled",
+            **({"cohorts": list(self.cohorts)} if self.cohorts else {}),
             **self.plan.to_dict(),
         }
         return json.dumps(fields, ensure_ascii=False, indent=1, allow_nan=False)
@@ -72,7 +84,8 @@ class Manifest:
             )
         try:
             _check_facts(fields)
-            return cls(Plan.from_dict(fields), fields["records"], fields["order"], fields["seeded"])
+            facts = fields["records"], fields["order"], fields["seeded"], tuple(fields.get("cohorts", ()))
+            return cls(Plan.from_dict(fields), *facts)
         except (KakuranError, KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
             raise ReleaseError(f"{where}: its manifest is damaged ({error})") from error
 
@@ -102,6 +115,9 @@ def _check_facts(fields: dict[str, Any]) -> None:
         raise ReleaseError(f"records must be a whole number, got {fields['records']!r}")
     if fields["order"] not in get_args(Order):
         raise ReleaseError(f"order must be shuffled or kept, got {fields['order']!r}")
+    cohorts = fields.get("cohorts", [])
+    if cohorts and (any(type(size) is not int or size < 1 for size in cohorts) or sum(cohorts) != fields["records"]):
+        raise ReleaseError(f"cohorts must add up to the records, got {cohorts!r}")
     for fact in ("seeded", "for_publication"):
         if type(fields[fact]) is not bool:
             raise ReleaseError(f"{fact} must be true or false, got {fields[fact]!r}")

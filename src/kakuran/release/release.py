@@ -12,8 +12,9 @@ from kakuran.calibration import Plan
 from kakuran.counts import Cells, Countable, Progress, Tally
 from kakuran.engine.frames import FrameRecords
 from kakuran.errors import counted
-from kakuran.mine import Density, Estimate, MixtureEstimate, answer, ask
+from kakuran.mine import Density, Estimate, Impossible, MixtureEstimate, answer, ask, impossible
 from kakuran.mine.density import density
+from kakuran.mine.impossible import FALSE_ALARM
 from kakuran.mine.mixture import mixture
 from kakuran.perturbation import Kernel
 from kakuran.reconstruction import About, Method
@@ -112,6 +113,7 @@ class Release:
         method: Method = "auto",
         level: float = 0.9,
         about: About = "table",
+        fakes: float = 0.0,
     ) -> Estimate:
         """The estimated true counts over one or more columns, with intervals, beside the uncorrected ones.
 
@@ -123,14 +125,36 @@ class Release:
         method : the estimator, see `kakuran.reconstruct`
         level : how often an interval should hold the truth
         about : which truth: this ``"table"``, or the ``"population"`` that its records were drawn from
+        fakes : up to this share of the records may be made up (0.01: one in a hundred); intervals are then wide enough
+            to hold the number of those that are not, whatever the others say
         """
         question = ask(self.plan, columns, bins or {}, where)
-        return answer(question, self.tally(question.axes), self.plan, method=method, level=level, about=about)
+        tally = self.tally(question.axes)
+        return answer(question, tally, self.plan, method=method, level=level, about=about, fakes=fakes)
 
-    def count(self, where: str, *, method: Method = "auto", level: float = 0.9, about: About = "table") -> Estimate:
+    def count(
+        self, where: str, *, method: Method = "auto", level: float = 0.9, about: About = "table", fakes: float = 0.0
+    ) -> Estimate:
         """The estimated number of records that fulfil a condition; parameters as for `crosstab`."""
         question = ask(self.plan, (), {}, where)
-        return answer(question, self.tally(question.axes), self.plan, method=method, level=level, about=about)
+        tally = self.tally(question.axes)
+        return answer(question, tally, self.plan, method=method, level=level, about=about, fakes=fakes)
+
+    def impossible(self, false_alarm: float = FALSE_ALARM) -> list[Impossible]:
+        """What no true table can have brought about: signs of made-up records.
+
+        Parameters
+        ----------
+        false_alarm : how often, at most, this says something of records that were all perturbed as the plan says
+
+        Examples
+        --------
+        >>> import kakuran as kk
+        >>> from kakuran.samples import census, census_schema
+        >>> kk.perturb(census(200), kk.calibrate(census_schema(), n=200, k=5)).impossible()
+        []
+        """
+        return impossible(self.plan, self.codes(), false_alarm)
 
     def density(self, column: str, *, bins: int | None = None, method: DensityMethod = "auto") -> Density:
         """The estimated distribution of a number, beside the uncorrected one.

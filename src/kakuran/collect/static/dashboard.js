@@ -36,6 +36,7 @@
     document.getElementById("title").textContent = spoken(survey.title);
     screen.replaceChildren(
       element("div", { id: "suppressed" }),
+      element("div", { id: "impossible", role: "status" }),
       element("section", { id: "promise", class: "card", "aria-labelledby": "promise-title" }),
       element("div", { id: "questions", class: "grid" }),
       element("section", { id: "history", class: "card", "aria-labelledby": "history-title" }),
@@ -79,6 +80,8 @@
     for (const id of ["questions", "history", "crosstab", "tree"]) document.getElementById(id).hidden = !isKnown;
     document.getElementById("suppressed").replaceChildren(...(isKnown ? [] : [Panels.suppressed(summary)]));
     document.getElementById("promise").replaceChildren(...Panels.promise(survey, summary));
+    document.getElementById("impossible").replaceChildren(...Panels.impossible(summary, names));
+    document.getElementById("left-out").textContent = Panels.leftOut(summary.export, status.state === "open");
     if (!isKnown) return;
     const focused = focusedTable();
     document
@@ -103,6 +106,7 @@
       { class: "card", "aria-labelledby": "export-title" },
       element("h2", { id: "export-title" }, say("export.title")),
       element("p", { class: "small" }, say("export.body")),
+      element("p", { id: "left-out" }),
       element(
         "div",
         { class: "buttons" },

@@ -33,6 +33,32 @@ const Panels = (() => {
     );
   }
 
+  /** Signs of made-up answers; nothing where there are none. */
+  function impossible(summary, names) {
+    if (!summary.impossible.length) return [];
+    const said = ({ columns, records }) =>
+      records
+        ? say("impossible.repeated", { times: number(records) })
+        : say("impossible.question", { question: names.title(columns[0]) });
+    return [
+      element(
+        "section",
+        { class: "card notice", "aria-labelledby": "impossible-title" },
+        element("h2", { id: "impossible-title" }, say("impossible.title")),
+        summary.impossible.map((one) => element("p", {}, said(one))),
+        element("p", { class: "small" }, say("impossible.body", { looks: number(1000) })),
+      ),
+    ];
+  }
+
+  /** What an export leaves out, and how many answers it still needs. */
+  function leftOut({ cohorts, waiting, missing }, isOpen) {
+    const values = { waiting: number(waiting), missing: number(missing) };
+    if (!missing) return "";
+    if (!cohorts.length) return counted(isOpen ? "export.first" : "export.closed", missing, values);
+    return waiting ? counted("export.waiting", waiting, values) : "";
+  }
+
   function question(summary, one, names) {
     const rows = one.labels.map((label, place) => ({
       label: names.label(one.name, label),
@@ -48,6 +74,7 @@ const Panels = (() => {
       { class: "card", "aria-label": title },
       element("h2", {}, title),
       draw(element("div", { class: "chart" }), say("chart", { question: title }), rows),
+      one.influence && element("p", { class: "small" }, say("influence", { people: number(one.influence, 1) })),
       asTable(
         one.name,
         title,
@@ -135,5 +162,5 @@ const Panels = (() => {
     );
   }
 
-  return Object.freeze({ promise, suppressed, question, history, key });
+  return Object.freeze({ promise, suppressed, impossible, leftOut, question, history, key });
 })();

@@ -95,6 +95,12 @@ const Texts = {
     chart: "{question} Estimates with their intervals and the naive shares; the table below has the numbers.",
     table: "Show as a table",
     method: "Method: {method}.",
+    influence: "A single made-up answer can move an estimate here by {people} people.",
+    "impossible.title": "Some answers look made up",
+    "impossible.question": "{question} No true answers would make its values come as often as they did.",
+    "impossible.repeated": "The same answers to all questions came {times} times, which chance would hardly do.",
+    "impossible.body":
+      "Answers drawn as this survey’s page draws them show this notice in at most 1 look of {looks}. Estimates may be wrong; invitations keep made-up answers out.",
     "crosstab.title": "Two questions together",
     "crosstab.rows": "Rows",
     "crosstab.columns": "Columns",
@@ -115,7 +121,16 @@ const Texts = {
     "tree.matters": "What matters: {shares}",
     none: "There is no question for this.",
     "export.title": "Export",
-    "export.body": "Perturbed records with their manifest; kakuran’s crosstab, count and tree open the Parquet file.",
+    "export.body":
+      "Perturbed records with their manifest; kakuran’s crosstab, count and tree open the Parquet file. Publish exports only: what this page shows changes with every single answer.",
+    "export.first.one": "The first export needs {missing} more answer, or that you close the survey.",
+    "export.first.other": "The first export needs {missing} more answers, or that you close the survey.",
+    "export.closed.one": "An export needs {missing} more answer.",
+    "export.closed.other": "An export needs {missing} more answers.",
+    "export.waiting.one":
+      "{waiting} answer came after the last export. It stays out until {missing} more have come, so that nobody stands out between two exports.",
+    "export.waiting.other":
+      "{waiting} answers came after the last export. They stay out until {missing} more have come, so that nobody stands out between two exports.",
     "export.csv": "CSV",
     "export.parquet": "Parquet",
     "export.html": "HTML report",
@@ -216,6 +231,12 @@ const Texts = {
     chart: "{question} 推定値と区間、補正なしの割合。数値は下の表にあります。",
     table: "表で見る",
     method: "推定方法:{method}",
+    influence: "偽の回答一件で、ここの推定値は最大 {people} 人分動きます。",
+    "impossible.title": "偽の回答があるようです",
+    "impossible.question": "{question} どのような真の回答からも、この頻度にはなりません。",
+    "impossible.repeated": "すべての質問に同じ回答が {times} 回届きました。偶然ではまず起こりません。",
+    "impossible.body":
+      "このアンケートのページで攪乱された回答だけなら、この表示が出るのは {looks} 回に 1 回以下です。推定値は誤っている可能性があります。招待制にすると偽の回答を防げます。",
     "crosstab.title": "二つの質問の組み合わせ",
     "crosstab.rows": "行",
     "crosstab.columns": "列",
@@ -235,7 +256,12 @@ const Texts = {
     "tree.matters": "効いている質問:{shares}",
     none: "該当する質問がありません。",
     "export.title": "書き出し",
-    "export.body": "攪乱済みの記録とその説明です。Parquet は kakuran の crosstab、count、tree で開けます。",
+    "export.body":
+      "攪乱済みの記録とその説明です。Parquet は kakuran の crosstab、count、tree で開けます。公開するのは書き出したものだけにしてください。この画面の数値は回答が一件届くたびに変わります。",
+    "export.first.other": "最初の書き出しには、あと {missing} 件の回答か、アンケートの終了が必要です。",
+    "export.closed.other": "書き出しには、あと {missing} 件の回答が必要です。",
+    "export.waiting.other":
+      "前回の書き出しの後に {waiting} 件の回答が届きました。二つの書き出しの差から個人が浮かび上がらないよう、あと {missing} 件届くまで含まれません。",
     "export.csv": "CSV",
     "export.parquet": "Parquet",
     "export.html": "HTML レポート",

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Table, func, insert, select, update
+from sqlalchemy import Connection, Engine, Table, func, insert, inspect, select, update
 
 from kakuran.collect.store.errors import store_errors
 from kakuran.collect.store.sqlite import read_only_engine, sqlite_engine
 from kakuran.collect.store.store import Store
-from kakuran.collect.store.tables import invitations, metadata, records, surveys
+from kakuran.collect.store.tables import cohorts, invitations, metadata, records, surveys
 from kakuran.errors import CollectError
 from kakuran.writing import whole_or_nothing
 
@@ -24,7 +24,7 @@ def back_up(store: Store, path: Path) -> int:
         try:
             with store_errors(copy), store.reading_at_once() as source, copy.begin() as target:
                 metadata.create_all(target)
-                for table in (surveys, records, invitations):
+                for table in (surveys, records, invitations, cohorts):
                     _copy(source, target, table)
                 count = _count(target, records)
             _settle(copy)
@@ -44,7 +44,8 @@ def restore(store: Store, path: Path) -> int:
                 if _count(target, table):
                     raise CollectError("the database is not empty; restore into a new one")
             numbers = {row.number: _register(target, row) for row in source.execute(select(surveys))}
-            _copy(source, target, records, lambda row: row | {"survey": numbers[row["survey"]]})
+            for table in (records, cohorts):
+                _copy(source, target, table, lambda row: row | {"survey": numbers[row["survey"]]})
             _copy(source, target, invitations)
             return _count(target, records)
     finally:
@@ -61,8 +62,12 @@ def _register(target: Connection, row: Any) -> int:
 
 
 def _copy(source: Connection, target: Connection, table: Table, change: Any = dict) -> None:
-    """Rows in the order of their keys: a backup tells no more than the database."""
-    rows = source.execute(select(table).order_by(*table.primary_key).execution_options(yield_per=_AT_A_TIME))
+    """Rows in the order of their keys: a backup tells no more than the database. Old ones know of no cohorts."""
+    is_old = not inspect(source).has_table(cohorts.name)
+    if is_old and table is cohorts:
+        return
+    wanted = select(*(column for column in table.columns if not is_old or column is not records.c.cohort))
+    rows = source.execute(wanted.order_by(*table.primary_key).execution_options(yield_per=_AT_A_TIME))
     for part in rows.mappings().partitions():
         target.execute(insert(table), [change(dict(row)) for row in part])
 

@@ -20,6 +20,7 @@ _LOCK = 0x6B616B75
 """Servers that start at the same time make the tables one after the other."""
 
 _PREPARE = (
+    "ALTER TABLE records ADD COLUMN IF NOT EXISTS cohort INTEGER",
     "ALTER TABLE records ADD COLUMN IF NOT EXISTS batch xid8 NOT NULL DEFAULT pg_current_xact_id()",
     "CREATE INDEX IF NOT EXISTS records_batch ON records (batch)",
     # A dump restored into another cluster brings numbers of transactions that are still to come there.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,11 @@ class SQLiteStore(Store):
         self._claim: sqlite3.Connection | None = None
         super().__init__(sqlite_engine(path), survey)
 
+    def _make_tables(self, connection: Connection) -> None:
+        super()._make_tables(connection)
+        if "cohort" not in {row[1] for row in connection.exec_driver_sql("PRAGMA table_info(records)")}:
+            connection.exec_driver_sql("ALTER TABLE records ADD COLUMN cohort INTEGER")
+
     def add(self, submissions: Sequence[Submission]) -> list[Outcome]:
         """Store submissions in one transaction."""
         with self._turn:
@@ -76,6 +82,7 @@ class SQLiteStore(Store):
 
     def claim(self) -> None:
         """Refused while another process adds records, for neither would see the other's."""
+        _make_private(Path(f"{self.path}-serving"))
         claim = sqlite3.connect(f"{self.path}-serving", timeout=0, isolation_level=None, check_same_thread=False)
         try:
             claim.execute("BEGIN EXCLUSIVE")
@@ -121,6 +128,7 @@ class SQLiteStore(Store):
 
 def sqlite_engine(path: Path) -> Engine:
     """A file, with every promise of durability asked for."""
+    _make_private(path)
     place = URL.create("sqlite", database=str(path))
     engine = create_engine(place, connect_args={"timeout": _PATIENCE, "isolation_level": None})
 
@@ -130,6 +138,12 @@ def sqlite_engine(path: Path) -> Engine:
             connection.execute(f"PRAGMA {pragma}")
 
     return engine
+
+
+def _make_private(path: Path) -> None:
+    """Make a file for its owner alone, where there is none; SQLite gives its log and its index the same rights."""
+    with suppress(OSError):  # what is wrong with it SQLite says better
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def read_only_engine(path: Path) -> Engine:

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine, delete, func, insert, select, update
 
 from kakuran.collect.messages import Submission
 from kakuran.collect.store.errors import StoreError, store_errors
-from kakuran.collect.store.tables import invitations, metadata, records, surveys
+from kakuran.collect.store.tables import cohorts, invitations, metadata, records, surveys
 from kakuran.collect.survey import Survey
 
 State: TypeAlias = Literal["open", "closed"]
@@ -43,6 +43,13 @@ class News(NamedTuple):
     rows: Sequence[bytes]
     mark: Mark
     is_all: bool
+
+
+class Exported(NamedTuple):
+    """What an export holds: records, packed and in no order that means anything, and the size of each cohort."""
+
+    rows: Sequence[bytes]
+    cohorts: tuple[int, ...]
 
 
 class Store(ABC):
@@ -85,7 +92,7 @@ class Store(ABC):
 
     def _add(self, connection: Connection, submissions: Sequence[Submission]) -> list[Outcome] | None:
         """The outcomes; or nothing, where another server stored one of these records in the meantime."""
-        is_open = self._state(connection, locked=True) == "open"
+        is_open = self._state(connection, locked="shared") == "open"
         kept = self._kept(connection, [key for submission in submissions for key in submission.ids])
         brought = [one.invitation for one in submissions if one.invitation is not None]
         unused = self._unused(connection, brought)
@@ -167,10 +174,39 @@ class Store(ABC):
         with self._reading() as connection:
             return self._state(connection)
 
-    def _state(self, connection: Connection, *, locked: bool = False) -> State:
+    def _state(self, connection: Connection, *, locked: Literal["shared", "alone"] | None = None) -> State:
         wanted = select(surveys.c.state).where(surveys.c.number == self.number)
-        state: State = connection.scalar(wanted.with_for_update(read=True) if locked else wanted) or "closed"
+        if locked is not None:
+            wanted = wanted.with_for_update(read=locked == "shared")
+        state: State = connection.scalar(wanted) or "closed"
         return state
+
+    def cohorts(self) -> tuple[int, ...]:
+        """How many records each export added to the one before."""
+        with self._reading() as connection:
+            return self._cohorts(connection)
+
+    def _cohorts(self, connection: Connection) -> tuple[int, ...]:
+        sizes = select(cohorts.c.size).where(cohorts.c.survey == self.number).order_by(cohorts.c.number)
+        return tuple(connection.scalars(sizes))
+
+    def export(self) -> Exported:
+        """All cohorts, having made one more of the records that are in none, where the survey lets so many be one.
+
+        What was made once is never changed: whoever compares two exports sees whole cohorts.
+        """
+        own = records.c.survey == self.number
+        with self.writing() as connection:
+            # Alone: nothing may be added between counting the records and giving them their cohort.
+            state = self._state(connection, locked="alone")
+            made = self._cohorts(connection)
+            waiting = connection.scalar(select(func.count()).where(own, records.c.cohort.is_(None))) or 0
+            if waiting >= self.survey.cohort_n(made, is_closed=state == "closed"):
+                made = (*made, waiting)
+                connection.execute(update(records).where(own, records.c.cohort.is_(None)).values(cohort=len(made)))
+                connection.execute(insert(cohorts).values(survey=self.number, number=len(made), size=waiting))
+            rows = connection.scalars(select(records.c.codes).where(own, records.c.cohort.is_not(None)))
+            return Exported([bytes(row) for row in rows], made)
 
     def set_state(self, state: State) -> None:
         """Open or close the survey; no answer is stored once this has returned."""
