@@ -75,29 +75,43 @@ def test_a_run_that_was_cut_off_before_its_end_counts(tmp_path, monkeypatch):
         fitted(case, case.frames | {"bob": without(case.frames["bob"], shared(case)[0])}, folder)
 
 
-def test_the_same_question_tells_nothing_new_and_others_come_to_an_end(tmp_path):
-    """Each run tells four sums of each of alice's columns, and she has 100 records, five for each of 20 sums."""
-    case = companies(100, 2, 3)
+def asked_again_and_again(case, remembering, other, folder):
+    """A run with this seed for the other's first column, or with its own; what the one that remembers is exposed to."""
 
-    def run(frames):
+    def run(seed=None):
+        frame = case.frames[other]
+        if seed is not None:
+            values = np.random.default_rng(seed).normal(size=frame.num_rows)
+            frame = frame.set_column(1, frame.column_names[1], [values])
+        frames = case.frames | {other: frame}
+
         def one(name, links):
-            return Party(name, case.plan, frames[name], memory=tmp_path / "runs" if name == "alice" else None).fit(
-                links
-            )
+            memory = folder / "runs" if name == remembering else None
+            return Party(name, case.plan, frames[name], memory=memory).fit(links)
 
-        return side_by_side(list(case.plan.names), one)["alice"].exposure
+        return side_by_side(list(case.plan.names), one)[remembering].exposure
 
-    def with_another_column(seed):
-        values = np.random.default_rng(seed).normal(size=case.frames["bob"].num_rows)
-        return case.frames | {"bob": case.frames["bob"].set_column(1, case.b[0], [values])}
+    return run
 
-    first, *again = [run(case.frames) for _ in range(3)]
+
+def test_the_same_question_tells_nothing_new_and_others_come_to_an_end(tmp_path):
+    """Each run tells three sums of each of bob's columns, and he has 100 records, five for each of 20 sums."""
+    run = asked_again_and_again(companies(100, 3, 2), "bob", "alice", tmp_path)
+    first, *again = [run() for _ in range(3)]
     assert [first.earlier_runs, *(each.earlier_runs for each in again)] == [0, 1, 1]
-    told = [run(with_another_column(seed)) for seed in range(4)]
-    assert [each.earlier_runs for each in told] == [1, 2, 3, 4]
-    assert told[-1].unlocking_records == first.unlocking_records - 4 * 4
-    with pytest.raises(GuardError, match=r"a sum for every 4\.2 of our records, not for every 5"):
-        run(with_another_column(4))
+    told = [run(seed) for seed in range(5)]
+    assert [each.earlier_runs for each in told] == [1, 2, 3, 4, 5]
+    assert told[-1].unlocking_records == first.unlocking_records - 5 * 3
+    with pytest.raises(GuardError, match=r"a sum for every 4\.8 of our records, not for every 5"):
+        run(5)
+
+
+def test_sums_that_we_are_only_told_count_again_however_equal_they_are(tmp_path):
+    """The owner of the key could ask for others each time and tell us the same. With its check, five a run."""
+    run = asked_again_and_again(companies(100, 2, 3), "alice", "bob", tmp_path)
+    assert [run().earlier_runs for _ in range(4)] == [0, 1, 2, 3]
+    with pytest.raises(GuardError, match=r"a sum for every 4\.0 of our records, not for every 5"):
+        run()
 
 
 def numbers(*ranges):

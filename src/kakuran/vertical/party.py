@@ -137,17 +137,23 @@ class Party:
         done = frozenset(stage for stage, peer in stages.items() if self._resumable(greeting, stage, (self.name, peer)))
         told = self._earlier.look_back(ids) if len(done) == len(stages) else self._begin(ids, own)
         moments = pool_moments(links, self.plan, self.name, standardised, self._checkpoints, done, self.notify)
-        self._earlier.settle(moments.between(self.plan.held_by(self.name)))
+        if self.name == self.plan.names[-1]:  # it has read all its sums itself; others are told them by whoever asked
+            self._earlier.settle(moments.between(self.plan.held_by(self.name)))
         check_moments(moments, standardised, self.plan.limits)
         selection = select(moments, self.plan.rules)
         exposure = exposure_of_moments(moments, self.name, self.plan.holder, rare_sides(own), told)
         inference = infer(moments, selection.chosen)
         return Outcome(selection, inference, exposure, moments.target_scale, rounds=1)
 
+    @property
+    def _multiplies(self) -> int:
+        """For how many others we multiply; each can ask for one sum more, the one it checks our products with."""
+        return len(self.plan.names) - 1 - self.plan.names.index(self.name)
+
     def _begin(self, ids: Sequence[bytes], own: OwnColumns) -> Told:
         told = self._earlier.begin(
             ids,
-            sums=len(self.plan.columns) + 1 - len(own.names),
+            sums=len(self.plan.columns) + 1 - len(own.names) + self._multiplies,
             fewest=fewest_people(own, self.plan),
             records_per_sum=self.plan.limits.records_per_variable,
             despite=self._despite,
