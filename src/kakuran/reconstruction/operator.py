@@ -110,7 +110,7 @@ class Operator:
         is_count = (table >= 0) & (table <= MOST)
         if not is_count.all():
             bad = table[~is_count][0].item()
-            raise ArgumentError("counts", "must be finite, not negative and at most 2⁵³", "Count again.", example=bad)
+            raise ArgumentError("counts", "must be finite, at most 2⁵³ and not negative", "Count again.", example=bad)
         return table
 
 
