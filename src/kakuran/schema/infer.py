@@ -18,8 +18,6 @@ def infer_attributes(data: Any, progress: Callable[[int], object]) -> list[Attri
     """Propose an attribute for every column of a frame or of any other source, in one pass."""
     source = open_source(data)
     check_columns_are_unique(source.names)
-    if not source.names:
-        raise SchemaError(f"{source.described}: has no columns")
     if "" in source.names:
         raise SchemaError(
             f"{source.described}: its column {source.names.index('') + 1} has no name; give it one, or leave it out "
@@ -32,7 +30,7 @@ def infer_attributes(data: Any, progress: Callable[[int], object]) -> list[Attri
             part.through(lambda batch, column=column: column.update(batch.column(column.name)))  # type: ignore[misc]
         records += len(part)
         progress(len(part))
-    if not records:
+    if not (records and columns):
         raise SchemaError(f"{source.described}: cannot infer a schema from an empty table")
     attributes = [column.attribute() for column in columns]
     warnings.warn(_warning(attributes, columns), InferredDomainWarning, stacklevel=3)
