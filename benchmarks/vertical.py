@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from benchmarks.claims import Claim
 from benchmarks.peers import admit
 from benchmarks.timing import Contestant, race
-from kakuran.vertical.alignment import Shared, intersect
+from kakuran.vertical.alignment import Matching, Shared, intersect
 from kakuran.vertical.protocols.alternating import Settled, accelerate, alternate
 from kakuran.vertical.together import side_by_side
 from kakuran.vertical.transport import Link
@@ -64,7 +64,7 @@ def private_set_intersection(records: int, rounds: int) -> Iterator[Claim]:
 
     def run(name: str, links: dict[str, Link]) -> Shared:
         (link,) = links.values()
-        return intersect(link, ours if name == "a" else theirs, b"", speaks_first=name == "a")
+        return intersect(link, ours if name == "a" else theirs, Matching(b"", 10**6), speaks_first=name == "a")
 
     def openmined_psi() -> Contestant:
         import private_set_intersection.python as psi

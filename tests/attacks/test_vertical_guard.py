@@ -26,7 +26,7 @@ def indicator(people, height=1.0):
 
 
 def guarded(*columns, plan=PLAN, party="shop"):
-    check_columns(OwnColumns(plan.held_by(party), np.column_stack(columns)), plan, party)
+    check_columns(OwnColumns(plan.held_by(party), np.column_stack(columns)), plan)
 
 
 def noise(size=1.0):
@@ -74,7 +74,7 @@ def test_ordinary_columns_are_let_pass():
     for name, table in zip(("bank", "shop"), companies(400), strict=True):
         columns = {"bank": ["income", "age", "savings"], "shop": ["visits", "basket", "coupons"]}
         plan = VerticalPlan.of(columns, target="spending", holder="shop", ids="customer")
-        check_columns(OwnColumns.read(table, plan.held_by(name)), plan, name)
+        check_columns(OwnColumns.read(table, plan.held_by(name)), plan)
 
 
 def tables(made_up):

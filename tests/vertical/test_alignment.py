@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kakuran.errors import DataError, ProtocolError
-from kakuran.vertical import alignment
-from kakuran.vertical.alignment import _receive_places, align, intersect
+from kakuran.vertical import Limits, VerticalPlan, alignment
+from kakuran.vertical.alignment import Matching, _receive_places, align, intersect
 from kakuran.vertical.blinding import Blinding, as_points
 from kakuran.vertical.ids import canonical_ids
 from kakuran.vertical.messages import AlignmentCheck, Kept
@@ -21,10 +21,14 @@ from kakuran.vertical.transport import linked_pair
 def aligned(tables):
     """Every party's ids in the common order."""
     names = list(tables)
-    rows = side_by_side(
-        names, lambda name, links: align(links, tuple(names), name, tables[name], b"salt"), timeout=10.0
-    )
+    plan = plan_of(names)
+    rows = side_by_side(names, lambda name, links: align(links, plan, name, tables[name]), timeout=10.0)
     return {name: [tables[name][row] for row in rows[name]] for name in names}
+
+
+def plan_of(names, **limits):
+    columns = {name: [f"column {at}"] for at, name in enumerate(names)}
+    return VerticalPlan.of(columns, target="y", holder=names[0], limits=Limits(**limits))
 
 
 def as_ids(numbers):
@@ -91,16 +95,17 @@ def test_places_that_cannot_be_kept_are_refused_without_waiting_for_more(places)
 
 def test_a_peer_whose_records_are_in_another_order_is_found_out():
     link, other = linked_pair("alice", "bob", 5.0)
+    plan = plan_of(["alice", "bob"])
 
     def bob():
-        intersect(other, as_ids(range(4)), b"salt", speaks_first=False)
+        intersect(other, as_ids(range(4)), Matching(plan.fingerprint.encode(), 100), speaks_first=False)
         other.receive(AlignmentCheck)
         other.send(AlignmentCheck(4, bytes(32)))
 
     thread = threading.Thread(target=bob)
     thread.start()
     with pytest.raises(ProtocolError, match="not in the order of bob's"):
-        align({"bob": link}, ("alice", "bob"), "alice", as_ids(range(4)), b"salt")
+        align({"bob": link}, plan, "alice", as_ids(range(4)))
     thread.join()
 
 

@@ -345,6 +345,6 @@ def test_a_link_refuses_a_message_out_of_turn():
 
 def test_a_peer_that_stops_says_so():
     link, other = linked_pair("alice", "bob", 1.0)
-    other.refuse("its guard refuses to reveal so much")
-    with pytest.raises(ProtocolError, match="bob stopped: its guard refuses"):
+    other.refuse("it cannot go on")
+    with pytest.raises(ProtocolError, match="bob stopped: it cannot go on"):
         link.receive(Hello)

@@ -61,7 +61,10 @@ def test_every_word_of_a_plan_changes_its_fingerprint_and_is_kept(change, tmp_pa
         ({"criterion": "r2"}, "criterion must be one of aic, aicc, bic"),
         ({"least": -1}, "least must be a whole number"),
         ({"limits": Limits(smallest_group=-3)}, "smallest_group must be a number not below 0"),
-        ({"limits": Limits(largest_leverage=float("nan"))}, "largest_leverage must be a number not below 0, got nan"),
+        (
+            {"limits": Limits(largest_leverage=float("nan"))},
+            "largest_leverage must be a number not below 0 and at most .*, got nan",
+        ),
         ({"target": "c"}, "two columns 'c'"),
         ({"protocol": "residual", "search": "forward"}, "can only search backward"),
         ({"ranking": "s2", "search": "both"}, "rule for leaving variables out"),

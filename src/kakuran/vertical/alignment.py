@@ -23,15 +23,23 @@ from kakuran.errors import ProtocolError
 from kakuran.randomness import Randomness
 from kakuran.vertical.blinding import POINT_SIZE, Blinding, Points, as_points
 from kakuran.vertical.messages import AlignmentCheck, Blinded, Commitment, Kept, Opening, Reblinded, SetSize
+from kakuran.vertical.plan import VerticalPlan
 from kakuran.vertical.transport import Link
 
-MOST_IDS = 5_000_000
-"""The largest set of ids a party may bring; who could bring any number could try all there are."""
 _CHUNK = 4096
 _PATIENCE = 30
 """How many times longer we wait for a neighbour that may still be busy with another."""
 _POINTS_A_TURN = 20_000
 """Points for which we wait once longer: many times what computing them takes."""
+
+
+@dataclass(frozen=True)
+class Matching:
+    """What holds for every intersection of a run: salt of the ids, largest set, patience for the first word."""
+
+    salt: bytes
+    most_ids: int
+    patience: float = 1
 
 
 @dataclass(frozen=True)
@@ -50,41 +58,56 @@ class Shared:
         return hashlib.sha256(b"kakuran order\0" + self.values.tobytes()).digest()
 
 
-def align(
-    links: Mapping[str, Link], names: tuple[str, ...], me: str, identifiers: list[bytes], salt: bytes
-) -> NDArray[np.int64]:
+def align(links: Mapping[str, Link], plan: VerticalPlan, me: str, identifiers: list[bytes]) -> NDArray[np.int64]:
     """Our rows of the records everybody shares, in the order everybody uses."""
+    names, salt = plan.names, plan.fingerprint.encode()
     place = names.index(me)
     before = links[names[place - 1]] if place > 0 else None
     after = links[names[place + 1]] if place + 1 < len(names) else None
     if before is None and after is None:
         raise ProtocolError("a plan needs at least two parties")
-    rows, patience = np.arange(len(identifiers)), 1 if len(names) == 2 else _PATIENCE
+    matching = Matching(salt, plan.limits.most_ids, 1 if len(names) == 2 else _PATIENCE)
+    rows = np.arange(len(identifiers))
     if before is not None:
-        with_before = intersect(before, identifiers, salt, speaks_first=False, patience=patience)
+        with_before = intersect(before, identifiers, matching, speaks_first=False)
         rows = with_before.rows
     if after is not None:
         ours = [identifiers[row] for row in rows.tolist()]
-        with_after = intersect(after, ours, salt, speaks_first=True, patience=patience)
+        with_after = intersect(after, ours, matching, speaks_first=True)
         if place + 2 < len(names):
             with_after = with_after.at(_receive_places(after, len(with_after.rows)))
         if before is not None:
             _send_places(before, with_after.rows)
             with_before = with_before.at(with_after.rows)
         rows = rows[with_after.rows]
-        _check(after, with_after, patience)
+        _check(after, with_after, matching.patience)
     if before is not None:
-        _check(before, with_before, patience)
+        _check(before, with_before, matching.patience)
+    for peer in names:
+        if abs(names.index(peer) - place) > 1:
+            _check_without_neighbours(links[peer], [identifiers[row] for row in rows.tolist()], matching, place, names)
     return rows
 
 
-def intersect(link: Link, identifiers: list[bytes], salt: bytes, *, speaks_first: bool, patience: float = 1) -> Shared:
+def _check_without_neighbours(
+    link: Link, kept: list[bytes], matching: Matching, place: int, names: tuple[str, ...]
+) -> None:
+    """See for ourselves that a party with others between us has the same records in the same order."""
+    shared = intersect(link, kept, matching, speaks_first=place < names.index(link.peer))
+    if len(shared.rows) < len(kept):
+        raise ProtocolError(f"{link.peer} does not hold all the records that are said to be shared by all")
+    in_order = np.empty_like(shared.values)
+    in_order[shared.rows] = shared.values
+    _check(link, Shared(np.arange(len(kept)), in_order), matching.patience)
+
+
+def intersect(link: Link, identifiers: list[bytes], matching: Matching, *, speaks_first: bool) -> Shared:
     """Which of our ids the peer has as well; it learns the same of its own."""
     count = len(identifiers)
-    theirs_count = _swap_sizes(link, count, speaks_first, patience)
+    theirs_count = _swap_sizes(link, count, matching, speaks_first)
     patience = 1 + (count + theirs_count) / _POINTS_A_TURN
     blinding, twin = Blinding(), Blinding()
-    hidden = blinding.hide(identifiers, salt)
+    hidden = blinding.hide(identifiers, matching.salt)
     order = Randomness.secure().permutation(2 * count)
     ours = np.concatenate([hidden, twin.hide_again(hidden)])[order]
     theirs = _swap_points(link, Blinded, ours, 2 * theirs_count, speaks_first, patience)
@@ -103,10 +126,12 @@ def intersect(link: Link, identifiers: list[bytes], salt: bytes, *, speaks_first
     return Shared(rows.astype(np.int64), common)
 
 
-def _swap_sizes(link: Link, count: int, speaks_first: bool, patience: float) -> int:
-    theirs = link.swap(SetSize(count), speaks_first=speaks_first, patience=patience).ids
-    if not 1 <= theirs <= MOST_IDS:
-        raise ProtocolError(f"{link.peer} wants to bring {theirs:,} ids; at most {MOST_IDS:,} are taken")
+def _swap_sizes(link: Link, count: int, matching: Matching, speaks_first: bool) -> int:
+    if not 1 <= count <= matching.most_ids:
+        raise ProtocolError(f"we bring {count:,} ids; the plan's most_ids is {matching.most_ids:,}: agree on another")
+    theirs = link.swap(SetSize(count), speaks_first=speaks_first, patience=matching.patience).ids
+    if not 1 <= theirs <= matching.most_ids:
+        raise ProtocolError(f"{link.peer} wants to bring {theirs:,} ids; the plan's most_ids is {matching.most_ids:,}")
     return theirs
 
 
@@ -175,9 +200,14 @@ def _send_places(link: Link, places: NDArray[np.int64]) -> None:
 
 def _receive_places(link: Link, shared: int) -> NDArray[np.int64]:
     chunks: list[Kept] = []
-    while not chunks or (not chunks[-1].last and sum(chunk.places.size for chunk in chunks) <= shared):
-        chunks.append(link.receive(Kept, patience=_PATIENCE))
+    while not chunks or not chunks[-1].last:
+        chunk = link.receive(Kept, patience=_PATIENCE)
+        chunks.append(chunk)
+        if (chunk.places.size != _CHUNK and not chunk.last) or sum(each.places.size for each in chunks) > shared:
+            raise ProtocolError(f"{link.peer} kept records that we do not share")
     places = np.concatenate([chunk.places.ravel() for chunk in chunks])
+    if not len(places):
+        raise ProtocolError(f"no record is shared by all; are the ids written alike by {link.peer} and the others?")
     if len(np.unique(places)) < len(places) or not ((places >= 0) & (places < shared)).all():
         raise ProtocolError(f"{link.peer} kept records that we do not share")
     return places

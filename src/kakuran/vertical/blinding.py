@@ -31,22 +31,22 @@ class Blinding:
 
     def hide(self, identifiers: Iterable[bytes], salt: bytes) -> Points:
         """Ids, blinded."""
-        return as_points(
-            b"".join(self._secret.exchange(_EXCHANGE, _point_of(identifier, salt)) for identifier in identifiers)
-        )
+        return self._multiplied(_point_of(identifier, salt) for identifier in identifiers)
 
     def hide_again(self, points: Points) -> Points:
         """What somebody else blinded, blinded by us as well."""
-        content = points.tobytes()
+        content = memoryview(points.tobytes())
+        starts = range(0, len(content), POINT_SIZE)
         try:
-            return as_points(
-                b"".join(
-                    self._secret.exchange(_EXCHANGE, _decode(content[start : start + POINT_SIZE]))
-                    for start in range(0, len(content), POINT_SIZE)
-                )
-            )
+            return self._multiplied(_decode(bytes(content[start : start + POINT_SIZE])) for start in starts)
         except ValueError:
             raise ProtocolError("the peer sent a blinded id that is not a point of the curve") from None
+
+    def _multiplied(self, points: Iterable[ec.EllipticCurvePublicKey]) -> Points:
+        out = bytearray()
+        for point in points:
+            out += self._secret.exchange(_EXCHANGE, point)
+        return as_points(bytes(out))
 
 
 def as_points(content: bytes) -> Points:

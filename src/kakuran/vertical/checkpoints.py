@@ -61,10 +61,11 @@ class Checkpoints:
             try:
                 with parsing.ALONE, path.open("rb") as file, np.load(file, allow_pickle=False) as kept:
                     about = json.loads(str(kept["about"]))
-            except (OSError, EOFError, BadZipFile, ValueError, KeyError):
+                    run, tag = about["run"], str(about["tag"])
+            except (OSError, EOFError, BadZipFile, ValueError, KeyError, TypeError, RecursionError):
                 continue
-            if about["run"] == self._run:
-                found[path.stem.removeprefix(_PREFIX)] = about["tag"]
+            if run == self._run:
+                found[path.stem.removeprefix(_PREFIX)] = tag
         return found
 
     def start_over(self) -> None:

@@ -47,19 +47,21 @@ def greet(links: Mapping[str, Link], plan: VerticalPlan, me: str, purpose: str, 
 
 
 def _checked(theirs: Hello, ours: Hello, peer: str) -> Hello:
+    party, version, fingerprint, purpose = (
+        text[:100] for text in (theirs.party, theirs.version, theirs.fingerprint, theirs.purpose)
+    )
     if theirs.party != peer:
-        raise ProtocolError(f"expected {peer}, but {theirs.party} answered")
+        raise ProtocolError(f"expected {peer}, but {party} answered")
     if theirs.version != ours.version:
         raise ProtocolError(
-            f"{peer} runs kakuran {theirs.version}, we run {ours.version}; install the same kakuran on both sides"
+            f"{peer} runs kakuran {version}, we run {ours.version}; install the same kakuran on both sides"
         )
     if theirs.fingerprint != ours.fingerprint:
         raise ProtocolError(
-            f"{peer} has another plan: its fingerprint is {theirs.fingerprint}, ours {ours.fingerprint}; "
-            "agree on one file"
+            f"{peer} has another plan: its fingerprint is {fingerprint}, ours {ours.fingerprint}; agree on one file"
         )
     if theirs.purpose != ours.purpose:
-        raise ProtocolError(f"{peer} wants to {theirs.purpose}, we want to {ours.purpose}")
+        raise ProtocolError(f"{peer} wants to {purpose}, we want to {ours.purpose}")
     return theirs
 
 

@@ -28,15 +28,20 @@ _REPEATED = 1e-6
 """Directions of our own columns that are weaker than this are not looked at."""
 
 
-def check_columns(own: OwnColumns, plan: VerticalPlan, party: str) -> None:
-    """Refuse to take part with these records; the message is for the party's own eyes."""
-    limits, records, columns = plan.limits, len(own.values), len(plan.columns)
+def check_count(records: int, plan: VerticalPlan) -> None:
+    """Refuse to take part with so few records, before any value of theirs is looked at."""
+    limits, columns = plan.limits, len(plan.columns)
     if records < limits.records_per_variable * columns:
         raise GuardError(
             f"{counted(records, 'shared record')} for {counted(columns, 'column')}, fewer than "
             f"{limits.records_per_variable:g} each; "
             "agree on fewer columns, or on another limit records_per_variable"
         )
+
+
+def check_columns(own: OwnColumns, plan: VerticalPlan) -> None:
+    """Refuse to take part with these records; the message is for the party's own eyes."""
+    limits, records, columns = plan.limits, len(own.values), len(plan.columns)
     rare = rare_sides(own)
     for name, count in rare.items():
         if count < limits.smallest_group:

@@ -42,7 +42,7 @@ def certificate_in(path: Path) -> str:
     """The certificate (base64 of DER) beside a private key."""
     try:
         return _as_text(x509.load_pem_x509_certificate(path.read_bytes()))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, x509.InvalidVersion) as error:
         raise ProtocolError(f"{path}: not a key made by `kakuran vertical init`: {error}") from error
 
 
@@ -51,7 +51,7 @@ def der(certificate: str) -> bytes:
     try:
         content = base64.b64decode(certificate, validate=True)
         x509.load_der_x509_certificate(content)
-    except ValueError as error:
+    except (ValueError, x509.InvalidVersion) as error:
         raise ProtocolError("the plan holds something that is not a certificate; make it anew") from error
     return content
 

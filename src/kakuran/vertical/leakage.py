@@ -18,11 +18,13 @@ from kakuran.phrases import Phrase
 from kakuran.vertical.earlier import Told
 from kakuran.vertical.regression.moments import Array, Moments
 
-_RELATIVE = 1e-9
-"""Directions weaker than this share of the strongest drown in rounding."""
+_RELATIVE = 1e-13
+"""Directions weaker than this share of the strongest drown in rounding; a peer could let us answer with weak ones."""
 _ARITHMETIC = 53
 """Binary digits of columns that were not rounded."""
 _NOTHING = Told()
+_ANSWERS_A_SUM, _VALUES_A_SUM = 57, 2
+"""What fits into the 58 bits of one sum with weights of the reader's choice."""
 TARGET = Phrase("(target)")
 """What the column to explain is called among ours, if it is ours."""
 
@@ -43,6 +45,8 @@ class Exposure:
         Yes/no columns that the moments determine in principle, though finding them means a search.
     earlier_runs
         Runs before this one that told sums over the same people; they are counted in what is said above.
+    sums
+        Sums of each of our columns, weighted as they like, that others who cheat could have read in this run.
     """
 
     protocol: str
@@ -53,6 +57,7 @@ class Exposure:
     unlocking_records: int
     pinned_down: tuple[str, ...] = ()
     earlier_runs: int = 0
+    sums: int = 0
 
     @property
     def by_column(self) -> list[tuple[str, float]]:
@@ -89,6 +94,14 @@ class Exposure:
                 Phrase(
                     "exact moments pin down the yes/no columns {columns} for one who can search",
                     columns=", ".join(self.pinned_down),
+                )
+            )
+        if self.sums:
+            said.append(
+                Phrase(
+                    "others who cheat could have read {answers:,} yes/no answers, or {values:,} values, of each column",
+                    answers=min(self.records, _ANSWERS_A_SUM * self.sums),
+                    values=min(self.records, _VALUES_A_SUM * self.sums),
                 )
             )
         if self.earlier_runs:
@@ -135,7 +148,7 @@ class DirectionMeter:
 
 
 def exposure_of_moments(
-    moments: Moments, party: str, holder: str, two_valued: dict[str, int], earlier: Told = _NOTHING
+    moments: Moments, party: str, holder: str, two_valued: dict[str, int], earlier: Told = _NOTHING, sums: int = 0
 ) -> Exposure:
     """What all others together know of a party's columns once they hold the moments and their own columns.
 
@@ -160,6 +173,7 @@ def exposure_of_moments(
         unlocking,
         tuple(name for name, rare in two_valued.items() if pins_down(moments.records, rare, known, bits)),
         earlier.runs,
+        sums,
     )
 
 

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kakuran.errors import DataError, GuardError, LeakageWarning, ProtocolError, counted
+from kakuran.errors import LeakageWarning, ProtocolError, counted
 from kakuran.schema.frames import to_arrow
 from kakuran.vertical.alignment import align
 from kakuran.vertical.checkpoints import Checkpoints
 from kakuran.vertical.earlier import EarlierRuns, Told
 from kakuran.vertical.fit import OwnCoefficient, VerticalFit
 from kakuran.vertical.greeting import Greeting, greet
-from kakuran.vertical.guard import check_columns, check_moments, fewest_people, rare_sides
+from kakuran.vertical.guard import check_columns, check_count, check_moments, fewest_people, rare_sides
 from kakuran.vertical.ids import read_ids
 from kakuran.vertical.leakage import exposure_of_moments
-from kakuran.vertical.messages import InterceptPart, Target
+from kakuran.vertical.messages import InterceptPart, Target, numbers
 from kakuran.vertical.own import OwnColumns, Standardised
 from kakuran.vertical.plan import VerticalPlan
 from kakuran.vertical.protocols.outcome import Outcome
@@ -30,8 +30,6 @@ from kakuran.vertical.protocols.residual import WARNING, Residual
 from kakuran.vertical.regression.inference import infer
 from kakuran.vertical.regression.selection import select
 from kakuran.vertical.transport import Link, with_each
-
-_REASONS = ((GuardError, "its guard refuses to reveal so much"), (DataError, "its data does not fit the plan"))
 
 
 class Party:
@@ -91,8 +89,8 @@ class Party:
         """Run the plan with the parties at the other ends of these links."""
         try:
             fit = self._fit(links)
-        except Exception as error:
-            tell_why(links, error)
+        except Exception:
+            give_up(links)
             raise
         self._checkpoints.forget()
         return fit
@@ -102,11 +100,15 @@ class Party:
             warnings.warn(WARNING, LeakageWarning, stacklevel=3)
         greeting = greet(links, self.plan, self.name, "fit", self._checkpoints.tags())
         rows = self._aligned_rows(links, greeting)
+        # Whoever chose the records learns from a refusal, too: so what can be told without their values comes first.
+        check_count(len(rows), self.plan)
+        done = self._done(links, greeting)
+        told = self._remembered(rows, is_over=len(done) == len(links)) if self.plan.protocol == "gram" else Told()
         own = self._columns.at(rows)
         standardised = own.standardised(intercept=self.plan.intercept)
-        check_columns(own, self.plan, self.name)
+        check_columns(own, self.plan)
         if self.plan.protocol == "gram":
-            outcome = self._run_gram(links, greeting, own, standardised, [self._ids[row] for row in rows.tolist()])
+            outcome = self._run_gram(links, done, told, own, standardised)
         else:
             outcome = self._run_residual(links, greeting, own, standardised)
         return self._conclude(links, greeting.run, outcome, standardised)
@@ -116,7 +118,7 @@ class Party:
             rows = self._checkpoints.load("aligned")[1]["rows"]
             self.notify(f"going on with {counted(len(rows), 'shared record')} of an earlier run")
             return rows
-        rows = align(links, self.plan.names, self.name, self._ids, self.plan.fingerprint.encode())
+        rows = align(links, self.plan, self.name, self._ids)
         self._checkpoints.start_over()
         self._checkpoints.save("aligned", greeting.run, {}, rows=rows)
         self.notify(f"{len(rows):,} of our {len(self._ids):,} records are shared")
@@ -125,42 +127,49 @@ class Party:
     def _resumable(self, greeting: Greeting, stage: str, parties: tuple[str, ...]) -> bool:
         return greeting.common("aligned", self.plan.names) and greeting.common(stage, parties)
 
-    def _run_gram(
-        self,
-        links: Mapping[str, Link],
-        greeting: Greeting,
-        own: OwnColumns,
-        standardised: Standardised,
-        ids: Sequence[bytes],
-    ) -> Outcome:
+    def _done(self, links: Mapping[str, Link], greeting: Greeting) -> frozenset[str]:
+        """The pairs whose moments an earlier run that was cut off has left."""
         stages = {pair_stage(self.plan.names, self.name, peer): peer for peer in links}
-        done = frozenset(stage for stage, peer in stages.items() if self._resumable(greeting, stage, (self.name, peer)))
-        told = self._earlier.look_back(ids) if len(done) == len(stages) else self._begin(ids, own)
-        moments = pool_moments(links, self.plan, self.name, standardised, self._checkpoints, done, self.notify)
-        if self.name == self.plan.names[-1]:  # it has read all its sums itself; others are told them by whoever asked
-            self._earlier.settle(moments.between(self.plan.held_by(self.name)))
-        check_moments(moments, standardised, self.plan.limits)
-        selection = select(moments, self.plan.rules)
-        exposure = exposure_of_moments(moments, self.name, self.plan.holder, rare_sides(own), told)
-        inference = infer(moments, selection.chosen)
-        return Outcome(selection, inference, exposure, moments.target_scale, rounds=1)
+        return frozenset(stage for stage, peer in stages.items() if self._resumable(greeting, stage, (self.name, peer)))
 
-    @property
-    def _multiplies(self) -> int:
-        """For how many others we multiply; each can ask for one sum more, the one it checks our products with."""
-        return len(self.plan.names) - 1 - self.plan.names.index(self.name)
-
-    def _begin(self, ids: Sequence[bytes], own: OwnColumns) -> Told:
+    def _remembered(self, rows: NDArray[np.int64], *, is_over: bool) -> Told:
+        """Write this run down, unless all its sums are told already; refuses it by whose records it is about."""
+        ids, columns = [self._ids[row] for row in rows.tolist()], self._columns
+        if is_over:
+            return self._earlier.look_back(ids)
         told = self._earlier.begin(
             ids,
-            sums=len(self.plan.columns) + 1 - len(own.names) + self._multiplies,
-            fewest=fewest_people(own, self.plan),
+            sums=self._sums_told,
+            fewest=fewest_people(columns, self.plan),
             records_per_sum=self.plan.limits.records_per_variable,
             despite=self._despite,
         )
         if told.runs:
             self.notify(f"{counted(told.runs, 'earlier run')} told sums over the same people")
         return told
+
+    @property
+    def _sums_told(self) -> int:
+        """Sums of each of our columns: one a column of the others, and one more for each whose products we make."""
+        others = len(self.plan.columns) + 1 - len(self._columns.names)
+        return others + len(self.plan.names) - 1 - self.plan.names.index(self.name)
+
+    def _run_gram(
+        self,
+        links: Mapping[str, Link],
+        done: frozenset[str],
+        told: Told,
+        own: OwnColumns,
+        standardised: Standardised,
+    ) -> Outcome:
+        moments = pool_moments(links, self.plan, self.name, standardised, self._checkpoints, done, self.notify)
+        if self.name == self.plan.names[-1]:  # it has read all its sums itself; others are told them by whoever asked
+            self._earlier.settle(moments.between(self.plan.held_by(self.name)))
+        check_moments(moments, standardised, self.plan.limits)
+        selection = select(moments, self.plan.rules)
+        exposure = exposure_of_moments(moments, self.name, self.plan.holder, rare_sides(own), told, self._sums_told)
+        inference = infer(moments, selection.chosen)
+        return Outcome(selection, inference, exposure, moments.target_scale, rounds=1)
 
     def _run_residual(
         self, links: Mapping[str, Link], greeting: Greeting, own: OwnColumns, standardised: Standardised
@@ -189,7 +198,7 @@ class Party:
             target = own.only([self.plan.target])
             link.send(Target(np.ascontiguousarray(target.values[:, 0])))
             return target
-        values = link.receive(Target).values
+        values = link.receive(Target, most=numbers(len(own.values))).values
         if values.shape != (len(own.values),):
             raise ProtocolError(f"{link.peer} sent {values.shape} values of the target for {len(own.values)} records")
         return OwnColumns((self.plan.target,), values.reshape(-1, 1))
@@ -242,9 +251,8 @@ class Party:
         return own
 
 
-def tell_why(links: Mapping[str, Link], error: Exception) -> None:
-    """Tell the others that we stop, in words that hold nothing of our data, and hang up."""
-    reason = next((words for kind, words in _REASONS if isinstance(error, kind)), "it cannot go on")
+def give_up(links: Mapping[str, Link]) -> None:
+    """Tell the others that we stop, and never why: a peer that chose the records would learn from it; and hang up."""
     for link in links.values():
-        link.refuse(reason)
+        link.refuse("it cannot go on")
         link.close()

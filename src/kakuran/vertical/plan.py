@@ -15,6 +15,7 @@ from kakuran.vertical import plan_file
 from kakuran.vertical.regression.criteria import Criterion
 from kakuran.vertical.regression.selection import Ranking, Rules, Search
 
+_LARGEST_LIMIT = 10**18
 Protocol: TypeAlias = Literal["gram", "residual"]
 
 
@@ -45,6 +46,8 @@ class Limits:
         tell; 1 means all. Four times the average is always allowed.
     searchable_records
         Up to so many records, a yes/no column that exact moments pin down counts as readable: somebody could search.
+    most_ids
+        Most ids a party may bring; who could bring any number could try all there are.
     exposed_directions
         Most directions of a party's column space the residual protocol may show; 0 for no limit.
 
@@ -59,6 +62,7 @@ class Limits:
     smallest_group: int = 20
     largest_leverage: float = 0.4
     searchable_records: int = 256
+    most_ids: int = 1_000_000
     exposed_directions: int = 0
 
 
@@ -139,6 +143,8 @@ class VerticalPlan:
 
     def check_complete(self) -> None:
         """Refuse a plan that somebody has still to join."""
+        if not self.parties:
+            raise ProtocolError("the plan has no party; the first makes it with `kakuran vertical init`")
         if len(self.parties) < 2:
             raise ProtocolError(
                 f"only {self.names[0]} is in the plan; the others join it by `kakuran vertical init` and send it back"
@@ -211,8 +217,8 @@ def _check_words(plan: VerticalPlan) -> None:
         raise ProtocolError(f"least must be a whole number, got {plan.least!r}")
     for limit in fields(plan.limits):
         value = getattr(plan.limits, limit.name)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
-            raise ProtocolError(f"the limit {limit.name} must be a number not below 0, got {value!r}")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _LARGEST_LIMIT:
+            raise ProtocolError(f"the limit {limit.name} must be a number not below 0 and at most 10^18, got {str(value)[:40]}")
 
 
 def _check_columns(plan: VerticalPlan) -> None:

@@ -34,7 +34,15 @@ _SETTINGS = {
     "accelerated": _YES_OR_NO,
 }
 _LIMITS = dict.fromkeys(
-    ("records_per_variable", "smallest_group", "largest_leverage", "searchable_records", "exposed_directions"), _NUMBER
+    (
+        "records_per_variable",
+        "smallest_group",
+        "largest_leverage",
+        "searchable_records",
+        "most_ids",
+        "exposed_directions",
+    ),
+    _NUMBER,
 )
 _TERMS = {"columns": _NAMES, "id": _TEXT, "certificate": _TEXT}
 _FITS = {

@@ -20,9 +20,9 @@ from kakuran.vertical.alignment import align
 from kakuran.vertical.fit import VerticalFit
 from kakuran.vertical.greeting import greet
 from kakuran.vertical.ids import read_ids
-from kakuran.vertical.messages import Mask, MaskedPart
+from kakuran.vertical.messages import Mask, MaskedPart, numbers
 from kakuran.vertical.own import OwnColumns
-from kakuran.vertical.party import tell_why
+from kakuran.vertical.party import give_up
 from kakuran.vertical.plan import VerticalPlan
 from kakuran.vertical.transport import Link
 
@@ -70,8 +70,8 @@ def predict_together(
     """
     try:
         return _predict(links, plan, fit, frame, receiver, notify)
-    except Exception as error:
-        tell_why(links, error)
+    except Exception:
+        give_up(links)
         raise
 
 
@@ -89,14 +89,14 @@ def _predict(
     identifiers = read_ids(table, plan.terms(me).id)
     columns = {name: OwnColumns.read(table, [name]).values[:, 0] for name in fit.own}
     greet(links, plan, me, f"predict for {receiver} with the model of run {fit.run[:16]}", {})
-    rows = align(links, plan.names, me, identifiers, plan.fingerprint.encode())
+    rows = align(links, plan, me, identifiers)
     notify(f"{len(rows):,} of our {len(identifiers):,} new records are shared")
     steps = _in_steps(fit.part({name: values[rows] for name, values in columns.items()}, len(rows)), fit)
     if me != receiver:
         links[receiver].send(MaskedPart(_masked(links, plan, me, receiver, steps)))
         return None
     for link in links.values():
-        steps = steps + _words(link.receive(MaskedPart).words, len(rows), link)
+        steps = steps + _words(link.receive(MaskedPart, most=numbers(len(rows))).words, len(rows), link)
     return Predictions(rows, steps.astype(np.float64) * (fit.target_scale / _STEPS))
 
 
@@ -121,7 +121,7 @@ def _masked(
             link.send(Mask(mask))
             steps = steps + mask
         else:
-            steps = steps - _words(link.receive(Mask).words, len(steps), link)
+            steps = steps - _words(link.receive(Mask, most=numbers(len(steps))).words, len(steps), link)
     return steps
 
 

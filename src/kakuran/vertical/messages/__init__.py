@@ -1,6 +1,6 @@
 """What parties say to each other: plain data, encoded without pickle, every kind with a size it may not pass."""
 
-from kakuran.vertical.messages.codec import HEADER_SIZE, WIRE_VERSION, decode, encode, read_header
+from kakuran.vertical.messages.codec import HEADER_SIZE, WIRE_VERSION, decode, encode, numbers, read_header
 from kakuran.vertical.messages.types import (
     AlignmentCheck,
     Blinded,
@@ -57,5 +57,6 @@ __all__ = [
     "TossShare",
     "decode",
     "encode",
+    "numbers",
     "read_header",
 ]

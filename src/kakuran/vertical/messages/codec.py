@@ -37,6 +37,11 @@ _ARRAY_TYPES = (np.dtype("<f8"), np.dtype("<i8"))
 _HINTS = {kind: get_type_hints(kind, vars(types)) for kind in _KINDS.values()}
 
 
+def numbers(count: int) -> int:
+    """Most bytes of a message that holds so many numbers and little else."""
+    return 8 * count + 256
+
+
 def encode(message: Message) -> bytes:
     """A message as one frame."""
     kind = type(message)
@@ -49,6 +54,8 @@ def encode(message: Message) -> bytes:
 
 def read_header(header: bytes) -> tuple[type[Message], int]:
     """Which kind of message follows, and how many bytes; refuses what is no frame, of another version or too long."""
+    if len(header) < HEADER_SIZE:
+        raise ProtocolError("a frame arrived cut short")
     magic, version, code, length = _HEADER.unpack(header)
     if magic != _MAGIC:
         raise ProtocolError("what arrived is no kakuran frame; is something else listening on that port?")
@@ -67,10 +74,7 @@ def read_header(header: bytes) -> tuple[type[Message], int]:
 
 def decode(frame: bytes) -> Message:
     """The message in a frame; refuses one that was damaged on the way."""
-    header = frame[:HEADER_SIZE]
-    if len(header) < HEADER_SIZE:
-        raise ProtocolError("a frame arrived cut short")
-    kind, length = read_header(header)
+    kind, length = read_header(frame[:HEADER_SIZE])
     if len(frame) != HEADER_SIZE + length:
         raise ProtocolError("a frame arrived cut short")
     content, digest = frame[:-_DIGEST_SIZE], frame[-_DIGEST_SIZE:]

@@ -22,6 +22,8 @@ from kakuran.vertical.protocols.gram import (
 from kakuran.vertical.regression.moments import Array, Moments
 from kakuran.vertical.transport import Link, with_each
 
+_SMALLEST_SCALE = 1e-100
+
 
 def pair_stage(names: tuple[str, ...], one: str, other: str) -> str:
     """The name of the stage at which two parties know the moments between them."""
@@ -120,7 +122,7 @@ def _assembled(
         rows.append(row)
     matrix = np.block(rows)
     order = sorted(range(len(everything)), key=lambda place: everything[place][1] == plan.target)
-    if target_scale <= 0:
-        raise ProtocolError(f"{plan.holder} did not tell the scale of the target")
+    if not _SMALLEST_SCALE < target_scale < 1 / _SMALLEST_SCALE:
+        raise ProtocolError(f"{plan.holder} did not tell a scale of the target that can be computed with")
     matrix = matrix[np.ix_(order, order)]
     return Moments(plan.columns, plan.owners, (matrix + matrix.T) / 2, records, plan.intercept, target_scale, bits)

@@ -17,10 +17,10 @@ from kakuran.randomness import Randomness
 from kakuran.vertical.checkpoints import Checkpoints
 from kakuran.vertical.guard import check_directions
 from kakuran.vertical.leakage import DirectionMeter
-from kakuran.vertical.messages import Estimates, Offer, Part, Space
+from kakuran.vertical.messages import Estimates, Offer, Part, Space, numbers
 from kakuran.vertical.own import Standardised
 from kakuran.vertical.plan import VerticalPlan
-from kakuran.vertical.protocols.alternating import TOLERANCE, accelerate, alternate
+from kakuran.vertical.protocols.alternating import MOST_ROUNDS, TOLERANCE, accelerate, alternate
 from kakuran.vertical.protocols.model import Model, load_model, save_model
 from kakuran.vertical.protocols.outcome import Outcome
 from kakuran.vertical.regression.criteria import parameters_of, score
@@ -38,6 +38,8 @@ WARNING = (
 _ESTIMATED = ("coefficients", "standard_errors", "vif")
 _SINGULAR = 1e-6
 """What must be left of a standardised column that the other side's columns do not explain."""
+_NOTHING_LEFT = 1e-25
+"""A share of the target's variance that is nothing but rounding."""
 
 
 @dataclass
@@ -109,6 +111,8 @@ class Residual:
         # In the order in which the other side subtracts, so that both find the very same variance.
         residual = self.target - part - their_part if self.leads else self.target - their_part - part
         variance = float(residual @ residual) / len(residual)
+        if variance < _NOTHING_LEFT:
+            raise ProtocolError(f"with what {self.their_name} sent, nothing of the target is left to explain")
         variables = len(columns) + len(their_columns)
         value = score(
             self.plan.criterion,
@@ -132,11 +136,11 @@ class Residual:
         self.rounds += 1
         self._show(part)
         self.link.send(Part(part, settled))
-        return self._their_vector(self.link.receive(Part))
+        return self._their_vector(self._receive_part())
 
     def _answer(self, fit: Callable[[Array], Array]) -> tuple[Array, Array]:
-        while True:
-            question = self.link.receive(Part)
+        for _ in range(MOST_ROUNDS + 1):
+            question = self._receive_part()
             theirs = self._their_vector(question)
             part = fit(self.target - theirs)
             self.rounds += 1
@@ -144,6 +148,10 @@ class Residual:
             self.link.send(Part(part, question.settled))
             if question.settled:
                 return part, theirs
+        raise ProtocolError(f"{self.their_name} has asked more than {MOST_ROUNDS:,} times without settling")
+
+    def _receive_part(self) -> Part:
+        return self.link.receive(Part, most=numbers(len(self.target)))
 
     def _show(self, vectors: Array) -> None:
         """Put on the meter what is about to be sent; the guard may stop it."""
@@ -181,7 +189,8 @@ class Residual:
         basis, _ = np.linalg.qr(self.own.only(model.columns).values)
         turned = basis @ _random_rotation(basis.shape[1])
         self._show(turned)
-        theirs = self.link.swap(Space(turned), speaks_first=self.leads).basis
+        due = numbers(len(self.target) * len(model.their_columns))
+        theirs = self.link.swap(Space(turned), speaks_first=self.leads, most=due).basis
         if theirs.shape != (len(self.target), len(model.their_columns)):
             raise ProtocolError(f"{self.their_name} sent a space of another shape than its columns have")
         return replace(model, their_space=theirs)

@@ -30,26 +30,27 @@ class Link(ABC):
         self._write(frame)
         self.transcript.note("sent", type(message).__name__, frame)
 
-    def receive(self, kind: type[M], *, patience: float = 1) -> M:
-        """The next message, which must be of this kind; wait `patience` times as long as usual."""
-        frame = self._read(self.timeout * patience, kind)
+    def receive(self, kind: type[M], *, patience: float = 1, most: int | None = None) -> M:
+        """The next message, which must be of this kind and at most so long; wait `patience` times as long as usual."""
+        frame = self._read(self.timeout * patience, kind, most)
         message = decode(frame)
         self.transcript.note("received", type(message).__name__, frame)
         if isinstance(message, Refusal):
-            raise ProtocolError(f"{self.peer} stopped: {message.reason}")
-        self.check_kind(type(message), kind)
+            raise ProtocolError(f"{self.peer} stopped: {message.reason[:200]}")
         return cast(M, message)
 
-    def check_kind(self, got: type[Message], expected: type[Message]) -> None:
-        """Refuse what is not due now; whoever stops may say so at any time."""
+    def check_due(self, got: type[Message], size: int, expected: type[Message], most: int | None) -> None:
+        """Refuse what is not due now, or longer than what is; whoever stops may say so at any time."""
         if got not in (expected, Refusal):
             raise ProtocolError(f"expected {expected.__name__} from {self.peer}, got {got.__name__}")
+        if most is not None and got is expected and size > most:
+            raise ProtocolError(f"{self.peer} sent {got.__name__} of {size:,} bytes where at most {most:,} are due")
 
-    def swap(self, message: M, *, speaks_first: bool, patience: float = 1) -> M:
+    def swap(self, message: M, *, speaks_first: bool, patience: float = 1, most: int | None = None) -> M:
         """Send a message and receive the peer's of the same kind; in turns, so that neither blocks the other."""
         if speaks_first:
             self.send(message)
-        theirs = self.receive(type(message), patience=patience)
+        theirs = self.receive(type(message), patience=patience, most=most)
         if not speaks_first:
             self.send(message)
         return theirs
@@ -75,7 +76,7 @@ class Link(ABC):
     def _write(self, frame: bytes) -> None: ...
 
     @abstractmethod
-    def _read(self, seconds: float, expected: type[Message]) -> bytes: ...
+    def _read(self, seconds: float, expected: type[Message], most: int | None) -> bytes: ...
 
 
 def with_each(links: Mapping[str, Link], talk: Callable[[str], T]) -> dict[str, T]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from queue import Empty, Queue
 from typing import TypeAlias
 
-from kakuran.vertical.messages import Message
+from kakuran.vertical.messages import HEADER_SIZE, Message, read_header
 from kakuran.vertical.transport.link import Link
 
 Pipe: TypeAlias = "Queue[bytes | None]"
@@ -25,7 +25,7 @@ class MemoryLink(Link):
     def _write(self, frame: bytes) -> None:
         self._outgoing.put(frame)
 
-    def _read(self, seconds: float, expected: type[Message]) -> bytes:
+    def _read(self, seconds: float, expected: type[Message], most: int | None) -> bytes:
         try:
             frame = self._incoming.get(timeout=seconds)
         except Empty:
@@ -33,6 +33,7 @@ class MemoryLink(Link):
         if frame is None:
             self._incoming.put(None)
             raise self.gone()
+        self.check_due(*read_header(frame[:HEADER_SIZE]), expected, most)
         return frame
 
 

@@ -52,7 +52,10 @@ class Identity:
         context.verify_mode = ssl.CERT_REQUIRED
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         context.load_cert_chain(self.key)
-        context.load_verify_locations(cadata=b"".join(self.pinned[peer] for peer in peers))
+        try:
+            context.load_verify_locations(cadata=b"".join(self.pinned[peer] for peer in peers))
+        except ssl.SSLError as error:
+            raise ProtocolError(f"the plan pins a certificate that cannot be used ({error.reason})") from error
         return context
 
     def peer_behind(self, connection: ssl.SSLSocket) -> str:
@@ -85,10 +88,10 @@ class TLSLink(Link):
         except OSError as error:
             raise self._lost(error) from None
 
-    def _read(self, seconds: float, expected: type[Message]) -> bytes:
+    def _read(self, seconds: float, expected: type[Message], most: int | None) -> bytes:
         header = self._read_exactly(HEADER_SIZE, seconds)
         kind, length = read_header(header)
-        self.check_kind(kind, expected)  # before room is made for it: some kinds may be long
+        self.check_due(kind, length, expected, most)  # before room is made for it: some kinds may be long
         return header + self._read_exactly(length, self.timeout + length / _SLOWEST_LINE)
 
     def _read_exactly(self, count: int, seconds: float) -> bytes:
