@@ -114,7 +114,7 @@ def _own_address() -> str:
 class _Impatient(HttpToolsProtocol):
     """Waits for nobody without end, where uvicorn waits for ever for heads, bodies and readers.
 
-    One timer runs at any time: for the head of a request, for all of a request and its answer, and, once that is
+    One deadline holds at any time: for the head of a request, for all of a request and its answer, and, once that is
     written, for the client to take it and to send the rest of a body that nobody read, or another request. A client
     over IPv4 is known by its IPv4 address whatever socket it came through: proxies are named that way.
     """
@@ -123,6 +123,7 @@ class _Impatient(HttpToolsProtocol):
     places: Places[_Impatient]
     proxies: Proxies
     _timer: asyncio.TimerHandle | None = None
+    _until = 0.0
     _is_in_head = True
     _head_bytes = 0
     _unsent = 0
@@ -136,10 +137,12 @@ class _Impatient(HttpToolsProtocol):
             if leaving is not None:
                 leaving.transport.abort()
         self._wait(self.allowed.seconds)
+        self._look()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.places.leave(self)
-        self._stop_waiting()
+        if self._timer is not None:
+            self._timer.cancel()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -189,21 +192,21 @@ class _Impatient(HttpToolsProtocol):
             self.scope["scheme"] = "https"
 
     def _wait(self, seconds: float) -> None:
-        self._stop_waiting()
-        self._timer = self.loop.call_later(seconds, self._hang_up)
+        """Until then; it is looked whether the time has come now and then, which costs less than a timer a request."""
+        self._until = self.loop.time() + seconds
 
-    def _stop_waiting(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def _hang_up(self) -> None:
-        """End the connection, unless its client is still taking an answer, and fast enough."""
-        before, self._unsent = self._unsent, self.transport.get_write_buffer_size()
-        if 0 < self._unsent <= before - _SLOWEST * self.allowed.seconds:
-            self._wait(self.allowed.seconds)
-        else:
+    def _look(self) -> None:
+        left = self._until - self.loop.time()
+        if left <= 0 and not self._is_taking_an_answer():
             self.transport.abort()  # closing would wait for what was not taken
+            return
+        patience = self.allowed.seconds
+        self._timer = self.loop.call_later(min(left, patience) if left > 0 else patience, self._look)
+
+    def _is_taking_an_answer(self) -> bool:
+        """Whether the client took some of its answer since the last look, and fast enough."""
+        before, self._unsent = self._unsent, self.transport.get_write_buffer_size()
+        return 0 < self._unsent <= before - _SLOWEST * self.allowed.seconds
 
 
 @contextmanager
