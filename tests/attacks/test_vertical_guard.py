@@ -93,7 +93,7 @@ def tables(made_up):
 def fit_with_a_cheat(plan, frames, monkeypatch):
     """The bank's outcome, and what it sent, where the shop runs no guard of its own."""
     honest, sent = party_module.check_columns, []
-    monkeypatch.setattr(party_module, "check_columns", lambda own, plan, me: me == "shop" or honest(own, plan, me))
+    monkeypatch.setattr(party_module, "check_columns", lambda own, plan: "y" in own.names or honest(own, plan))
     looks = party_module.check_moments
     monkeypatch.setattr(
         party_module, "check_moments", lambda moments, own, *rest: "y" in own.names or looks(moments, own, *rest)

@@ -218,7 +218,8 @@ def _check_words(plan: VerticalPlan) -> None:
     for limit in fields(plan.limits):
         value = getattr(plan.limits, limit.name)
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _LARGEST_LIMIT:
-            raise ProtocolError(f"the limit {limit.name} must be a number not below 0 and at most 10^18, got {str(value)[:40]}")
+            shown = "a larger one" if isinstance(value, int) and value > _LARGEST_LIMIT else repr(value)
+            raise ProtocolError(f"the limit {limit.name} must be a number not below 0 and at most 10^18, got {shown}")
 
 
 def _check_columns(plan: VerticalPlan) -> None:
