@@ -65,6 +65,7 @@ def test_every_word_of_a_plan_changes_its_fingerprint_and_is_kept(change, tmp_pa
             {"limits": Limits(largest_leverage=float("nan"))},
             "largest_leverage must be a number not below 0 and at most .*, got nan",
         ),
+        ({"limits": Limits(smallest_group=10**400)}, "smallest_group must be a number .* got a larger one"),
         ({"target": "c"}, "two columns 'c'"),
         ({"protocol": "residual", "search": "forward"}, "can only search backward"),
         ({"ranking": "s2", "search": "both"}, "rule for leaving variables out"),
