@@ -227,3 +227,16 @@ def test_the_noise_of_replies_depends_on_the_column_only_where_nothing_floods_it
     assert spread_of_noise(2**20, 1, monkeypatch) > 1000 * spread_of_noise(1, 1, monkeypatch)
     ratio = spread_of_noise(2**20, 1 << 91, monkeypatch) / spread_of_noise(1, 1 << 91, monkeypatch)
     assert 0.5 < ratio < 2
+
+
+def test_one_number_tells_57_answers_of_a_yes_no_column_to_an_owner_who_makes_up_its_weights():
+    """Not prevented, and said so: one linear function of 58 bits is what any exact sum would tell of such a column."""
+    answers = np.random.default_rng(6).integers(0, 2, DEGREE)
+    low, high = -(2**20), 2**20
+    weights = np.zeros(DEGREE, object)
+    weights[:57] = [1 << (71 + place) for place in range(57)]  # twice the flood, over high − low, and powers of two
+    ciphertext = values(np.stack([(weights % prime).astype(np.uint64) for prime in PRIMES]))
+    _, sums = reply_to(constant(0), ciphertext, np.where(answers, high, low)[::-1].copy(), Seed(b"tossed"))
+    told = lifted(sums[:, 0]) - low * int(weights.sum())
+    steps = (told % MODULUS + (1 << 91)) % MODULUS // ((high - low) << 71)
+    assert [steps >> place & 1 for place in range(57)] == answers[:57].tolist()
