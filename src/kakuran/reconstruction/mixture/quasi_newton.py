@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
-from scipy.special import logsumexp
 
 from kakuran.mechanism.base import Array
 from kakuran.reconstruction.mixture.em import e_step
@@ -37,10 +36,8 @@ class _Landscape:
     def components(self, point: Array) -> Components:
         count, columns = self.shape
         logits, means, logs = np.split(point, [count, count + count * columns])
-        units = self.observed.units
-        return Components(
-            np.exp(logits - logsumexp(logits)), means.reshape(self.shape) * units, np.exp(logs.reshape(self.shape))
-        )
+        weights, units = np.exp(logits - logits.max()), self.observed.units
+        return Components(weights / weights.sum(), means.reshape(self.shape) * units, np.exp(logs.reshape(self.shape)))
 
     def bounds(self) -> list[tuple[float, float]]:
         limits = [channel.limits for channel in self.observed.channels]
