@@ -113,7 +113,7 @@ def test_records_that_are_all_the_same_are_one_class(column):
         ({"columns": ["height"]}, "column 'height': is not in the table"),
         ({"columns": []}, "at least one column"),
         ({"columns": ["age"], "weights": {"home": 2}}, "'home' is not aggregated"),
-        ({"columns": ["age"], "weights": {"age": -1}}, "weight of 'age' must be at least 0, got -1"),
+        ({"columns": ["age"], "weights": {"age": -1}}, "weight of 'age' must be a number of at least 0, got -1"),
         ({"columns": ["home"], "centre": {"home": "mean"}}, "does not hold numbers"),
         ({"columns": ["age"], "centre": {"age": "middle"}}, "unknown centre 'middle'"),
         ({"columns": ["home"], "distance": {"home": kk.Tree({"x": ["Tokyo"]})}}, "tree lacks a value"),

@@ -40,7 +40,7 @@ def _checked(X: Any) -> Any:
     X = csr_array(X)
     if X.dtype.kind == "f" and not np.isfinite(X.data).all():
         raise ArgumentError("matrix", "holds missing or infinite entries", "Fill them in; zero stands for nothing.")
-    if X.nnz and X.data.max() > _LARGEST:
+    if X.nnz and float(X.data.max()) > _LARGEST:
         highest = X.data.max().item()
         raise ArgumentError("matrix", f"holds entries above {_LARGEST:g}", "Use another unit.", example=highest)
     if X.dtype.kind in "if" and X.nnz and X.data.min() < 0:

@@ -70,8 +70,11 @@ class Estimate:
         about = Phrase("this table") if self.about == "table" else Phrase("this population")
         facts: dict[str, Any] = {"level": 100 * self.level, "about": about}
         if self.fakes:
-            said = "estimated counts with {level:g} % intervals for {about}, if at most {fakes:g} % of it is made up"
-            return Phrase(said, **facts, fakes=100 * self.fakes)
+            return Phrase(
+                "estimated counts with {level:g} % intervals for {about}, if at most {fakes:g} % of it is made up",
+                **facts,
+                fakes=100 * self.fakes,
+            )
         return Phrase("estimated counts with {level:g} % intervals for {about}", **facts)
 
     def to_arrow(self) -> pa.Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from decimal import Decimal
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -88,8 +89,13 @@ def _not_declared(attribute: Categorical, strangers: pa.Array) -> DataError:
         attribute.name,
         f"{counted(len(strangers), 'row')} not among the {len(attribute.values):,} declared values",
         "Add the value to the schema, or correct the data.",
-        example=strangers[0].as_py(),
+        example=_plain(strangers[0].as_py()),
     )
+
+
+def _plain(value: Any) -> Any:
+    """A value as it was given: numbers of 64 bits are compared as decimals."""
+    return int(value) if isinstance(value, Decimal) and value == int(value) else value
 
 
 def _comparable(attribute: Categorical, column: pa.Array) -> tuple[pa.Array, pa.Array]:
