@@ -140,7 +140,7 @@ def test_a_table_too_small_to_hide_entries_of_is_released():
 def test_one_column_has_no_patterns_to_release():
     with pytest.raises(
         kk.CalibrationError,
-        match="a 30 × 1 matrix has no factors, .* release a single column with perturb or microaggregate",
+        match=r"a 30 × 1 matrix has no factors, .* release a single column with perturb or microaggregate",
     ):
         release_matrix(np.ones((30, 1)), 5)
 
