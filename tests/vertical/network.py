@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import socket
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 from kakuran.vertical import Meeting, Party, meet
@@ -61,7 +62,7 @@ class RecordingProxy:
 
     def _accept(self, port):
         near, _ = self._server.accept()
-        far = socket.create_connection(("127.0.0.1", port))
+        far = _connected(port)
         self._start(self._pump, near, far)
         self._start(self._pump, far, near)
 
@@ -81,3 +82,15 @@ class RecordingProxy:
 
     def close(self):
         self._server.close()
+
+
+def _connected(port, seconds=20):
+    """A connection to somebody who may not listen yet."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            return socket.create_connection(("127.0.0.1", port))
+        except ConnectionRefusedError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
