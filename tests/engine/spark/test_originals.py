@@ -226,3 +226,27 @@ def test_what_goes_wrong_on_the_executors_is_said_in_one_line(spark, tmp_path):
     with pytest.raises(ReleaseError, match=r"^Spark failed: RuntimeError: the disk is on fire$"):
         kk.perturb_file(frame.mapInArrow(broken, frame.schema), tmp_path / "out", kk.calibrate(SCHEMA, n=3_000, k=20))
     assert names_in(tmp_path) == []
+
+
+def test_missing_values_of_any_type_are_released_as_missing(spark, tmp_path):
+    """True/false, whole numbers of both lengths, fractions and text, 30 % missing: shares within 6 standard errors."""
+    n = 4000
+    columns = {
+        "flag": ("boolean", [True, False]),
+        "short": ("int", [7, 0, 3]),
+        "long": ("bigint", [2**53, 2**53 + 1]),
+        "fraction": ("double", [0.5, -2.0]),
+        "text": ("string", ["a", "NA"]),
+    }
+    rows = [tuple(None if at % 10 < 3 else kinds[at % len(kinds)] for _, kinds in columns.values()) for at in range(n)]
+    frame = spark.createDataFrame(rows, ", ".join(f"{name} {kind}" for name, (kind, _) in columns.items()))
+    schema = kk.Schema([kk.Categorical(name, kinds, missing="category") for name, (_, kinds) in columns.items()])
+    plan = kk.calibrate(schema, n=n, k=2)
+    kk.perturb_file(frame, tmp_path / "out", plan)
+    released = pq.read_table(tmp_path / "out")
+    for name, (_, kinds) in columns.items():
+        column, kept = released[name].to_pylist(), plan[name].retention
+        assert set(column) == {None, *kinds}
+        assert {type(value) for value in column} == {type(None), type(kinds[0])}
+        expected = kept * 0.3 + (1 - kept) / (len(kinds) + 1)
+        assert abs(column.count(None) / n - expected) < 6 * 0.5 / n**0.5
