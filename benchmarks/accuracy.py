@@ -18,8 +18,8 @@ from benchmarks.joints import zipf
 from benchmarks.pictures import Picture, lines
 from kakuran import Categorical, Schema, calibrate
 from kakuran.mechanism import RetentionReplacement
+from kakuran.model import Operator, reconstruct
 from kakuran.randomness import Randomness
-from kakuran.reconstruction import Operator, reconstruct
 
 Counts: TypeAlias = NDArray[np.float64]
 Way: TypeAlias = Callable[[NDArray[np.int64], RetentionReplacement], Counts]

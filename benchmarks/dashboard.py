@@ -7,9 +7,9 @@ from typing import Any
 
 from benchmarks.claims import Claim, at_most
 from benchmarks.timing import seconds
-from kakuran.calibration import calibrate
 from kakuran.collect import dashboard
-from kakuran.collect.live import Snapshot
+from kakuran.collect.records import Snapshot
+from kakuran.design import calibrate
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
 from kakuran.samples import census, census_schema

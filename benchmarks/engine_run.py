@@ -15,10 +15,10 @@ import pyarrow.parquet as pq
 
 from benchmarks import people
 from benchmarks.own_peak import own_peak
+from kakuran.answers.tree.columns import columns_for
+from kakuran.answers.tree.growth import grow_tree
 from kakuran.counts import cells_of
 from kakuran.engine.local import count_tables
-from kakuran.mine.columns import columns_for
-from kakuran.mine.tree import grow_tree
 from kakuran.release import perturb_file, read_release
 from kakuran.schema import open_source
 

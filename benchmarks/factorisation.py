@@ -13,9 +13,9 @@ import numpy as np
 
 from benchmarks.claims import Claim, at_most, faster_run, no_peer
 from benchmarks.timing import attempt, timed
-from kakuran.factorisation import factorise_boolean, factorise_masked, release_matrix
 from kakuran.reproduction.s1 import PEOPLE
 from kakuran.samples import planted_matrix
+from kakuran.wide import factorise_boolean, factorise_masked, release_matrix
 
 BARS = {3: 0.0102, 5: 0.0106, 10: 0.0112, 20: 0.0117}
 

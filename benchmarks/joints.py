@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.mechanism import UniformMixture
-from kakuran.reconstruction import Operator
+from kakuran.model import Operator
 
 Array: TypeAlias = NDArray[np.float64]
 

@@ -7,7 +7,7 @@ import sys
 from benchmarks.joints import draw, zipf
 from benchmarks.own_peak import own_peak
 from benchmarks.timing import seconds
-from kakuran.reconstruction import reconstruct
+from kakuran.model import reconstruct
 
 RECORDS = 1_000_000
 RETENTION = 0.5

@@ -6,8 +6,8 @@ import sys
 
 from benchmarks.own_peak import own_peak
 from benchmarks.timing import timed
-from kakuran.factorisation import release_matrix
 from kakuran.samples import planted_matrix
+from kakuran.wide import release_matrix
 
 
 def main(rows: str) -> None:

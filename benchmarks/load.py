@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from kakuran.collect import Survey
-from kakuran.collect.ids import new_ids
+from kakuran.collect.messages import new_ids
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from benchmarks.claims import Claim, at_most, faster_run, no_peer
 from benchmarks.timing import PATIENCE, UNFINISHED, attempt, timed
-from kakuran.measure import check_anonymity, information_loss
+from kakuran.audit import check_anonymity, information_loss
 from kakuran.schema import Tree
 
 ADULT = Path(__file__).parents[2] / "shared/data/adult.data"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from benchmarks.claims import Claim, at_most, faster_run, no_peer
 from benchmarks.timing import PATIENCE, UNFINISHED, attempt, timed
-from kakuran.microaggregation import Method, group_records
+from kakuran.wide import Method, group_records
 
 CASC = Path(__file__).parents[2] / "shared/data/casc"
 REFERENCE = {"Tarragona": (16.9326, 22.4619, 33.1929), "CASCrefmicrodata": (5.6922, 9.0884, 14.1559)}

@@ -10,11 +10,11 @@ import numpy as np
 
 from benchmarks.claims import Claim
 from kakuran import NoisyMixture
-from kakuran.reconstruction.mixture.channel import LaplacePoints
-from kakuran.reconstruction.mixture.gradient import climb_by_gradient
-from kakuran.reconstruction.mixture.growth import grow, spread_out
-from kakuran.reconstruction.mixture.model import Observations
-from kakuran.reconstruction.mixture.observe import observations, of_numbers
+from kakuran.model.mixture.channel import LaplacePoints
+from kakuran.model.mixture.climbing import climb_by_gradient
+from kakuran.model.mixture.components import Observations
+from kakuran.model.mixture.growth import grow, spread_out
+from kakuran.model.mixture.observations import observations, of_numbers
 from kakuran.reproduction.s0 import MEANS, SCALES, SIGMAS, WEIGHTS
 
 NOTE = "Times are processor seconds."

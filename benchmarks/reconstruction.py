@@ -14,8 +14,8 @@ from benchmarks.joints import Array, draw, truths, zipf
 from benchmarks.peers import admit, histogram_peers
 from benchmarks.timing import Contestant, race, seconds
 from kakuran.mechanism import RetentionReplacement
-from kakuran.reconstruction import Operator, reconstruct
-from kakuran.reconstruction.likelihood import duality_gap, em_step, maximum_likelihood, uniform
+from kakuran.model import Operator, reconstruct
+from kakuran.model.likelihood import duality_gap, em_step, maximum_likelihood, uniform
 
 NOTE = "Times are the best of several runs taken in turns."
 PACKAGES = ("multi-freq-ldpy",)

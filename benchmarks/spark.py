@@ -87,7 +87,7 @@ class Perturb:
     def files(self, table: Table, partitions: int) -> None:
         """As the command does."""
         from kakuran.engine.spark import read_originals
-        from kakuran.release.spark import perturb_on_spark
+        from kakuran.release.perturbing import perturb_on_spark
 
         table.divide(partitions)
         originals = read_originals(self.spark, table.folder, self.plan.schema)
@@ -220,7 +220,7 @@ def _by_partitions(divided: Callable[[Table, int], None], cores: int) -> dict[st
 
 def _measured(verb: Perturb | Count, table: Table, partitions: int) -> None:
     """With the limit that Spark sets by itself; one that is chosen is kept to."""
-    from kakuran.engine.spark.batches import BYTES_A_BATCH
+    from kakuran.engine.spark.partials import BYTES_A_BATCH
 
     verb.spark.conf.set(BYTES_A_BATCH, "64m")
     verb.frame(table, partitions)

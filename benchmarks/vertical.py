@@ -21,7 +21,7 @@ from benchmarks.claims import Claim
 from benchmarks.peers import admit
 from benchmarks.timing import Contestant, race
 from kakuran.vertical.alignment import Matching, Shared, intersect
-from kakuran.vertical.protocols.alternating import Settled, accelerate, alternate
+from kakuran.vertical.protocols.residual import Settled, accelerate, alternate
 from kakuran.vertical.together import side_by_side
 from kakuran.vertical.transport import Link
 

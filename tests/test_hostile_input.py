@@ -13,13 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import kakuran as kk
-from kakuran.calibration.plan import MOST_PEOPLE
+from kakuran.answers.tree.columns import MOST_CLASSES, MOST_VALUES
+from kakuran.audit import information_loss
+from kakuran.design.plan import MOST_PEOPLE
 from kakuran.errors import LONGEST_MESSAGE
-from kakuran.measure import information_loss
-from kakuran.microaggregation import microaggregate
-from kakuran.mine.columns import MOST_CLASSES, MOST_VALUES
 from kakuran.release.manifest import Manifest
 from kakuran.schema.tree import MOST_LEVELS
+from kakuran.wide import microaggregate
 
 WORDS = kk.Schema([kk.Categorical("x", ["a", "b"])])
 NUMBERS = kk.Schema([kk.Numeric("x", 0, 100, step=1)])

@@ -7,8 +7,7 @@ import pytest
 
 import kakuran as kk
 from kakuran.advice.comparison import trial_of
-from kakuran.advice.methods import FLAT_GUESS, Trial, perturbed
-from kakuran.advice.yardstick import Errors, Yardstick
+from kakuran.advice.methods import FLAT_GUESS, Errors, Trial, Yardstick, perturbed
 from kakuran.samples import census, census_schema, planted_matrix
 
 

@@ -13,7 +13,7 @@ import pytest
 from scipy.optimize import brentq
 
 import kakuran as kk
-from kakuran.calibration import Crowd, mechanisms_within
+from kakuran.design import Crowd, mechanisms_within
 from kakuran.release.manifest import Manifest
 from kakuran.samples import census, census_schema
 

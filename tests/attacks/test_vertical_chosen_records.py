@@ -14,8 +14,7 @@ from kakuran.vertical.alignment import Matching, intersect
 from kakuran.vertical.checkpoints import Checkpoints
 from kakuran.vertical.messages import Kept, MaskedPart, Part, Space, Target, numbers
 from kakuran.vertical.own import OwnColumns
-from kakuran.vertical.protocols.alternating import MOST_ROUNDS
-from kakuran.vertical.protocols.residual import Residual
+from kakuran.vertical.protocols.residual import MOST_ROUNDS, Residual
 from kakuran.vertical.together import side_by_side
 from kakuran.vertical.transport import linked_pair
 

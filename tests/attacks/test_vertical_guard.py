@@ -11,7 +11,7 @@ from kakuran.vertical import Limits, Party, VerticalPlan
 from kakuran.vertical.guard import check_columns, check_moments
 from kakuran.vertical.messages import InterceptPart
 from kakuran.vertical.own import OwnColumns
-from kakuran.vertical.regression.moments import Moments
+from kakuran.vertical.regression import Moments
 from kakuran.vertical.together import side_by_side
 
 RECORDS = 1500

@@ -24,15 +24,7 @@ from kakuran.vertical.protocols.encryption import (
     unpack,
 )
 from kakuran.vertical.protocols.gram import _commitment, _tossed_as_owner, cross_moments_as_multiplier
-from kakuran.vertical.protocols.polynomials import (
-    DEGREE,
-    PRIMES,
-    coefficients,
-    lifted,
-    primes,
-    residues,
-    values,
-)
+from kakuran.vertical.protocols.polynomials import DEGREE, PRIMES, coefficients, lifted, primes, residues, values
 from kakuran.vertical.transport import linked_pair
 
 LAST = DEGREE - 1

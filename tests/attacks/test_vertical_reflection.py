@@ -13,8 +13,7 @@ import pytest
 
 from kakuran.errors import ProtocolError
 from kakuran.vertical import alignment
-from kakuran.vertical.alignment import Matching, _swap_points, intersect
-from kakuran.vertical.blinding import Blinding
+from kakuran.vertical.alignment import Blinding, Matching, _swap_points, intersect
 from kakuran.vertical.messages import Blinded, Commitment, Opening, Reblinded, SetSize
 from kakuran.vertical.transport import linked_pair
 

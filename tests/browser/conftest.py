@@ -12,8 +12,8 @@ import pytest
 from playwright.sync_api import Browser, Playwright, sync_playwright
 
 from kakuran.collect.client import SurveyClient
-from kakuran.collect.ids import new_ids, secret_hash
 from kakuran.collect.limits import Limits
+from kakuran.collect.messages import new_ids, secret_hash
 from kakuran.collect.server import create_app
 from kakuran.collect.serving import Serving, running
 from kakuran.collect.store import open_store

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from kakuran.collect.draws import describe
-from kakuran.collect.pages import STATIC
+from kakuran.collect.site import STATIC
+from kakuran.collect.survey import describe
 from kakuran.mechanism import PRAM, BoundedGaussian, BoundedLaplace, Laplace, RetentionReplacement
 from kakuran.randomness import Randomness
 

@@ -8,9 +8,9 @@ from typing import get_args
 import pytest
 
 import kakuran as kk
-from kakuran.reconstruction import Method
-from kakuran.release.transactions import Layout
+from kakuran.model import Method
 from kakuran.samples import census, census_schema
+from kakuran.wide.transactions import Layout
 
 COMMAND = f"#!{sys.executable}\nfrom kakuran.cli import main\nmain()\n"
 

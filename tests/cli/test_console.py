@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import kakuran as kk
-from kakuran.cli.completion import columns_of_release
 from kakuran.cli.console import answer_json, answer_table, answer_text, complain, say, shown
+from kakuran.cli.options import columns_of_release
 from kakuran.errors import DataError
 from kakuran.samples import census, census_schema
 

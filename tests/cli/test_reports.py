@@ -14,7 +14,7 @@ import typer
 from kakuran import Schema, calibrate, perturb
 from kakuran.cli import app
 from kakuran.cli.options import Language
-from kakuran.report.words import LANGUAGES
+from kakuran.words import LANGUAGES
 
 PERTURB = ("perturb", "people.csv", "-s", "schema.toml", "--k", 10, "-o", "out.parquet")
 

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kakuran import open_source
-from kakuran.cli.vertical_run import read_own
+from kakuran.cli.vertical import read_own
 from kakuran.samples import companies
 from kakuran.vertical import VerticalPlan
 

@@ -2,8 +2,7 @@
 
 import uuid
 
-from kakuran.collect.ids import id_bytes
-from kakuran.collect.messages import Submission
+from kakuran.collect.messages import Submission, id_bytes
 
 
 def sheet(survey, **changes):

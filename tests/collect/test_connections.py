@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from kakuran.collect.limits import Bodies, Limits, Places
-from kakuran.collect.problems import Problem
+from kakuran.collect.messages import Problem
 from kakuran.collect.server import create_app
 from kakuran.collect.serving import Serving, running
 from kakuran.collect.store import back_up, open_store

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 
 import kakuran as kk
+from kakuran.answers.tree.columns import columns_for
+from kakuran.answers.tree.growth import grow_tree
+from kakuran.answers.tree.view import tree_text
 from kakuran.collect import dashboard
 from kakuran.errors import SchemaError
-from kakuran.mine.columns import columns_for
-from kakuran.mine.tree import grow_tree
-from kakuran.mine.tree_view import tree_text
 from kakuran.samples import census, census_schema
 
 

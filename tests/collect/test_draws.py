@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from kakuran.collect.draws import MOST_WEIGHTS, describe
-from kakuran.collect.pages import STATIC
+from kakuran.collect.site import STATIC
+from kakuran.collect.survey import MOST_WEIGHTS, describe
 from kakuran.errors import CalibrationError
 from kakuran.mechanism import PRAM, BoundedGaussian, BoundedLaplace, Laplace, RetentionReplacement
 from kakuran.mechanism.alias import TOTAL

@@ -13,8 +13,7 @@ from contextlib import suppress
 import httpx
 import pytest
 
-from kakuran.collect.ids import id_bytes
-from kakuran.collect.messages import Form
+from kakuran.collect.messages import Form, id_bytes
 from kakuran.collect.store import open_store
 
 from .processes import STOPPED_BY_SIGNAL

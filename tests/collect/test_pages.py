@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from kakuran.collect.pages import STATIC, fingerprints, page
+from kakuran.collect.site import STATIC, fingerprints, page
 from kakuran.colours import ESTIMATE, INK, NAIVE
 
 

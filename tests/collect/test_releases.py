@@ -15,7 +15,7 @@ import pytest
 
 import kakuran as kk
 from kakuran.collect import Survey, SurveyClient
-from kakuran.collect.exports import export
+from kakuran.collect.records import export_survey
 from kakuran.collect.store import back_up, open_store, restore
 from kakuran.randomness import Randomness
 
@@ -64,7 +64,7 @@ def test_ten_thousand_respondents_give_the_tree_of_the_library(serve, people, ad
     assert release.n == release.plan.n == PEOPLE
     assert release.epsilon == pytest.approx(15)
     store = open_store(address, survey)
-    collected = export(store)
+    collected = export_survey(store)
     store.close()
     from_file, from_store = (
         kk.ReconstructedTree(max_depth=3).fit(one, target="content") for one in (release, collected)
@@ -190,9 +190,9 @@ def test_an_export_promises_the_k_of_its_smallest_cohort(address, tmp_path):
     store = open_store(address, survey)
     for count in (200, survey.minimum_n - 1):
         store.add([submission(count, row=b"\x00\x20\x01")])
-        assert export(store).k == survey.plan.k_for(200)
+        assert export_survey(store).k == survey.plan.k_for(200)
     store.add([submission(1, row=b"\x00\x20\x01")])
-    release = export(store)
+    release = export_survey(store)
     assert release.manifest.cohorts == (200, survey.minimum_n)
     assert release.k == survey.plan.k_for(survey.minimum_n) < survey.plan.k_for(200)
     release.save(tmp_path / "life.csv")
@@ -215,13 +215,13 @@ def test_answers_after_an_export_at_the_close_are_left_out_until_they_are_enough
 def test_cohorts_survive_a_backup(address, survey, tmp_path):
     store = open_store(address, survey)
     store.add([submission(1_000)])
-    assert export(store).n == 1_000
+    assert export_survey(store).n == 1_000
     store.add([submission(10)])
     back_up(store, tmp_path / "backup.db")
     store.close()
     restored = open_store(tmp_path / "restored.db", survey)
     restore(restored, tmp_path / "backup.db")
-    assert (export(restored).n, restored.cohorts(), restored.count()) == (1_000, (1_000,), 1_010)
+    assert (export_survey(restored).n, restored.cohorts(), restored.count()) == (1_000, (1_000,), 1_010)
     restored.close()
 
 
@@ -238,7 +238,7 @@ def test_a_database_from_before_there_were_cohorts_goes_on(survey, tmp_path):
     restore(restored, tmp_path / "old.db")
     continued = open_store(tmp_path / "answers.db", survey)
     for one in (restored, continued):
-        assert export(one).manifest.cohorts == (1_000,)
+        assert export_survey(one).manifest.cohorts == (1_000,)
         one.close()
 
 

@@ -16,8 +16,8 @@ from schemathesis import checks as known
 
 import kakuran.collect
 from kakuran.collect.limits import Limits, RateLimiter
+from kakuran.collect.messages import Problem
 from kakuran.collect.openapi import document
-from kakuran.collect.problems import Problem
 from kakuran.collect.server import create_app
 from kakuran.collect.store import open_store
 from kakuran.collect.survey import Survey

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from sqlalchemy import text
 
-from kakuran.collect.ids import secret_hash
+from kakuran.collect.messages import secret_hash
 from kakuran.collect.store import back_up, open_store, restore
 from kakuran.errors import CollectError
 

@@ -6,8 +6,8 @@ import json
 import httpx
 import pytest
 
-from kakuran.collect.ids import secret_hash
 from kakuran.collect.limits import Limits
+from kakuran.collect.messages import secret_hash
 from kakuran.collect.store import open_store
 
 from .sheets import batch, problem, sheet

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kakuran.counts import Reading, reading
+from kakuran.counts import Reading
+from kakuran.counts import cells as reading
 
 
 @st.composite

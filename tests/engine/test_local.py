@@ -15,13 +15,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import kakuran as kk
-from kakuran.calibration.budget import crowd_of
 from kakuran.counts import cells_of
+from kakuran.design.budget import crowd_of
 from kakuran.engine import local
 from kakuran.engine.local import count_crowd, count_tables, in_order, perturb_batches
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
-from kakuran.schema.reading import read_parts
+from kakuran.schema.schema import read_parts
 from kakuran.schema.sources import base, delimited, open_source
 
 SCHEMA = kk.Schema(

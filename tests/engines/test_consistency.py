@@ -18,12 +18,12 @@ import pytest
 from scipy.stats import chi2_contingency, chisquare
 
 import kakuran as kk
+from kakuran.answers.tree import columns
 from kakuran.counts import Tally, cells_of, every_code
 from kakuran.engine.local import count_crowd
-from kakuran.mine import columns
 from kakuran.release.files import FOLDER_MANIFEST
 from kakuran.release.manifest import METADATA_KEY
-from kakuran.release.spark import perturb_on_spark
+from kakuran.release.perturbing import perturb_on_spark
 from kakuran.release.streamed import StreamedRecords
 
 FALSE_ALARM = 1e-9

@@ -17,8 +17,8 @@ def test_an_estimator_without_scikit_learn_says_what_to_install():
 
 def test_everything_below_the_estimators_runs_without_scikit_learn():
     code = WITHOUT + (
-        "import numpy as np\nfrom kakuran.factorisation import release_matrix\n"
-        "from kakuran.microaggregation import microaggregate\n"
+        "import numpy as np\nfrom kakuran.wide import release_matrix\n"
+        "from kakuran.wide import microaggregate\n"
         "print(microaggregate(np.arange(6.0), 3).k, release_matrix(np.zeros((9, 4)), 3, rank=2).loss)"
     )
     told = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import kakuran as kk
-from kakuran.measure import ilssdm, information_capacity
+from kakuran.audit import ilssdm, information_capacity
 
 NUMBERS = arrays(np.float64, st.tuples(st.integers(2, 12), st.integers(1, 3)), elements=st.integers(-50, 50).map(float))
 LEAVES = list(range(6))

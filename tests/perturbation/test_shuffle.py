@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare, spearmanr
 
-from kakuran.perturbation.shuffle import Shuffler
+from kakuran.perturbation import Shuffler
 from kakuran.randomness import Randomness
 
 ROW = np.dtype([("f0", np.int32), ("f1", np.int8)])

@@ -13,8 +13,8 @@ import pytest
 from scipy.stats import chi2_contingency, chisquare, spearmanr
 
 import kakuran as kk
+from kakuran import perturbation as shuffle
 from kakuran.engine import local
-from kakuran.perturbation import shuffle
 from kakuran.release import perturb_file
 from kakuran.schema.sources import base, delimited
 

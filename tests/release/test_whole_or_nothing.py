@@ -17,7 +17,7 @@ import pytest
 
 import kakuran as kk
 from kakuran.engine import local
-from kakuran.perturbation.shuffle import Shuffler
+from kakuran.perturbation import Shuffler
 from kakuran.release import perturb_file
 from kakuran.schema.sources import base, delimited
 

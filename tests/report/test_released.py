@@ -7,13 +7,13 @@ import pyarrow as pa
 import pytest
 
 import kakuran as kk
-from kakuran.counts import counting
+from kakuran.audit.linkage_audit import _judged
+from kakuran.counts import tally as counting
 from kakuran.release import Manifest, Release
-from kakuran.release.linkage_audit import _judged
 from kakuran.report.answers import estimate_answer
 from kakuran.report.contents import departure, look_at, most_telling
-from kakuran.report.words import words_in
 from kakuran.samples import census, census_schema
+from kakuran.words import words_in
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 import kakuran as kk
-from kakuran.phrases import Phrase
-from kakuran.report.words import LANGUAGES, words_in
+from kakuran.words import LANGUAGES, Phrase, words_in
 
 SOURCE = Path(kk.__file__).parent
 SPEAKING = [
@@ -18,9 +17,9 @@ SPEAKING = [
     *(
         SOURCE / name
         for name in (
-            "advice/methods.py", "advice/picture.py", "advice/sentences.py", "mine/density.py", "mine/mixture.py",
-            "mine/plot.py", "mine/tree_view.py", "reconstruction/density.py", "release/audit_picture.py",
-            "vertical/leakage.py", "vertical/page.py", "vertical/picture.py",
+            "advice/methods.py", "advice/comparison.py", "answers/density.py", "answers/mixture.py",
+            "answers/estimate.py", "answers/tree/view.py", "model/density.py", "audit/linkage_audit.py",
+            "vertical/leakage.py", "vertical/fit.py",
         )
     ),
 ]  # fmt: skip
@@ -28,7 +27,7 @@ SPEAKING = [
 
 
 def read(lang):
-    return tomllib.loads(files("kakuran.report").joinpath(f"words.{lang}.toml").read_text(encoding="utf-8"))
+    return tomllib.loads(files("kakuran.words").joinpath(f"{lang}.toml").read_text(encoding="utf-8"))
 
 
 def places_in(said):

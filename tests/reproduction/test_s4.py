@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
 
-from kakuran.reconstruction.likelihood import class_by_class, maximum_likelihood
-from kakuran.reproduction import s4_queries
-from kakuran.reproduction.s4 import CLAIMS, reproduce
-from kakuran.reproduction.s4_experiment import CURVES, FIGURES, Setting, errors_of
+from kakuran.model.likelihood import class_by_class, maximum_likelihood
+from kakuran.reproduction import s4 as s4_queries
+from kakuran.reproduction.s4 import CLAIMS, CURVES, FIGURES, Setting, errors_of, reproduce
 
 
 def test_every_figure_is_drawn_told_and_put_in_numbers(tmp_path):

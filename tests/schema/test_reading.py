@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kakuran.schema import Categorical, Numeric, Schema, open_source
-from kakuran.schema.reading import read_all, read_table
+from kakuran.schema.schema import read_all, read_table
 
 WRITE = {
     "parquet": pq.write_table,

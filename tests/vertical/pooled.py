@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import statsmodels.api as sm
 
-from kakuran.vertical.regression.moments import Moments
+from kakuran.vertical.regression import Moments
 
 
 def tables(records=300, p=4, q=4, correlation=0.0, seed=1, noise=1.0, shift=3.0):

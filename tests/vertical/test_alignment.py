@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 
 from kakuran.errors import DataError, ProtocolError
 from kakuran.vertical import Limits, VerticalPlan, alignment
-from kakuran.vertical.alignment import Matching, _receive_places, align, intersect
-from kakuran.vertical.blinding import Blinding, as_points
-from kakuran.vertical.ids import canonical_ids
+from kakuran.vertical.alignment import Blinding, Matching, _receive_places, align, as_points, canonical_ids, intersect
 from kakuran.vertical.messages import AlignmentCheck, Kept
 from kakuran.vertical.together import side_by_side
 from kakuran.vertical.transport import linked_pair

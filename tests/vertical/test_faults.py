@@ -13,7 +13,7 @@ from kakuran.vertical.checkpoints import Checkpoints
 from kakuran.vertical.messages import Estimates, Hello
 from kakuran.vertical.together import side_by_side
 from kakuran.vertical.transport import linked_pair
-from kakuran.vertical.transport.memory import MemoryLink
+from kakuran.vertical.transport.link import MemoryLink
 
 from .companies import companies
 from .pooled import pooled_ols
@@ -70,7 +70,7 @@ def test_different_plans_are_refused_on_both_sides_with_both_fingerprints():
 def test_different_versions_of_kakuran_are_refused(monkeypatch):
     case, ours = companies(120, 2, 2), version("kakuran")
     answers = iter([ours, "99.0"])
-    monkeypatch.setattr("kakuran.vertical.greeting.version", lambda _: next(answers))
+    monkeypatch.setattr("kakuran.vertical.meeting.version", lambda _: next(answers))
     errors = run(case)
     assert any("runs kakuran 99.0" in str(error) for error in errors.values())
     assert all(isinstance(error, ProtocolError) for error in errors.values())

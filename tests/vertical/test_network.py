@@ -17,7 +17,7 @@ from kakuran.vertical.keys import make_key
 from kakuran.vertical.messages import Hello, InterceptPart, encode
 from kakuran.vertical.together import fit_vertically
 from kakuran.vertical.transport import Identity, Listener, connect, linked_pair
-from kakuran.vertical.transport.memory import MemoryLink
+from kakuran.vertical.transport.link import MemoryLink
 
 from .companies import companies
 from .network import RecordingProxy, certified, free_port, over_tls

@@ -13,7 +13,6 @@ from kakuran.errors import ProtocolError
 from kakuran.randomness import Randomness
 from kakuran.vertical.messages import Columns, CrossMoments, EncryptionKey, Products
 from kakuran.vertical.protocols import polynomials
-from kakuran.vertical.protocols.alternating import accelerate, alternate
 from kakuran.vertical.protocols.encryption import (
     FLOOD,
     MODULUS,
@@ -34,6 +33,7 @@ from kakuran.vertical.protocols.gram import (
     rounded,
 )
 from kakuran.vertical.protocols.polynomials import DEGREE, LARGEST_SMALL, PRIMES
+from kakuran.vertical.protocols.residual import accelerate, alternate
 from kakuran.vertical.transport import linked_pair
 
 from .pooled import tables
@@ -84,7 +84,7 @@ def test_rounding_that_goes_back_and_forth_has_settled():
 
 
 def test_fits_that_never_settle_are_given_up(monkeypatch):
-    monkeypatch.setattr("kakuran.vertical.protocols.alternating.MOST_ROUNDS", 50)
+    monkeypatch.setattr("kakuran.vertical.protocols.residual.MOST_ROUNDS", 50)
     y, fit, ask, _ = two_sides(0.999)
     with pytest.raises(ProtocolError, match="not settled after 50 rounds"):
         alternate(y, fit, ask)

@@ -8,9 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kakuran.errors import DataError, GuardError
-from kakuran.vertical.regression.criteria import score
-from kakuran.vertical.regression.inference import infer
-from kakuran.vertical.regression.selection import Rules, select
+from kakuran.vertical.regression import Rules, infer, score, select
 
 from .pooled import backward, moments_of, names, pooled_ols, tables
 

@@ -1,7 +1,13 @@
 """Which method to use for a table, and why."""
 
-from kakuran.advice.comparison import Advice, advise
-from kakuran.advice.methods import Outlook
-from kakuran.advice.yardstick import Errors
+from kakuran.advice.comparison import NAMES, Advice, advise, draw_errors
+from kakuran.advice.methods import Errors, Outlook
 
-__all__ = ["Advice", "Errors", "Outlook", "advise"]
+__all__ = [
+    "NAMES",
+    "Advice",
+    "Errors",
+    "Outlook",
+    "advise",
+    "draw_errors",
+]

@@ -1,9 +1,14 @@
-"""Which method for which table: all of them tried at the k that is wanted, and at others beside it."""
+"""Expected error against k.
+
+Which method to use and why, in plain sentences.
+
+Which method for which table: all of them tried at the k that is wanted, and at others beside it.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,26 +16,152 @@ import numpy as np
 
 from kakuran.advice.methods import (
     FLAT_GUESS,
+    K_ANONYMITY,
+    PK_ANONYMITY,
     Outlook,
     Trial,
+    Yardstick,
     factorised,
     microaggregated,
     perturbed,
     perturbed_for_the_data,
 )
-from kakuran.advice.sentences import reasons
-from kakuran.advice.yardstick import Yardstick
-from kakuran.calibration import Crowd, calibrate
+from kakuran.colours import BLUE, ESTIMATE, INK, NAIVE
 from kakuran.counts import Cells, cells_of
-from kakuran.errors import CalibrationError, DataError, SchemaError
-from kakuran.factorisation.matrices import binary_matrix
-from kakuran.mechanism.base import Codes
+from kakuran.design import Crowd, calibrate
+from kakuran.errors import CalibrationError, DataError, SchemaError, needing
 from kakuran.randomness import Randomness
-from kakuran.schema import Categorical, Schema
-from kakuran.schema.columns import columns_of, numbers_of
+from kakuran.schema import Categorical, Schema, columns_of, numbers_of
+from kakuran.typing import Codes
+from kakuran.wide import binary_matrix
+from kakuran.words import Phrase, Translate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+_STYLES = {
+    "perturb": (ESTIMATE, "o"),
+    "perturb-data-dependent": ("#8c3a1f", "s"),
+    "microaggregate": (INK, "^"),
+    "factorise": (BLUE, "D"),
+}
+
+
+def draw_errors(advice: Advice, translate: Translate = str, *, narrow: bool = False) -> Figure:
+    """A line a method, the k that is wanted, and what guessing would get wrong; perhaps for a narrow screen."""
+    with needing("a plot", "plot"):
+        from kakuran.picture import Picture, without_frame
+    figure = Picture(figsize=(4.4, 4.8) if narrow else (7.6, 4.4), layout="constrained")
+    axes = figure.subplots()
+    for method, (colour, marker) in _STYLES.items():
+        points = sorted((one.k, one.errors.both) for one in advice.curves if one.method == method and one.errors)
+        if points:
+            name = translate(NAMES[method])
+            axes.plot(*zip(*points, strict=True), marker=marker, color=colour, label=name, markersize=5)
+    guess = translate(Phrase("guessing without a release"))
+    axes.axhline(advice.guess, color=NAIVE, linestyle="--", label=guess)
+    axes.axvline(advice.k, color="#00000030", linestyle=":", label=f"k = {advice.k:g}")
+    ks = sorted({one.k for one in advice.curves})
+    axes.set_xscale("log")
+    axes.set_xticks(ks, [f"{k:g}" for k in ks])
+    axes.minorticks_off()
+    axes.set_ylim(bottom=0)
+    axes.yaxis.set_major_formatter("{x:.0%}")
+    axes.set_xlabel("k")
+    axes.set_ylabel(translate(Phrase("people counted in the wrong cell")))
+    title = Phrase("Expected error of one- and two-way tables, n = {n:,}", n=advice.n)
+    axes.set_title(translate(title), loc="left", fontsize=11)
+    without_frame(axes)
+    figure.legend(loc="outside lower center", ncols=1 if narrow else 3, frameon=False, fontsize=9)
+    return figure
+
+
+NAMES = {
+    "perturb": Phrase("perturbation (worst case)"),
+    "perturb-data-dependent": Phrase("perturbation (data-dependent)"),
+    "microaggregate": Phrase("microaggregation"),
+    "factorise": Phrase("factorisation"),
+}
+_USELESS = 0.8
+_HOW = {
+    "perturb": "kakuran perturb",
+    "perturb-data-dependent": "kakuran perturb --data-dependent",
+    "microaggregate": "kakuran microaggregate",
+    "factorise": "kakuran factorise",
+}
+
+
+def reasons(outlooks: Sequence[Outlook], guess: float, *, from_data: bool) -> Iterator[Phrase]:
+    """What to do, what it costs, what it promises, and what to do instead if that is not enough."""
+    best, *others = [outlook for outlook in outlooks if outlook.errors is not None]
+    yield Phrase(
+        "Use {method}, with {command}: of all that can be assessed it counts the fewest people in the wrong cell, "
+        "{share:.1%} on average over one- and two-way tables ({note}).",
+        **_said_of(best),
+    )
+    yield _promised(best)
+    stronger = [one for one in others if best.promise == K_ANONYMITY and one.promise == PK_ANONYMITY][:1]
+    for other in stronger:
+        yield Phrase(
+            "Where the values themselves must be hidden, and not only whose they are, use {method}, with {command}: "
+            "{share:.1%} in the wrong cell ({note}).",
+            **_said_of(other),
+        )
+    if "perturb-data-dependent" in [one.method for one in (best, *stronger)]:
+        yield Phrase(
+            "The parameters of data-dependent noise are computed from the data and published, so they tell a little "
+            "about them; the worst case does not."
+        )
+    for other in others:
+        if other not in stronger:
+            yield Phrase(
+                "With {method}, {share:.1%} would be in the wrong cell ({promise}; {note}).", **_said_of(other)
+            )
+    if best.errors is not None and best.errors.both > _USELESS * guess:
+        yield Phrase(
+            "Beware: guessing without any release would put {guess:.1%} in the wrong cell. At this k the release "
+            "tells next to nothing; lower k, or release fewer columns.",
+            guess=guess,
+        )
+    for outlook in outlooks:
+        if outlook.errors is None:
+            yield Phrase(
+                "With {method}, the error is not known ({note}).", method=NAMES[outlook.method], note=outlook.note
+            )
+    yield (
+        Phrase("These errors were found on the data: keep this advice inside.")
+        if from_data
+        else Phrase(
+            "No data were looked at: smooth tables come out better than this, numbers with a spike may come out worse."
+        )
+    )
+
+
+def _promised(outlook: Outlook) -> Phrase:
+    if outlook.promise == PK_ANONYMITY:
+        return Phrase(
+            "It promises Pk-anonymity: no released record can be linked to a person with probability above 1/{k:g}, "
+            "and every value is random.",
+            k=outlook.k,
+        )
+    return Phrase(
+        "It promises k-anonymity: at least {k:g} records share their values, so nobody can tell whose is whose; but "
+        "there is no ε: what stands for a group is computed from its members, and what all of them share is in plain "
+        "sight.",
+        k=outlook.k,
+    )
+
+
+def _said_of(outlook: Outlook) -> dict[str, object]:
+    assert outlook.errors is not None  # noqa: S101
+    return {
+        "method": NAMES[outlook.method],
+        "command": _HOW[outlook.method],
+        "share": outlook.errors.both,
+        "promise": outlook.promise,
+        "note": outlook.note,
+    }
+
 
 OTHER_KS = (2, 5, 10, 20, 50)
 MADE_UP = 2_000
@@ -88,7 +219,6 @@ class Advice:
 
     def plot(self) -> Figure:
         """Expected error against k, a line a method."""
-        from kakuran.advice.picture import draw_errors
 
         return draw_errors(self)
 

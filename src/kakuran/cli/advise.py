@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kakuran.cli.console import answer_json, answer_table, answer_text, check_picture, check_report, working
-from kakuran.cli.csv_options import AS_FOUND, Written, reads_csv
-from kakuran.cli.options import Force, Json, K, Lang, Language, Plot, Report, Sql
+from kakuran.cli.options import AS_FOUND, Force, Json, K, Lang, Language, Plot, Report, Sql, Written, reads_csv
 
 if TYPE_CHECKING:
-    from kakuran.schema import Schema
-    from kakuran.schema.sources import Source
+    from kakuran.schema import Schema, Source
 
 
 @reads_csv
@@ -42,11 +40,11 @@ def advise(
 ) -> None:
     """Compare perturbation, microaggregation and factorisation by expected error, and say which to use."""
     from kakuran.advice import advise as compare
-    from kakuran.advice.picture import draw_errors
+    from kakuran.advice import draw_errors
     from kakuran.cli.reporting import leave, leave_picture, typed
-    from kakuran.report.advised import outlook_rows
-    from kakuran.report.words import words_in
+    from kakuran.report import outlook_rows
     from kakuran.schema import Schema, open_source
+    from kakuran.words import words_in
 
     check_picture(plot, force=force)
     check_report(report, force=force)
@@ -73,6 +71,6 @@ def advise(
 
 def _read(source: Source, schema: Schema | None) -> Any:
     """The columns that would be released."""
-    from kakuran.schema.reading import read_all, read_table
+    from kakuran.schema import read_all, read_table
 
     return read_all(source) if schema is None else read_table(source, schema)

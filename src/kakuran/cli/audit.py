@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from kakuran.cli.console import answer_json, check_picture, check_report, progress, say
-from kakuran.cli.csv_options import AS_FOUND, Written, reads_csv
-from kakuran.cli.options import Force, Json, Lang, Language, Plot, Public, Report, Sql
+from kakuran.cli.options import AS_FOUND, Force, Json, Lang, Language, Plot, Public, Report, Sql, Written, reads_csv
 
 
 @reads_csv
@@ -26,14 +25,12 @@ def audit(
     json: Json = False,
 ) -> None:
     """Play the strongest attacker we can compute; exit with 1 if the promise is broken."""
-    from kakuran.cli.reporting import leave_picture, report_release
-    from kakuran.cli.show import show_audit
-    from kakuran.release import audit as run_audit
+    from kakuran.audit import audit as run_audit
+    from kakuran.audit import draw_audit
+    from kakuran.cli.reporting import leave_picture, report_release, show_audit
     from kakuran.release import read_release
-    from kakuran.release.audit_picture import draw_audit
-    from kakuran.report.words import words_in
-    from kakuran.schema import open_source
-    from kakuran.schema.reading import read_table
+    from kakuran.schema import open_source, read_table
+    from kakuran.words import words_in
 
     check_picture(plot, force=force)
     check_report(report, public=public, force=force)

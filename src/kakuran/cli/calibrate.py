@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from kakuran.cli.console import answer_json
-from kakuran.cli.csv_options import AS_FOUND, Written, reads_csv
 from kakuran.cli.options import (
+    AS_FOUND,
     DataDependent,
     Json,
     K,
@@ -16,7 +16,9 @@ from kakuran.cli.options import (
     SchemaFile,
     Sql,
     Weights,
+    Written,
     make_plan,
+    reads_csv,
 )
 
 
@@ -39,8 +41,8 @@ def calibrate(
     json: Json = False,
 ) -> None:
     """Show the noise that keeps the promise and the error it will cause."""
-    from kakuran.calibration import preview
-    from kakuran.cli.show import describe_plan, show_plan
+    from kakuran.cli.reporting import describe_plan, show_plan
+    from kakuran.design import preview
     from kakuran.schema import Schema, open_source
 
     source = None if data is None else open_source(data, sql, **written)

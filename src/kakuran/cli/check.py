@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kakuran.cli.console import answer_json, answer_table, say, working
-from kakuran.cli.csv_options import AS_FOUND, Written, reads_csv, tell_written_numbers
-from kakuran.cli.options import Data, Json, Sql
+from kakuran.cli.options import AS_FOUND, Data, Json, Sql, Written, reads_csv, tell_written_numbers
 from kakuran.errors import counted
 
 if TYPE_CHECKING:
-    from kakuran.measure import Anonymity
+    from kakuran.audit import Anonymity
 
 
 @reads_csv
@@ -37,9 +36,8 @@ def check(
     json: Json = False,
 ) -> None:
     """Check a table for k-anonymity, l-diversity and t-closeness; exit with 1 if it fails what was asked."""
-    from kakuran.measure import check_anonymity
-    from kakuran.schema import open_source
-    from kakuran.schema.reading import read_all
+    from kakuran.audit import check_anonymity
+    from kakuran.schema import open_source, read_all
 
     with working("checking"):
         table = read_all(open_source(data, sql, **written))

@@ -1,16 +1,100 @@
-"""kakuran collect: a survey whose answers are perturbed before they are sent."""
+"""What the collect commands share: the survey with its store, and what to tell of it.
+
+kakuran collect: a survey whose answers are perturbed before they are sent.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from kakuran.cli.collect_run import facts, opened, run_server, warn_of_small_k
-from kakuran.cli.console import answer_json, answer_table, check_new, say
+from kakuran.cli.console import answer_json, answer_table, answer_text, check_new, say
 from kakuran.cli.options import Force, Host, Json, Port
-from kakuran.errors import CollectError, counted
+from kakuran.errors import CollectError, counted, needing
+
+if TYPE_CHECKING:
+    from kakuran.collect import Serving, Store, Survey
+
+
+@contextmanager
+def opened(path: Path, database: str | None) -> Iterator[tuple[Survey, Store]]:
+    """The survey in a file and the store that goes with it."""
+    from kakuran.collect import Survey
+
+    with needing("collecting a survey", "collect"):
+        from kakuran.collect import open_store
+    survey = Survey.load(path)
+    with closing(open_store(database or path.with_suffix(".db"), survey)) as store:
+        yield survey, store
+
+
+def run_server(survey: Survey, store: Store, serving: Serving, token: str) -> None:
+    """Print the addresses, then serve until told to stop."""
+    from kakuran.collect import create_app, fingerprints
+
+    server = serving.server(create_app(survey, store, token, limits=serving.limits))
+    with serving.listen() as listening:
+        address = serving.address(listening)
+        say(f"survey {survey.id}, version {survey.version}: {_promise(survey)}")
+        for version, count in other_versions(survey, store).items():
+            say(f"the database holds {counted(count, 'record')} of version {version}, counted apart", "warning")
+        say(f"perturb.js {fingerprints()['perturb.js']}")
+        answer_text(f"respondents  {address}/")
+        answer_text(f"dashboard    {address}/dashboard#{token}")
+        try:
+            server.run([listening])
+        except KeyboardInterrupt:  # uvicorn has stopped in good order and passes the signal on
+            say("stopped; everything acknowledged is stored")
+
+
+def facts(survey: Survey, store: Store) -> dict[str, Any]:
+    """How the survey stands."""
+    from kakuran.collect import hidden_among, standing
+
+    n = store.count()
+    stands = standing(store, n)
+    return {
+        "id": survey.id,
+        "version": survey.version,
+        "state": store.state,
+        "n": n,
+        "expected_n": survey.expected_n,
+        "minimum_n": survey.minimum_n,
+        "k": survey.k,
+        "k_reached": survey.plan_for(hidden_among(stands["cohorts"], n)).k if n else None,
+        "exported": stands["cohorts"],
+        "missing_for_export": stands["missing"],
+        "epsilon": survey.plan.epsilon,
+        "unused_invitations": store.unused_invitations() if survey.invitations else None,
+        "other_versions": other_versions(survey, store),
+    }
+
+
+def warn_of_small_k(survey: Survey, n: int) -> None:
+    """Say so while fewer have answered than the promise needs."""
+    if survey.expected_n is not None and 0 < n < survey.expected_n:
+        say(
+            f"{n:,} of the expected {survey.expected_n:,} have answered: k is "
+            f"{survey.plan_for(n).k:.3g} so far, not {survey.k:g}, and a release says so",
+            "warning",
+        )
+
+
+def other_versions(survey: Survey, store: Store) -> dict[str, int]:
+    """Records of other versions, where there are any."""
+    return {version: count for version, count in store.counts().items() if version != survey.version and count}
+
+
+def _promise(survey: Survey) -> str:
+    promise = f"every answer sheet is {survey.plan.epsilon:.3g}-locally differentially private"
+    if survey.k is None:
+        return promise
+    return f"{promise}; nobody is linked above 1/{survey.k:g} once {survey.expected_n:,} have answered"
+
 
 app = typer.Typer(no_args_is_help=True, help="A survey whose answers are perturbed before they are sent.")
 
@@ -62,9 +146,7 @@ def serve(
     if (certificate is None) != (key is None):
         raise typer.BadParameter("--certificate and --key go together")
     with opened(survey, database) as (asked, store):
-        from kakuran.collect.limits import Limits
-        from kakuran.collect.owner import load_token
-        from kakuran.collect.serving import Serving
+        from kakuran.collect import Limits, Serving, load_token
 
         serving = Serving(host, port, certificate, key, tuple(proxy or ()), Limits(rate=rate or math.inf))
         run_server(asked, store, serving, load_token(token_file or survey.with_suffix(".token")))
@@ -91,14 +173,14 @@ def export(survey: SurveyFile, output: Output, database: Database = None, force:
     Exports of one survey are one release that grows: each holds the earlier ones and at least as many new records as
     the promise needs, so that nobody stands out between two of them. Later answers are left out until they are enough.
     """
-    from kakuran.release.files import check_target
+    from kakuran.release import check_target
 
     check_target(output, force=force)
     with opened(survey, database) as (asked, store):
-        from kakuran.collect import exports
+        from kakuran.collect import export_survey, standing
 
-        release = exports.export(store)
-        stands = exports.standing(store, store.count())
+        release = export_survey(store)
+        stands = standing(store, store.count())
     release.save(output, force=force)
     say(f"{counted(release.n, 'record')} in {output}, in {counted(len(stands['cohorts']), 'cohort')}")
     if stands["waiting"]:
@@ -136,7 +218,7 @@ def invite(
     """Make links that are good for one answer sheet each."""
     check_new(output, force=force)
     with opened(survey, database) as (asked, store):
-        from kakuran.collect.ids import new_secret, secret_hash
+        from kakuran.collect import new_secret, secret_hash
         from kakuran.writing import whole_or_nothing
 
         if not asked.invitations:
@@ -155,7 +237,7 @@ def backup(survey: SurveyFile, output: Output, database: Database = None, force:
     """Copy the whole database into one file, while the server runs."""
     check_new(output, force=force)
     with opened(survey, database) as (_, store):
-        from kakuran.collect.store import back_up
+        from kakuran.collect import back_up
 
         say(f"{counted(back_up(store, output), 'record')} in {output}")
 
@@ -168,7 +250,7 @@ def restore(
 ) -> None:
     """Fill a new database, SQLite or PostgreSQL, from a backup."""
     with opened(survey, database) as (_, store):
-        from kakuran.collect.store import restore as fill
+        from kakuran.collect import restore as fill
 
         store.claim()
         say(f"{counted(fill(store, source), 'record')} restored")

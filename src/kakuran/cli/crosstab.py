@@ -8,13 +8,23 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args
 
 import typer
 
-from kakuran.cli.completion import columns_of_release, one_of
 from kakuran.cli.console import answer_json, answer_table, answer_text, check_picture, check_report, progress, say
-from kakuran.cli.options import Force, Json, Lang, Language, Plot, ReleaseFile, Report, pairs
+from kakuran.cli.options import (
+    Force,
+    Json,
+    Lang,
+    Language,
+    Plot,
+    ReleaseFile,
+    Report,
+    columns_of_release,
+    one_of,
+    pairs,
+)
 
 if TYPE_CHECKING:
-    from kakuran.mine import Estimate
-    from kakuran.reconstruction import About
+    from kakuran.answers import Estimate
+    from kakuran.model import About
 
 Where: TypeAlias = Annotated[
     str | None, typer.Option("--where", help='Count only records that fulfil this, as "25 <= age <= 40".')
@@ -22,7 +32,7 @@ Where: TypeAlias = Annotated[
 
 
 def _known_method(method: str) -> str:
-    from kakuran.reconstruction import Method
+    from kakuran.model import Method
 
     if method not in get_args(Method):
         raise typer.BadParameter(f"choose one of {', '.join(get_args(Method))}, got {method!r}")
@@ -151,7 +161,7 @@ def _ask(
     fakes: float,
 ) -> Estimate:
     """Count the release in one pass over the columns asked for, and estimate."""
-    from kakuran.mine import answer, ask
+    from kakuran.answers import answer, ask
     from kakuran.release import read_release
 
     release = read_release(path)
@@ -174,7 +184,7 @@ def _described(estimate: Estimate) -> dict[str, Any]:
 
 
 def _check_targets(release: Path, plot: Path | None, report: Path | None, output: Path | None, *, force: bool) -> None:
-    from kakuran.release.files import check_table
+    from kakuran.release import check_table
     from kakuran.writing import check_apart
 
     check_picture(plot, force=force)
@@ -185,7 +195,7 @@ def _check_targets(release: Path, plot: Path | None, report: Path | None, output
 
 
 def _write(estimate: Estimate, path: Path) -> None:
-    from kakuran.release.files import write_table
+    from kakuran.release import write_table
 
     write_table(path, estimate.to_arrow())
     say(f"wrote {path}")
@@ -193,9 +203,9 @@ def _write(estimate: Estimate, path: Path) -> None:
 
 def _draw(estimate: Estimate, plot: Path | None, lang: str) -> None:
     if plot is not None:
+        from kakuran.answers import draw
         from kakuran.cli.reporting import leave_picture
-        from kakuran.mine.plot import draw
-        from kakuran.report.words import words_in
+        from kakuran.words import words_in
 
         leave_picture(plot, draw(estimate, words_in(lang).of))
 
@@ -203,8 +213,8 @@ def _draw(estimate: Estimate, plot: Path | None, lang: str) -> None:
 def _report(estimate: Estimate, where: str | None, release: Path, report: Path | None, lang: str) -> None:
     if report is not None:
         from kakuran.cli.reporting import report_answer
-        from kakuran.report.answers import estimate_answer
-        from kakuran.report.words import words_in
+        from kakuran.report import estimate_answer
+        from kakuran.words import words_in
 
         report_answer(report, release, estimate_answer(estimate, where, words_in(lang)), lang)
 

@@ -16,7 +16,7 @@ from kakuran.errors import MissingExtraError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from kakuran.mechanism.base import Array
+    from kakuran.typing import Array
 
 
 def demo(
@@ -28,11 +28,10 @@ def demo(
     force: Force = False,
 ) -> None:
     """Release a made-up census and reconstruct a cross-tab from the release alone."""
-    from kakuran.calibration import calibrate
     from kakuran.cli.reporting import leave_picture, quick_audit, report_release
     from kakuran.counts import Tally
-    from kakuran.release import perturb_file, read_release
-    from kakuran.release.files import check_target, write_table
+    from kakuran.design import calibrate
+    from kakuran.release import check_target, perturb_file, read_release, write_table
     from kakuran.samples import census, census_schema
     from kakuran.schema import open_source
 
@@ -78,9 +77,8 @@ def demo(
 
 def _draw(jobs: Sequence[str], sexes: Sequence[str], tables: Sequence[Array], lang: str) -> Figure:
     """The three tables as bars, side by side."""
-    from kakuran.phrases import Phrase
     from kakuran.picture import Picture, without_frame
-    from kakuran.report.words import words_in
+    from kakuran.words import Phrase, words_in
 
     words = words_in(lang)
     figure = Picture(figsize=(9, 3.6), layout="constrained")

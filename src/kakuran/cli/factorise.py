@@ -7,10 +7,21 @@ from typing import Annotated, Any
 
 import typer
 
-from kakuran.cli.completion import one_of
 from kakuran.cli.console import answer_json, answer_table, check_picture, check_report, say, working
-from kakuran.cli.csv_options import AS_FOUND, Written, reads_csv
-from kakuran.cli.options import Force, Json, Lang, Language, Plot, Public, Report, whole_or_auto
+from kakuran.cli.options import (
+    AS_FOUND,
+    Force,
+    Json,
+    Lang,
+    Language,
+    Plot,
+    Public,
+    Report,
+    Written,
+    one_of,
+    reads_csv,
+    whole_or_auto,
+)
 from kakuran.errors import counted
 
 
@@ -79,11 +90,15 @@ def factorise(
     """Release a table of people × items so that nobody's row can be found."""
     from kakuran.cli.bars import draw_bars
     from kakuran.cli.reporting import leave, leave_picture, typed
-    from kakuran.factorisation import release_matrix
-    from kakuran.factorisation.matrices import counts_matrix
-    from kakuran.release.transactions import check_transactions_target, read_transactions, write_transactions
-    from kakuran.report.matrix import loss_table
-    from kakuran.report.words import words_in
+    from kakuran.report import loss_table
+    from kakuran.wide import (
+        check_transactions_target,
+        counts_matrix,
+        read_transactions,
+        release_matrix,
+        write_transactions,
+    )
+    from kakuran.words import words_in
 
     chosen: Any = _layout(layout)
     if not dry_run:

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from kakuran.cli.console import answer_json, answer_table, check_picture, check_report, say, working
-from kakuran.cli.csv_options import AS_FOUND, Written, reads_csv, tell_written_numbers
 from kakuran.cli.options import (
+    AS_FOUND,
     Distances,
     Force,
     Importance,
@@ -18,8 +18,11 @@ from kakuran.cli.options import (
     Language,
     Plot,
     Report,
+    Written,
     numbers,
+    reads_csv,
     table_distances,
+    tell_written_numbers,
 )
 
 
@@ -46,11 +49,10 @@ def loss(
     json: Json = False,
 ) -> None:
     """Say how much information a masked table has lost: 0 if all distances are kept, 1 if all records are alike."""
+    from kakuran.audit import ColumnLoss, losses_by_column
     from kakuran.cli.bars import draw_bars
     from kakuran.cli.reporting import leave, leave_picture, typed
-    from kakuran.measure import ColumnLoss, losses_by_column
-    from kakuran.schema import open_source
-    from kakuran.schema.reading import read_all
+    from kakuran.schema import open_source, read_all
 
     check_picture(plot, force=force)
     check_report(report, force=force)
@@ -73,13 +75,13 @@ def loss(
         answer_table(f"Information lost: {whole.lost:.4g}", ["column", "before", "after", "lost"], rows)
     if plot is None and report is None:
         return
-    from kakuran.report.words import words_in
+    from kakuran.words import words_in
 
     words, shares = words_in(lang), {one.name: one.lost for one in columns}
     figure = draw_bars(words("lost_in_all", lost=whole.lost), shares, words("lost_share"))
     if plot is not None:
         leave_picture(plot, figure)
     if report is not None:
-        from kakuran.report.aggregated import loss_report
+        from kakuran.report import loss_report
 
         leave(report, loss_report(columns, figure, typed(), lang=lang), public=False)

@@ -7,10 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from kakuran.cli.completion import one_of
 from kakuran.cli.console import answer_json, check_report, say, working
-from kakuran.cli.csv_options import AS_FOUND, Written, reads_csv, tell_written_numbers
 from kakuran.cli.options import (
+    AS_FOUND,
     Data,
     Distances,
     Force,
@@ -21,9 +20,13 @@ from kakuran.cli.options import (
     Public,
     Report,
     Sql,
+    Written,
     numbers,
+    one_of,
     pairs,
+    reads_csv,
     table_distances,
+    tell_written_numbers,
 )
 
 
@@ -74,14 +77,12 @@ def microaggregate(
     json: Json = False,
 ) -> None:
     """Make a table k-anonymous by aggregating alike records; what is not aggregated stays as it is."""
-    from kakuran import microaggregation
+    from kakuran.audit import losses_by_column
     from kakuran.cli.reporting import leave, typed
-    from kakuran.measure import losses_by_column
     from kakuran.randomness import Randomness
-    from kakuran.release.files import check_table, write_table
-    from kakuran.schema import open_source
-    from kakuran.schema.columns import check_there
-    from kakuran.schema.reading import read_all
+    from kakuran.release import check_table, write_table
+    from kakuran.schema import check_there, open_source, read_all
+    from kakuran.wide import microaggregate as aggregate
     from kakuran.writing import check_apart
 
     check_table(output, force=force)
@@ -95,7 +96,7 @@ def microaggregate(
         tell_written_numbers(table)
         names = list(column or table.column_names)
         distances = table_distances(table.select(names), schema, distance)
-        made: Any = microaggregation.microaggregate(
+        made: Any = aggregate(
             table,
             k,
             columns=names,

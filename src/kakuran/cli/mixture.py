@@ -6,12 +6,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kakuran.cli.completion import columns_of_release
 from kakuran.cli.console import answer_json, answer_table, check_picture, check_report, say
-from kakuran.cli.options import Force, Json, Lang, Language, Plot, ReleaseFile, Report, whole_or_auto
+from kakuran.cli.options import (
+    Force,
+    Json,
+    Lang,
+    Language,
+    Plot,
+    ReleaseFile,
+    Report,
+    columns_of_release,
+    whole_or_auto,
+)
 
 if TYPE_CHECKING:
-    from kakuran.mine import Density, MixtureEstimate
+    from kakuran.answers import Density, MixtureEstimate
 
 
 def mixture(
@@ -33,11 +42,10 @@ def mixture(
     json: Json = False,
 ) -> None:
     """Reconstruct the clusters of true numbers from a release, and the density of one."""
+    from kakuran.answers import draw_clusters, draw_density
     from kakuran.cli.reporting import leave_picture, report_answer
-    from kakuran.mine.density import draw_density
-    from kakuran.mine.mixture import draw_clusters
     from kakuran.release import read_release
-    from kakuran.report.words import words_in
+    from kakuran.words import words_in
 
     check_picture(plot, force=force)
     check_report(report, force=force)
@@ -60,14 +68,14 @@ def mixture(
         figure = draw_clusters(found, words.of) if density is None else draw_density(density, words.of)
         leave_picture(plot, figure)
     if report is not None:
-        from kakuran.report.answers import mixture_answer
+        from kakuran.report import mixture_answer
 
         report_answer(report, release, mixture_answer(found, density, words), lang)
 
 
 def _show(found: MixtureEstimate, density: Density | None) -> None:
-    from kakuran.report.answers import cluster_rows, quantile_row
-    from kakuran.report.words import words_in
+    from kakuran.report import cluster_rows, quantile_row
+    from kakuran.words import words_in
 
     words = words_in("en")
     answer_table(words("clusters_caption"), *cluster_rows(found, words))

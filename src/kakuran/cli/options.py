@@ -1,23 +1,100 @@
-"""Options that several commands take, and the plan they add up to."""
+"""What the shell offers when tab is pressed: the words of an option, the columns of the release that was named.
+
+The options that say how a CSV file is written; a command takes them as one.
+
+Options that several commands take, and the plan they add up to.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from kakuran.cli.console import progress
+from kakuran.cli.console import progress, say, shown
 from kakuran.errors import CalibrationError
 
 if TYPE_CHECKING:
-    from kakuran.calibration import Crowd, Plan
-    from kakuran.engine.spark import Originals
+    from pyarrow import Table
+
+    from kakuran.design import Crowd, Plan
+    from kakuran.engine import Originals
     from kakuran.mechanism import Mechanism
-    from kakuran.schema import Categorical, Numeric, Schema
-    from kakuran.schema.sources import Source
+    from kakuran.schema import Categorical, Numeric, Schema, Source
+
+
+def one_of(*words: str) -> Callable[[str], list[str]]:
+    """The words that start with what was typed."""
+    return lambda incomplete: [word for word in words if word.startswith(incomplete)]
+
+
+def columns_of_release(context: typer.Context, incomplete: str) -> list[str]:
+    """The columns of the release on the command line that start with what was typed."""
+    from kakuran.errors import KakuranError
+    from kakuran.release import released_source
+
+    release = context.params.get("release")
+    try:
+        names = released_source(Path(release)).names if release else []
+    except KakuranError:
+        names = []  # nothing to offer; the command itself will say what is wrong
+    return [name for name in names if name.startswith(incomplete) and shown(name) == name]
+
+
+Written: TypeAlias = Mapping[str, str | None]
+"""What `kakuran.open_source` is to be told of a CSV file."""
+AS_FOUND: Written = {}
+
+_OPTIONS = {
+    "delimiter": "What separates the columns of a CSV file, if not a comma, semicolon or tab.",
+    "encoding": "Of a CSV file that is not UTF-8, such as cp932 (Shift-JIS).",
+    "decimal": 'What stands before decimals in a CSV file: "." or ",".',
+    "thousands": "What stands between thousands in a CSV file: a comma, point, space or apostrophe.",
+}
+
+
+def reads_csv(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command be called with these options; it takes them as its parameter ``written``."""
+    signature = inspect.signature(command, eval_str=True)
+
+    @wraps(command)
+    def collected(**options: Any) -> None:
+        command(written={name: options.pop(name) for name in _OPTIONS}, **options)
+
+    parameters = [
+        option
+        for parameter in signature.parameters.values()
+        for option in (_parameters() if parameter.name == "written" else [parameter])
+    ]
+    collected.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    collected.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return collected
+
+
+def tell_written_numbers(table: Table) -> None:
+    """Warn of numbers that are taken for text, where no schema says that they are numbers."""
+    from kakuran.schema import say_how, way_to_read
+
+    for name in table.column_names:
+        if asked := way_to_read(table.column(name)):
+            say(f"column {name!r} is taken for text. {say_how(asked)}", "warning")
+
+
+def _parameters() -> list[inspect.Parameter]:
+    return [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            default=None,
+            annotation=Annotated[str | None, typer.Option(f"--{name}", help=told)],
+        )
+        for name, told in _OPTIONS.items()
+    ]
 
 
 class Language(StrEnum):
@@ -113,7 +190,7 @@ def make_plan(
     mechanisms: Sequence[str] | None,
 ) -> Plan:
     """The plan the options of a command ask for."""
-    from kakuran.calibration import calibrate
+    from kakuran.design import calibrate
 
     shares = numbers("--weight", weights) if weights else None
     chosen = {name: _mechanism(value) for name, value in pairs("--mechanism", mechanisms).items()}
@@ -128,7 +205,7 @@ def make_plan(
 
 def smallest_group(schema: Schema, data: Source | Originals | None) -> int:
     """The records of a source, or, where columns are kept, of the smallest group that shares their values."""
-    from kakuran.schema.sources import Source
+    from kakuran.schema import Source
 
     if not schema.perturbed:
         raise CalibrationError("the schema has no column to perturb")
@@ -141,8 +218,8 @@ def smallest_group(schema: Schema, data: Source | Originals | None) -> int:
 
 
 def _crowd(schema: Schema, data: Source | Originals, attributes: Sequence[Categorical | Numeric]) -> Crowd:
-    from kakuran.engine.local import count_crowd
-    from kakuran.schema.sources import Source
+    from kakuran.engine import count_crowd
+    from kakuran.schema import Source
 
     if not isinstance(data, Source):
         return data.crowd(attributes)
@@ -180,8 +257,8 @@ def whole_or_auto(option: str, text: str) -> int | Literal["auto"]:
 
 def table_distances(table: Any, schema: Path | None, distances: Sequence[str] | None) -> dict[str, Any]:
     """A distance for every column: as asked for, by the tree in the schema, or by what the column holds."""
-    from kakuran.microaggregation.embedding import default_distance
     from kakuran.schema import Categorical, Schema
+    from kakuran.wide import default_distance
 
     asked = pairs("--distance", distances)
     declared = Schema.load(schema).attributes if schema is not None else ()

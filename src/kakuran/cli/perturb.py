@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kakuran.cli.console import answer_json, check_report, progress, say
-from kakuran.cli.csv_options import AS_FOUND, Written, reads_csv
 from kakuran.cli.options import (
+    AS_FOUND,
     Data,
     DataDependent,
     Force,
@@ -25,16 +25,17 @@ from kakuran.cli.options import (
     SchemaFile,
     Sql,
     Weights,
+    Written,
     make_plan,
+    reads_csv,
 )
 from kakuran.errors import counted
 
 if TYPE_CHECKING:
-    from kakuran.calibration import Plan
-    from kakuran.engine.spark import Originals
+    from kakuran.design import Plan
+    from kakuran.engine import Originals
     from kakuran.release import Manifest
-    from kakuran.schema import Schema
-    from kakuran.schema.sources import Source
+    from kakuran.schema import Schema, Source
 
 
 class Engine(StrEnum):
@@ -73,9 +74,8 @@ def perturb(
     json: Json = False,
 ) -> None:
     """Perturb a table so that nobody can be linked to a record with probability above 1/k."""
-    from kakuran.calibration import preview
-    from kakuran.cli.reporting import quick_audit, report_release
-    from kakuran.cli.show import describe_plan, show_plan
+    from kakuran.cli.reporting import describe_plan, quick_audit, report_release, show_plan
+    from kakuran.design import preview
     from kakuran.schema import Schema, open_source
 
     if not dry_run:
@@ -107,8 +107,7 @@ def _locally(
     source: Source, output: Path, *, seed: int | None, keep_order: bool, force: bool, dry_run: bool
 ) -> Callable[[Plan], None]:
     """How to perturb the source."""
-    from kakuran.release import perturb_file
-    from kakuran.release.files import check_target, targets
+    from kakuran.release import check_target, perturb_file, targets
 
     if not dry_run:
         check_target(output, force=force)
@@ -134,9 +133,8 @@ def _on_spark(
     dry_run: bool,
 ) -> tuple[Originals, Callable[[Plan], None]]:
     """The originals, and how to perturb them; Spark shows how far it is itself."""
-    from kakuran.engine.spark import read_originals, start_session
-    from kakuran.release.folders import check_folder
-    from kakuran.release.spark import perturb_on_spark
+    from kakuran.engine import read_originals, start_session
+    from kakuran.release import check_folder, perturb_on_spark
 
     if not dry_run:
         check_folder(output, force=force)

@@ -30,7 +30,7 @@ def reproduce(
     ] = None,
 ) -> None:
     """Run the papers' experiments again: their tables and figures beside ours, and what does not reproduce."""
-    from kakuran.reproduction.findings import overview
+    from kakuran.reproduction import overview
 
     chosen = PAPERS if paper == "all" else (paper,)
     if not set(chosen) <= set(PAPERS):

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kakuran.cli.console import check_new, complain, progress, say
-from kakuran.cli.csv_options import AS_FOUND, Written, reads_csv
-from kakuran.cli.options import Data, Force, SchemaFile, Sql
+from kakuran.cli.options import AS_FOUND, Data, Force, SchemaFile, Sql, Written, reads_csv
 from kakuran.errors import DataError, counted
 
 if TYPE_CHECKING:
-    from kakuran.schema import Schema
-    from kakuran.schema.sources import Source
+    from kakuran.schema import Schema, Source
 
 app = typer.Typer(no_args_is_help=True, help="Propose a schema, or check a table against one.")
 
@@ -49,7 +47,7 @@ def check(
     written: Written = AS_FOUND,
 ) -> None:
     """Check all values against a schema; name columns that do not fit."""
-    from kakuran.engine.local import check_values
+    from kakuran.engine import check_values
     from kakuran.schema import Schema, open_source
 
     source = open_source(data, sql, **written)
@@ -67,8 +65,7 @@ def check(
 
 def _problems(source: Source, declared: Schema) -> Iterator[DataError]:
     """The first thing wrong with each column; they are read one by one, so that none hides another."""
-    from kakuran.schema.codes import encode
-    from kakuran.schema.reading import read_parts
+    from kakuran.schema import encode, read_parts
 
     declared.check_columns(source.names)
     for attribute in declared.released:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kakuran.cli.completion import columns_of_release, one_of
 from kakuran.cli.console import answer_json, answer_text, check_picture, check_report, progress, say
-from kakuran.cli.options import Force, Json, Lang, Language, Plot, ReleaseFile, Report
+from kakuran.cli.options import Force, Json, Lang, Language, Plot, ReleaseFile, Report, columns_of_release, one_of
 
 if TYPE_CHECKING:
     from kakuran.counts import Cells, Tally
@@ -49,11 +48,8 @@ def tree(
     json: Json = False,
 ) -> None:
     """Grow a decision tree on reconstructed counts, pruned by what held-out records say."""
+    from kakuran.answers import CRITERIA, columns_for, draw_tree, grow_tree, importances, tree_text
     from kakuran.errors import SchemaError
-    from kakuran.mine.columns import columns_for
-    from kakuran.mine.splits import CRITERIA
-    from kakuran.mine.tree import grow_tree
-    from kakuran.mine.tree_view import draw_tree, importances, tree_text
     from kakuran.release import read_release
 
     if criterion not in CRITERIA:
@@ -85,8 +81,8 @@ def tree(
     if plot is None and report is None:
         return
     from kakuran.cli.reporting import leave_picture, report_answer
-    from kakuran.report.answers import tree_answer
-    from kakuran.report.words import words_in
+    from kakuran.report import tree_answer
+    from kakuran.words import words_in
 
     words = words_in(lang)
     drawn = draw_tree(grown.root, columns.axes, columns.is_ordered, words.of)

@@ -1,21 +1,235 @@
-"""kakuran vertical: one regression across companies, one command a party."""
+"""What the vertical commands share: reading our table, meeting the others, writing what came of it.
+
+Two companies on one machine, each in a folder and a process of its own.
+
+kakuran vertical: one regression across companies, one command a party.
+"""
 
 from __future__ import annotations
 
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from kakuran.cli.completion import one_of
-from kakuran.cli.console import answer_json, answer_table, say
-from kakuran.cli.csv_options import AS_FOUND, Written, reads_csv
-from kakuran.cli.options import Force, Host, Json, Lang, Language, Plot, Port, Report
-from kakuran.cli.vertical_run import address, key_file, read_own, run_fit, run_prediction
-from kakuran.errors import ProtocolError
+from kakuran.cli.console import answer_json, answer_table, check_new, check_picture, check_report, say
+from kakuran.cli.options import (
+    AS_FOUND,
+    LAST_PORT,
+    Force,
+    Host,
+    Json,
+    Lang,
+    Language,
+    Plot,
+    Port,
+    Report,
+    Written,
+    one_of,
+    reads_csv,
+)
+from kakuran.errors import ProtocolError, ReleaseError
+from kakuran.sockets import bare_host
 
 if TYPE_CHECKING:
-    from kakuran.vertical import VerticalPlan
+    from kakuran.schema import Source
+    from kakuran.vertical import Meeting, VerticalFit, VerticalPlan
+
+EARLIER = "earlier.runs"
+"""The file beside our key that remembers what earlier runs were about."""
+
+
+def run_fit(
+    me: str,
+    data: Source,
+    path: Path,
+    meeting: Meeting,
+    output: Path | None,
+    report: Path | None,
+    plot: Path | None,
+    state: Path | None,
+    lang: str,
+    *,
+    despite_earlier_runs: bool,
+    force: bool,
+    json: bool,
+) -> None:
+    """Meet the others, fit, and write and show what came of it."""
+    from kakuran.cli.reporting import leave, leave_picture
+    from kakuran.vertical import Party, VerticalPlan, draw_path, meet
+    from kakuran.words import words_in
+
+    output = output or path.parent / f"{me}.fit.json"
+    check_new(output, force=force)
+    check_report(report, force=force)
+    check_picture(plot, force=force)
+    plan = VerticalPlan.load(path)
+    say(f"plan {plan.fingerprint}")
+    party = Party(
+        me,
+        plan,
+        read_own(data, plan.terms(me).id),
+        state=state or path.parent / f".{me}.run",
+        memory=meeting.key.with_name(EARLIER),  # whatever we are called in this plan, and wherever its state is
+        despite_earlier_runs=despite_earlier_runs,
+        notify=say,
+    )
+    with _interruptible(), meet(plan, me, meeting, say) as links:
+        fit = party.fit(links)
+    fit.save(output, force=force)
+    say(f"wrote {output}: for us alone")
+    if report is not None:
+        leave(report, fit.report(lang), public=False)
+    if plot is not None:
+        leave_picture(plot, draw_path(fit, words_in(lang).of))
+    if json:
+        answer_json(fit.to_dict())
+    else:
+        _show_fit(fit, plan)
+
+
+def run_prediction(
+    fitted: VerticalFit, data: Source, path: Path, meeting: Meeting, receiver: str | None, output: Path, *, force: bool
+) -> None:
+    """Meet the others, predict, and write the predictions if they are ours to have."""
+    import pyarrow as pa
+
+    from kakuran.release import check_table, write_table
+    from kakuran.vertical import VerticalPlan, meet, predict_together
+
+    check_table(output, force=force)
+    plan = VerticalPlan.load(path)
+    receiver, ids = receiver or plan.holder, plan.terms(fitted.party).id
+    table = read_own(data, ids)
+    with _interruptible(), meet(plan, fitted.party, meeting, say) as links:
+        predictions = predict_together(links, plan, fitted, table, receiver=receiver, notify=say)
+    if predictions is None:
+        say(f"{receiver} has the predictions")
+        return
+    rows = pa.table({ids: table.column(ids).take(predictions.rows), plan.target: predictions.values})
+    write_table(output, rows)
+    say(f"wrote {output}: {rows.num_rows:,} predicted")
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        say("interrupted; start all sides again to go on")
+        raise typer.Exit(130) from None
+
+
+def _show_fit(fit: VerticalFit, plan: VerticalPlan) -> None:
+    from kakuran.vertical import CRITERIA, all_columns
+
+    title = f"{fit.target}, standardised, {fit.quality.records:,} shared records"
+    rows = [row[:4] + row[5:] for row in all_columns(fit)]  # without t, so that it fits a terminal
+    answer_table(title, ["column", "party", "coef.", "s.e.", "p", "95 % interval", "VIF"], rows, text_columns=2)
+    own = [[name, f"{own.coefficient:.6g}", f"{own.standard_error:.3g}"] for name, own in fit.own.items()]
+    answer_table("our own columns, in their own units", ["column", "coefficient", "std. error"], own)
+    quality = fit.quality
+    if plan.search != "none":
+        say(f"chosen {plan.search} by {CRITERIA[plan.criterion]}, of every party at least {plan.least}")
+    say(f"R² {quality.r_squared:.4f}, AIC {quality.aic:.2f}; {quality.digits} digits can be relied on")
+    for sentence in fit.exposure.sentences():
+        say(f"leakage: {sentence}")
+
+
+def read_own(data: Source, ids: str) -> Any:
+    """Our own table; ids are read as text where that is open, so that 007 stays 007."""
+    from kakuran.schema import read_all
+
+    return read_all(data, texts=[ids])
+
+
+def key_file(plan: Path, me: str, key: Path | None) -> Path:
+    """The key that was named, or the one beside the plan."""
+    return key or plan.parent / f"{me}.key"
+
+
+def address(text: str) -> tuple[str, int]:
+    """HOST:PORT taken apart."""
+    host, sign, port = text.rpartition(":")
+    if not sign or not host or not port.isdecimal() or int(port) > LAST_PORT:
+        raise typer.BadParameter(f"an address is given as HOST:PORT, got {text!r}")
+    return bare_host(host), int(port)
+
+
+def run_demo(folder: Path, n: int, protocol: str, *, force: bool) -> None:
+    """Make a bank and a shop, let each run its command, and compare with what pooling would have given."""
+    import pyarrow.csv
+
+    from kakuran.samples import companies
+    from kakuran.vertical import VerticalFit
+
+    if folder.exists() and not force:
+        raise ReleaseError(f"{folder}: exists already; use --force to replace it")
+    tables = dict(zip(("bank", "shop"), companies(n), strict=True))
+    for name, table in tables.items():
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        for made in ("plan.toml", f"{name}.key", f"{name}.fit.json", EARLIER):  # of a demo before; the rest is not ours
+            (folder / name / made).unlink(missing_ok=True)
+        pyarrow.csv.write_csv(table, folder / name / "customers.csv")
+    bank, shop = (("--as", name, "--data", "customers.csv") for name in tables)
+    _run(folder, bank=("init", *bank, "--id", "customer", "--target", "spending", "--protocol", protocol))
+    shutil.copy(folder / "bank/plan.toml", folder / "shop")
+    _run(folder, shop=("init", *shop, "--id", "customer"))
+    shutil.copy(folder / "shop/plan.toml", folder / "bank")
+    port = _free_port()
+    _run(folder, bank=("serve", *bank, "--port", f"{port}"), shop=("join", f"127.0.0.1:{port}", *shop))
+    fits = {name: VerticalFit.load(folder / name / f"{name}.fit.json") for name in tables}
+    _compare(fits["bank"], fits["shop"], _pooled(tables["bank"], tables["shop"], fits["bank"].chosen))
+    say(f"both folders are in {folder}; what travelled is in the transcripts of the *.fit.json")
+
+
+def _pooled(bank: Any, shop: Any, chosen: tuple[str, ...]) -> dict[str, float]:
+    """Least squares by somebody who sees both tables."""
+    import numpy as np
+
+    both = bank.join(shop, "customer", join_type="inner")
+    design = np.column_stack([np.ones(both.num_rows), *(both.column(name).to_numpy() for name in chosen)])
+    found = np.linalg.lstsq(design, both.column("spending").to_numpy(), rcond=None)[0]
+    return dict(zip(("(intercept)", *chosen), found.tolist(), strict=True))
+
+
+def _compare(bank: VerticalFit, shop: VerticalFit, pooled: dict[str, float]) -> None:
+    ours = {"(intercept)": bank.intercept or 0.0}
+    ours |= {name: own.coefficient for fit in (bank, shop) for name, own in fit.own.items()}
+    rows = [[name, f"{ours[name]:.8g}", f"{value:.8g}"] for name, value in pooled.items()]
+    answer_table("fitted by two companies, and by one that sees both tables", ["column", "together", "pooled"], rows)
+
+
+def _run(folder: Path, **commands: Sequence[str]) -> None:
+    """Every party's command at once, each a process of its own in its own folder."""
+    with ThreadPoolExecutor(len(commands)) as pool:
+        codes = list(pool.map(lambda name: _run_one(folder / name, commands[name]), commands))
+    for (name, arguments), code in zip(commands.items(), codes, strict=True):
+        if code:
+            raise ProtocolError(f"{name}'s `kakuran vertical {arguments[0]}` ended with exit code {code}")
+
+
+def _run_one(folder: Path, arguments: Sequence[str]) -> int:
+    """Its exit code. What it answers is in its fit, so only its progress is shown, behind the name of the party."""
+    command = [sys.executable, "-c", "from kakuran.cli import main; main()", "vertical", *arguments]
+    pipes: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "encoding": "utf-8"}
+    with subprocess.Popen(command, cwd=folder, **pipes) as process:  # noqa: S603 - our own command
+        for line in process.stderr or ():
+            say(f"{folder.name} │ {line.rstrip()}")
+    return process.returncode
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as trial:
+        return int(trial.getsockname()[1])
+
 
 app = typer.Typer(no_args_is_help=True, help="One regression over columns that several companies hold.")
 
@@ -84,12 +298,8 @@ def init(
 
     The first party makes it and names the target; the others join the one that is there.
     """
-    from kakuran.schema import open_source
-    from kakuran.schema.columns import check_there
-    from kakuran.vertical.ids import read_ids
-    from kakuran.vertical.keys import certificate_in, make_key
-    from kakuran.vertical.own import OwnColumns
-    from kakuran.vertical.plan import Terms, VerticalPlan
+    from kakuran.schema import check_there, open_source
+    from kakuran.vertical import OwnColumns, Terms, VerticalPlan, certificate_in, make_key, read_ids
 
     chosen: dict[str, Any] = {
         "protocol": protocol,
@@ -139,7 +349,7 @@ def show(plan: PlanFile = Path("plan.toml"), json: Json = False) -> None:
     """Show a plan and its fingerprint."""
     from dataclasses import asdict
 
-    from kakuran.vertical.plan import VerticalPlan
+    from kakuran.vertical import VerticalPlan
 
     agreed = VerticalPlan.load(plan)
     if json:
@@ -265,6 +475,5 @@ def demo(
     force: Force = False,
 ) -> None:
     """Run two made-up companies as two processes on this machine."""
-    from kakuran.cli.vertical_demo import run_demo
 
     run_demo(folder, n, protocol, force=force)

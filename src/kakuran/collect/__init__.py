@@ -1,6 +1,5 @@
 """The collector: answers perturbed in the respondent's browser, statistics at the server (S4's model)."""
 
-from kakuran.collect.client import SurveyClient
-from kakuran.collect.survey import Question, Survey
+import lazy_loader
 
-__all__ = ["Question", "Survey", "SurveyClient"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,8 +1,14 @@
-"""What the survey owner may ask and do."""
+"""The survey owner's token: a file only its owner can read.
+
+Answers of the routes that are not in a hurry.
+
+What the survey owner may ask and do.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import zipfile
 from collections.abc import Callable
 from dataclasses import asdict
@@ -14,20 +20,36 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from kakuran.collect import dashboard, exports
-from kakuran.collect.live import Live, Snapshot
-from kakuran.collect.problems import Problem, without_database
+from kakuran.answers import FALSE_ALARM, impossible
+from kakuran.collect import dashboard
+from kakuran.collect.messages import Problem, new_secret, without_database
 from kakuran.collect.public import Public
+from kakuran.collect.records import Live, Snapshot, TooFewError, export_survey, hidden_among, standing
 from kakuran.collect.responses import HEADERS, answer
-from kakuran.collect.store import State, Store, StoreError
+from kakuran.collect.store.store import State, Store, StoreError
 from kakuran.collect.survey import Survey
-from kakuran.errors import KakuranError, MissingExtraError
-from kakuran.mine import impossible
-from kakuran.mine.impossible import FALSE_ALARM
-from kakuran.release import Release
-from kakuran.release.files import targets
+from kakuran.errors import CollectError, KakuranError, MissingExtraError
+from kakuran.release import Release, targets
 from kakuran.report import release_report
-from kakuran.report.words import LANGUAGES
+from kakuran.words import LANGUAGES
+
+
+def load_token(path: Path) -> str:
+    """The token in a file, which is made if it is not there."""
+    try:
+        with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as made:
+            made.write(new_secret() + "\n")
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise CollectError(f"{path}: the token could not be written: {error.strerror}") from error
+    try:
+        token = path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise CollectError(f"{path}: not a token that can be read: {error}") from error
+    if len(token) < 16:
+        raise CollectError(f"{path}: a token has at least 16 characters")
+    return token
 
 
 class Admin:
@@ -45,8 +67,8 @@ class Admin:
 
     def _summary(self, records: Snapshot) -> dict[str, Any]:
         """What the dashboard shows, with the k of what can be exported and signs of made-up answers."""
-        stands = exports.standing(self._store, records.n)
-        k = self._survey.plan.k_for(exports.crowd(stands["cohorts"], records.n))
+        stands = standing(self._store, records.n)
+        k = self._survey.plan.k_for(hidden_among(stands["cohorts"], records.n))
         told = dashboard.summary(records, minimum_n=self._survey.minimum_n)
         found = [] if told["suppressed"] else impossible(records.plan, records.codes, FALSE_ALARM)
         return told | {"export": stands, "k": round(k, 5), "impossible": [asdict(one) for one in found]}
@@ -75,7 +97,7 @@ class Admin:
         lang = asked if asked in LANGUAGES else "en"
         make, suffix, media_type = _EXPORTS[kind]
         name = f"{self._survey.id}.{suffix}"
-        body = await _in_thread(lambda: make(exports.export(self._store), self._survey.id, lang))
+        body = await _in_thread(lambda: make(export_survey(self._store), self._survey.id, lang))
         headers = HEADERS | {"content-disposition": f'attachment; filename="{name}"'}
         return Response(body, headers=headers, media_type=media_type)
 
@@ -104,7 +126,7 @@ async def _in_thread(work: Callable[[], Any]) -> Any:
         return await asyncio.to_thread(work)
     except StoreError:
         raise without_database() from None
-    except exports.TooFewError as error:
+    except TooFewError as error:
         raise Problem("no-records", str(error)) from None
     except MissingExtraError as error:
         raise Problem("not-installed", str(error)) from None

@@ -11,12 +11,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from kakuran.collect.ids import new_ids
-from kakuran.collect.problems import MEDIA_TYPE
+from kakuran.collect.messages import MEDIA_TYPE, new_ids
 from kakuran.collect.survey import Survey
 from kakuran.errors import CollectError, check_is
 from kakuran.perturbation import Kernel
-from kakuran.schema.frames import to_arrow
+from kakuran.schema import to_arrow
 
 _ATTEMPTS = 8
 _LONGEST_WAIT = 30.0

@@ -11,18 +11,24 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from kakuran.calibration import Plan
+from kakuran.answers import (
+    MOST_CELLS,
+    Columns,
+    Estimate,
+    Node,
+    Question,
+    ask,
+    columns_for,
+    estimate,
+    grow_tree,
+    importances,
+    tree_text,
+)
 from kakuran.counts import Cells, Tally
+from kakuran.design import Plan
 from kakuran.errors import SchemaError
-from kakuran.mine import Estimate, Question, ask
-from kakuran.mine.columns import Columns, columns_for
-from kakuran.mine.crosstab import estimate
-from kakuran.mine.nodes import Node
-from kakuran.mine.plot import MOST_CELLS
-from kakuran.mine.tree import grow_tree
-from kakuran.mine.tree_view import importances, tree_text
+from kakuran.model import influence, interval, reconstruct
 from kakuran.randomness import Randomness
-from kakuran.reconstruction import influence, interval, reconstruct
 
 LEVEL = 0.9
 """How often an interval holds the truth."""

@@ -1,21 +1,60 @@
-"""The messages of respondents: from JSON to packed rows of released codes, every value checked. No input or output."""
+"""Random names: of answer sheets (UUID version 4), of invitations and tokens.
+
+The messages of respondents: from JSON to packed rows of released codes, every value checked. No input or output.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
+import re
 import struct
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
 
-from kakuran.collect.ids import id_bytes, secret_hash
-from kakuran.collect.problems import Problem
 from kakuran.collect.survey import Survey
 from kakuran.errors import counted
 from kakuran.perturbation import Kernel
+from kakuran.randomness import Randomness
 from kakuran.schema import Categorical, Numeric
+
+UUID4 = "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
+_PATTERN = re.compile(UUID4)
+
+
+def new_ids(count: int) -> list[str]:
+    """Ids for so many answer sheets."""
+    words = Randomness.secure().words(2 * count).tobytes()
+    return [str(uuid.UUID(bytes=words[start : start + 16], version=4)) for start in range(0, len(words), 16)]
+
+
+def id_bytes(text: Any) -> bytes | None:
+    """The bytes of an id, or nothing if it is not one."""
+    if type(text) is not str or not _PATTERN.fullmatch(text):
+        return None
+    return bytes.fromhex(text.replace("-", ""))
+
+
+def id_text(key: bytes) -> str:
+    """The inverse of `id_bytes`."""
+    text = key.hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def new_secret() -> str:
+    """128 random bits that fit in an address."""
+    return base64.urlsafe_b64encode(Randomness.secure().words(2).tobytes()).decode().rstrip("=")
+
+
+def secret_hash(secret: str) -> bytes:
+    """What is kept of a secret to recognise it."""
+    return hashlib.sha256(secret.encode("utf-8", "replace")).digest()
+
 
 LARGEST_BATCH = 20_000
 _OFF_GRID = 1e-6
@@ -187,3 +226,83 @@ def _number_reader(attribute: Numeric, reach: int) -> Callable[[Any], int]:
         return code
 
     return read
+
+
+MEDIA_TYPE = "application/problem+json"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of problem: its stable name, status and title, and what to do about it."""
+
+    name: str
+    status: int
+    title: str
+    advice: str
+
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        Kind("malformed", 400, "Not a message", "Send one JSON object in UTF-8, as the API's description says."),
+        Kind("unauthorised", 401, "Not authorised", "Send the survey owner's token: Authorization: Bearer TOKEN."),
+        Kind("bad-invitation", 403, "No valid invitation", "An invitation is good for one answer sheet; ask for one."),
+        Kind("not-found", 404, "Nothing here", "See /openapi.json for what there is."),
+        Kind("method-not-allowed", 405, "Not with this method", "See /openapi.json for what there is."),
+        Kind("too-slow", 408, "Too slow", "Send the whole request without pausing."),
+        Kind("conflict", 409, "Another answer has this id", "Make a new random id for every answer sheet."),
+        Kind("wrong-version", 409, "Another version of the survey", "Load /api/survey again and perturb anew."),
+        Kind("no-records", 409, "Too few records yet", "Wait until more people have answered."),
+        Kind("closed", 410, "The survey is closed", "No more answers are taken."),
+        Kind("too-large", 413, "Too large", "Send fewer records at a time."),
+        Kind("wrong-media-type", 415, "Not JSON", "Send Content-Type: application/json."),
+        Kind("invalid", 422, "Not an answer to this survey", "Answer every question, with a value it can have."),
+        Kind("busy", 429, "Too busy", "Try again after the time in Retry-After, with the same id."),
+        Kind(
+            "too-many-requests", 429, "Too many requests", "Try again after the time in Retry-After, with the same id."
+        ),
+        Kind("internal", 500, "Something went wrong here", "Try again with the same id; tell the survey owner."),
+        Kind("not-installed", 501, "Not installed here", "Ask whoever runs the server to install the part it names."),
+        Kind("not-kept", 503, "Could not be stored", "Try again after the time in Retry-After, with the same id."),
+    )
+}
+
+
+class Problem(Exception):  # noqa: N818 - RFC 9457 calls it that
+    """A request that cannot be fulfilled.
+
+    Attributes
+    ----------
+    kind : one of `KINDS`
+    detail : a sentence on this occurrence, without anything that was sent
+    retry_after : seconds to wait, where waiting helps
+    """
+
+    def __init__(self, name: str, detail: str, *, retry_after: int | None = None) -> None:
+        super().__init__(detail)
+        self.kind = KINDS[name]
+        self.detail = detail
+        self.retry_after = retry_after
+
+    def to_dict(self) -> dict[str, Any]:
+        """The members RFC 9457 asks for."""
+        kind = self.kind
+        return {"type": f"/problems/{kind.name}", "title": kind.title, "status": kind.status, "detail": self.detail}
+
+    def body(self) -> bytes:
+        """As it is sent."""
+        return json.dumps(self.to_dict()).encode()
+
+    def headers(self) -> dict[str, str]:
+        """What goes with it."""
+        extra = {} if self.retry_after is None else {"retry-after": str(self.retry_after)}
+        if self.kind.status == 401:
+            extra["www-authenticate"] = "Bearer"
+        if self.kind.status == 405:
+            extra["allow"] = "POST"
+        return {"content-type": MEDIA_TYPE, "cache-control": "no-store"} | extra
+
+
+def without_database() -> Problem:
+    """What to tell while the database cannot be used."""
+    return Problem("not-kept", "the database cannot be used", retry_after=2)

@@ -1,4 +1,7 @@
-"""The HTTP API, described for programs (OpenAPI 3.1); for a survey at hand down to the values of its questions."""
+"""What can go wrong with a request, as problem details (RFC 9457). Nothing here ever repeats what was sent.
+
+The HTTP API, described for programs (OpenAPI 3.1); for a survey at hand down to the values of its questions.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,11 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any, TypeAlias
 
-from kakuran.collect.ids import UUID4
-from kakuran.collect.messages import LARGEST_BATCH
-from kakuran.collect.problems import KINDS, MEDIA_TYPE
+from kakuran.collect.messages import KINDS, LARGEST_BATCH, MEDIA_TYPE, UUID4
 from kakuran.collect.survey import Survey
 from kakuran.schema import Categorical, Numeric
 
 Json: TypeAlias = dict[str, Any]
-
 _TEXT: Json = {"type": "string"}
 _COUNT: Json = {"type": "integer", "minimum": 0}
 _STATE: Json = {"type": "string", "enum": ["open", "closed"]}

@@ -8,12 +8,12 @@ import time
 from starlette.requests import Request
 from starlette.responses import Response
 
-from kakuran.collect.live import Live
-from kakuran.collect.metrics import Metrics
+from kakuran.collect.limits import Metrics
+from kakuran.collect.messages import without_database
 from kakuran.collect.openapi import document
-from kakuran.collect.problems import without_database
+from kakuran.collect.records import Live
 from kakuran.collect.responses import HEADERS, answer
-from kakuran.collect.store import State, Store, StoreError
+from kakuran.collect.store.store import State, Store, StoreError
 from kakuran.collect.survey import Survey
 from kakuran.collect.writer import Writer
 

@@ -1,4 +1,7 @@
-"""The collector's HTTP server: an ASGI application around a survey and its store."""
+"""Reading a request's body and sending an answer, without more than that costs.
+
+The collector's HTTP server: an ASGI application around a survey and its store.
+"""
 
 from __future__ import annotations
 
@@ -18,22 +21,17 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from kakuran.collect.admin import Admin
-from kakuran.collect.bodies import read_body, send_json, send_problem
-from kakuran.collect.ids import id_text, secret_hash
-from kakuran.collect.limits import Bodies, Limits, RateLimiter
-from kakuran.collect.live import Live
-from kakuran.collect.messages import Form, Submission
-from kakuran.collect.metrics import Metrics
-from kakuran.collect.problems import Problem
+from kakuran.collect.limits import Bodies, Limits, Metrics, RateLimiter
+from kakuran.collect.messages import Form, Problem, Submission, id_text, secret_hash
 from kakuran.collect.public import Public
-from kakuran.collect.responses import answer_problem
+from kakuran.collect.records import Live
+from kakuran.collect.responses import answer_problem, read_body, send_json, send_problem
 from kakuran.collect.site import Site
-from kakuran.collect.store import Store, StoreError
+from kakuran.collect.store.store import Store, StoreError
 from kakuran.collect.survey import Survey
 from kakuran.collect.writer import Writer
 
 log = logging.getLogger(__name__)
-
 _FOLLOWING = 5.0
 _SUBMIT, _BATCH = "/api/responses", "/api/responses/batch"
 

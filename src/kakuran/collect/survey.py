@@ -1,22 +1,74 @@
-"""A survey: its questions, what it says to people, and what it promises them."""
+"""What a browser must know of a mechanism to draw exactly as Python does: whole numbers, as text.
+
+No exponential is left for the browser to compute, so both draw from the same integers, and the same random words give
+the same released code (`static/perturb.js`, tests/browser/test_draws.py).
+
+A survey: its questions, what it says to people, and what it promises them.
+
+Survey files: TOML that a survey owner writes, checked word by word.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from kakuran.calibration import Plan, calibrate, mechanisms_within
-from kakuran.collect import survey_file
-from kakuran.errors import SchemaError
-from kakuran.schema import Categorical, Numeric, Schema
-from kakuran.schema.toml import naming
+from kakuran.design import Plan, calibrate, mechanisms_within
+from kakuran.errors import CalibrationError, SchemaError
+from kakuran.mechanism import PRAM, Mechanism, Noise, RetentionReplacement
+from kakuran.schema import Categorical, Dropped, Numeric, Schema, attribute_of, naming, read_document
+
+MOST_WEIGHTS = 1 << 13
+"""Weights a page may have to load for one question: some 160 kB."""
+
+
+def describe(mechanism: Mechanism) -> dict[str, Any]:
+    """A mechanism for `perturb.js`.
+
+    Noise is described by the weights of the distances 0, 1, 2 … in steps, each the same up and down; what they leave
+    of 2⁶³ is drawn again, like whatever would leave the permitted codes.
+
+    Examples
+    --------
+    >>> from kakuran.collect.survey import describe
+    >>> from kakuran.mechanism import RetentionReplacement
+    >>> describe(RetentionReplacement(3, 0.5))
+    {'kind': 'retention', 'size': 3, 'threshold': '9223372036854775808'}
+    """
+    if isinstance(mechanism, RetentionReplacement):
+        return {"kind": "retention", "size": mechanism.size, "threshold": str(mechanism.threshold)}
+    if isinstance(mechanism, Noise):
+        farthest = mechanism.size - 1 + mechanism.reach
+        _check_weights(farthest + 1, "use a larger step")
+        weights = _as_text(mechanism.exact_weights[farthest:])
+        return {"kind": "noise", "size": mechanism.size, "reach": mechanism.reach, "weights": weights}
+    if isinstance(mechanism, PRAM):
+        _check_weights(mechanism.size**2, "use fewer values")
+        return {"kind": "pram", "size": mechanism.size, "weights": list(map(_as_text, mechanism.exact_weights))}
+    raise CalibrationError(f"a browser cannot draw from a mechanism of kind {mechanism.kind!r}")
+
+
+def _as_text(weights: Any) -> list[str]:
+    return [str(weight) for weight in weights]
+
+
+def _check_weights(count: int, way_out: str) -> None:
+    if count > MOST_WEIGHTS:
+        raise CalibrationError(
+            f"a browser would have to load {count:,} weights for one question, more than {MOST_WEIGHTS:,}; {way_out}"
+        )
+
 
 Texts: TypeAlias = Mapping[str, str]
+
+
+MINIMUM_N = 50
 
 
 @dataclass(frozen=True)
@@ -89,11 +141,11 @@ class Survey:
     k: float | None = None
     expected_n: int | None = None
     epsilon: float | None = None
-    minimum_n: int = survey_file.MINIMUM_N
+    minimum_n: int = MINIMUM_N
     invitations: bool = False
 
     def __post_init__(self) -> None:
-        survey_file.check_id(self.id)
+        check_id(self.id)
         for question in self.questions:
             _check_perturbed(question.attribute)
         if (self.epsilon is None) == (self.k is None) or (self.k is None) != (self.expected_n is None):
@@ -107,14 +159,14 @@ class Survey:
     @classmethod
     def load(cls, path: str | Path) -> Survey:
         """Read a survey from a TOML file."""
-        fields = survey_file.load(Path(path))
+        fields = load(Path(path))
         with naming(Path(path)):
             return cls.from_dict(fields)
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Survey:
         """A survey from what its file says."""
-        checked = survey_file.check(fields)
+        checked = check(fields)
         questions = [Question(**question) for question in checked.pop("questions")]
         return cls(questions=tuple(questions), **checked)
 
@@ -172,7 +224,6 @@ class Survey:
 
     def definition(self) -> dict[str, Any]:
         """All that is public: what to ask, and for every question how to perturb its answer."""
-        from kakuran.collect.draws import describe
 
         asked = self._asked()
         questions = [
@@ -189,3 +240,122 @@ def _check_perturbed(attribute: Categorical | Numeric) -> None:
         )
     if attribute.missing != "error":
         raise SchemaError(f"question {attribute.name!r}: no answer may be missing; make “no answer” one of its values")
+
+
+_SETTINGS = {
+    "id",
+    "languages",
+    "title",
+    "introduction",
+    "k",
+    "expected_n",
+    "epsilon",
+    "minimum_n",
+    "invitations",
+    "questions",
+}
+_WORDING = {"text", "help", "labels", "unit", "mechanism"}
+_DOMAIN = {"type", "values", "ordered", "low", "high", "step"}
+_NUMBERS = {"k": (int, float), "epsilon": (int, float), "expected_n": (int,), "minimum_n": (int,)}
+_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
+_LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
+
+
+def load(path: Path) -> dict[str, Any]:
+    """What a survey file says."""
+    return read_document(path, "survey", "kakuran collect init")
+
+
+def check(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a survey, refused with a way out where one of them cannot be meant."""
+    _only_known("the survey", fields, _SETTINGS)
+    for needed in ("id", "languages", "title", "questions"):
+        if needed not in fields:
+            raise SchemaError(f"the survey has no {needed}")
+    languages = _languages(fields["languages"])
+    numbers = {name: _number(name, fields[name]) for name in _NUMBERS if name in fields}
+    if type(fields.get("invitations", False)) is not bool:
+        raise SchemaError(f"invitations must be true or false, got {fields['invitations']!r}")
+    questions = fields["questions"]
+    if not isinstance(questions, Mapping) or not questions:
+        raise SchemaError("a survey needs questions, written as [questions.NAME]")
+    return {
+        "id": fields["id"],
+        "languages": languages,
+        "title": _texts("title", fields["title"], languages),
+        "introduction": _texts("introduction", fields.get("introduction", {}), languages, optional=True),
+        "invitations": fields.get("invitations", False),
+        **numbers,
+        "questions": [_question(name, question, languages) for name, question in questions.items()],
+    }
+
+
+def check_id(id_: Any) -> None:
+    """Refuse a name that could not stand in files and addresses."""
+    if not isinstance(id_, str) or not _ID.fullmatch(id_):
+        raise SchemaError(f"id must be small letters, digits and hyphens, got {id_!r}")
+
+
+def _question(name: str, fields: Any, languages: Sequence[str]) -> dict[str, Any]:
+    where = f"question {name!r}"
+    if not isinstance(fields, Mapping):
+        raise SchemaError(f"{where}: expected a table of settings, got {fields!r}")
+    _only_known(where, fields, _WORDING | _DOMAIN)
+    attribute = attribute_of(name, {key: value for key, value in fields.items() if key in _DOMAIN})
+    assert not isinstance(attribute, Dropped)  # noqa: S101 - a role is not among the settings
+    mechanism = fields.get("mechanism")
+    if mechanism is not None and not isinstance(mechanism, str):
+        raise SchemaError(f"{where}: mechanism must be the name of one, got {mechanism!r}")
+    return {
+        "attribute": attribute,
+        "text": _texts(f"{where}: text", fields.get("text", {}), languages),
+        "help": _texts(f"{where}: help", fields.get("help", {}), languages, optional=True),
+        "unit": _texts(f"{where}: unit", fields.get("unit", {}), languages, optional=True),
+        "labels": _labels(where, fields.get("labels", {}), attribute, languages),
+        "mechanism": mechanism,
+    }
+
+
+def _labels(where: str, labels: Any, attribute: Any, languages: Sequence[str]) -> dict[str, Any]:
+    if not isinstance(labels, Mapping):
+        raise SchemaError(f"{where}: labels must be a table of texts, one a value, got {labels!r}")
+    values = [str(value) for value in attribute.values] if isinstance(attribute, Categorical) else []
+    for value in labels:
+        if value not in values:
+            raise SchemaError(f"{where}: there is a label for {value!r}, which is not one of its values")
+    return {value: _texts(f"{where}: label {value!r}", texts, languages) for value, texts in labels.items()}
+
+
+def _texts(where: str, texts: Any, languages: Sequence[str], *, optional: bool = False) -> dict[str, str]:
+    """A text in every language of the survey, or, where it is optional, in none."""
+    if not isinstance(texts, Mapping) or not all(isinstance(text, str) for text in texts.values()):
+        raise SchemaError(f'{where} must give a text a language, as {languages[0]} = "…", got {texts!r}')
+    if optional and not texts:
+        return {}
+    for language in languages:
+        if not texts.get(language, "").strip():
+            raise SchemaError(f"{where} is not given in {language!r}")
+    _only_known(where, texts, set(languages))
+    return dict(texts)
+
+
+def _languages(languages: Any) -> tuple[str, ...]:
+    is_list = isinstance(languages, list) and languages and all(isinstance(code, str) for code in languages)
+    if not is_list or len(set(languages)) < len(languages):
+        raise SchemaError(f'languages must be a list of different codes, as ["en", "ja"], got {languages!r}')
+    for code in languages:
+        if not _LANGUAGE.fullmatch(code):
+            raise SchemaError(f"{code!r} is not the code of a language, as en or ja")
+    return tuple(languages)
+
+
+def _number(name: str, value: Any) -> Any:
+    if type(value) not in _NUMBERS[name]:
+        raise SchemaError(f"{name} must be a {'whole ' if name.endswith('_n') else ''}number, got {value!r}")
+    return value
+
+
+def _only_known(where: str, fields: Mapping[str, Any], known: set[str]) -> None:
+    for name in fields:
+        if name not in known:
+            raise SchemaError(f"{where}: unknown setting {name!r}; there are {', '.join(sorted(known))}")

@@ -9,10 +9,9 @@ import threading
 import time
 from typing import TypeAlias
 
-from kakuran.collect.messages import Submission
-from kakuran.collect.metrics import Metrics
-from kakuran.collect.problems import Problem
-from kakuran.collect.store import Outcome, Store, StoreError
+from kakuran.collect.limits import Metrics
+from kakuran.collect.messages import Problem, Submission
+from kakuran.collect.store.store import Outcome, Store, StoreError
 
 log = logging.getLogger(__name__)
 

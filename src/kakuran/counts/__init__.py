@@ -1,16 +1,16 @@
 """Counting records in cells: all that estimation needs to know of a release."""
 
-from kakuran.counts.cells import Cells, cells_of, every_code
-from kakuran.counts.countable import Countable, Progress
-from kakuran.counts.counting import Counting
+from kakuran.counts.cells import Cells, Reading, cells_of, every_code
 from kakuran.counts.predicate import Predicate, parse
-from kakuran.counts.reading import Reading
-from kakuran.counts.tally import Tally, count_codes
+from kakuran.counts.records import Countable, FrameRecords
+from kakuran.counts.tally import Counting, Tally, count_codes
+from kakuran.typing import Progress
 
 __all__ = [
     "Cells",
     "Countable",
     "Counting",
+    "FrameRecords",
     "Predicate",
     "Progress",
     "Reading",

@@ -1,19 +1,26 @@
-"""Counting records: a monoid, so that any engine can count in pieces and put the pieces together."""
+"""Counting records: a monoid, so that any engine can count in pieces and put the pieces together.
+
+Counting as a map over record batches: a batch in, a tally of each table out.
+"""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from kakuran.counts.cells import Cells
+from kakuran.design import Plan
 from kakuran.errors import SchemaError
-from kakuran.mechanism.base import Array
-from kakuran.schema.codes import Codes
+from kakuran.schema import Categorical, Numeric, encode_columns
+from kakuran.typing import Array, Codes
 
 DENSE_CELLS = 1 << 22
 _MOST_CELLS = 1 << 62
@@ -216,3 +223,43 @@ def _added(
     cells, place = np.unique(np.concatenate([one[0], other[0]]), return_inverse=True)
     counts = np.bincount(place, weights=np.concatenate([one[1], other[1]]), minlength=len(cells))
     return cells, counts.astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Counting:
+    """Counts batches in the cells of some tables; picklable, so that any engine can carry it to its workers.
+
+    Attributes
+    ----------
+    plan : of the release
+    tables : the axes of each table
+    """
+
+    plan: Plan
+    tables: Sequence[Sequence[Cells]]
+
+    @cached_property
+    def attributes(self) -> tuple[Categorical | Numeric, ...]:
+        """The columns that are counted, and so have to be read."""
+        return self.plan.schema.some({axis.name for axes in self.tables for axis in axes})
+
+    def zero(self) -> list[Tally]:
+        """No records yet."""
+        return [Tally.zero(axes) for axes in self.tables]
+
+    def update(self, tallies: Sequence[Tally], batch: pa.RecordBatch) -> None:
+        """Count a batch that has at least the counted columns."""
+        records = Places(encode_columns(self.attributes, batch, self.plan.reach))
+        for tally in tallies:
+            tally.add(records)
+
+    def __call__(self, batch: pa.RecordBatch) -> list[Tally]:
+        """The tallies of a batch."""
+        tallies = self.zero()
+        self.update(tallies, batch)
+        return tallies
+
+    @staticmethod
+    def merged(one: Sequence[Tally], other: Sequence[Tally]) -> list[Tally]:
+        """The records of both, table by table."""
+        return [left.merge(right) for left, right in zip(one, other, strict=True)]

@@ -14,15 +14,12 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from kakuran.calibration import Crowd, Plan
-from kakuran.counts import Cells, Counting, Progress, Tally
-from kakuran.perturbation import Kernel
-from kakuran.perturbation.shuffle import Shuffler
+from kakuran.counts import Cells, Counting, Tally
+from kakuran.design import Crowd, Plan
+from kakuran.perturbation import Kernel, Shuffler
 from kakuran.randomness import Randomness
-from kakuran.schema import Categorical, Numeric, Schema
-from kakuran.schema.codes import Codes, encode_columns
-from kakuran.schema.reading import read_parts
-from kakuran.schema.sources import Part, Source
+from kakuran.schema import Categorical, Numeric, Part, Schema, Source, encode_columns, read_parts
+from kakuran.typing import Codes, Progress
 
 Given = TypeVar("Given")
 Made = TypeVar("Made")

@@ -5,12 +5,9 @@ from kakuran.errors import needing
 with needing("an estimator", "sklearn"):
     import sklearn as _  # noqa: F401
 
-from kakuran.estimators.boolean_factorisation import BooleanFactorisation
 from kakuran.estimators.classifiers import ReconstructedNaiveBayes, ReconstructedTree
-from kakuran.estimators.masked_nmf import MaskedNMF
-from kakuran.estimators.matrix_release import MatrixRelease
-from kakuran.estimators.microaggregation import Microaggregation
 from kakuran.estimators.mixture import NoisyMixture
+from kakuran.estimators.wide import BooleanFactorisation, MaskedNMF, MatrixRelease, Microaggregation
 
 __all__ = [
     "BooleanFactorisation",

@@ -12,21 +12,25 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from kakuran.answers import (
+    CRITERIA,
+    Columns,
+    Counted,
+    Criterion,
+    check_classes,
+    columns_for,
+    draw_tree,
+    fit_naive_bayes,
+    grow_tree,
+    importances,
+    tree_text,
+)
 from kakuran.counts import Cells
 from kakuran.errors import DataError, SchemaError, is_real
-from kakuran.mechanism.base import Array
-from kakuran.mine.bayes import fit_naive_bayes
-from kakuran.mine.columns import Columns, check_classes, columns_for
-from kakuran.mine.counted import Counted
-from kakuran.mine.splits import CRITERIA, Criterion
-from kakuran.mine.tree import grow_tree
-from kakuran.mine.tree_view import draw_tree, importances, tree_text
-from kakuran.reconstruction import Method
-from kakuran.reconstruction.latent import Records
+from kakuran.model import Method, Records
 from kakuran.release import Release
-from kakuran.schema import Schema
-from kakuran.schema.codes import encode
-from kakuran.schema.frames import to_arrow
+from kakuran.schema import Schema, encode, to_arrow
+from kakuran.typing import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

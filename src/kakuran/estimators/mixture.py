@@ -13,10 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kakuran.errors import ArgumentError
-from kakuran.mechanism.base import Array
+from kakuran.model import Covariance, Criterion, Mixture, Options, Solver, bootstrap, fit_mixture, noises_of
 from kakuran.randomness import Randomness
-from kakuran.reconstruction.mixture import Covariance, Criterion, Mixture, Options, Solver, fit_mixture, noises_of
-from kakuran.reconstruction.mixture.bootstrap import bootstrap
+from kakuran.typing import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

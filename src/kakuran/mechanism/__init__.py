@@ -1,42 +1,11 @@
 """Mechanisms: random maps on codes, each with its privacy and its transition known exactly."""
 
-from __future__ import annotations
-
-import math
-from collections.abc import Mapping
-from typing import Any
-
-from kakuran.errors import CalibrationError, counted
-from kakuran.mechanism.base import Mechanism
+from kakuran.mechanism.base import Mechanism, k_for, k_of
 from kakuran.mechanism.noise import BoundedGaussian, BoundedLaplace, Laplace, Noise
 from kakuran.mechanism.pram import PRAM
+from kakuran.mechanism.registry import NOISE, mechanism_of
 from kakuran.mechanism.retention import RetentionReplacement
 from kakuran.mechanism.transition import DenseTransition, Transition, UniformMixture
-from kakuran.schema import Categorical, Numeric
-
-NOISE: Mapping[str, type[BoundedLaplace] | type[BoundedGaussian]] = {
-    kind.kind: kind for kind in (BoundedLaplace, Laplace, BoundedGaussian)
-}
-"""The noise mechanisms by name."""
-
-
-def mechanism_of(attribute: Categorical | Numeric, kind: str, parameters: Mapping[str, Any]) -> Mechanism:
-    """The mechanism of an attribute from what a manifest says of it."""
-    if kind == PRAM.kind:
-        matrix = PRAM(parameters["matrix"])
-        if matrix.size != attribute.size:
-            raise CalibrationError(
-                f"column {attribute.name!r} has {counted(attribute.size, 'value')}, its matrix {matrix.size}"
-            )
-        return matrix
-    step = attribute.step if isinstance(attribute, Numeric) else None
-    if kind == RetentionReplacement.kind:
-        return RetentionReplacement(attribute.size, parameters["retention"], step)
-    if kind in NOISE and step is not None:
-        scale = math.inf if parameters["scale"] == "inf" else parameters["scale"]
-        return NOISE[kind](attribute.size, step, scale)
-    raise CalibrationError(f"column {attribute.name!r}: unknown mechanism {kind!r}")
-
 
 __all__ = [
     "NOISE",
@@ -50,5 +19,7 @@ __all__ = [
     "RetentionReplacement",
     "Transition",
     "UniformMixture",
+    "k_for",
+    "k_of",
     "mechanism_of",
 ]

@@ -5,17 +5,13 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from kakuran.mechanism.transition import Array as Array
 from kakuran.mechanism.transition import Transition
 from kakuran.randomness import Randomness
-from kakuran.schema.codes import Codes as Codes
-
-Edges: TypeAlias = NDArray[np.integer[Any]]
+from kakuran.typing import Array as Array
+from kakuran.typing import Codes as Codes
+from kakuran.typing import Edges as Edges
 
 CHUNK = 1 << 15
 """Values sampled at a time: small enough for all buffers to stay in cache."""

@@ -22,9 +22,10 @@ import numpy as np
 
 from kakuran.errors import CalibrationError, is_real
 from kakuran.mechanism.alias import TOTAL, AliasTable, Weights, truncated_weights
-from kakuran.mechanism.base import Array, Codes, Edges, Mechanism, chunks
+from kakuran.mechanism.base import Mechanism, chunks
 from kakuran.mechanism.transition import DenseTransition, Transition
 from kakuran.randomness import Randomness
+from kakuran.typing import Array, Codes, Edges
 
 ROUNDING = 2.0**-20
 """What rounding to integer weights may add to a swap cost or to ε."""

@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike
 
 from kakuran.errors import CalibrationError
 from kakuran.mechanism.alias import TOTAL, AliasTable, Weights, integer_weights
-from kakuran.mechanism.base import Array, Codes, Edges, Mechanism, chunks, k_for
+from kakuran.mechanism.base import Mechanism, chunks, k_for
 from kakuran.mechanism.transition import DenseTransition, Transition
 from kakuran.randomness import Randomness
+from kakuran.typing import Array, Codes, Edges
 
 
 @dataclass(frozen=True, eq=False)

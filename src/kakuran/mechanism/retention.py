@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kakuran.errors import CalibrationError, is_real
-from kakuran.mechanism.base import CHUNK, Array, Codes, Edges, Mechanism, chunks
+from kakuran.mechanism.base import CHUNK, Mechanism, chunks
 from kakuran.mechanism.transition import Transition, UniformMixture
 from kakuran.randomness import Randomness
+from kakuran.typing import Array, Codes, Edges
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any, Literal, TypeAlias, get_args
 
-from kakuran.calibration import Plan
-from kakuran.calibration.plan import MOST_PEOPLE
+from kakuran.design import MOST_PEOPLE, Plan
 from kakuran.errors import KakuranError, NotForPublicationWarning, ReleaseError, counted
 
 FORMAT = 1

@@ -1,25 +1,47 @@
-"""From a table to a release, in memory or from any source into a file."""
+"""Releases made and counted on Spark.
+
+From a table to a release, in memory or from any source into a file.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from narwhals.dependencies import is_pyspark_connect_dataframe, is_pyspark_dataframe
 
-from kakuran.calibration import Plan
-from kakuran.counts import Progress
-from kakuran.engine.local import perturb_batches
+from kakuran.design import Plan
+from kakuran.engine import perturb_batches
 from kakuran.errors import ReleaseError, check_is
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
-from kakuran.release.files import check_target, write_release
+from kakuran.release.files import check_folder, check_target, write_folder, write_release
 from kakuran.release.manifest import Manifest, Order, warn_if_seeded
 from kakuran.release.release import Release
-from kakuran.release.spark import is_spark_frame, perturb_on_spark
-from kakuran.schema.frames import like, to_arrow
-from kakuran.schema.sources import open_source
+from kakuran.schema import like, open_source, to_arrow
+from kakuran.typing import Progress
 from kakuran.writing import check_apart
+
+if TYPE_CHECKING:
+    from kakuran.engine import Originals
+
+
+def is_spark_frame(data: Any) -> bool:
+    """Whether something is a Spark DataFrame, without importing Spark."""
+    return is_pyspark_dataframe(data) or is_pyspark_connect_dataframe(data)
+
+
+def perturb_on_spark(originals: Originals, target: Path, plan: Plan, *, seed: int | None, force: bool) -> Manifest:
+    """Perturb a table on Spark into a folder of Parquet files, which appears whole or not at all."""
+    warn_if_seeded(seed)
+    check_folder(target, force=force)
+
+    def drawn(private: Path) -> tuple[list[Path], Manifest]:
+        parts, records = originals.draw(plan, private, seed)
+        return parts, Manifest(plan, records, "shuffled", seeded=seed is not None)
+
+    return write_folder(target, drawn)
 
 
 def perturb(frame: Any, plan: Plan, *, seed: int | None = None, shuffle: bool = True) -> Release:
@@ -103,7 +125,7 @@ def perturb_file(
     """
     check_is(plan, Plan, "kakuran.calibrate makes one")
     if is_spark_frame(source):
-        from kakuran.engine.spark import Originals
+        from kakuran.engine import Originals
 
         if not shuffle:
             raise ReleaseError("a Spark DataFrame has no order that could be kept: leave out shuffle=False")

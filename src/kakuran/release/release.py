@@ -8,23 +8,27 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from kakuran.calibration import Plan
-from kakuran.counts import Cells, Countable, Progress, Tally
-from kakuran.engine.frames import FrameRecords
+from kakuran.answers import (
+    FALSE_ALARM,
+    Density,
+    Estimate,
+    Impossible,
+    MixtureEstimate,
+    answer,
+    ask,
+    density,
+    impossible,
+    mixture,
+)
+from kakuran.counts import Cells, Countable, FrameRecords, Tally
+from kakuran.design import Plan
 from kakuran.errors import counted
-from kakuran.mine import Density, Estimate, Impossible, MixtureEstimate, answer, ask, impossible
-from kakuran.mine.density import density
-from kakuran.mine.impossible import FALSE_ALARM
-from kakuran.mine.mixture import mixture
+from kakuran.model import About, Covariance, DensityMethod, Method, Options
 from kakuran.perturbation import Kernel
-from kakuran.reconstruction import About, Method
-from kakuran.reconstruction.density import DensityMethod
-from kakuran.reconstruction.mixture import Covariance, Options
 from kakuran.release.files import check_target, read_manifest, write_release
 from kakuran.release.manifest import Manifest
-from kakuran.release.spark import records_on_spark
-from kakuran.release.streamed import ROWS_IN_MEMORY, StreamedRecords
-from kakuran.schema.codes import Codes
+from kakuran.release.streamed import ROWS_IN_MEMORY, StreamedRecords, records_on_spark
+from kakuran.typing import Codes, Progress
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,17 +6,22 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from kakuran.counts import Cells, Progress, Tally
-from kakuran.engine.local import count_tables, read_codes
+from kakuran.counts import Cells, Tally
+from kakuran.engine import count_tables, read_codes
 from kakuran.errors import DataError, ReleaseError, SchemaError
 from kakuran.perturbation import Kernel
 from kakuran.release.files import released_source
 from kakuran.release.manifest import Manifest
-from kakuran.schema.codes import Codes
-from kakuran.schema.sources import Source
+from kakuran.schema import CSV, Source
+from kakuran.typing import Codes, Progress
+
+if TYPE_CHECKING:
+    from kakuran.engine import SparkRecords
+
 
 ROWS_IN_MEMORY = 1 << 20
 """A release of more records than this stays on disk."""
@@ -67,3 +72,13 @@ def _refusing(described: Path | str) -> Iterator[None]:
         yield
     except (SchemaError, DataError) as error:
         raise ReleaseError(f"{described}: not a release that can be read: {error}") from error
+
+
+def records_on_spark(path: Path, manifest: Manifest, session: Any) -> SparkRecords:
+    """The records of a release in Parquet files, to be counted by Spark."""
+    from kakuran.engine import Files, SparkRecords
+
+    if path.suffix in CSV:
+        raise ReleaseError(f"{path}: Spark counts Parquet files, not CSV; leave out the session")
+    source = StreamedRecords.open(path.absolute(), manifest).source
+    return SparkRecords(Files(session, source), manifest.plan)

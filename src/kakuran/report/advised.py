@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from kakuran.advice import Advice, Outlook
-from kakuran.advice.picture import draw_errors
-from kakuran.advice.sentences import NAMES
+from kakuran.advice import NAMES, Advice, Outlook, draw_errors
 from kakuran.report.page import code, facts, page, paragraph, picture, points, section, table
-from kakuran.report.words import Words, words_in
+from kakuran.words import Words, words_in
 
 
 def advice_report(advice: Advice, command: str | None = None, *, lang: str = "en") -> str:

@@ -6,13 +6,10 @@ from collections.abc import Mapping
 from itertools import islice, product
 from typing import TYPE_CHECKING
 
+from kakuran.answers import Density, Estimate, MixtureEstimate, draw, draw_clusters, draw_density
 from kakuran.errors import SchemaError
-from kakuran.mine import Density, Estimate, MixtureEstimate
-from kakuran.mine.density import draw_density
-from kakuran.mine.mixture import draw_clusters
-from kakuran.mine.plot import draw
 from kakuran.report.page import Html, code, paragraph, picture, section, table
-from kakuran.report.words import Words
+from kakuran.words import Words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,15 +10,12 @@ from itertools import combinations
 import numpy as np
 from scipy.special import ndtri
 
-from kakuran.calibration import Plan
-from kakuran.counts import Progress
-from kakuran.engine.local import count_tables
-from kakuran.mechanism.base import Array
-from kakuran.mine import Estimate, ask
-from kakuran.mine.crosstab import estimate
-from kakuran.mine.question import Question
+from kakuran.answers import Estimate, Question, ask, estimate
+from kakuran.design import Plan
+from kakuran.engine import count_tables
 from kakuran.release import Manifest, Release
-from kakuran.schema.sources import Source
+from kakuran.schema import Source
+from kakuran.typing import Array, Progress
 
 LEVEL = 0.9
 MOST_PAIRS = 6

@@ -10,7 +10,7 @@ import numpy as np
 
 from kakuran.report.page import Html, beside, code, facts, page, paragraph, picture, points, section, table
 from kakuran.report.pictures import draw_bars
-from kakuran.report.words import Words, words_in
+from kakuran.words import Words, words_in
 
 MOST_ITEMS = 25
 

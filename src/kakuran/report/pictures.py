@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kakuran.mechanism.base import Array
-from kakuran.mine.plot import plain
+from kakuran.answers import plain
 from kakuran.report.drawing import ESTIMATE, NAIVE, ORIGINAL, new_figure
+from kakuran.typing import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from kakuran.calibration import Plan
-from kakuran.release import Audit
-from kakuran.report.words import Words
+from kakuran.audit import Audit
+from kakuran.design import Plan
+from kakuran.words import Words
 
 
 def plan_rows(plan: Plan, say: Words) -> list[list[str]]:

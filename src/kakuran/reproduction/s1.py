@@ -1,23 +1,153 @@
-"""S1: wide tables released through their factors; Table 1, with Algorithm 1 as the paper has it, and Figures 1–5."""
+"""S1's Figures 1 to 5: what its drawings show, on a table small enough to see.
+
+S1 on real data: what releases of baskets, invoices and ratings lose.
+
+S1: wide tables released through their factors; Table 1, with Algorithm 1 as the paper has it, and Figures 1–5.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kakuran.calibration import calibrate
 from kakuran.colours import ESTIMATE, INK, NAIVE
-from kakuran.factorisation import factorise_boolean, release_matrix
-from kakuran.factorisation.bits import pack
-from kakuran.factorisation.perturbed import Calibration, perturb_bits
+from kakuran.design import calibrate
 from kakuran.randomness import Randomness
-from kakuran.reproduction import s1_drawings, s1_real
 from kakuran.reproduction.findings import Finding, Reproduced
 from kakuran.samples import planted_matrix
 from kakuran.schema import Categorical, Schema
+from kakuran.wide import (
+    Calibration,
+    factorise_boolean,
+    factorise_masked,
+    pack,
+    perturb_bits,
+    perturb_counts,
+    release_matrix,
+)
+
+Panel = tuple[str, NDArray[Any]]
+
+_K, _RANK = 8, 3
+
+
+def baskets() -> NDArray[np.int64]:
+    """How often each of 24 people bought each of 12 items: three kinds of basket, some people with two (Figure 1)."""
+    dice = Randomness.seeded(1).generator()
+    kinds = np.repeat(np.eye(_RANK, dtype=bool), 4, axis=1)
+    has = np.tile([[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 0]], (6, 1)).astype(bool)
+    return (has @ kinds > 0) * dice.integers(1, 6, (24, 12))
+
+
+def draw() -> Any:
+    """Both algorithms from left to right: the table, its factors, the perturbed factor, the release."""
+    from kakuran.picture import Picture
+
+    figure = Picture(figsize=(11, 6.4), layout="constrained")
+    counts = baskets()
+    rows = [
+        ("Figures 2b, 3, 4: bought or not, Algorithm 1", _steps_of_bits(counts > 0)),
+        ("Figures 1, 2a, 5: how many, Algorithm 2", _steps_of_counts(counts)),
+    ]
+    parts: Any = figure.subfigures(2, 1)
+    for part, (title, panels) in zip(parts, rows, strict=True):
+        part.suptitle(title, x=0.01, ha="left", fontsize=11)
+        axes = part.subplots(1, len(panels), width_ratios=[_width(cells) for _, cells in panels])
+        for one, (name, cells) in zip(axes, panels, strict=True):
+            one.imshow(cells, cmap="YlOrBr", vmin=0, aspect="auto", interpolation="nearest")
+            one.set_title(name, fontsize=9)
+            one.set_xticks([])
+            one.set_yticks([])
+    return figure
+
+
+def _steps_of_bits(X: NDArray[np.bool_]) -> Sequence[Panel]:
+    factors = factorise_boolean(X.astype(np.int8), _RANK)
+    drawn = perturb_bits(factors, _K, "data-dependent", Randomness.seeded(0))
+    return [("X", X), ("U", factors.U), ("Vᵀ", factors.V.T), ("U′", drawn.U), ("X′ = U′Vᵀ", drawn.matrix().toarray())]
+
+
+def _steps_of_counts(X: NDArray[np.int64]) -> Sequence[Panel]:
+    values, mask = factorise_masked(X, _RANK), factorise_boolean((X > 0).astype(np.int8), _RANK)
+    drawn = perturb_counts(values, mask, _K, "data-dependent", Randomness.seeded(0))
+    names = ("X", "U", "Vᵀ", "P", "Qᵀ", "U′", "P′", "X′, masked by P′Qᵀ")
+    matrices = (X, values.U, values.V.T, mask.U, mask.V.T, drawn.U, drawn.mask.U, drawn.matrix().toarray())
+    return [*zip(names, matrices, strict=True)]
+
+
+def _width(cells: NDArray[Any]) -> int:
+    return 2 + cells.shape[1]
+
+
+Matrix: TypeAlias = tuple[str, Any, Literal["binary", "counts"]]
+
+
+def losses(data: Path) -> list[str]:
+    """A table of losses for those of the known files that are in the folder."""
+    found = [matrices(data / name) for name, matrices in REAL.items() if (data / name).exists()]
+    lines = [
+        "## Real data",
+        "",
+        "| data | k | empty table | plain microaggregation | perturbed factors | `auto` |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, matrix, kind in chain.from_iterable(found):
+        for k in (2, 5, 10):
+            released = release_matrix(matrix, k, kind=kind)
+            shown = [released.losses[way] for way in ("empty", "microaggregation", "perturb")]
+            cells = " | ".join(f"{loss:.4f}" for loss in (*shown, released.loss))
+            lines.append(f"| {name}, {matrix.shape[0]:,} × {matrix.shape[1]:,} | {k} | {cells} |")
+    return [*lines, ""] if found else []
+
+
+def _baskets(path: Path) -> list[Matrix]:
+    from kakuran.wide import read_transactions
+
+    return [("groceries, bought or not", read_transactions(path, "baskets").matrix, "binary")]
+
+
+def _invoices(path: Path) -> list[Matrix]:
+    """The number of times, and the pieces, a customer bought of an article."""
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    invoices = pq.read_table(path, columns=["CustomerID", "StockCode", "Quantity"])
+    is_sale = pc.and_(pc.greater(invoices["CustomerID"], 0), pc.greater(invoices["Quantity"], 0))
+    sales = invoices.filter(is_sale)
+    pieces = sales["Quantity"].to_numpy().astype(float)
+    times, bought = (_cross(sales, "CustomerID", "StockCode", cells) for cells in (np.ones(len(pieces)), pieces))
+    return [("online retail, times bought", times, "counts"), ("online retail, pieces", bought, "counts")]
+
+
+def _ratings(path: Path) -> list[Matrix]:
+    """Stars by person and film, from the file of MovieLens 100K."""
+    from pyarrow import csv
+
+    names = csv.ReadOptions(column_names=["person", "film", "stars", "time"])
+    ratings = csv.read_csv(path, names, csv.ParseOptions(delimiter="\t"))
+    stars = ratings["stars"].to_numpy().astype(float)
+    return [("MovieLens 100K, stars", _cross(ratings, "person", "film", stars), "counts")]
+
+
+def _cross(table: Any, rows: str, columns: str, cells: Any) -> Any:
+    from scipy.sparse import csr_array
+
+    from kakuran.schema import distinct_of
+
+    (people, row), (articles, column) = (distinct_of(name, table[name]) for name in (rows, columns))
+    return csr_array((cells, (row, column)), shape=(len(people), len(articles)))
+
+
+REAL: dict[str, Callable[[Path], list[Matrix]]] = {
+    "groceries.csv": _baskets,
+    "online_retail.parquet": _invoices,
+    "u.data": _ratings,
+}
 
 RANKS = (3, 5, 10, 20)
 PRINTED = {
@@ -56,11 +186,11 @@ def reproduce(folder: Path, *, quick: bool, data: Path | None = None) -> Reprodu
             ours.setdefault(name, []).append(float(np.mean([one[name] for one in found])))
     ours["plain Pk on every cell"] = [_plain_loss()] * len(RANKS)
     _draw(ours).savefig(folder / "s1-loss.png", dpi=144)
-    s1_drawings.draw().savefig(folder / "s1-figures-1-5.png", dpi=110)
+    draw().savefig(folder / "s1-figures-1-5.png", dpi=110)
     text = [
         *_report(ours, seeds, tried),
         *_ways_to_draw(ours["auto"], shares, seeds),
-        *(s1_real.losses(data) if data is not None else []),
+        *(losses(data) if data is not None else []),
     ]
     return Reproduced("\n".join(text), _findings(ours))
 

@@ -15,9 +15,8 @@ from kakuran.colours import ESTIMATE, INK
 from kakuran.errors import LeakageWarning, needing
 from kakuran.randomness import Randomness
 from kakuran.reproduction.findings import Finding, Reproduced
-from kakuran.vertical import Limits, VerticalPlan, fit_vertically
-from kakuran.vertical.regression.moments import Array, Moments
-from kakuran.vertical.regression.selection import Rules, select
+from kakuran.typing import Array
+from kakuran.vertical import Limits, Moments, Rules, VerticalPlan, fit_vertically, select
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -1,4 +1,8 @@
-"""S4's tables and figures 2–15 again, and whether what S4 says of each figure is so.
+"""S4's experiment (§5): Zipf attributes, all perturbed alike, and the error of the counts of class × predicates.
+
+S4's Tables 1 to 7: the counts a split needs and what it gains, on one small table.
+
+S4's tables and figures 2–15 again, and whether what S4 says of each figure is so.
 
 S4 iterates "until successive x differ little" without saying how little. What it reports is seen when both methods are
 run until they converge, so that is what is drawn; thin lines show both stopped early, and `auto` is added.
@@ -6,18 +10,235 @@ run until they converge, so that is what is drawn; thin lines show both stopped 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kakuran.answers import CRITERIA
 from kakuran.colours import BLUE, ESTIMATE, INK
-from kakuran.reproduction import s4_queries
+from kakuran.mechanism import UniformMixture
+from kakuran.model import Operator, class_by_class, ibt, maximum_likelihood, reconstruct
+from kakuran.randomness import Randomness
 from kakuran.reproduction.findings import Finding, Reproduced
 from kakuran.reproduction.findings import Verdict as Agreement
-from kakuran.reproduction.s4_experiment import CLASSES, CURVES, REPETITIONS, RETENTIONS, Panel, measure
+from kakuran.typing import Array
+
+RETENTIONS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+CLASSES = (2, 3, 4, 5, 6, 7, 8, 9, 10)
+REPETITIONS = 10
+VALUES, WANTED = 1000, 400
+"""An explanatory attribute has so many values; its predicate holds for so many of the most frequent."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One point of a figure."""
+
+    classes: int
+    explanatory: int
+    records: int
+    retention: float
+
+    @property
+    def shares(self) -> Array:
+        """The population's share of every cell, class × predicate × …"""
+        table = _zipf(self.classes)
+        wanted = _zipf(VALUES)[:WANTED].sum()
+        for _ in range(self.explanatory):
+            table = np.multiply.outer(table, [1 - wanted, wanted])
+        return table
+
+    @property
+    def operator(self) -> Operator:
+        """S4 eq. 13."""
+        target = UniformMixture(self.retention, np.full(self.classes, 1 / self.classes))
+        predicate = UniformMixture(self.retention, np.array([1 - WANTED / VALUES, WANTED / VALUES]))
+        return Operator([target] + [predicate] * self.explanatory)
+
+    def draw(self, repetitions: int) -> tuple[Array, Array]:
+        """True and perturbed counts, one table a repetition, the same every time."""
+        name = f"{self.classes}{self.explanatory}{self.records}{round(100 * self.retention)}"
+        dice, shares = Randomness.seeded(int(name)).generator(), self.shares
+        truth = dice.multinomial(self.records, shares.ravel(), repetitions).reshape(repetitions, *shares.shape)
+        return truth.astype(float), perturbed_once(truth, self.operator, dice).astype(float)
+
+
+def perturbed_once(tables: NDArray[np.int64], operator: Operator, dice: np.random.Generator) -> NDArray[np.int64]:
+    """Tables of whole counts after every record was perturbed, axis by axis."""
+    for axis, transition in enumerate(operator.transitions, start=1):
+        assert transition is not None  # noqa: S101
+        moved = dice.multinomial(np.moveaxis(tables, axis, -1), transition.matrix.T).sum(axis=-2)
+        tables = np.moveaxis(moved, -1, axis)
+    return tables
+
+
+Along: TypeAlias = Literal["retention", "classes"]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of S4: one setting with the retention or the number of classes varied."""
+
+    number: int
+    setting: Setting
+    along: Along
+
+    def settings(self, places: Sequence[float]) -> list[Setting]:
+        """One setting a place on the horizontal axis."""
+        if self.along == "retention":
+            return [replace(self.setting, retention=place) for place in places]
+        return [replace(self.setting, classes=int(place)) for place in places]
+
+    @property
+    def title(self) -> str:
+        """The figure's number and what is fixed in it."""
+        fixed = f"m={self.setting.explanatory}, n={self.setting.records:,}"
+        rest = f"c={self.setting.classes}, " if self.along == "retention" else f"ρ={self.setting.retention:g}, "
+        return f"Fig. {self.number}: {rest}{fixed}"
+
+
+def _over_retention(number: int, classes: int, explanatory: int, records: int) -> Figure:
+    return Figure(number, Setting(classes, explanatory, records, 0.1), "retention")
+
+
+def _over_classes(number: int, records: int, retention: float) -> Figure:
+    return Figure(number, Setting(5, 1, records, retention), "classes")
+
+
+FIGURES = (
+    _over_retention(2, 5, 1, 10_000),
+    _over_retention(3, 10, 1, 10_000),
+    _over_classes(4, 10_000, 0.2),
+    _over_classes(5, 10_000, 0.1),
+    _over_retention(6, 5, 2, 10_000),
+    _over_retention(7, 10, 2, 10_000),
+    _over_retention(8, 5, 3, 10_000),
+    _over_retention(9, 10, 3, 10_000),
+    _over_retention(10, 5, 1, 100_000),
+    _over_retention(11, 10, 1, 100_000),
+    _over_classes(12, 100_000, 0.2),
+    _over_classes(13, 100_000, 0.1),
+    _over_retention(14, 10, 2, 100_000),
+    _over_retention(15, 10, 3, 100_000),
+)
+
+Method: TypeAlias = Callable[[Array, Operator], Array]
+
+CURVES: Mapping[str, Method] = {
+    "randomized": lambda tables, operator: tables,
+    "IBT": lambda tables, operator: class_by_class(tables, operator.stacked(), 1, run=maximum_likelihood),
+    "EIBT": lambda tables, operator: maximum_likelihood(tables, operator.stacked())[0],
+    "IBT, stopped": lambda tables, operator: np.stack([class_by_class(table, operator) for table in tables]),
+    "EIBT, stopped": lambda tables, operator: np.stack([ibt(table, operator)[0] for table in tables]),
+    "auto": lambda tables, operator: np.stack([reconstruct(table, operator).counts for table in tables]),
+}
+"""What turns perturbed tables into estimates; stopped is when a step moves less than a thousandth of the records."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """What was measured for a figure: the errors of every curve, one row a place, one column a repetition."""
+
+    figure: Figure
+    places: Array
+    errors: Mapping[str, Array]
+
+    def mean(self, curve: str) -> Array:
+        """The error at each place, mean of the repetitions."""
+        return self.errors[curve].mean(axis=1)
+
+
+def measure(retentions: Sequence[float], classes: Sequence[float], repetitions: int) -> dict[int, Panel]:
+    """Every figure by its number; settings that two figures share are measured once."""
+    known: dict[Setting, dict[str, Array]] = {}
+    panels = {}
+    for figure in FIGURES:
+        places = retentions if figure.along == "retention" else classes
+        settings = figure.settings(places)
+        for setting in settings:
+            known[setting] = known.get(setting) or errors_of(setting, repetitions)
+        errors = {curve: np.array([known[setting][curve] for setting in settings]) for curve in CURVES}
+        panels[figure.number] = Panel(figure, np.array(places, float), errors)
+    return panels
+
+
+def errors_of(setting: Setting, repetitions: int) -> dict[str, Array]:
+    """L1 distance from the true counts over the number of records, one a repetition, of every curve."""
+    truth, perturbed = setting.draw(repetitions)
+    cells = tuple(range(1, truth.ndim))
+    return {
+        curve: np.abs(method(perturbed, setting.operator) - truth).sum(axis=cells) / setting.records
+        for curve, method in CURVES.items()
+    }
+
+
+def _zipf(values: int) -> Array:
+    weights = 1 / np.arange(1, values + 1)
+    return weights / weights.sum()
+
+
+TRUTH = np.array([[2400.0, 1600.0], [1000.0, 2500.0], [900.0, 1600.0]])
+"""Three classes × the predicate false, true."""
+RETENTION = 0.3
+_SHOWN = ("randomized", "IBT", "EIBT")
+
+FINDINGS = (
+    Finding("Figure 1", "clients perturb, a server collects", "drawing", "the model of a release, and of a survey"),
+    Finding("Table 1", "count queries of two yes/no attributes", "drawing", "two rows of Table 7 added up"),
+    Finding(
+        "Table 2",
+        "entropy, Gini and χ² of a split",
+        "in part",
+        "χ² with the sizes of the parts; without, a part of one record would win",
+    ),
+    *(
+        Finding(f"Table {number}", shows, "drawing", "computed on 10,000 records")
+        for number, shows in (
+            (3, "queries for two classes"),
+            (4, "queries for three classes"),
+            (5, "what IBT rebuilds at once"),
+            (6, "states of a record, in bits"),
+            (7, "what EIBT rebuilds at once"),
+        )
+    ),
+)
+
+
+def report() -> Iterator[str]:
+    """Each state with its query, the true and the perturbed count, and what IBT and EIBT make of it."""
+    setting = Setting(len(TRUTH), 1, int(TRUTH.sum()), RETENTION)
+    perturbed = perturbed_once(TRUTH[None].astype(np.int64), setting.operator, Randomness.seeded(4).generator())
+    found = {name: CURVES[name](perturbed.astype(float), setting.operator)[0] for name in _SHOWN}
+    yield "## Tables 1 to 7: the counts behind one split\n"
+    yield (
+        f"Three classes, one predicate, {TRUTH.sum():,.0f} records, ρ = {RETENTION:g}. The states and queries are "
+        "those of Tables 6 and 7; Table 4 has the same queries, Table 5 those of one class against the rest, and "
+        "Tables 1 and 3 those of two classes. IBT rebuilds the rows of a class from a run of its own, EIBT all rows "
+        "from one.\n"
+    )
+    yield "| state | query | true | perturbed | IBT | EIBT |\n|---|---|---|---|---|---|"
+    for one in range(len(TRUTH)):
+        for holds in (0, 1):
+            query = f"COUNT(P₀^{one} ∧ {'' if holds else '¬'}P₁)"
+            cells = [TRUTH[one, holds], *(counts[one, holds] for counts in found.values())]
+            yield f"| {one:02b}{holds} | {query} | {' | '.join(f'{count:,.0f}' for count in cells)} |"
+    yield ""
+    yield "Table 2, what splitting by P₁ gains a record:\n"
+    yield "| | true | perturbed | IBT | EIBT |\n|---|---|---|---|---|"
+    for criterion in CRITERIA:
+        gains = [_gain(counts, criterion) for counts in (TRUTH, *found.values())]
+        yield f"| {criterion} | {' | '.join(f'{gain:.4f}' for gain in gains)} |"
+    yield ""
+
+
+def _gain(counts: Array, criterion: str) -> float:
+    whole, parts = counts.sum(axis=1), (counts[:, 0], counts[:, 1])
+    return float(CRITERIA[criterion](whole, parts) / whole.sum())  # type: ignore[index]
+
 
 Panels: TypeAlias = Mapping[int, Panel]
 Places: TypeAlias = NDArray[np.bool_]
@@ -37,8 +258,8 @@ def reproduce(folder: Path, *, quick: bool) -> Reproduced:
     panels = measure((0.1, 0.5), (2, 5), 2) if quick else measure(RETENTIONS, CLASSES, REPETITIONS)
     for along, name in (("retention", "s4-retention.png"), ("classes", "s4-classes.png")):
         _draw([panel for panel in panels.values() if panel.figure.along == along], folder / name)
-    text = [*_claims(panels), *_pictures(), *_bars(panels), *s4_queries.report(), *_numbers(panels.values())]
-    return Reproduced("\n".join(text), (*s4_queries.FINDINGS, *_findings(panels)))
+    text = [*_claims(panels), *_pictures(), *_bars(panels), *report(), *_numbers(panels.values())]
+    return Reproduced("\n".join(text), (*FINDINGS, *_findings(panels)))
 
 
 def _is_lower_at_low_retention(panels: Panels, number: int, stop: str) -> Verdict:

@@ -1,8 +1,81 @@
 """Attributes and their domains: declare, infer, load, validate, encode."""
 
-from kakuran.schema.attribute import Attribute, Categorical, Dropped, Numeric
-from kakuran.schema.schema import Schema
-from kakuran.schema.sources import open_source
+from kakuran.schema.attribute import Attribute, Categorical, Dropped, Numeric, attribute_of
+from kakuran.schema.codes import declared_type, decode, encode, encode_columns, narrowest_integer, released_type
+from kakuran.schema.frames import (
+    check_columns_are_unique,
+    check_there,
+    columns_of,
+    distinct_of,
+    is_numeric,
+    joint_codes,
+    like,
+    numbers_of,
+    to_arrow,
+)
+from kakuran.schema.schema import (
+    Schema,
+    literal,
+    naming,
+    read_all,
+    read_document,
+    read_parts,
+    read_table,
+    read_tables,
+    tables_of,
+)
+from kakuran.schema.sources.arrow import ParquetSource
+from kakuran.schema.sources.base import CSV, PARQUET, UNREADABLE, Part, Source, reading
+from kakuran.schema.sources.csv_header import CsvFormat, most_frequent, one_character, open_text
+from kakuran.schema.sources.delimited import CsvSource
+from kakuran.schema.sources.opening import open_source
 from kakuran.schema.tree import Tree
+from kakuran.schema.written_numbers import say_how, way_to_read
 
-__all__ = ["Attribute", "Categorical", "Dropped", "Numeric", "Schema", "Tree", "open_source"]
+__all__ = [
+    "CSV",
+    "PARQUET",
+    "UNREADABLE",
+    "Attribute",
+    "Categorical",
+    "CsvFormat",
+    "CsvSource",
+    "Dropped",
+    "Numeric",
+    "ParquetSource",
+    "Part",
+    "Schema",
+    "Source",
+    "Tree",
+    "attribute_of",
+    "check_columns_are_unique",
+    "check_there",
+    "columns_of",
+    "declared_type",
+    "decode",
+    "distinct_of",
+    "encode",
+    "encode_columns",
+    "is_numeric",
+    "joint_codes",
+    "like",
+    "literal",
+    "most_frequent",
+    "naming",
+    "narrowest_integer",
+    "numbers_of",
+    "one_character",
+    "open_source",
+    "open_text",
+    "read_all",
+    "read_document",
+    "read_parts",
+    "read_table",
+    "read_tables",
+    "reading",
+    "released_type",
+    "say_how",
+    "tables_of",
+    "to_arrow",
+    "way_to_read",
+]

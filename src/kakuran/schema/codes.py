@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from decimal import Decimal
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from kakuran.errors import DataError, counted
 from kakuran.schema.attribute import Categorical, Numeric
 from kakuran.schema.kinds import family_of, is_text
-
-Codes: TypeAlias = NDArray[np.int32]
+from kakuran.typing import Codes
 
 
 def encode(attribute: Categorical | Numeric, column: pa.Array | pa.ChunkedArray, reach: int = 0) -> Codes:

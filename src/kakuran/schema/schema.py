@@ -1,22 +1,32 @@
-"""The columns of a table: what each may hold and what is to be done with it."""
+"""The columns of a table: what each may hold and what is to be done with it.
+
+Schemas as TOML a person can read and edit.
+
+A source read as a schema says.
+"""
 
 from __future__ import annotations
 
+import json
+import re
+import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from kakuran.errors import DataError, SchemaError, which_there_are
-from kakuran.schema import toml
-from kakuran.schema.attribute import Attribute, Categorical, Dropped, Numeric
-from kakuran.schema.codes import Codes, encode_columns
-from kakuran.schema.csv_header import UNSPLIT, look_unsplit
+from kakuran.errors import CalibrationError, DataError, SchemaError, which_there_are
+from kakuran.schema.attribute import Attribute, Categorical, Dropped, Numeric, attribute_of, describe
+from kakuran.schema.codes import declared_type, encode_columns
 from kakuran.schema.frames import check_columns_are_unique, to_arrow
 from kakuran.schema.infer import infer_attributes
-from kakuran.schema.plain import attribute_of, describe
+from kakuran.schema.sources.base import Part, Source
+from kakuran.schema.sources.csv_header import UNSPLIT, look_unsplit
+from kakuran.typing import Codes
+from kakuran.writing import write_text
 
 
 @dataclass(frozen=True)
@@ -145,13 +155,13 @@ class Schema:
     @classmethod
     def load(cls, path: str | Path) -> Schema:
         """Read a schema from a TOML file."""
-        columns = toml.load(Path(path))
-        with toml.naming(Path(path)):
+        columns = load(Path(path))
+        with naming(Path(path)):
             return cls.from_dict(columns)
 
     def save(self, path: str | Path) -> None:
         """Write the schema as a TOML file a person can edit."""
-        toml.save(self.to_dict(), Path(path))
+        save(self.to_dict(), Path(path))
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """The schema as plain values, column by column; leaves out what is at its default."""
@@ -165,3 +175,129 @@ class Schema:
 
 def _and_so_are(names: Sequence[str]) -> str:
     return f", and so {'is' if len(names) == 1 else 'are'} {', '.join(map(repr, names))}" if names else ""
+
+
+_LONG_KEY = re.compile(r"""(?<![\w.-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){100}""")
+"""The time that Python takes to read a.b.c grows with the square of its parts."""
+_HEADER = """\
+# What each column may hold and what is done with it.
+#   role     "perturb" (default), "keep" (public anyway, released as it is), "drop" (never released)
+#   missing  "error" (default) or "category" (missing is a value of its own)
+# Bounds and values should be public knowledge, not read off the data.
+"""
+
+
+def load(path: Path) -> Mapping[str, Mapping[str, Any]]:
+    """The settings of every column in a schema file."""
+    document = read_document(path, "schema", "kakuran schema infer")
+    columns = document.get("columns")
+    if not isinstance(columns, dict) or set(document) != {"columns"}:
+        found = ", ".join(document) or "nothing"
+        raise SchemaError(f"{path}: expected tables named [columns.NAME] and nothing else, got {found}")
+    return columns
+
+
+def read_tables(path: Path) -> dict[str, Any]:
+    """What a TOML file says; a `ValueError` or `OSError` where that cannot be read."""
+    text = path.read_text(encoding="utf-8")
+    if _LONG_KEY.search(text):
+        raise ValueError("a key has more than 100 parts")
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        raise
+    except RecursionError:
+        raise ValueError("a value is nested too deep") from None
+    except ValueError:
+        raise ValueError("a number has too many digits") from None
+
+
+def read_document(path: Path, kind: str, made_by: str) -> dict[str, Any]:
+    """What a TOML file says, or how to come by one of its kind."""
+    try:
+        return read_tables(path)
+    except FileNotFoundError:
+        raise SchemaError(f"{path}: no such {kind} file; make one with `{made_by}`") from None
+    except IsADirectoryError:
+        raise SchemaError(f"{path}: is a folder; name a {kind} file") from None
+    except (ValueError, OSError) as error:
+        raise SchemaError(f"{path}: not a TOML file that can be read: {error}") from error
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Name a file in what is wrong with what it says."""
+    try:
+        yield
+    except (SchemaError, CalibrationError) as error:
+        raise type(error)(f"{path}: {error}") from error
+
+
+def save(columns: Mapping[str, Mapping[str, Any]], path: Path) -> None:
+    """Write the settings of every column."""
+    text = tables_of({f"columns.{literal(name)}": fields for name, fields in columns.items()})
+    write_text(path, f"{_HEADER}\n{text}")
+
+
+def tables_of(tables: Mapping[str, Mapping[str, Any]]) -> str:
+    """Tables of settings as TOML writes them, each under its heading."""
+    return "\n".join(
+        f"[{heading}]\n" + "".join(f"{key} = {literal(value)}\n" for key, value in settings.items())
+        for heading, settings in tables.items()
+    )
+
+
+def _text(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def literal(value: Any) -> str:
+    """A plain value as TOML writes it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(literal, value)) + "]"
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{_text(str(key))} = {literal(item)}" for key, item in value.items()) + " }"
+    return repr(value)
+
+
+def read_parts(source: Source, schema: Schema, columns: Sequence[str] | None = None) -> Iterator[Part]:
+    """The released columns of a source, or some of them, part by part; others are not even read."""
+    names = source.names
+    check_columns_are_unique(names)
+    schema.check_columns(names)
+    wanted = schema.released if columns is None else schema.some(columns)
+    return source.parts({attribute.name: declared_type(attribute) for attribute in wanted})
+
+
+def read_table(source: Source, schema: Schema) -> pa.Table:
+    """The released columns of a source, all in memory."""
+    types = {attribute.name: declared_type(attribute) for attribute in schema.released}
+    return _together(read_parts(source, schema), types)
+
+
+def read_all(source: Source, texts: Sequence[str] = ()) -> pa.Table:
+    """All columns of a source, all in memory: as they are, but for those that are to be read as text, such as 007."""
+    names = source.names
+    check_columns_are_unique(names)
+    table = _together(source.parts(), dict.fromkeys(names, pa.null()))
+    for place, name in enumerate(names):
+        if name in texts:
+            column = _together(source.parts({name: pa.string()}), {name: pa.string()}).column(name)
+            table = table.set_column(place, name, _plain(column))
+    return table
+
+
+def _together(parts: Iterator[Part], types: Mapping[str, pa.DataType]) -> pa.Table:
+    """One table of all parts; the types tell what it looks like if there are none."""
+    tables = [pa.Table.from_batches([part.records]) for part in parts]
+    if not tables:
+        return pa.schema(types.items()).empty_table()
+    return pa.concat_tables(tables, promote_options="permissive")
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column

@@ -3,22 +3,36 @@
 plan + keys → meet → greet → align → guard → gram | residual → fit → report, predict
 """
 
-from kakuran.vertical.fit import VerticalFit
+from kakuran.vertical.alignment import read_ids
+from kakuran.vertical.fit import CRITERIA, VerticalFit, all_columns, draw_path
+from kakuran.vertical.keys import certificate_in, make_key
 from kakuran.vertical.meeting import Meeting, meet
+from kakuran.vertical.own import OwnColumns
 from kakuran.vertical.party import Party
 from kakuran.vertical.plan import Limits, Terms, VerticalPlan
 from kakuran.vertical.prediction import Predictions, predict_together
+from kakuran.vertical.regression import Moments, Rules, select
 from kakuran.vertical.together import fit_vertically
 
 __all__ = [
+    "CRITERIA",
     "Limits",
     "Meeting",
+    "Moments",
+    "OwnColumns",
     "Party",
     "Predictions",
+    "Rules",
     "Terms",
     "VerticalFit",
     "VerticalPlan",
+    "all_columns",
+    "certificate_in",
+    "draw_path",
     "fit_vertically",
+    "make_key",
     "meet",
     "predict_together",
+    "read_ids",
+    "select",
 ]

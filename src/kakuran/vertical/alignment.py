@@ -1,4 +1,11 @@
-"""The records all parties share, in one order, while nobody learns the others' ids.
+"""Ids as both sides must write them: text, one record each.
+
+Ids as points of a curve that only two secrets together can compare (ECDH private set intersection).
+
+The curve is P-256: its order is prime and the library refuses what is not on it, so no small subgroup and no twist has
+to be thought of. Only x-coordinates travel; k·P and −k·P have the same one.
+
+The records all parties share, in one order, while nobody learns the others' ids.
 
 A peer that holds none of our ids must not be able to pass for one that does. So both are bound to all their points
 before either shows one, in both rounds: what it sends cannot be made from what we sent. And every id travels twice,
@@ -13,18 +20,102 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from cryptography.hazmat.primitives.asymmetric import ec
 from numpy.typing import NDArray
 
-from kakuran.errors import ProtocolError
+from kakuran.errors import DataError, ProtocolError
 from kakuran.randomness import Randomness
-from kakuran.vertical.blinding import POINT_SIZE, Blinding, Points, as_points
-from kakuran.vertical.messages import AlignmentCheck, Blinded, Commitment, Kept, Opening, Reblinded, SetSize
+from kakuran.vertical.messages.types import AlignmentCheck, Blinded, Commitment, Kept, Opening, Reblinded, SetSize
 from kakuran.vertical.plan import VerticalPlan
-from kakuran.vertical.transport import Link
+from kakuran.vertical.transport.link import Link
+
+
+def read_ids(table: pa.Table, name: str) -> list[bytes]:
+    """The ids of a table, in its column of this name."""
+    if name not in table.column_names:
+        raise DataError(name, "is the column of ids in the plan but not in the data", "Rename it.")
+    return canonical_ids(table.column(name), name)
+
+
+def canonical_ids(column: pa.ChunkedArray, name: str) -> list[bytes]:
+    """The ids as bytes: whole numbers in decimal, text without surrounding blanks, in Unicode's composed form.
+
+    Problems are reported by what is wrong, never by whose record it is.
+    """
+    if column.null_count:
+        raise DataError(name, f"missing ids: {column.null_count:,}", "Every record needs an id.")
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if not (pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        raise DataError(name, f"ids are {kind}, which two tables may write differently", "Make them text or integers.")
+    texts = [unicodedata.normalize("NFC", text).strip() for text in pc.cast(column, pa.string()).to_pylist()]
+    if "" in texts:
+        raise DataError(name, f"blank ids: {texts.count(''):,}", "Every record needs an id.")
+    repeated = len(texts) - len(set(texts))
+    if repeated:
+        raise DataError(name, f"records that repeat an id: {repeated:,}", "Give each person one record.")
+    return [text.encode() for text in texts]
+
+
+POINT_SIZE = 32
+Points: TypeAlias = NDArray[np.bytes_]
+"""Points by their x-coordinates, 32 bytes each."""
+_CURVE = ec.SECP256R1()
+_EXCHANGE = ec.ECDH()
+
+
+class Blinding:
+    """A secret for one run; blinding by two parties gives the same in either order."""
+
+    def __init__(self) -> None:
+        self._secret = ec.generate_private_key(_CURVE)
+
+    def hide(self, identifiers: Iterable[bytes], salt: bytes) -> Points:
+        """Ids, blinded."""
+        return self._multiplied(_point_of(identifier, salt) for identifier in identifiers)
+
+    def hide_again(self, points: Points) -> Points:
+        """What somebody else blinded, blinded by us as well."""
+        content = memoryview(points.tobytes())
+        starts = range(0, len(content), POINT_SIZE)
+        try:
+            return self._multiplied(_decode(bytes(content[start : start + POINT_SIZE])) for start in starts)
+        except ValueError:
+            raise ProtocolError("the peer sent a blinded id that is not a point of the curve") from None
+
+    def _multiplied(self, points: Iterable[ec.EllipticCurvePublicKey]) -> Points:
+        out = bytearray()
+        for point in points:
+            out += self._secret.exchange(_EXCHANGE, point)
+        return as_points(bytes(out))
+
+
+def as_points(content: bytes) -> Points:
+    """Points as they travel."""
+    return np.frombuffer(content, f"S{POINT_SIZE}")
+
+
+def _point_of(identifier: bytes, salt: bytes) -> ec.EllipticCurvePublicKey:
+    """Hash to the curve by trying: half of all numbers are x-coordinates of it."""
+    attempt = 0
+    while True:
+        digest = hashlib.sha256(b"kakuran id\0%d\0%s\0%s" % (attempt, salt, identifier)).digest()
+        try:
+            return _decode(digest)
+        except ValueError:
+            attempt += 1
+
+
+def _decode(x: bytes) -> ec.EllipticCurvePublicKey:
+    return ec.EllipticCurvePublicKey.from_encoded_point(_CURVE, b"\x02" + x)
+
 
 _CHUNK = 4096
 _PATIENCE = 30

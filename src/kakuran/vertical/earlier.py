@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from kakuran.errors import GuardError, ProtocolError, counted
 from kakuran.randomness import Randomness
-from kakuran.vertical.regression.moments import Array
+from kakuran.typing import Array
 
 Members: TypeAlias = NDArray[np.uint64]
 

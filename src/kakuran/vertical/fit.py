@@ -1,24 +1,146 @@
-"""What a party ends up with: the model, its own coefficients, the way there, and what it cost."""
+"""The selection path as a picture.
+
+A fit as one standalone page: model, selection path, leakage meter, transcript.
+
+What a party ends up with: the model, its own coefficients, the way there, and what it cost.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kakuran.errors import ProtocolError
+from kakuran.colours import ESTIMATE, INK, NAIVE
+from kakuran.errors import ProtocolError, needing
+from kakuran.report import Html, facts, folded, page, paragraph, picture, points, section, table
+from kakuran.typing import Array
 from kakuran.vertical.leakage import Exposure
-from kakuran.vertical.regression.inference import Inference, Quality
-from kakuran.vertical.regression.moments import Array
-from kakuran.vertical.regression.selection import Selection, Step
+from kakuran.vertical.regression import Inference, Quality, Selection, Step
+from kakuran.words import Phrase, Translate, Words, words_in
 from kakuran.writing import check_free, write_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+CRITERIA = {"aic": "AIC", "aicc": "AICc", "bic": "BIC"}
+
+
+def draw_path(fit: VerticalFit, translate: Translate = str) -> Figure:
+    """The criterion step by step; each step is named by the column that went (−) or came (+)."""
+    with needing("a plot", "plot"):
+        from kakuran.picture import Picture, without_frame
+    steps = fit.selection.steps
+    signs = {"drop": "−", "add": "+"}
+    labels = [
+        f"{signs[step.action]} {step.column}" if step.action in signs else translate(Phrase("start")) for step in steps
+    ]
+    scores = [step.score for step in steps]
+    last = max(place for place, step in enumerate(steps) if step.accepted)
+    figure = Picture(figsize=(max(5.0, 0.45 * len(steps) + 2.5), 3.8), layout="constrained")
+    axes = figure.subplots()
+    axes.plot(range(last + 1), scores[: last + 1], "-o", color=INK, markersize=4)
+    if last + 1 < len(steps):
+        refused = translate(Phrase("not taken"))
+        axes.plot([last, last + 1], scores[last : last + 2], "--o", color=NAIVE, markersize=4, label=refused)
+    chosen = translate(Phrase("chosen, with {count} in the model", count=steps[last].variables))
+    axes.plot([last], [scores[last]], "o", color=ESTIMATE, markersize=9, label=chosen)
+    axes.set_xticks(range(len(steps)), labels, rotation=45, ha="right")
+    axes.set_ylabel(translate(Phrase("{criterion} (lower is better)", criterion=CRITERIA[fit.criterion])))
+    axes.ticklabel_format(axis="y", useOffset=False)
+    axes.set_title(translate(Phrase("Selection path, {n:,} shared records", n=fit.quality.records)), loc="left")
+    without_frame(axes)
+    axes.legend(frameon=False)
+    return figure
+
+
+def render(fit: VerticalFit, lang: str = "en") -> str:
+    """The page, with its picture inside."""
+    say, quality = words_in(lang), fit.quality
+    about = [
+        (say("protocol"), fit.protocol),
+        (say("adjusted"), f"{quality.adjusted_r_squared:.4f}"),
+        (
+            say.listed(("AIC", "AICc", "BIC")),
+            say.listed(f"{one:.2f}" for one in (quality.aic, quality.aicc, quality.bic)),
+        ),
+        (say("intercept"), say("no_intercept") if fit.intercept is None else f"{fit.intercept:.6g}"),
+        (say("condition"), say("digits", condition=quality.condition, digits=quality.digits)),
+        (say("plan"), fit.fingerprint),
+    ]
+    interval = say("interval", level=0.95)
+    own = [say("column"), say("coefficient"), say("standard_error"), interval]
+    every = [say("column"), say("party"), say("coefficient"), say("standard_error"), "t", "p", interval, "VIF"]
+    rebuilt = [(say.of(name), f"{share:.1%}") for name, share in fit.exposure.by_column]
+    return page(
+        say("fit_title", target=fit.target, party=fit.party),
+        paragraph(say("fit_internal"), kind="internal"),
+        facts([(say("shared"), f"{quality.records:,}"), ("R²", f"{quality.r_squared:.4f}")]),
+        table(say("fit"), ["", ""], about, text_columns=2),
+        section(say("standardised"), table(say("every_party"), every, all_columns(fit), text_columns=2)),
+        section(say("own_units"), table(say("own_columns"), own, _own_columns(fit))),
+        section(say("path"), picture(draw_path(fit, say.of), _path_in_words(fit, say))),
+        section(
+            say("exposed"),
+            points(map(say.of, fit.exposure.sentences())),
+            table(say("rebuilt"), [say("our_column"), say("rebuilt_share")], rebuilt),
+        ),
+        section(say("transcript"), *(_transcript(transcript, say) for transcript in fit.transcripts)),
+        lang=lang,
+        footer=say("made", version=version("kakuran")),
+    )
+
+
+def all_columns(fit: VerticalFit) -> list[tuple[str, ...]]:
+    """The chosen columns of all parties as rows of text."""
+    found = fit.inference
+    return [
+        (
+            name,
+            fit.owners[name],
+            f"{found.coefficients[at]:.4f}",
+            f"{found.standard_errors[at]:.4f}",
+            f"{found.t[at]:.2f}",
+            f"{found.p[at]:.2g}" if found.p[at] > 1e-300 else "< 1e-300",
+            f"{found.low[at]:.4f} … {found.high[at]:.4f}",
+            f"{found.vif[at]:.2f}",
+        )
+        for at, name in enumerate(found.names)
+    ]
+
+
+def _own_columns(fit: VerticalFit) -> list[tuple[str, ...]]:
+    return [
+        (name, f"{own.coefficient:.6g}", f"{own.standard_error:.3g}", f"{own.low:.6g} … {own.high:.6g}")
+        for name, own in fit.own.items()
+    ]
+
+
+def _path_in_words(fit: VerticalFit, say: Words) -> str:
+    steps = [
+        say(f"step_{step.action}", column=step.column, score=step.score) + ("" if step.accepted else say("not_taken"))
+        for step in fit.selection.steps
+    ]
+    return say("path_picture", steps="; ".join(steps))
+
+
+def _transcript(transcript: Mapping[str, Any], say: Words) -> Html:
+    rows = [(kind, say(direction), f"{size:,}", digest) for direction, kind, size, digest in transcript["messages"]]
+    summary = say(
+        "travelled",
+        peer=transcript["peer"],
+        sent=transcript["bytes_sent"],
+        received=transcript["bytes_received"],
+        count=len(rows),
+    )
+    header = [say("message"), "", say("bytes"), "SHA-256"]
+    return folded(summary, table(say("every_message"), header, rows, text_columns=2))
+
 
 _FORMAT = 1
 _ARRAYS = ("coefficients", "standard_errors", "t", "p", "low", "high", "vif")
@@ -111,13 +233,11 @@ class VerticalFit:
 
     def plot(self) -> Figure:
         """The selection path as a picture."""
-        from kakuran.vertical.picture import draw_path
 
         return draw_path(self)
 
     def report(self, lang: str = "en") -> str:
         """A standalone page with model, path, leakage meter and transcript, in English or Japanese (``"ja"``)."""
-        from kakuran.vertical.page import render
 
         return render(self, lang)
 

@@ -10,11 +10,12 @@ import math
 import numpy as np
 
 from kakuran.errors import GuardError, ProtocolError, counted
+from kakuran.typing import Array
 from kakuran.vertical.leakage import DirectionMeter, pins_down
 from kakuran.vertical.own import OwnColumns, Standardised
 from kakuran.vertical.plan import Limits, VerticalPlan
 from kakuran.vertical.protocols.encryption import precision
-from kakuran.vertical.regression.moments import Array, Moments
+from kakuran.vertical.regression import Moments
 
 _NEARLY_ALL = 0.99
 """The part of a column's spread that its carriers account for."""

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from kakuran.phrases import Phrase
+from kakuran.typing import Array
 from kakuran.vertical.earlier import Told
-from kakuran.vertical.regression.moments import Array, Moments
+from kakuran.vertical.regression import Moments
+from kakuran.words import Phrase
 
 _RELATIVE = 1e-13
 """Directions weaker than this share of the strongest drown in rounding; a peer could let us answer with weak ones."""

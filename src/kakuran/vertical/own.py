@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kakuran.errors import DataError
-from kakuran.schema.written_numbers import say_how, way_to_read
-from kakuran.vertical.regression.moments import Array
+from kakuran.schema import say_how, way_to_read
+from kakuran.typing import Array
 
 
 @dataclass(frozen=True)

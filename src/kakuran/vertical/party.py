@@ -12,24 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.errors import LeakageWarning, ProtocolError, counted
-from kakuran.schema.frames import to_arrow
-from kakuran.vertical.alignment import align
+from kakuran.schema import to_arrow
+from kakuran.vertical.alignment import align, read_ids
 from kakuran.vertical.checkpoints import Checkpoints
 from kakuran.vertical.earlier import EarlierRuns, Told
 from kakuran.vertical.fit import OwnCoefficient, VerticalFit
-from kakuran.vertical.greeting import Greeting, greet
 from kakuran.vertical.guard import check_columns, check_count, check_moments, fewest_people, rare_sides
-from kakuran.vertical.ids import read_ids
 from kakuran.vertical.leakage import exposure_of_moments
-from kakuran.vertical.messages import InterceptPart, Target, numbers
+from kakuran.vertical.meeting import Greeting, greet
+from kakuran.vertical.messages.codec import numbers
+from kakuran.vertical.messages.types import InterceptPart, Target
 from kakuran.vertical.own import OwnColumns, Standardised
 from kakuran.vertical.plan import VerticalPlan
-from kakuran.vertical.protocols.outcome import Outcome
-from kakuran.vertical.protocols.pooling import pair_stage, pool_moments
-from kakuran.vertical.protocols.residual import WARNING, Residual
-from kakuran.vertical.regression.inference import infer
-from kakuran.vertical.regression.selection import select
-from kakuran.vertical.transport import Link, with_each
+from kakuran.vertical.protocols.gram import pair_stage, pool_moments
+from kakuran.vertical.protocols.residual import WARNING, Outcome, Residual
+from kakuran.vertical.regression import infer, select
+from kakuran.vertical.transport.link import Link, with_each
 
 
 class Party:

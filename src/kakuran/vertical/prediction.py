@@ -15,16 +15,16 @@ from numpy.typing import NDArray
 
 from kakuran.errors import DataError, ProtocolError, counted
 from kakuran.randomness import Randomness
-from kakuran.schema.frames import to_arrow
-from kakuran.vertical.alignment import align
+from kakuran.schema import to_arrow
+from kakuran.vertical.alignment import align, read_ids
 from kakuran.vertical.fit import VerticalFit
-from kakuran.vertical.greeting import greet
-from kakuran.vertical.ids import read_ids
-from kakuran.vertical.messages import Mask, MaskedPart, numbers
+from kakuran.vertical.meeting import greet
+from kakuran.vertical.messages.codec import numbers
+from kakuran.vertical.messages.types import Mask, MaskedPart
 from kakuran.vertical.own import OwnColumns
 from kakuran.vertical.party import give_up
 from kakuran.vertical.plan import VerticalPlan
-from kakuran.vertical.transport import Link
+from kakuran.vertical.transport.link import Link
 
 _STEPS = 2.0**30
 """Parts are counted in steps of the target's scale over this."""

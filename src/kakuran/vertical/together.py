@@ -11,7 +11,7 @@ from kakuran.errors import ProtocolError, check_is
 from kakuran.vertical.fit import VerticalFit
 from kakuran.vertical.party import Party
 from kakuran.vertical.plan import VerticalPlan
-from kakuran.vertical.transport import Link, linked_pair
+from kakuran.vertical.transport.link import Link, linked_pair
 
 T = TypeVar("T")
 

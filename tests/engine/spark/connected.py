@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 import kakuran as kk
 from kakuran.engine.spark import Originals, read_originals
-from kakuran.engine.spark.batches import BYTES_A_BATCH
+from kakuran.engine.spark.partials import BYTES_A_BATCH
 from kakuran.errors import DataError
 from kakuran.samples import census, census_schema
 

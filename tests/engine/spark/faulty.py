@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow.parquet as pq
 from pyspark import TaskContext
 
-from kakuran.calibration import Plan
+from kakuran.design import Plan
 from kakuran.engine.spark import Originals
 from kakuran.mechanism import RetentionReplacement
-from kakuran.release.spark import perturb_on_spark
+from kakuran.release.perturbing import perturb_on_spark
 from kakuran.schema import Numeric, Schema
 
 RECORDS, PARTITIONS = 320_000, 4

@@ -2,8 +2,8 @@
 
 import pytest
 
-from kakuran.engine.spark import attempts
-from kakuran.engine.spark.attempts import Attempt, commit, writing
+from kakuran.engine.spark import tasks as attempts
+from kakuran.engine.spark.tasks import Attempt, commit, writing
 from kakuran.errors import ReleaseError
 
 

@@ -8,8 +8,7 @@ from pyspark.errors import AnalysisException
 
 import kakuran as kk
 from kakuran.engine.spark import Originals
-from kakuran.engine.spark.batches import BYTES_A_BATCH, ROWS_A_BATCH, joined, unmeasured
-from kakuran.engine.spark.partials import folded, running_task
+from kakuran.engine.spark.partials import BYTES_A_BATCH, ROWS_A_BATCH, folded, joined, running_task, unmeasured
 from kakuran.errors import ReleaseError
 from kakuran.samples import census, census_schema
 

@@ -6,7 +6,7 @@ import pytest
 from faulty import RECORDS, Fault, assert_one_attempt_a_partition_was_published, release
 
 from kakuran.engine.spark import originals
-from kakuran.engine.spark.attempts import commit
+from kakuran.engine.spark.tasks import commit
 
 
 @pytest.fixture(autouse=True)

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import kakuran as kk
-from kakuran.calibration import Crowd
 from kakuran.cli import main
+from kakuran.design import Crowd
 from kakuran.engine.local import count_crowd
 from kakuran.engine.spark import Originals, originals, read_originals
 from kakuran.errors import CalibrationError, DataError, ReleaseError, SchemaError

@@ -7,7 +7,7 @@ import pyarrow.parquet
 import pytest
 
 import kakuran as kk
-from kakuran.schema.reading import read_all
+from kakuran.schema.schema import read_all
 from kakuran.schema.sources import delimited
 
 PEOPLE = pa.table({"番号": ["01", "02", "10"], "職業": ["医師, 女", "", '"看護"'], "年齢": [30, 41, None]})

@@ -16,9 +16,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, select
 from sqlalchemy.pool import NullPool
 
 from kakuran.collect.messages import Submission
-from kakuran.collect.store.errors import StoreError
-from kakuran.collect.store.store import Mark, News, Outcome, Store
-from kakuran.collect.store.tables import records
+from kakuran.collect.store.store import Mark, News, Outcome, Store, StoreError, records
 from kakuran.collect.survey import Survey
 from kakuran.errors import CollectError
 

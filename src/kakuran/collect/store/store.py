@@ -1,4 +1,13 @@
-"""A store: submissions in, all of a transaction durable or none, and every record exactly once."""
+"""The tables. Nothing in them says who answered or when; PostgreSQL's alone tell the order, in groups (`postgres`).
+
+A record lies under the random id its client made, an invitation under its hash until it is used and then nowhere.
+SQLite keeps both in the order of these keys (WITHOUT ROWID). Records that have been exported carry the number of their
+cohort, as anybody can tell who has the exports.
+
+What can be wrong with a database, told without the values of any statement.
+
+A store: submissions in, all of a transaction durable or none, and every record exactly once.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +17,79 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from sqlalchemy import Connection, Engine, delete, func, insert, select, update
+from sqlalchemy import (
+    Column,
+    Connection,
+    Engine,
+    ForeignKey,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from kakuran.collect.messages import Submission
-from kakuran.collect.store.errors import StoreError, store_errors
-from kakuran.collect.store.tables import cohorts, invitations, metadata, records, surveys
 from kakuran.collect.survey import Survey
+from kakuran.errors import CollectError
+
+metadata = MetaData()
+
+surveys = Table(
+    "surveys",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("version", Text, unique=True, nullable=False),
+    Column("definition", Text, nullable=False),
+    Column("state", Text, nullable=False),
+)
+
+records = Table(
+    "records",
+    metadata,
+    Column("id", LargeBinary, primary_key=True),
+    Column("survey", Integer, ForeignKey("surveys.number"), nullable=False),
+    Column("codes", LargeBinary, nullable=False),
+    Column("cohort", Integer),
+    sqlite_with_rowid=False,
+)
+
+cohorts = Table(
+    "cohorts",
+    metadata,
+    Column("survey", Integer, ForeignKey("surveys.number"), primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("size", Integer, nullable=False),
+)
+
+invitations = Table(
+    "invitations",
+    metadata,
+    Column("hash", LargeBinary, primary_key=True),
+    sqlite_with_rowid=False,
+)
+
+
+class StoreError(CollectError):
+    """A database that cannot be reached or written to; what was sent may be sent again."""
+
+
+@contextmanager
+def store_errors(engine: Engine) -> Iterator[None]:
+    """Turn errors of a database into ours, and start afresh the next time."""
+    try:
+        yield
+    except SQLAlchemyError as error:
+        engine.dispose()
+        reason = str(error.orig).partition("\n")[0] if isinstance(error, DBAPIError) else type(error).__name__
+        raise StoreError(f"the database cannot be used: {reason}") from None
+
 
 State: TypeAlias = Literal["open", "closed"]
 Verdict: TypeAlias = Literal["new", "replayed", "conflict", "closed", "bad-invitation"]

@@ -3,15 +3,12 @@
 Needs kakuran on the executors too, and a folder that they and this program see under the same path.
 """
 
-from kakuran.errors import MissingExtraError
+from kakuran.errors import needing
 
-try:
+with needing("the Spark engine", "spark"):
     import pyspark as _  # noqa: F401
-except ImportError as error:
-    raise MissingExtraError("the Spark engine", "spark") from error
 
-from kakuran.engine.spark.originals import Originals
-from kakuran.engine.spark.reading import read_originals, start_session
+from kakuran.engine.spark.originals import Originals, read_originals, start_session
 from kakuran.engine.spark.records import SparkRecords
 from kakuran.engine.spark.tables import Files
 

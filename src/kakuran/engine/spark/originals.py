@@ -3,31 +3,30 @@
 Why a release takes two jobs is told in docs/decisions/spark-draws-once.md. The first draws, and writes what it drew;
 the second reads that back and puts it in random order. Nothing is drawn in the second, and nothing that the first wrote
 is read by anybody before it has been settled which attempts count.
+
+Files as tables of originals.
 """
 
 from __future__ import annotations
 
 import math
+import os
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from operator import add
 from pathlib import Path
 
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
-from kakuran.calibration import Crowd, Plan
-from kakuran.engine.spark.attempts import Attempt, commit
-from kakuran.engine.spark.complaints import told_plainly
-from kakuran.engine.spark.partials import FEW_CELLS, folded, numbered
+from kakuran.design import Crowd, Plan
+from kakuran.engine.spark.partials import FEW_CELLS, folded, numbered, told_plainly
 from kakuran.engine.spark.tables import Files, table_of
-from kakuran.engine.spark.tasks import BUCKETS, Draw, Drawn, Order
+from kakuran.engine.spark.tasks import BUCKETS, Attempt, Draw, Drawn, Order, commit
 from kakuran.errors import ReleaseError, counted
 from kakuran.perturbation import Kernel
-from kakuran.schema import Categorical, Numeric, Schema
-from kakuran.schema.codes import encode_columns
-from kakuran.schema.frames import check_columns_are_unique
-from kakuran.schema.sources import Part
+from kakuran.schema import Categorical, Numeric, Part, Schema, check_columns_are_unique, encode_columns, open_source
 
 ROWS_A_FILE = 1 << 20
 """So many records a file of the release, and so many packed ones in the memory of the task that writes it."""
@@ -131,3 +130,18 @@ def _check_none_is_missing(parts: Sequence[Path], records: int) -> None:
             f"drew {counted(records, 'record')}, but the files hold {found:,}: not all executors see the same folder. "
             "Nothing was published; name another folder"
         )
+
+
+@told_plainly()
+def start_session() -> SparkSession:
+    """The session that is running, or one as SPARK_REMOTE or spark-defaults.conf ask for; local otherwise.
+
+    Executors use the Python that runs here, unless PYSPARK_PYTHON names another.
+    """
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    return SparkSession.builder.appName("kakuran").getOrCreate()
+
+
+def read_originals(session: SparkSession, path: Path, schema: Schema, **written: str | None) -> Originals:
+    """A Parquet, CSV or Arrow file, or a folder or pattern of such files; CSV written as told to `open_source`."""
+    return Originals(Files(session, open_source(path.absolute(), **written)), schema)

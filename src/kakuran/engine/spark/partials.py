@@ -8,19 +8,20 @@ from __future__ import annotations
 import pickle
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import reduce
 from typing import Any, TypeVar
 
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError
 from pyspark import TaskContext
+from pyspark.errors import PySparkException, PythonException
 from pyspark.sql import DataFrame, SparkSession
 
-from kakuran.engine.spark.batches import unmeasured
-from kakuran.errors import DataError
+from kakuran.errors import DataError, ReleaseError
 
 Value = TypeVar("Value")
 Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-
 _PARTIAL = "part int, value binary"
 _MERGERS = 8
 FEW_CELLS = 1 << 16
@@ -104,3 +105,68 @@ def _row(value: object) -> pa.RecordBatch:
 
 def _loads(pickled: bytes) -> Any:
     return pickle.loads(pickled)  # noqa: S301 (made by our own tasks a moment ago)
+
+
+BYTES_A_BATCH = "spark.sql.execution.arrow.maxBytesPerBatch"
+ROWS_A_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
+_NO_LIMIT = (1 << 31) - 1
+_ROWS_AT_ONCE = 1 << 16
+"""Spark hands over 10,000 rows at a time; larger batches cost less a row."""
+
+
+@contextmanager
+def unmeasured(session: SparkSession) -> Iterator[None]:
+    """Let rows alone, and not bytes, say when a batch is full.
+
+    To keep to so many bytes Spark measures the whole batch anew for every row, which takes as long as all else it does
+    with the row. Where rows are limited, batches of numbers and labels are small anyway.
+    """
+    is_ours = _lift_limit(session)
+    try:
+        yield
+    finally:
+        if is_ours:
+            session.conf.unset(BYTES_A_BATCH)
+
+
+def _lift_limit(session: SparkSession) -> bool:
+    """Whether it could be done; a limit that somebody chose stays."""
+    try:
+        if session.conf.get(BYTES_A_BATCH, None) is not None or int(session.conf.get(ROWS_A_BATCH) or 0) <= 0:
+            return False
+        session.conf.set(BYTES_A_BATCH, _NO_LIMIT)
+    except COMPLAINTS:  # not every cluster lets its settings be changed: there it just takes longer
+        return False
+    return True
+
+
+def joined(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same rows in fewer batches."""
+    some: list[pa.RecordBatch] = []
+    for batch in batches:
+        some.append(batch)
+        if sum(map(len, some)) >= _ROWS_AT_ONCE:
+            yield pa.concat_batches(some)
+            some = []
+    if some:
+        yield pa.concat_batches(some)
+
+
+COMPLAINTS = (PySparkException, Py4JJavaError)
+
+
+@contextmanager
+def told_plainly() -> Iterator[None]:
+    """What Spark could not do is an error like others."""
+    try:
+        yield
+    except COMPLAINTS as error:
+        raise ReleaseError(f"Spark failed: {gist(error)}") from error
+
+
+def gist(error: Exception) -> str:
+    """The last line of what Python says, the first of what Java says."""
+    lines = [line.strip(": ") for line in str(error).partition("JVM stacktrace")[0].splitlines()]
+    skipped = ("\t", "SQLSTATE", "An error occurred while calling")
+    told = [line for line in lines if line and not line.startswith(skipped)]
+    return told[-1 if isinstance(error, PythonException) else 0]

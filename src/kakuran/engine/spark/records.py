@@ -9,14 +9,13 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame
 
-from kakuran.calibration import Plan
-from kakuran.counts import Cells, Counting, Progress, Tally
-from kakuran.engine.spark.complaints import told_plainly
-from kakuran.engine.spark.partials import FEW_CELLS
+from kakuran.counts import Cells, Counting, Tally
+from kakuran.design import Plan
+from kakuran.engine.spark.partials import FEW_CELLS, told_plainly
 from kakuran.engine.spark.tables import Files, Frame, table_of
 from kakuran.errors import DataError, ReleaseError
-from kakuran.schema.codes import Codes
-from kakuran.schema.sources import Part
+from kakuran.schema import Part
+from kakuran.typing import Codes, Progress
 
 
 @dataclass(frozen=True, eq=False)

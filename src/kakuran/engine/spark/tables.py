@@ -1,4 +1,11 @@
-"""Tables that the tasks of a job read part by part."""
+"""What Spark complains of, in one line in place of two stack traces.
+
+How many rows of a DataFrame Spark hands to a task at a time.
+
+Which file bad data lies in: looked up afterwards, since carrying a file name with every row would cost too much.
+
+Tables that the tasks of a job read part by part.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +16,43 @@ from itertools import chain
 from typing import TypeAlias, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import input_file_name
 
-from kakuran.engine.spark.bad_data import located
-from kakuran.engine.spark.batches import joined
-from kakuran.engine.spark.partials import folded, numbered, numbers_in, partition_number
+from kakuran.engine.spark.partials import COMPLAINTS, folded, joined, numbered, numbers_in, partition_number
 from kakuran.errors import DataError
-from kakuran.schema import Categorical, Numeric
-from kakuran.schema.codes import declared_type
-from kakuran.schema.sources import Part, Source
+from kakuran.schema import Categorical, Numeric, Part, Source, declared_type, encode
+
+
+def located(column: DataFrame, attribute: Categorical | Numeric, error: DataError) -> DataError:
+    """The error again, with the file it lies in, where its column comes straight from files."""
+
+    def of_partition(batches: Iterator[pa.RecordBatch]) -> dict[str, DataError]:
+        found: dict[str, DataError] = {}
+        for batch in batches:
+            for file in filter(None, batch.column(1).unique().to_pylist()):
+                try:
+                    encode(attribute, batch.column(0).filter(pc.equal(batch.column(1), file)))
+                except DataError as problem:
+                    found.setdefault(file, problem)
+        return found
+
+    nothing: dict[str, DataError] = {}
+    try:
+        with_file = column.withColumn("file", input_file_name())
+        found = folded(with_file, of_partition, lambda one, other: one | other, nothing, is_large=False)
+    except COMPLAINTS:
+        return error  # several tables were joined: there is no one file
+    if not isinstance(found, dict) or not found:
+        return error
+    file, problem = min(found.items())
+    return problem.at(file.removeprefix("file://"))
+
 
 Value = TypeVar("Value")
 Reading: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[Part]]
 """The parts of a table that a task is to see, given what Spark hands it."""
-
 ROWS_A_TASK = 1 << 20
 """At least so many records of files are read by one task: to start one takes longer than to count a few."""
 

@@ -3,4 +3,9 @@
 from kakuran.schema.sources.base import Part, Source, Wanted
 from kakuran.schema.sources.opening import open_source
 
-__all__ = ["Part", "Source", "Wanted", "open_source"]
+__all__ = [
+    "Part",
+    "Source",
+    "Wanted",
+    "open_source",
+]

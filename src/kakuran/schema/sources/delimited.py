@@ -13,10 +13,8 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from kakuran.errors import DataError, KakuranError, SchemaError, counted
-from kakuran.schema.csv_format import AS_FOUND, CsvFormat
-from kakuran.schema.csv_header import UTF_8, CsvHeader, not_encoded_so, read_header
-from kakuran.schema.files import reading, without_row
-from kakuran.schema.sources.base import Part, Source, Wanted
+from kakuran.schema.sources.base import Part, Source, Wanted, reading, without_row
+from kakuran.schema.sources.csv_header import AS_FOUND, UTF_8, CsvFormat, CsvHeader, not_encoded_so, read_header
 from kakuran.schema.written_numbers import not_such_a_number, widest
 
 BLOCK = 1 << 22

@@ -1,4 +1,13 @@
-"""S2's protocol: both sides exchange their fitted parts, and each offers its least useful variable.
+"""What a protocol leaves with a party, whichever it was.
+
+Least squares over two sets of columns, by asking the other side for fits to what we leave (S2 §2).
+
+`ask(v)` sends v and returns the other side's fit to y − v. Everything else happens here, so that the plain and the
+accelerated way differ on one side only and send the same kind of messages.
+
+A model of the residual protocol as one side sees it, and how it outlives a restart.
+
+S2's protocol: both sides exchange their fitted parts, and each offers its least useful variable.
 
 It reveals far more than the result: see the leakage meter. Kept as published, for comparison, and for partners who may
 know each other's columns anyway.
@@ -6,28 +15,160 @@ know each other's columns anyway.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from typing import TypeAlias
 
 import numpy as np
 from scipy import special
 
 from kakuran.errors import DataError, ProtocolError, counted
 from kakuran.randomness import Randomness
+from kakuran.typing import Array
 from kakuran.vertical.checkpoints import Checkpoints
 from kakuran.vertical.guard import check_directions
-from kakuran.vertical.leakage import DirectionMeter
-from kakuran.vertical.messages import Estimates, Offer, Part, Space, numbers
+from kakuran.vertical.leakage import DirectionMeter, Exposure
+from kakuran.vertical.messages.codec import numbers
+from kakuran.vertical.messages.types import Estimates, Offer, Part, Space
 from kakuran.vertical.own import Standardised
 from kakuran.vertical.plan import VerticalPlan
-from kakuran.vertical.protocols.alternating import MOST_ROUNDS, TOLERANCE, accelerate, alternate
-from kakuran.vertical.protocols.model import Model, load_model, save_model
-from kakuran.vertical.protocols.outcome import Outcome
-from kakuran.vertical.regression.criteria import parameters_of, score
-from kakuran.vertical.regression.inference import Inference, conclude, degrees_of_freedom, digits_left, judge
-from kakuran.vertical.regression.moments import Array
-from kakuran.vertical.regression.selection import Action, Selection, Step
-from kakuran.vertical.transport import Link
+from kakuran.vertical.regression import (
+    Action,
+    Inference,
+    Selection,
+    Step,
+    conclude,
+    degrees_of_freedom,
+    digits_left,
+    judge,
+    parameters_of,
+    score,
+)
+from kakuran.vertical.transport.link import Link
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The chosen model in standardised units, the way there, and what it cost in privacy."""
+
+    selection: Selection
+    inference: Inference
+    exposure: Exposure
+    target_scale: float
+    rounds: int
+
+
+Fit: TypeAlias = Callable[[Array], Array]
+
+TOLERANCE = 1e-10
+"""How far from settled a fit may end, as a share of the target's length."""
+MOST_ROUNDS = 20_000
+_ROUNDING = 1e-14
+"""Steps smaller than this share of the target are rounding, which need not shrink: it may go to and fro for ever."""
+
+
+@dataclass(frozen=True)
+class Settled:
+    """Our part of the joint fit, and the rounds it took."""
+
+    part: Array
+    rounds: int
+
+
+def alternate(target: Array, fit: Fit, ask: Fit, tolerance: float = TOLERANCE) -> Settled:
+    """Both sides fit in turn what the other leaves (S2, estimation protocol, steps 1 to 4).
+
+    Stops once the distance still to go, a geometric series of the steps so far, is below the tolerance, or steps are
+    mere rounding, as they are from the start where neither side's columns have to do with the other's.
+    """
+    size = float(np.linalg.norm(target))
+    part, step = fit(target), np.inf
+    for rounds in range(1, MOST_ROUNDS + 1):
+        moved = fit(target - ask(part))
+        last_step, step = step, float(np.linalg.norm(moved - part))
+        part = moved
+        shrinking = step / last_step
+        nearly_there = rounds > 1 and shrinking < 1 and step * shrinking / (1 - shrinking) <= tolerance * size
+        if step <= _ROUNDING * size or nearly_there:
+            return Settled(part, rounds)
+    raise ProtocolError(f"the fits have not settled after {MOST_ROUNDS:,} rounds; use accelerated = true, or gram")
+
+
+def accelerate(target: Array, fit: Fit, ask: Fit, tolerance: float = TOLERANCE) -> Settled:
+    """Conjugate gradients on (I − P P')a = P(I − P')y, where P and P' are the two sides' fits.
+
+    Takes at most as many rounds as the smaller side has columns, but for rounding.
+    """
+    size = float(np.linalg.norm(target))
+    theirs_alone = ask(np.zeros_like(target))
+    part, rounds = np.zeros_like(target), 1
+    residual = fit(target - theirs_alone)
+    direction, square = residual, float(residual @ residual)
+    while np.sqrt(square) > tolerance / 10 * size:
+        if rounds > MOST_ROUNDS:
+            raise ProtocolError(f"conjugate gradients have not settled after {MOST_ROUNDS:,} rounds; use gram")
+        # Sent at the target's own size, so that the reply does not lose digits.
+        scale = size / float(np.linalg.norm(direction))
+        applied = direction - fit((theirs_alone - ask(direction * scale)) / scale)
+        rounds += 1
+        stride = square / float(direction @ applied)
+        part = part + stride * direction
+        residual = residual - stride * applied
+        last, square = square, float(residual @ residual)
+        direction = residual + square / last * direction
+    return Settled(part, rounds)
+
+
+@dataclass(frozen=True)
+class Model:
+    """A fitted model as one side sees it."""
+
+    columns: tuple[str, ...]
+    their_columns: tuple[str, ...]
+    coefficients: Array
+    part: Array
+    their_part: Array
+    variance: float
+    """RSS/N in standardised units."""
+    score: float
+    their_space: Array | None = None
+
+
+def save_model(checkpoints: Checkpoints, model: Model, steps: list[Step], rounds: int, seen: Array) -> None:
+    """Keep a fitted model, the steps that led to it, and what the other side has seen by then."""
+    facts = {
+        "columns": model.columns,
+        "their_columns": model.their_columns,
+        "variance": model.variance,
+        "score": model.score,
+        "rounds": rounds,
+        "steps": [asdict(step) for step in steps],
+    }
+    path = json.dumps([(step.action, step.column) for step in steps])
+    arrays = {"coefficients": model.coefficients, "part": model.part, "their_part": model.their_part, "seen": seen}
+    checkpoints.save(stage_name(len(steps) - 1), hashlib.sha256(path.encode()).hexdigest(), facts, **arrays)
+
+
+def load_model(checkpoints: Checkpoints, stage: str) -> tuple[Model, list[Step], int, Array]:
+    """The inverse of `save_model`."""
+    facts, arrays = checkpoints.load(stage)
+    seen = arrays.pop("seen")
+    model = Model(
+        columns=tuple(facts["columns"]),
+        their_columns=tuple(facts["their_columns"]),
+        variance=facts["variance"],
+        score=facts["score"],
+        **arrays,
+    )
+    return model, [Step(**step) for step in facts["steps"]], facts["rounds"], seen
+
+
+def stage_name(dropped: int) -> str:
+    """The name of the stage at which so many variables were dropped; sorts by number."""
+    return f"model-{dropped:05d}"
+
 
 WARNING = (
     "the residual protocol tells both sides the target and shows fitted values record by record; over a whole "

@@ -1,16 +1,72 @@
-"""What every link does: send, receive what is expected, and write both down."""
+"""A record of every message: who sent it, of what kind, how long, and its digest. Never what it said.
+
+What every link does: send, receive what is expected, and write both down.
+
+Links within one process: the same frames, through queues.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import suppress
-from typing import TypeVar, cast
+from dataclasses import dataclass, field
+from queue import Empty, Queue
+from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 from kakuran.errors import ProtocolError
-from kakuran.vertical.messages import Message, Refusal, decode, encode
-from kakuran.vertical.transcript import Transcript
+from kakuran.vertical.messages.codec import HEADER_SIZE, decode, encode, read_header
+from kakuran.vertical.messages.types import Message, Refusal
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One message."""
+
+    direction: Literal["sent", "received"]
+    kind: str
+    size: int
+    digest: str
+
+
+@dataclass
+class Transcript:
+    """All messages of one link, in order; the peer holds the same with the directions swapped."""
+
+    peer: str
+    entries: list[Entry] = field(default_factory=list)
+
+    def note(self, direction: Literal["sent", "received"], kind: str, frame: bytes) -> None:
+        """Write down a frame."""
+        self.entries.append(Entry(direction, kind, len(frame), hashlib.sha256(frame).hexdigest()))
+
+    def digest(self, *, we_first: bool) -> bytes:
+        """A digest of all that was said, equal on both sides while no message is on its way."""
+        sides = ("sent", "received") if we_first else ("received", "sent")
+        said = ("".join(entry.digest for entry in self.entries if entry.direction == side) for side in sides)
+        return hashlib.sha256("\0".join(said).encode()).digest()
+
+    @property
+    def bytes_sent(self) -> int:
+        """Bytes that went out."""
+        return sum(entry.size for entry in self.entries if entry.direction == "sent")
+
+    @property
+    def bytes_received(self) -> int:
+        """Bytes that came in."""
+        return sum(entry.size for entry in self.entries if entry.direction == "received")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "peer": self.peer,
+            "bytes_sent": self.bytes_sent,
+            "bytes_received": self.bytes_received,
+            "messages": [[e.direction, e.kind, e.size, e.digest] for e in self.entries],
+        }
+
 
 M = TypeVar("M", bound=Message)
 T = TypeVar("T")
@@ -91,3 +147,39 @@ def with_each(links: Mapping[str, Link], talk: Callable[[str], T]) -> dict[str, 
                 link.close()
             raise failed
         return {peer: future.result() for peer, future in talks.items()}
+
+
+Pipe: TypeAlias = "Queue[bytes | None]"
+
+
+class MemoryLink(Link):
+    """One end of a pair of queues."""
+
+    def __init__(self, peer: str, timeout: float, incoming: Pipe, outgoing: Pipe) -> None:
+        super().__init__(peer, timeout)
+        self._incoming, self._outgoing = incoming, outgoing
+
+    def close(self) -> None:
+        """Hang up."""
+        self._outgoing.put(None)
+
+    def _write(self, frame: bytes) -> None:
+        self._outgoing.put(frame)
+
+    def _read(self, seconds: float, expected: type[Message], most: int | None) -> bytes:
+        try:
+            frame = self._incoming.get(timeout=seconds)
+        except Empty:
+            raise self.silent(seconds) from None
+        if frame is None:
+            self._incoming.put(None)
+            raise self.gone()
+        self.check_due(*read_header(frame[:HEADER_SIZE]), expected, most)
+        return frame
+
+
+def linked_pair(first: str, second: str, timeout: float = 60.0) -> tuple[Link, Link]:
+    """A line between two parties: the first's end and the second's."""
+    there: Pipe = Queue()
+    back: Pipe = Queue()
+    return MemoryLink(second, timeout, back, there), MemoryLink(first, timeout, there, back)

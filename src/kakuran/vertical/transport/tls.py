@@ -17,7 +17,8 @@ from typing import Self
 from kakuran.errors import ProtocolError
 from kakuran.sockets import client_of, in_address, listen_on
 from kakuran.vertical.keys import certificate_in, der
-from kakuran.vertical.messages import HEADER_SIZE, Message, read_header
+from kakuran.vertical.messages.codec import HEADER_SIZE, read_header
+from kakuran.vertical.messages.types import Message
 from kakuran.vertical.plan import VerticalPlan
 from kakuran.vertical.transport.link import Link
 

@@ -1,0 +1,198 @@
+"""The distribution of a number: estimated true shares over bins beside the uncorrected ones."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
+
+from kakuran.answers.estimate import plain
+from kakuran.colours import ESTIMATE, NAIVE
+from kakuran.counts import Countable, cells_of, every_code
+from kakuran.design import Plan
+from kakuran.errors import ArgumentError, DataError, SchemaError, needing
+from kakuran.mechanism import Mechanism
+from kakuran.model import BinShares, DensityMethod, Options, estimate_shares, observations, of_codes
+from kakuran.schema import Numeric
+from kakuran.typing import Array, Codes
+from kakuran.words import Phrase, Translate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+DEFAULT_BINS = 100
+_MOST_CELLS = 512
+_CELLS_A_UNIT = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Density:
+    """Shares of a number's bins; `Release.density` makes one.
+
+    Attributes
+    ----------
+    name : the column
+    edges : of the bins; one more than there are bins
+    shares : estimated share of the true records in each bin
+    low, high : bounds of its 95 % interval: how much chance in sampling and noise moves the estimate. A bin narrower
+        than the noise can show is estimated from its neighbours, and a spike in it may lie outside
+    naive : share of the perturbed records in each bin, uncorrected
+    method : the estimator asked for
+    reason : what it did, in words
+
+    Examples
+    --------
+    >>> import warnings, kakuran as kk
+    >>> from kakuran.samples import census
+    >>> ages = census(5000).select(["age"])
+    >>> plan = kk.calibrate(kk.Schema([kk.Numeric("age", 15, 94, step=1)]), n=5000, k=2)
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     release = kk.perturb(ages, plan, seed=0)
+    >>> density = release.density("age", bins=8, method="ibt")
+    >>> bool((abs(density.shares - density.naive) > 0.01).any()), round(float(density.shares.sum()), 6)
+    (True, 1.0)
+    """
+
+    name: str
+    edges: Array
+    shares: Array
+    low: Array
+    high: Array
+    naive: Array
+    method: DensityMethod
+    reason: str
+
+    @property
+    def densities(self) -> Array:
+        """Shares by the width of their bins."""
+        return self.shares / np.diff(self.edges)
+
+    def cdf(self, numbers: ArrayLike) -> Array:
+        """The share of true records up to each number, even within bins."""
+        return np.interp(np.asarray(numbers, dtype=float), self.edges, self._below)
+
+    def quantile(self, shares: ArrayLike) -> Array:
+        """The number below which each share of the true records lies."""
+        wanted = np.asarray(shares, dtype=float)
+        if not ((wanted >= 0) & (wanted <= 1)).all():
+            raise ArgumentError("shares", "must lie between 0 and 1", "Ask for shares, not percents.", example=shares)
+        below = self._below
+        # The bin in which a share is reached; one that nobody is in never is.
+        reached = np.maximum(np.searchsorted(below, wanted), np.flatnonzero(self.shares)[0] + 1)
+        within = (wanted - below[reached - 1]) / (below[reached] - below[reached - 1])
+        return self.edges[reached - 1] + within * np.diff(self.edges)[reached - 1]
+
+    @property
+    def _below(self) -> Array:
+        below = np.concatenate([[0.0], np.cumsum(self.shares)])
+        return below / below[-1]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for programs."""
+        return {
+            "column": self.name,
+            "method": self.method,
+            "reason": self.reason,
+            **{name: getattr(self, name).tolist() for name in ("edges", "shares", "low", "high", "naive")},
+        }
+
+    def plot(self) -> Figure:
+        """The estimated density with its intervals, over the uncorrected one."""
+        return draw_density(self)
+
+
+def draw_density(density: Density, translate: Translate = str) -> Figure:
+    """The estimated density with its intervals, over the uncorrected one."""
+    with needing("a plot", "plot"):
+        from kakuran.picture import Picture, without_frame
+    figure = Picture(figsize=(8, 3.6), layout="constrained")
+    axes = figure.subplots()
+    edges, widths = density.edges, np.diff(density.edges)
+    naive, estimated = Phrase("naive: counted in the release"), Phrase("reconstructed, with 95 % interval")
+    axes.stairs(density.naive / widths, edges, fill=True, color=NAIVE, label=translate(naive))
+    axes.stairs(density.high / widths, edges, baseline=density.low / widths, fill=True, color=ESTIMATE, alpha=0.25)
+    axes.stairs(density.densities, edges, color=ESTIMATE, linewidth=1.6, label=translate(estimated))
+    axes.set_xlabel(plain(density.name))
+    axes.set_ylabel(translate(Phrase("density")))
+    without_frame(axes)
+    figure.legend(loc="outside upper left", ncols=2, frameon=False)
+    return figure
+
+
+def density(records: Countable, plan: Plan, column: str, *, bins: int | None, method: DensityMethod) -> Density:
+    """Count one perturbed column code by code and estimate the shares of its bins."""
+    if method not in get_args(DensityMethod):
+        raise ArgumentError(
+            "method", f"must be one of {', '.join(get_args(DensityMethod))}", "Choose one.", example=method
+        )
+    attribute = _number(plan, column)
+    axis = cells_of(plan.schema, column, min(DEFAULT_BINS, attribute.points) if bins is None else bins)
+    ((codes, counts),) = counted_codes(records, plan, [column])
+    naive = np.bincount(axis.place(codes), counts, minlength=len(axis.labels)).astype(float)
+    edges = attribute.low + attribute.step * (axis.edges.astype(float) - 0.5)
+    found = _estimate(codes, counts, plan.mechanisms.get(column), attribute, axis.edges, method, naive)
+    reach = float(ndtri(0.975)) * found.errors
+    return Density(
+        column,
+        edges,
+        found.shares,
+        np.maximum(found.shares - reach, 0.0),
+        np.minimum(found.shares + reach, 1.0),
+        naive / max(naive.sum(), 1.0),
+        method,
+        found.reason,
+    )
+
+
+def counted_codes(records: Countable, plan: Plan, columns: Sequence[str]) -> list[tuple[Codes, Array]]:
+    """The distinct codes of each perturbed column and how many records have them, in one pass."""
+    found = []
+    for column, tally in zip(columns, records.tallies([[every_code(plan, name)] for name in columns]), strict=True):
+        (places,), counts = tally.occupied()
+        found.append(((places - plan.reach(column)).astype(np.int32), counts))
+    return found
+
+
+def _number(plan: Plan, column: str) -> Numeric:
+    attribute = plan.schema.in_release(column)
+    if not isinstance(attribute, Numeric):
+        raise SchemaError(f"column {column!r} is not a number; ask for its crosstab")
+    if attribute.missing == "category":
+        raise SchemaError(f"column {column!r} may be missing, which has no place in a density; ask for its crosstab")
+    return attribute
+
+
+def _estimate(
+    codes: Codes,
+    counts: Array,
+    mechanism: Mechanism | None,
+    attribute: Numeric,
+    edges: NDArray[np.int64],
+    method: DensityMethod,
+    naive: Array,
+) -> BinShares:
+    if not len(codes):
+        raise DataError(attribute.name, "the release holds no records", "There is nothing to estimate from.")
+    if mechanism is None:
+        return BinShares(naive / naive.sum(), np.zeros_like(naive), Phrase("nothing was perturbed"))
+    unit = np.sqrt(mechanism.variance().mean() / 2) / attribute.step
+    cells = finer_cells(edges, max(unit / _CELLS_A_UNIT, 1.0))
+    column = of_codes(codes, mechanism, attribute.low, attribute.step, cells)
+    observed = observations([column], smoothing=Options.smoothing, weights=counts)
+    return estimate_shares(observed, np.searchsorted(cells, edges[:-1]), method)
+
+
+def finer_cells(edges: NDArray[np.int64], width: float) -> NDArray[np.int64]:
+    """Bins cut into equal cells of about this many codes, so that an atom has a place of its own in them."""
+    most = max(_MOST_CELLS // (len(edges) - 1), 1)
+    parts = [
+        np.rint(np.linspace(low, high, int(np.clip(np.ceil((high - low) / width), 1, min(most, high - low))) + 1))
+        for low, high in itertools.pairwise(edges)
+    ]
+    return np.unique(np.concatenate(parts)).astype(np.int64)

@@ -1,0 +1,212 @@
+"""Clusters of a release's numbers: a mixture behind the perturbed records, with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kakuran.answers.density import counted_codes
+from kakuran.answers.estimate import plain
+from kakuran.colours import ESTIMATE, NAIVE
+from kakuran.counts import Cells, Countable
+from kakuran.design import Plan
+from kakuran.errors import DataError, SchemaError, needing
+from kakuran.mechanism import Noise
+from kakuran.model import (
+    ColumnNoise,
+    Mixture,
+    Observations,
+    Options,
+    bootstrap,
+    bootstrap_counts,
+    fit_mixture,
+    mixture_of_columns,
+    observe,
+    released_edges,
+)
+from kakuran.randomness import Randomness
+from kakuran.schema import Numeric
+from kakuran.typing import Array
+from kakuran.words import Phrase, Translate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_SHOWN = 4000
+
+
+@dataclass(frozen=True, eq=False)
+class MixtureEstimate:
+    """A mixture of Gaussians behind one or more released numbers; `Release.mixture` makes one.
+
+    Attributes
+    ----------
+    columns : names of the numbers
+    mixture : weights, means and covariances of the components, and what follows from them
+    weights, means, deviations : bounds (low, high) of their 95 % intervals, by bootstrap
+    read : reads the perturbed records, for what is asked of them one by one
+
+    Examples
+    --------
+    >>> import warnings, kakuran as kk
+    >>> from kakuran.samples import census
+    >>> ages = census(5000).select(["age"])
+    >>> plan = kk.calibrate(kk.Schema([kk.Numeric("age", 15, 94, step=1)]), n=5000, k=2)
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     release = kk.perturb(ages, plan, seed=0)
+    >>> found = release.mixture("age", n_components=2, draws=2)
+    >>> found.mixture.means.shape, bool(found.mixture.means[0, 0] < found.mixture.means[1, 0])
+    ((2, 1), True)
+    """
+
+    columns: tuple[str, ...]
+    mixture: Mixture
+    weights: tuple[Array, Array]
+    means: tuple[Array, Array]
+    deviations: tuple[Array, Array]
+    read: Callable[[], Array]
+
+    @cached_property
+    def records(self) -> Array:
+        """The perturbed records, rows × columns."""
+        return self.read()
+
+    def predict_proba(self) -> Array:
+        """The probability of each component for every released record."""
+        return self.mixture.memberships(self.records)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for programs."""
+        return {
+            "columns": list(self.columns),
+            "covariance": self.mixture.kind,
+            "converged": self.mixture.converged,
+            "weights": self.mixture.weights.tolist(),
+            "means": self.mixture.means.tolist(),
+            "covariances": self.mixture.covariances.tolist(),
+            "intervals": {
+                name: {"low": getattr(self, name)[0].tolist(), "high": getattr(self, name)[1].tolist()}
+                for name in ("weights", "means", "deviations")
+            },
+        }
+
+    def plot(self) -> Figure:
+        """One number: its density and components. Several: the first two, clusters as ellipses over the release."""
+        if len(self.columns) == 1:
+            figure = self.mixture.plot()
+            figure.axes[0].set_xlabel(plain(self.columns[0]))
+            return figure
+        return draw_clusters(self)
+
+
+def mixture(records: Countable, plan: Plan, columns: Sequence[str], options: Options, *, draws: int) -> MixtureEstimate:
+    """Fit a mixture to perturbed numbers of a release; the same release gives the same answer.
+
+    Independent columns are fitted to counts alone; covariances need every record.
+    """
+    if not columns:
+        raise SchemaError("a mixture needs at least one number")
+    for name in columns:
+        if not isinstance(name, str):
+            raise SchemaError(f"name the columns one by one, as in mixture('age', 'income'); got {name!r}")
+    if len(set(columns)) < len(columns):
+        raise SchemaError(f"a column stands twice in {', '.join(columns)}")
+    noises = [_noise(plan, name, options.covariance) for name in columns]
+
+    def read() -> Array:
+        codes = records.codes(columns)
+        return _numbers(plan, {name: codes[name] for name in columns})
+
+    if options.covariance == "diag":
+        observed = _observed(records, plan, columns, noises, options)
+        dice = Randomness.derived(observed.counts.tobytes()).generator()
+        found = mixture_of_columns(observed, noises, options)
+        spread = bootstrap_counts(found, observed, draws, dice)
+    else:
+        numbers = read()
+        _check_not_empty(columns, len(numbers))
+        dice = Randomness.derived(numbers.tobytes()).generator()
+        found = fit_mixture(numbers, noises, options, dice)
+        spread = bootstrap(found, numbers, options, draws, dice)
+    return MixtureEstimate(
+        tuple(columns),
+        found,
+        spread.interval(lambda refit: refit.weights),
+        spread.interval(lambda refit: refit.means),
+        spread.interval(lambda refit: refit.columns.sigmas),
+        read,
+    )
+
+
+def _observed(
+    records: Countable, plan: Plan, columns: Sequence[str], noises: Sequence[ColumnNoise], options: Options
+) -> Observations:
+    """Two passes: every column by itself, which tells the cells; then all columns in those cells."""
+    alone = counted_codes(records, plan, columns)
+    _check_not_empty(columns, len(alone[0][0]))
+    edges = {
+        name: released_edges(codes, plan[name], plan.schema[name].step)
+        for name, (codes, _) in zip(columns, alone, strict=True)
+    }
+    axes = [Cells(name, edges[name], ("",) * (len(edges[name]) - 1)) for name in columns]
+    (tally,) = records.tallies([axes])
+    places, counts = tally.occupied()
+    first_codes = {name: edges[name][place] for name, place in zip(columns, places, strict=True)}
+    return observe(_numbers(plan, first_codes), noises, smoothing=options.smoothing, weights=counts)
+
+
+def _numbers(plan: Plan, codes: Mapping[str, NDArray[np.integer]]) -> Array:
+    return np.column_stack([plan.schema[name].numbers_of(column).astype(float) for name, column in codes.items()])
+
+
+def _check_not_empty(columns: Sequence[str], records: int) -> None:
+    if not records:
+        raise DataError(columns[0], "the release holds no records", "There is nothing to estimate from.")
+
+
+def _noise(plan: Plan, name: str, covariance: str) -> ColumnNoise:
+    attribute, mechanism = plan.schema.in_release(name), plan[name]
+    if not isinstance(attribute, Numeric) or not isinstance(mechanism, Noise):
+        raise SchemaError(
+            f"column {name!r} is not a number with Laplace or Gaussian noise; ask for its density or crosstab"
+        )
+    if covariance == "diag":
+        return ColumnNoise(mechanism.kind, mechanism.scale, (attribute.low, attribute.high), attribute.step)
+    if mechanism.kind != "laplace":
+        raise SchemaError(
+            f"column {name!r} has {mechanism.kind} noise; clusters of any direction need laplace, "
+            "so use covariance diag or release it with the mechanism laplace"
+        )
+    return ColumnNoise(mechanism.kind, mechanism.scale)
+
+
+def draw_clusters(estimate: MixtureEstimate, translate: Translate = str) -> Figure:
+    """The first two columns: clusters as ellipses over the perturbed records."""
+    with needing("a plot", "plot"):
+        from kakuran.picture import Picture, without_frame
+    figure = Picture(figsize=(5.5, 5), layout="constrained")
+    axes = figure.subplots()
+    shown = estimate.records[:: max(len(estimate.records) // _SHOWN, 1)]
+    perturbed, clusters = Phrase("perturbed records"), Phrase("reconstructed clusters, 2 deviations")
+    axes.plot(shown[:, 0], shown[:, 1], ".", color=NAIVE, markersize=2, label=translate(perturbed))
+    around = np.linspace(0, 2 * np.pi, 200)
+    circle = np.stack([np.cos(around), np.sin(around)])
+    found = estimate.mixture
+    for place, (mean, covariance) in enumerate(zip(found.means, found.covariances, strict=True)):
+        outline = mean[:2, None] + 2 * np.linalg.cholesky(covariance[:2, :2]) @ circle
+        axes.plot(*outline, color=ESTIMATE, label=None if place else translate(clusters))
+    low, high = (
+        (found.means - 4 * found.columns.sigmas).min(axis=0),
+        (found.means + 4 * found.columns.sigmas).max(axis=0),
+    )
+    across, down = map(plain, estimate.columns[:2])
+    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xlabel=across, ylabel=down)
+    without_frame(axes)
+    figure.legend(loc="outside upper left", ncols=2, markerscale=4, frameon=False)
+    return figure

@@ -1,0 +1,150 @@
+"""A question to a release: the table to count, and how to read the answer off it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kakuran.counts import Cells, Predicate, Reading, cells_of, parse
+from kakuran.design import Plan
+from kakuran.errors import SchemaError
+from kakuran.mechanism import PRAM, RetentionReplacement, Transition
+from kakuran.model import Operator
+from kakuran.schema import Numeric
+
+FINE_BINS = (50, 20)
+"""Into how many intervals a noisy number is cut, besides where it is shown or a condition cuts it: the first if the
+table stays small. Cells are taken to be evenly filled inside, and wide ones are not."""
+SMALL_TABLE = 1 << 12
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What to count and what to read off the counts.
+
+    Attributes
+    ----------
+    cells : the cells of the answer, one axis a column; none for a single number
+    axes : the cells to count, the same columns first, then those that only the condition speaks of
+    reading : which of those cells make up each cell of the answer
+    """
+
+    cells: tuple[Cells, ...]
+    axes: tuple[Cells, ...]
+    reading: Reading
+
+    def operator(self, plan: Plan) -> Operator:
+        """How the cells to count were perturbed."""
+        return Operator([transition_of(plan, axis) for axis in self.axes])
+
+
+def transition_of(plan: Plan, axis: Cells) -> Transition | None:
+    """How the cells of a column were perturbed; None where they were not, refused where nothing was left of them."""
+    mechanism = plan.mechanisms.get(axis.name)
+    if mechanism is None:
+        return None
+    if mechanism.epsilon == 0:
+        raise SchemaError(f"column {axis.name!r} was replaced entirely: the release tells nothing about it")
+    return axis.transition(mechanism)
+
+
+def ask(plan: Plan, columns: Sequence[str], bins: Mapping[str, int], where: str | None) -> Question:
+    """The question for a table over some columns, of the records that fulfil a condition."""
+    _check_columns(columns, bins, where)
+    cells = tuple(cells_of(plan.schema, name, bins.get(name)) for name in columns)
+    shape = tuple(axis.size for axis in cells)
+    if where is None:
+        cuts = next(filter(_is_small, _cuts(plan, cells, None)), None)
+        if cuts is None or not any(_is_noisy(plan, name) for name in columns):
+            return Question(cells, cells, Reading.all_of(shape))
+        counted = None
+    else:
+        predicate = parse(where, plan.schema)
+        choices = list(_cuts(plan, cells, predicate))
+        cuts = next(filter(_is_small, choices), choices[-1])
+        counted = _counted(predicate, cuts)
+    groups = tuple(axis.of_code[cut.first_codes] for axis, cut in zip(cells, cuts, strict=False))
+    return Question(cells, tuple(cut.axis for cut in cuts), Reading(shape, groups, counted))
+
+
+@dataclass(frozen=True, eq=False)
+class _Cut:
+    """An axis fine enough for a condition and a display, and a code in each of its cells."""
+
+    axis: Cells
+    first_codes: NDArray[np.intp]
+
+
+def _cuts(plan: Plan, cells: Sequence[Cells], predicate: Predicate | None) -> Iterator[list[_Cut]]:
+    """The axes of the table to count, those with the finest cells first."""
+    shown = {axis.name: axis for axis in cells}
+    names = dict.fromkeys((*shown, *(predicate.columns if predicate else ())))
+    for bins in FINE_BINS:
+        yield [_cut(plan, name, predicate, shown.get(name), bins) for name in names]
+
+
+def _is_small(cuts: Sequence[_Cut]) -> bool:
+    return math.prod(cut.axis.size for cut in cuts) <= SMALL_TABLE
+
+
+def _is_noisy(plan: Plan, name: str) -> bool:
+    """Whether it matters where in an interval of a number the true values lie."""
+    return isinstance(plan.schema[name], Numeric) and not isinstance(
+        plan.mechanisms.get(name), RetentionReplacement | None
+    )
+
+
+def _cut(plan: Plan, name: str, predicate: Predicate | None, shown: Cells | None, bins: int) -> _Cut:
+    """The coarsest cells within which every comparison with the column is true or false, and one cell is shown.
+
+    Values that are replaced uniformly can be lumped together at no loss (S4 eq. 6). For other mechanisms it matters
+    where in a lump the true values lie, so categories stay apart and numbers are cut into intervals.
+    """
+    parts = [condition.holds.astype(np.intp) for condition in (predicate.on(name) if predicate else ())]
+    if shown is not None:
+        parts.append(shown.of_code)
+    mechanism = plan.mechanisms.get(name)
+    if isinstance(mechanism, PRAM):
+        parts.append(np.arange(mechanism.size))
+    elif _is_noisy(plan, name):
+        parts.append(cells_of(plan.schema, name, min(bins, plan.schema[name].points)).of_code)
+        parts.append(np.cumsum(sum(np.abs(np.diff(part, prepend=part[0])) for part in parts) > 0))
+    merged = parts[0]
+    for part in parts[1:]:
+        merged = np.unique(merged * (part.max() + 1) + part, return_inverse=True)[1]
+    _, first_codes, merged = np.unique(merged, return_index=True, return_inverse=True)
+    return _Cut(Cells.of_parts(name, merged, [""] * len(first_codes)), first_codes)
+
+
+def _counted(predicate: Predicate, cuts: Sequence[_Cut]) -> NDArray[np.bool_]:
+    """Which cells fulfil the condition."""
+    place = {cut.axis.name: axis for axis, cut in enumerate(cuts)}
+    shape = tuple(cut.axis.size for cut in cuts)
+
+    def along(condition_holds: NDArray[np.bool_], name: str) -> NDArray[np.bool_]:
+        axis = place[name]
+        return condition_holds[cuts[axis].first_codes].reshape(
+            [-1 if other == axis else 1 for other in range(len(cuts))]
+        )
+
+    holds = predicate.combine(lambda condition: along(condition.holds, condition.name))
+    return np.broadcast_to(holds, shape)
+
+
+def _check_columns(columns: Sequence[str], bins: Mapping[str, int], where: str | None) -> None:
+    if not columns and where is None:
+        raise SchemaError("a cross-tabulation needs at least one column, a count a condition")
+    if not isinstance(bins, Mapping):
+        raise SchemaError(f"bins are given column by column, as in bins={{'age': 12}}; got {bins!r}")
+    for name in columns:
+        if not isinstance(name, str):
+            raise SchemaError(f"name the columns one by one, as in crosstab('job', 'sex'); got {name!r}")
+    if len(set(columns)) < len(columns):
+        raise SchemaError(f"a column stands twice in {', '.join(columns)}")
+    for name in bins:
+        if name not in columns:
+            raise SchemaError(f"bins are given for {name!r}, which is not among the columns {', '.join(columns)}")

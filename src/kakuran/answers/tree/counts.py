@@ -1,0 +1,225 @@
+"""Perturbed records to learn from, by what is counted of them.
+
+Where a tree gets the counts of its nodes from: class × cell of one attribute, given the path to the node.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kakuran.counts import Cells, Tally
+from kakuran.mechanism import Transition
+from kakuran.model import Method, Operator, Records, Table, marginal, reconstruct
+from kakuran.typing import Array
+
+Tallies: TypeAlias = Callable[[Sequence[Sequence[Cells]]], list[Tally]]
+"""Counts the records of a release in some tables, all in one pass (`kakuran.counts.Countable`)."""
+
+
+class Counted(Protocol):
+    """Records with the class on the first axis: distinct ones in memory, or any number that can be counted anew."""
+
+    @property
+    def transitions(self) -> tuple[Transition | None, ...]:
+        """How each axis was perturbed."""
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The number of cells of each axis."""
+
+    def tables(self, asked: Sequence[Table]) -> list[Array]:
+        """The perturbed counts of some tables, all in one pass."""
+
+    def occupied(self, table: Table) -> tuple[tuple[NDArray[np.intp], ...], Array]:
+        """The place along each axis of a table of every cell that somebody is in, and how many are."""
+
+    def distinct(self) -> Records:
+        """The distinct records over all axes; they have to fit in memory."""
+
+
+@dataclass(frozen=True, eq=False)
+class Passes:
+    """Records that are not held: every call is one pass over them, and its memory follows the tables it asks for."""
+
+    axes: tuple[Cells, ...]
+    transitions: tuple[Transition | None, ...]
+    tallies: Tallies
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The number of cells of each axis."""
+        return tuple(axis.size for axis in self.axes)
+
+    def tables(self, asked: Sequence[Table]) -> list[Array]:
+        """The perturbed counts of some tables, all in one pass."""
+        return [tally.counts for tally in self._counted(asked)]
+
+    def occupied(self, table: Table) -> tuple[tuple[NDArray[np.intp], ...], Array]:
+        """The place along each axis of a table of every cell that somebody is in, and how many are."""
+        return self._counted([table])[0].occupied()
+
+    def distinct(self) -> Records:
+        """The distinct records over all axes; they have to fit in memory."""
+        places, weights = self.occupied(dict.fromkeys(range(len(self.axes))))
+        return Records(places, weights, self.transitions, self.sizes)
+
+    def _counted(self, asked: Sequence[Table]) -> list[Tally]:
+        lumped: dict[tuple[int, bytes], Cells] = {}  # one object a lump, so that an engine places records in it once
+
+        def cells(axis: int, parts: NDArray[np.intp] | None) -> Cells:
+            if parts is None:
+                return self.axes[axis]
+            return lumped.setdefault((axis, parts.tobytes()), self.axes[axis].lumped(parts))
+
+        return self.tallies([[cells(axis, parts) for axis, parts in table.items()] for table in asked])
+
+
+Path: TypeAlias = Sequence[NDArray[np.bool_]]
+"""The cells of each axis that a node is about; the class is axis 0 and never restricted."""
+
+
+class NodeCounts(Protocol):
+    """Estimated counts for any node."""
+
+    def tables(self, paths: Sequence[Path]) -> list[list[Array]]:
+        """For each path, of the records on it: class × cell of every other axis, in order."""
+
+    def classes(self, paths: Sequence[Path]) -> list[Array]:
+        """For each path, of the records on it: how many there are of each class."""
+
+
+@dataclass(frozen=True, eq=False)
+class MixtureCounts:
+    """From one joint reconstruction of all attributes as latent classes."""
+
+    shares: Array
+    profiles: tuple[Array, ...]
+    total: float
+
+    def tables(self, paths: Sequence[Path]) -> list[list[Array]]:
+        """For each path, of the records on it: class × cell of every other axis, in order."""
+        return [[self.table(path, axis) for axis in range(1, len(path))] for path in paths]
+
+    def classes(self, paths: Sequence[Path]) -> list[Array]:
+        """For each path, of the records on it: how many there are of each class."""
+        return [self.table(path, 1).sum(axis=1) for path in paths]
+
+    def table(self, path: Path, axis: int) -> Array:
+        """Σ_k π_k Π_j θ_jk, summed over the path."""
+        weights = self.total * self.shares
+        for other, (profile, allowed) in enumerate(zip(self.profiles, path, strict=True)):
+            if other not in (0, axis):
+                weights = weights * profile[allowed].sum(axis=0)
+        return (self.profiles[0] * weights) @ (self.profiles[axis] * path[axis][:, None]).T
+
+
+@dataclass(frozen=True, eq=False)
+class Marginals:
+    """Every axis by itself: how it was perturbed, and its perturbed counts."""
+
+    transitions: tuple[Transition | None, ...]
+    counts: tuple[Array, ...]
+
+    @cached_property
+    def estimated(self) -> tuple[Array, ...]:
+        """The true counts along each axis."""
+        return tuple(map(marginal, self.counts, self.transitions))
+
+    def lumped(self, axis: int, parts: NDArray[np.intp]) -> Transition | None:
+        """The transition between parts of an axis; inside each, true values as they are estimated to lie."""
+        transition = self.transitions[axis]
+        return None if transition is None else transition.lumped(parts, self.estimated[axis] + 1e-9)
+
+    def spread(self, path: Path) -> float:
+        """The standard error of an unbiased count of the records on a path: what noise alone could make of it."""
+        total = float(self.counts[0].sum())
+        variance = total
+        for axis, allowed in enumerate(path):
+            if allowed.all():
+                continue
+            seen = np.bincount(allowed, self.counts[axis], 2) / total
+            parts = self.lumped(axis, allowed.astype(np.intp))
+            variance *= (seen if parts is None else parts.squared_solve(seen, 0))[1]
+        return math.sqrt(variance)
+
+
+@dataclass(frozen=True, eq=False)
+class PathCounts:
+    """S4's way: for every attribute a joint reconstruction of class × path × attribute (eq. 12–14).
+
+    Along the path only two parts of each attribute matter: on it or not (eq. 6).
+    """
+
+    counted: Counted
+    method: Method
+
+    @cached_property
+    def firsts(self) -> list[Array]:
+        """The perturbed counts of class × cell of every other axis: all that the first level needs."""
+        return self.counted.tables([{0: None, axis: None} for axis in range(1, len(self.counted.sizes))])
+
+    @cached_property
+    def marginals(self) -> Marginals:
+        """Every axis by itself."""
+        counts = (self.firsts[0].sum(axis=1), *(table.sum(axis=0) for table in self.firsts))
+        return Marginals(self.counted.transitions, counts)
+
+    def tables(self, paths: Sequence[Path]) -> list[list[Array]]:
+        """For each path, of the records on it: class × cell of every other axis, in order; counted in one pass."""
+        found = iter(self._found([(path, axis) for path in paths for axis in range(1, len(path))]))
+        return [[next(found) for _ in path[1:]] for path in paths]
+
+    def classes(self, paths: Sequence[Path]) -> list[Array]:
+        """For each path, of the records on it: how many there are of each class; counted in one pass."""
+        return [table.sum(axis=1) for table in self._found([(path, 1) for path in paths])]
+
+    def _found(self, wanted: Sequence[tuple[Path, int]]) -> list[Array]:
+        """Reconstruct the joints of some paths and axes, and take the slices that are on the paths."""
+        joints = [_joint(path, axis) for path, axis in wanted]
+        beyond_first_level = [joint for joint in joints if len(joint) > 2]
+        counts = iter(self.counted.tables(beyond_first_level) if beyond_first_level else [])
+        return [
+            self._on_path(path, axis, joint, next(counts) if len(joint) > 2 else self.firsts[axis - 1])
+            for (path, axis), joint in zip(wanted, joints, strict=True)
+        ]
+
+    def _on_path(self, path: Path, axis: int, joint: Table, counts: Array) -> Array:
+        transitions = [
+            self.counted.transitions[other] if parts is None else self.marginals.lumped(other, parts)
+            for other, parts in joint.items()
+        ]
+        order = [0, len(joint) - 1, *range(1, len(joint) - 1)]
+        operator = Operator([transitions[place] for place in order])
+        found = reconstruct(np.ascontiguousarray(counts.transpose(order)), operator, self.method).counts
+        for _ in range(len(joint) - 2):
+            found = found[..., 1]
+        return np.maximum(found, 0.0) * path[axis]
+
+    def coarse(self, parts: Sequence[NDArray[np.intp]]) -> Records:
+        """The distinct records when only the part of every axis is looked at that they are in."""
+        table = {axis: part for axis, part in enumerate(parts) if axis == 0 or part.any()}
+        found, weights = self.counted.occupied(table)
+        places = dict(zip(table, found, strict=True))
+        nowhere = np.zeros(len(weights), np.intp)
+        return Records(
+            tuple(places.get(axis, nowhere) for axis in range(len(parts))),
+            weights,
+            tuple(self.marginals.lumped(axis, part) for axis, part in enumerate(parts)),
+            tuple(int(part.max()) + 1 for part in parts),
+        )
+
+
+def _joint(path: Path, axis: int) -> Table:
+    """Class × two parts of every attribute on the path × cells of an attribute, which come last.
+
+    Tables of one node then begin with the same axes, which engines place records along only once.
+    """
+    others = [other for other in range(1, len(path)) if other != axis and not path[other].all()]
+    return {0: None, **{other: path[other].astype(np.intp) for other in others}, axis: None}

@@ -1,0 +1,48 @@
+"""How much is lost, how much is at risk."""
+
+from kakuran.audit.anonymity import Anonymity, Diversity, EquivalenceClasses, Risk, check_anonymity, risk_of
+from kakuran.audit.distance import Distance, Graph, ancestors, capacity_of_counts, distances
+from kakuran.audit.linkage import ENUMERABLE, IMPOSSIBLE, Attacker, LinkageAttack, exact_posteriors
+from kakuran.audit.linkage_audit import Audit, audit, draw_audit
+from kakuran.audit.loss import (
+    ColumnLoss,
+    check_weights,
+    ilssdm,
+    information_capacity,
+    information_loss,
+    l1_accuracy,
+    losses_by_column,
+    mean_absolute_loss,
+    wrong_cells,
+)
+
+__all__ = [
+    "ENUMERABLE",
+    "IMPOSSIBLE",
+    "Anonymity",
+    "Attacker",
+    "Audit",
+    "ColumnLoss",
+    "Distance",
+    "Diversity",
+    "EquivalenceClasses",
+    "Graph",
+    "LinkageAttack",
+    "Risk",
+    "ancestors",
+    "audit",
+    "capacity_of_counts",
+    "check_anonymity",
+    "check_weights",
+    "distances",
+    "draw_audit",
+    "exact_posteriors",
+    "ilssdm",
+    "information_capacity",
+    "information_loss",
+    "l1_accuracy",
+    "losses_by_column",
+    "mean_absolute_loss",
+    "risk_of",
+    "wrong_cells",
+]

@@ -1,0 +1,264 @@
+"""Equivalence classes and what a sensitive column looks like inside them.
+
+Everything works on the pairs (class, value) that occur, so the cost follows the records and not classes × values.
+
+k-anonymity, l-diversity, t-closeness and the risk of every record, for any set of quasi-identifiers.
+
+The risk of publishing a table as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kakuran.errors import ArgumentError, DataError
+from kakuran.schema import check_there, columns_of, distinct_of, is_numeric, joint_codes
+from kakuran.typing import Codes
+
+
+@dataclass(frozen=True)
+class EquivalenceClasses:
+    """The records that share all their quasi-identifiers.
+
+    Attributes
+    ----------
+    of : the class of every record
+    count : how many classes there are
+    """
+
+    of: NDArray[np.intp]
+    count: int
+
+    @classmethod
+    def sharing(cls, columns: Sequence[NDArray[np.integer]]) -> EquivalenceClasses:
+        """The classes of records with the same codes in all columns."""
+        return cls(*joint_codes(columns))
+
+    @cached_property
+    def sizes(self) -> NDArray[np.intp]:
+        """Records in every class."""
+        return np.bincount(self.of, minlength=self.count)
+
+    @property
+    def k(self) -> int:
+        """The size of the smallest class."""
+        return int(self.sizes.min())
+
+    @property
+    def uniques(self) -> int:
+        """Records nobody else is like."""
+        return int((self.sizes == 1).sum())
+
+    @property
+    def risks(self) -> NDArray[np.float64]:
+        """For every record the chance of picking it among its like."""
+        return 1 / self.sizes[self.of]
+
+
+@dataclass(frozen=True)
+class Contents:
+    """How often each value of a sensitive column occurs in each class; sorted by class, then value."""
+
+    classes: EquivalenceClasses
+    class_of: NDArray[np.intp]
+    value_of: NDArray[np.intp]
+    counts: NDArray[np.intp]
+    values: int
+
+    @classmethod
+    def of(cls, classes: EquivalenceClasses, codes: NDArray[np.intp], values: int) -> Contents:
+        """Count the pairs that occur."""
+        pairs, counts = np.unique(classes.of.astype(np.int64) * values + codes, return_counts=True)
+        return cls(classes, pairs // values, pairs % values, counts, values)
+
+    @cached_property
+    def _shares(self) -> NDArray[np.float64]:
+        return self.counts / self.classes.sizes[self.class_of]
+
+    @cached_property
+    def _overall(self) -> NDArray[np.float64]:
+        return np.bincount(self.value_of, self.counts, minlength=self.values) / self.counts.sum()
+
+    def _per_class(self, parts: NDArray[np.float64]) -> NDArray[np.float64]:
+        sums: NDArray[np.float64] = np.bincount(self.class_of, parts, minlength=self.classes.count).astype(float)
+        return sums
+
+    @property
+    def distinct_l(self) -> int:
+        """The fewest distinct values in any class."""
+        return int(np.bincount(self.class_of, minlength=self.classes.count).min())
+
+    @property
+    def entropy_l(self) -> float:
+        """exp of the least entropy of any class."""
+        return float(np.exp(-self._per_class(self._shares * np.log(self._shares)).max()))
+
+    @property
+    def equal_t(self) -> float:
+        """The greatest distance ½Σ|q − p| of a class from the whole table; values are all equally far apart."""
+        p = self._overall[self.value_of]
+        return float((1 + self._per_class(np.abs(self._shares - p) - p)).max() / 2)
+
+    @property
+    def ordered_t(self) -> float:
+        """The greatest earth mover's distance of a class from the whole table; neighbours are 1/(m−1) apart.
+
+        Between two values that occur in a class its cumulative share Q stands still while that of the table, P, grows.
+        So Σ|Q − P| over the values between is a difference of prefix sums, split where P overtakes Q.
+        """
+        if self.values < 2:
+            return 0.0
+        P = np.cumsum(self._overall)
+        prefix = np.concatenate([[0.0], np.cumsum(P)])
+        first = np.flatnonzero(np.diff(self.class_of, prepend=-1))
+        Q = np.cumsum(self._shares)
+        Q -= np.repeat((Q - self._shares)[first], np.diff(first, append=len(Q)))
+        start, stop = self.value_of, np.append(self.value_of[1:], self.values)
+        stop[first[1:] - 1] = self.values
+        middle = np.clip(np.searchsorted(P, Q, side="right"), start, stop)
+        below = Q * (middle - start) - (prefix[middle] - prefix[start])
+        above = prefix[stop] - prefix[middle] - Q * (stop - middle)
+        before = np.zeros(len(Q))
+        before[first] = prefix[self.value_of[first]]
+        return float(self._per_class(below + above + before).max() / (self.values - 1))
+
+
+@dataclass(frozen=True)
+class Diversity:
+    """What the classes tell about one sensitive column.
+
+    Attributes
+    ----------
+    distinct_l : the fewest distinct values in a class
+    entropy_l : exp of the least entropy in a class
+    equal_t : the greatest distance of a class from the whole table, all values equally far apart
+    ordered_t : the same when values lie on a line, for numbers; None for categories
+
+    Examples
+    --------
+    >>> import kakuran as kk, pyarrow as pa
+    >>> people = pa.table({"age": [30, 30, 40, 40], "pay": [1, 2, 2, 2]})
+    >>> kk.check_anonymity(people, ["age"], ["pay"]).sensitive["pay"].equal_t
+    0.25
+    """
+
+    distinct_l: int
+    entropy_l: float
+    equal_t: float
+    ordered_t: float | None
+
+
+@dataclass(frozen=True)
+class Anonymity:
+    """How far the records of a table hide among each other; `kakuran.check_anonymity` makes one.
+
+    Attributes
+    ----------
+    records, classes : how many there are
+    k : records in the smallest class that shares all quasi-identifiers
+    uniques : records nobody else is like
+    risks : for every record the chance of picking it among its like
+    sensitive : per sensitive column, how much a class gives away
+
+    Examples
+    --------
+    >>> import kakuran as kk, pyarrow as pa
+    >>> table = pa.table({"age": [30, 30, 40, 40, 40], "ill": ["flu", "cold", "flu", "flu", "cold"]})
+    >>> found = kk.check_anonymity(table, ["age"], ["ill"])
+    >>> found.k, found.uniques, found.sensitive["ill"].distinct_l, round(found.sensitive["ill"].equal_t, 3)
+    (2, 0, 2, 0.1)
+    """
+
+    records: int
+    classes: int
+    k: int
+    uniques: int
+    risks: NDArray[np.float64]
+    sensitive: dict[str, Diversity]
+
+    @property
+    def expected_risk(self) -> float:
+        """The chance of picking the right record of a person, on average."""
+        return self.classes / self.records
+
+    @property
+    def highest_risk(self) -> float:
+        """The same for the person who stands out most."""
+        return 1 / self.k
+
+
+def check_anonymity(data: Any, quasi: Sequence[str], sensitive: Sequence[str] = ()) -> Anonymity:
+    """Check a table against k-anonymity, l-diversity and t-closeness.
+
+    Parameters
+    ----------
+    data : a frame
+    quasi : the columns an attacker may know of a person; a missing value counts as a value of its own
+    sensitive : the columns nobody should learn
+
+    Returns
+    -------
+    Anonymity
+
+    Examples
+    --------
+    >>> import kakuran as kk, pyarrow as pa
+    >>> people = pa.table({"age": [30, 30, 40, 40], "ill": ["no", "yes", "no", "no"]})
+    >>> found = kk.check_anonymity(people, ["age"], ["ill"])
+    >>> found.k, found.sensitive["ill"].distinct_l
+    (2, 1)
+    """
+    columns = columns_of(data)
+    if not quasi:
+        raise ArgumentError("quasi", "names no column", f"Name some of {', '.join(columns)}.")
+    check_there((*quasi, *sensitive), columns)
+    if not len(columns[quasi[0]]):
+        raise DataError(quasi[0], "the table is empty", "Nobody is in it to be found.")
+    codes = [distinct_of(name, columns[name], missing_is_value=True)[1] for name in quasi]
+    classes = EquivalenceClasses.sharing(codes)
+    diversity = {name: _diversity_of(classes, name, columns[name]) for name in sensitive}
+    return Anonymity(len(classes.of), classes.count, classes.k, classes.uniques, classes.risks, diversity)
+
+
+def _diversity_of(classes: EquivalenceClasses, name: str, column: Any) -> Diversity:
+    values, codes = distinct_of(name, column, missing_is_value=True)
+    has_order = is_numeric(column) and None not in values
+    if has_order:
+        codes = np.argsort(np.argsort(values))[codes]
+    contents = Contents.of(classes, codes, len(values))
+    ordered = contents.ordered_t if has_order else None
+    return Diversity(contents.distinct_l, contents.entropy_l, contents.equal_t, ordered)
+
+
+@dataclass(frozen=True)
+class Risk:
+    """What somebody who knows a person's values could do with the table itself.
+
+    Attributes
+    ----------
+    uniques : share of people whose record nobody else has
+    smallest_class : the fewest people who share a record
+    prosecutor : chance of picking the right record of somebody known to be in the table, on average
+    """
+
+    uniques: float
+    smallest_class: int
+    prosecutor: float
+
+    @property
+    def worst(self) -> float:
+        """The same chance for the person who stands out most."""
+        return 1 / self.smallest_class
+
+
+def risk_of(codes: Mapping[str, Codes]) -> Risk:
+    """The risk of a table given by the codes of its columns."""
+    classes = EquivalenceClasses.sharing(list(codes.values()))
+    records = len(classes.of)
+    return Risk(classes.uniques / records, classes.k, classes.count / records)

@@ -1,0 +1,323 @@
+"""Would the promise survive its strongest attacker? Play him and see."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kakuran.audit.anonymity import Risk, risk_of
+from kakuran.audit.linkage import ENUMERABLE, IMPOSSIBLE, Attacker, exact_posteriors
+from kakuran.colours import BLUE
+from kakuran.design import Crowd, Plan
+from kakuran.errors import ReleaseError, check_is, needing
+from kakuran.perturbation import Kernel
+from kakuran.randomness import Randomness
+from kakuran.release import Release
+from kakuran.typing import Array, Codes
+from kakuran.words import Phrase, Translate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+ALARM = 6.0
+"""Standard deviations beyond which chance is no excuse: about one false alarm in 10⁹ audits of large tables."""
+FALSE_ALARM = 1e-9
+MOST_PAIRS = 3e9
+"""Pairs of a record and a person to compare: all of them up to about 54,000 people."""
+_RANDOM_ORDERS = 64
+_FEWEST_TO_COMPARE = 30
+_CROWD_CAP = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """The outcome of an audit; `kakuran.audit` makes one.
+
+    Attributes
+    ----------
+    bound : what was promised, 1/k
+    certified : what the swap bound proves for this very table and these parameters (at most this)
+    worst_posterior : how sure the attacker is of his surest link
+    expected_matches : share of links the attacker himself expects to be right
+    linked, linked_one_to_one : share of links that were right, record by record and all matched at once; counted on the
+        release itself where its order is known, else on a rehearsal: a second draw that nobody else sees
+    weakness : how much likelier the released records are than an honest draw, in standard deviations; None for tables
+        too small to tell
+    closeness : how many more of them coincide with originals than of an honest draw, above 1 by chance once in 10⁹
+    alignment : how well records fit the person in the same row, in standard deviations of a random order
+    before : the risk of the originals as they are
+    problems : why the release fails, in words; empty if it passes
+
+    Examples
+    --------
+    >>> import kakuran as kk
+    >>> from kakuran.samples import census, census_schema
+    >>> people = census(200)
+    >>> audit = kk.audit(people, kk.perturb(people, kk.calibrate(census_schema(), n=200, k=5)))
+    >>> audit.bound, audit.problems, audit.worst_posterior <= audit.bound
+    (0.2, (), True)
+    """
+
+    n: int
+    k: float
+    attacked: int
+    certified: float
+    worst_posterior: float
+    is_exact: bool
+    expected_matches: float
+    linked: float
+    linked_one_to_one: float | None
+    weakness: float | None
+    closeness: float
+    alignment: float
+    impossible: int
+    before: Risk
+    problems: tuple[str, ...]
+    posteriors: Array = field(repr=False)
+
+    @property
+    def bound(self) -> float:
+        """1/k."""
+        return 1 / self.k
+
+    @property
+    def passed(self) -> bool:
+        """Whether the release keeps its promise."""
+        return not self.problems
+
+    def to_dict(self) -> dict[str, Any]:
+        """The outcome as plain values."""
+        fields = asdict(self) | {"bound": self.bound, "passed": self.passed, "problems": list(self.problems)}
+        del fields["posteriors"]
+        return fields
+
+    def plot(self) -> Figure:
+        """How sure the attacker is of each link, against the promise and the risk before."""
+
+        return draw_audit(self)
+
+
+def audit(
+    original: Any, release: Release, *, most_pairs: float = MOST_PAIRS, progress: Callable[[int], object] = int
+) -> Audit:
+    """Attack a release with everything: the whole true table and all its parameters.
+
+    Parameters
+    ----------
+    original : the true table, as any frame
+    release : what was or will be published
+    most_pairs : of a record and a person to compare; where there are more, random records are attacked
+    progress : called with the number of records attacked; twice as many in all as the release holds
+
+    Examples
+    --------
+    >>> import kakuran as kk, pyarrow as pa
+    >>> table = pa.table({"job": ["clerk", "nurse", "smith", "clerk"] * 50})
+    >>> schema = kk.Schema([kk.Categorical("job", ["clerk", "nurse", "smith"])])
+    >>> release = kk.perturb(table, kk.calibrate(schema, n=200, k=10))
+    >>> kk.audit(table, release).passed
+    True
+    """
+    check_is(release, Release, "kakuran.perturb makes one, kakuran.read_release opens one")
+    plan = release.plan
+    truth = plan.schema.encode(original)
+    n = len(next(iter(truth.values())))
+    release.manifest.check_original(n)
+    if not n:
+        raise ReleaseError("an empty release has nobody to link")
+    dice = Randomness.secure()
+    count = min(n, max(1, int(most_pairs / n)))
+    is_aligned = release.manifest.order == "kept"
+
+    attacker = Attacker(truth, plan.mechanisms)
+    released = release.codes()
+    chosen = np.arange(n) if count == n else dice.permutation(n)[:count]
+    attack = attacker.attack(_take(released, chosen), chosen if is_aligned else None, dice.generator(), progress)
+    owners = dice.permutation(n)[:count]
+    rehearsed = Kernel(plan).sample(_take(truth, owners), dice)
+    rehearsal = attacker.attack(rehearsed, owners, dice.generator(), progress)
+    played = attack if is_aligned else rehearsal
+    assert played.linked is not None  # noqa: S101
+
+    is_exact = n <= ENUMERABLE
+    posteriors = _exact(attacker, released) if is_exact else attack.posteriors
+    outcome = Audit(
+        n=n,
+        k=plan.k,
+        attacked=count,
+        certified=1 / _smallest_crowd(plan, truth, n),
+        worst_posterior=float(posteriors.max()),
+        is_exact=is_exact,
+        expected_matches=float(posteriors.mean()),
+        linked=played.linked,
+        linked_one_to_one=played.linked_one_to_one,
+        weakness=_weakness(attack.densities, rehearsal.densities),
+        closeness=_closeness(truth, released, Kernel(plan).sample(truth, dice)),
+        alignment=_alignment(plan, truth, released, dice),
+        impossible=int((attack.densities < IMPOSSIBLE / 10).sum()),
+        before=risk_of(truth),
+        problems=(),
+        posteriors=posteriors,
+    )
+    return _judged(outcome, release)
+
+
+def _take(codes: dict[str, Codes], rows: Any) -> dict[str, Codes]:
+    return {name: column[rows] for name, column in codes.items()}
+
+
+def _exact(attacker: Attacker, released: dict[str, Codes]) -> Array:
+    return exact_posteriors(attacker.log_likelihoods(released).astype(float)).max(axis=1)
+
+
+def _smallest_crowd(plan: Plan, truth: dict[str, Codes], n: int) -> float:
+    crowd = Crowd.of(plan.schema.released)
+    crowd.update(truth, n)
+    return crowd.smallest(plan.mechanisms, cap=min(_CROWD_CAP * plan.k, n))
+
+
+def _weakness(released: Array, rehearsed: Array) -> float | None:
+    """How far the records of the release lie nearer to the originals than those of an honest draw.
+
+    Records are drawn independently, so the mean density has at most the pooled variance over their number; where
+    the promise is kept the difference is a standard normal, or narrower.
+    """
+    released = released[released > IMPOSSIBLE / 10]
+    if min(len(released), len(rehearsed)) < _FEWEST_TO_COMPARE:
+        return None
+    spread = math.sqrt(released.var() / len(released) + rehearsed.var() / len(rehearsed))
+    difference = float(released.mean() - rehearsed.mean())
+    return difference / spread if spread > 1e-12 else 0.0
+
+
+def _closeness(truth: dict[str, Codes], released: dict[str, Codes], rehearsed: dict[str, Codes]) -> float:
+    """Coincidences beyond an honest draw's, as a multiple of what chance exceeds once in 10⁹.
+
+    Changing one record moves an overlap by at most one, so the difference of two is bounded by McDiarmid's inequality
+    whatever the distribution. It sees copies of originals where likelihoods cannot, as when all records are alike.
+    """
+    n = len(next(iter(truth.values())))
+    excess = _overlap(truth, released) - _overlap(truth, rehearsed)
+    return excess / math.sqrt(n * math.log(1 / FALSE_ALARM))
+
+
+def _overlap(truth: dict[str, Codes], released: dict[str, Codes]) -> int:
+    """How many released records can be paired with an equal original."""
+    rows = np.column_stack([np.concatenate([truth[name], released[name]]) for name in truth])
+    cells = np.unique(rows, axis=0, return_inverse=True)[1].ravel()
+    n, size = len(rows) // 2, int(cells.max()) + 1
+    counts = (np.bincount(part, minlength=size) for part in (cells[:n], cells[n:]))
+    return int(np.minimum(*counts).sum())
+
+
+def _alignment(plan: Plan, truth: dict[str, Codes], released: dict[str, Codes], dice: Randomness) -> float:
+    """How much better each record fits the person in its own row than in a random order."""
+    n = len(next(iter(truth.values())))
+
+    def fit(owners: NDArray[np.intp]) -> float:
+        logs = [
+            mechanism.log_likelihood(released[name], truth[name][owners]) for name, mechanism in plan.mechanisms.items()
+        ]
+        return float(np.maximum(np.sum(logs, axis=0), IMPOSSIBLE).sum())
+
+    others = [fit(dice.permutation(n)) for _ in range(_RANDOM_ORDERS)]
+    spread = float(np.std(others))
+    return (fit(np.arange(n)) - float(np.mean(others))) / spread if spread > 1e-9 * n else 0.0
+
+
+def _judged(outcome: Audit, release: Release) -> Audit:
+    from scipy.stats import binom
+
+    bound = outcome.bound
+    chance = float(binom.isf(FALSE_ALARM, outcome.attacked, bound)) / outcome.attacked
+    problems = []
+    if outcome.certified > bound * (1 + 1e-6):
+        problems.append(
+            Phrase(
+                "its parameters are too weak: they prove only {proved:.3g} for this table, not {bound:.3g}",
+                proved=outcome.certified,
+                bound=bound,
+            )
+        )
+    if outcome.worst_posterior > bound * (1 + 1e-6):
+        problems.append(
+            Phrase(
+                "a record can be linked with probability {risk:.3g}, above {bound:.3g}",
+                risk=outcome.worst_posterior,
+                bound=bound,
+            )
+        )
+    if outcome.impossible:
+        problems.append(Phrase("{count:,} of its records cannot come from this original", count=outcome.impossible))
+    if outcome.closeness > 1:
+        problems.append(Phrase("more of its records equal an original than its parameters allow"))
+    if outcome.alignment > ALARM and release.manifest.order == "shuffled":
+        problems.append(Phrase("its records are in their original order although it says shuffled"))
+    if outcome.weakness is not None and outcome.weakness > ALARM:
+        problems.append(
+            Phrase(
+                "its records lie closer to the originals than its parameters say ({by:.1f} standard deviations)",
+                by=outcome.weakness,
+            )
+        )
+    for how, share in ((Phrase("one by one"), outcome.linked), (Phrase("one to one"), outcome.linked_one_to_one)):
+        if share is not None and share > chance:
+            problems.append(
+                Phrase(
+                    "linking {how} was right for {share:.3g} of the records, above {bound:.3g}",
+                    how=how,
+                    share=share,
+                    bound=bound,
+                )
+            )
+    if release.manifest.order == "kept":
+        problems.append(Phrase("its records are in their original order: whoever knows that order can link them all"))
+    if release.manifest.seeded:
+        problems.append(Phrase("it was drawn from a known seed: whoever knows the seed can undo it"))
+    return replace(outcome, problems=tuple(problems))
+
+
+def draw_audit(audit: Audit, translate: Translate = str, *, narrow: bool = False) -> Figure:
+    """How sure the attacker is of each link, against the promise and the risk before.
+
+    Parameters
+    ----------
+    translate : what to write for every label, a `kakuran.words.Phrase`
+    narrow : whether it is for a narrow screen
+    """
+    with needing("a plot", "plot"):
+        from kakuran.picture import Picture, without_frame
+    figure = Picture(figsize=(4.4, 4.6) if narrow else (7.2, 4.2), layout="constrained")
+    axes = figure.subplots()
+    low = min(audit.posteriors.min(), 1 / audit.n) * 0.8
+    edges = np.geomspace(low, 1.05, 80).tolist()
+    surest = translate(Phrase("after: surest link of each released record"))
+    axes.hist(audit.posteriors, bins=edges, color=BLUE, label=surest)
+    marks = [
+        (audit.bound, "-", "#b3261e", Phrase("promised: 1/k = {risk:.3g}", risk=audit.bound)),
+        (audit.certified, ":", "#b3261e", Phrase("proved for this table: {risk:.3g}", risk=audit.certified)),
+        (
+            audit.before.prosecutor,
+            "--",
+            "#8a6d00",
+            Phrase("before, on average: {risk:.3g}", risk=audit.before.prosecutor),
+        ),
+        (audit.before.worst, "-.", "#8a6d00", Phrase("before, at worst: {risk:.3g}", risk=audit.before.worst)),
+    ]
+    for place, style, colour, label in marks:
+        axes.axvline(place, linestyle=style, color=colour, label=translate(label), linewidth=1.8)
+    axes.set_xscale("log")
+    axes.set_xlabel(translate(Phrase("probability that the link is right")))
+    axes.set_ylabel(translate(Phrase("released records")))
+    verdict = Phrase("passed") if audit.passed else Phrase("FAILED")
+    title = Phrase("Linkage audit {verdict}: n = {n:,}, k = {k:g}", verdict=verdict, n=audit.n, k=audit.k)
+    axes.set_title(translate(title), loc="left")
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=1 if narrow else 2, frameon=False, fontsize=9)
+    without_frame(axes)
+    return figure

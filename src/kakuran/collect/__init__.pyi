@@ -1,0 +1,51 @@
+from .admin import (
+    load_token as load_token,
+)
+from .client import (
+    SurveyClient as SurveyClient,
+)
+from .limits import (
+    Limits as Limits,
+)
+from .messages import (
+    new_secret as new_secret,
+)
+from .messages import (
+    secret_hash as secret_hash,
+)
+from .records import (
+    export_survey as export_survey,
+)
+from .records import (
+    hidden_among as hidden_among,
+)
+from .records import (
+    standing as standing,
+)
+from .server import (
+    create_app as create_app,
+)
+from .serving import (
+    Serving as Serving,
+)
+from .site import (
+    fingerprints as fingerprints,
+)
+from .store.opening import (
+    back_up as back_up,
+)
+from .store.opening import (
+    open_store as open_store,
+)
+from .store.opening import (
+    restore as restore,
+)
+from .store.store import (
+    Store as Store,
+)
+from .survey import (
+    Question as Question,
+)
+from .survey import (
+    Survey as Survey,
+)

@@ -1,0 +1,162 @@
+"""Bin by bin: the iterative Bayesian technique on numbers, its steps counted by the likelihood of held-out records.
+
+The distribution of one number over bins, from mixtures and bin by bin, weighed by held-out likelihood.
+
+Records are split several times; every candidate is fitted to the larger part and judged by the likelihood of the rest.
+Where the data cannot tell candidates apart no luck decides: they are averaged, each family with the same say to begin
+with. The estimate is also averaged over the splits, which smooths what hinges on a few records, and the spread over
+the splits gives its error (the delete-a-group jackknife).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp, softmax
+
+from kakuran.model.choice import Split
+from kakuran.model.mixture.channel import GridCells
+from kakuran.model.mixture.components import Components, Observations
+from kakuran.model.mixture.selection import PARTS, REPEATS, repeated_splits, try_out
+from kakuran.model.threads import one_thread
+from kakuran.typing import Array
+from kakuran.words import Phrase
+
+STOPS = tuple(int(2 ** (power / 2)) for power in range(2, 29))
+"""Steps after which an estimate is a candidate: 2 to 16,384."""
+
+PATIENCE = 5
+"""Stops without a better prediction after which the path is given up."""
+
+
+def paths(matrix: Array, kept: Array, held: Array) -> tuple[Array, Array]:
+    """All splits at once: EM from a uniform start, stop by stop.
+
+    Parameters
+    ----------
+    matrix : probability of each observation (rows) given each bin (columns)
+    kept, held : counts of the observations, one row a split
+
+    Returns
+    -------
+    estimates : shares of the bins, splits × stops × bins
+    scores : log-likelihood of what was held out, summed over splits, one a stop
+    """
+    shares = kept / kept.sum(axis=1, keepdims=True)
+    estimate = np.full((len(kept), matrix.shape[1]), 1 / matrix.shape[1])
+    estimates, scores, done = [], [], 0
+    for stop in STOPS:
+        for _ in range(stop - done):
+            estimate = estimate * ((shares / np.maximum(estimate @ matrix.T, 1e-300)) @ matrix)
+        done = stop
+        estimates.append(estimate)
+        scores.append(float((held * np.log(np.maximum(estimate @ matrix.T, 1e-300))).sum()))
+        if len(scores) - int(np.argmax(scores)) > PATIENCE:
+            break
+    return np.stack(estimates, axis=1), np.array(scores)
+
+
+DensityMethod: TypeAlias = Literal["auto", "mixture", "ibt"]
+
+Places: TypeAlias = NDArray[np.intp]
+
+MOST_COMPONENTS = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """Candidates of one kind.
+
+    Attributes
+    ----------
+    names : one a candidate
+    scores : log-likelihood of the held-out records
+    estimates : shares of the bins, splits × candidates × bins
+    """
+
+    names: tuple[str, ...]
+    scores: Array
+    estimates: Array
+
+    @property
+    def evidence(self) -> float:
+        """The likelihood of the held-out records, the candidates taken as equally likely beforehand."""
+        return float(logsumexp(self.scores) - np.log(len(self.scores)))
+
+    @property
+    def average(self) -> Array:
+        """Shares of the bins for each split, candidates weighed by what they predicted."""
+        return np.einsum("c,scb->sb", softmax(self.scores), self.estimates)
+
+    @property
+    def best(self) -> str:
+        """The candidate that predicted most."""
+        return self.names[int(self.scores.argmax())]
+
+
+@dataclass(frozen=True, eq=False)
+class BinShares:
+    """Shares of the bins with their standard errors, and how they came about."""
+
+    shares: Array
+    errors: Array
+    reason: str
+
+
+@one_thread()
+def estimate_shares(observed: Observations, starts: Places, method: DensityMethod) -> BinShares:
+    """Estimate the shares of bins; bin r holds the cells starts[r] … starts[r+1]−1 of the observed column."""
+    divided = repeated_splits(observed.counts)
+    families = [_FAMILIES[name](observed, starts, divided) for name in _FAMILIES if method in ("auto", name)]
+    weights = softmax([family.evidence for family in families])
+    by_split = np.einsum("f,fsb->sb", weights, np.stack([family.average for family in families]))
+    told = [
+        Phrase("{share:.0%} {name}", share=weight, name=family.best)
+        for weight, family in zip(weights, families, strict=True)
+    ]
+    listed = reduce(lambda one, other: Phrase("{one}, {other}", one=one, other=other), told)
+    reason = Phrase("by held-out likelihood: {listed}", listed=listed)
+    return BinShares(by_split.mean(axis=0), _jackknife(by_split), reason)
+
+
+def _jackknife(by_split: Array) -> Array:
+    """Delete-a-group standard errors, over the parts of each repeat."""
+    grouped = by_split.reshape(REPEATS, PARTS, -1)
+    variances = (PARTS - 1) / PARTS * ((grouped - grouped.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
+    return np.sqrt(variances.mean(axis=0))
+
+
+def _mixtures(observed: Observations, starts: Places, divided: list[Split]) -> Family:
+    (cells,) = observed.channels
+    assert isinstance(cells, GridCells)  # noqa: S101
+    trials = try_out(observed, divided, MOST_COMPONENTS)
+    estimates = [[_shares(cells, components, starts) for components in grown] for grown in trials.components]
+    names = tuple(Phrase("mixture of {count}", count=count) for count in range(1, len(trials.scores) + 1))
+    return Family(names, trials.scores / REPEATS, np.array(estimates))
+
+
+def _bin_by_bin(observed: Observations, starts: Places, divided: list[Split]) -> Family:
+    (cells,) = observed.channels
+    assert isinstance(cells, GridCells)  # noqa: S101
+    widths = np.diff(cells.edges)
+    matrix = np.add.reduceat(cells.matrix * widths, starts, axis=1) / np.add.reduceat(widths, starts)
+    kept, held = (np.stack([split[part] for split in divided]) for part in (0, 1))
+    estimates, scores = paths(matrix, kept, held)
+    names = tuple(Phrase("bin by bin, {steps} steps", steps=stop) for stop in STOPS[: len(scores)])
+    return Family(names, scores / REPEATS, estimates)
+
+
+def _shares(cells: GridCells, components: Components, starts: Places) -> Array:
+    shares = cells.shares(components.weights, components.means[:, 0], components.sigmas[:, 0])
+    return np.add.reduceat(shares, starts)
+
+
+_FAMILIES: Mapping[str, Callable[[Observations, Places, list[Split]], Family]] = {
+    "mixture": _mixtures,
+    "ibt": _bin_by_bin,
+}

@@ -1,0 +1,308 @@
+"""What a noisy axis tells about sums over it, where inverting the noise only blows it up.
+
+The interval holds every sum that some table without negative cells explains nearly as well as the best one does: a
+profile of χ². Smoothing, as estimates do, would make intervals far narrower and wrong: it assumes what the data
+cannot show.
+
+Intervals around estimates, for the randomness of the perturbation and, if asked for, of drawing the table.
+
+They rest on the unbiased inverse, whose variance is known exactly whatever the truth: a record in cell p adds
+Σ_q B_q²A_qp − 1[p counts] to the variance of the sum By, where B = wᵀA⁻¹ and w marks the cells that count. They are
+narrower than the inverse's own: counts are neither negative nor above n, no part is larger than the whole it belongs
+to, and along an axis of noisy numbers the inverse gives way to a profile.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from kakuran.counts import Reading
+from kakuran.mechanism import DenseTransition, Transition
+from kakuran.model.operator import Operator
+from kakuran.typing import Array
+
+LARGEST_AXIS = 128
+MOST_ANSWERS = 2_000
+_HEAVY = 1e3
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """Counts along one perturbed axis, how uncertain each is, and how they came from the true ones.
+
+    Attributes
+    ----------
+    counts : perturbed counts, or unbiased estimates of them within a slice of a larger table
+    spread : their standard deviations
+    matrix : the transition of the axis
+    total : the sum of the true counts, where it is known
+    fakes : records among them, at most, that say anything at all
+    fake_counts : for all that one of these may say, a column of what it adds to the counts
+    """
+
+    counts: Array
+    spread: Array
+    matrix: Array
+    total: float | None
+    fakes: float
+    fake_counts: Array
+
+    def range_of(self, weights: Array, level: float) -> tuple[float, float]:
+        """The smallest and the largest sum over the marked cells with χ² within z² of its minimum.
+
+        Fakes may explain what true records cannot, and the minimum is smaller for it; there may also be none, so what
+        is possible without them stays so.
+        """
+        low, high = self._range_of(weights, level)
+        if self.fakes:
+            least, most = replace(self, fakes=0.0)._range_of(weights, level)
+            return min(low, least), max(high, most)
+        return low, high
+
+    def _range_of(self, weights: Array, level: float) -> tuple[float, float]:
+        from scipy.optimize import brentq, nnls
+
+        rows, wanted = self._equations()
+        weights = np.append(weights, np.zeros(rows.shape[1] - len(weights)))
+        unit = max(float(np.abs(self.counts).sum()), 1.0)
+        found = float(weights @ nnls(rows, wanted)[0]) / unit
+        heavy = _HEAVY * float(rows.max())
+        asked = np.vstack([rows, heavy * weights])
+
+        def misfit(share: float) -> float:
+            return float(nnls(asked, np.append(wanted, heavy * share * unit))[1] ** 2)
+
+        # The least misfit by the same equations, so that rounding cannot put the best sum outside.
+        allowed = misfit(found) + float(ndtri((1 + level) / 2)) ** 2
+
+        def excess(share: float) -> float:
+            return misfit(share) - allowed
+
+        largest = 2.0 if self.total is None else 1.0
+        low = 0.0 if excess(0.0) <= 0 else brentq(excess, 0.0, found, xtol=1e-4)
+        high = largest if excess(largest) <= 0 else brentq(excess, found, largest, xtol=1e-4)
+        return low * unit, high * unit
+
+    def _equations(self) -> tuple[Array, Array]:
+        """One equation a count, weighed by its spread; a known total is one more, heavy enough to hold.
+
+        Fakes are counted beside the true records, and one more equation says how many they are, with those left over
+        as an unknown of their own.
+        """
+        rows, wanted = self.matrix / self.spread[:, None], self.counts / self.spread
+        heavy = _HEAVY * float(rows.max())
+        if self.fakes:
+            left_over = np.zeros((len(rows), 1))
+            number = np.append(np.zeros(rows.shape[1]), np.ones(self.fake_counts.shape[1] + 1))
+            rows = np.vstack([np.hstack([rows, self.fake_counts / self.spread[:, None], left_over]), heavy * number])
+            wanted = np.append(wanted, heavy * self.fakes)
+        if self.total is None:
+            return rows, wanted
+        all_records = np.full(rows.shape[1], heavy)
+        all_records[-1:] *= not self.fakes
+        return np.vstack([rows, all_records]), np.append(wanted, heavy * self.total)
+
+
+def slices(
+    counts: Array, operator: Operator, axis: int, weights: Array, fakes: float
+) -> Iterator[tuple[Profile, Array] | None]:
+    """For each stacked table of ones and zeros, the slice it asks about and the cells of the axis it marks.
+
+    The other axes are inverted, which is exact for them. None where a table does not mark the same cells of the axis
+    in every slice it touches.
+    """
+    transition = operator.transitions[axis]
+    assert transition is not None  # noqa: S101
+    tables, marks = np.moveaxis(counts, axis, -1), np.moveaxis(weights, 1 + axis, -1)
+    others = Operator([None, *(other for place, other in enumerate(operator.transitions) if place != axis)])
+    cells = tuple(range(1, marks.ndim - 1))
+    along, across = marks.max(axis=cells), marks.max(axis=-1)
+    is_product = (marks == across[..., None] * along.reshape(len(along), *(1,) * len(cells), -1)).all(
+        axis=tuple(range(1, marks.ndim))
+    )
+    pull = others.adjoint_solve(across)
+    flat = tables.reshape(-1, tables.shape[-1])
+    sums, squares = (part.reshape(len(part), -1) @ flat for part in (pull, pull**2))
+    total = float(counts.sum()) if counts.ndim == 1 else None
+    for row, is_whole in enumerate(is_product):
+        spread = np.sqrt(np.maximum(squares[row], 1.0))
+        # A fake adds to one count of the axis, as much as the cell it chooses on the others is worth.
+        worth = np.unique([pull[row].min(), pull[row].max()])
+        fake_counts = np.hstack([one * np.eye(len(spread)) for one in worth])
+        profile = Profile(sums[row], spread, transition.matrix, total, fakes, fake_counts)
+        yield (profile, along[row]) if is_whole else None
+
+
+About: TypeAlias = Literal["table", "population"]
+"""The truth an interval is about: the counts of this very table, or the shares of the population it was drawn from."""
+
+_SURE = 0.99
+"""The level of intervals of the whole that limit its parts."""
+_WELL_POSED = 30.0
+_SINGULAR = 1e12
+
+
+def interval(
+    counts: Array,
+    operator: Operator,
+    estimate: Array,
+    reading: Reading,
+    *,
+    level: float,
+    about: About,
+    fakes: float = 0.0,
+) -> tuple[Array, Array]:
+    """Lower and upper end for every cell of the answer; the estimate always lies between them.
+
+    Parameters
+    ----------
+    counts : perturbed counts
+    operator : how they came from the true ones
+    estimate : the estimated true counts
+    reading : what to read off them
+    level : how often the interval should hold the truth
+    about : this table's counts, or the population's shares (times n)
+    fakes : so many of the records, at most, may say anything at all; the interval is about the others
+    """
+    low, high = _possible(*_of_sums(counts, operator, reading, level, about, fakes), counts.sum())
+    if counts.ndim > 1:
+        limits = _limits(counts, operator, reading, about, fakes)
+        high = np.where(limits > (low + high) / 2, np.minimum(high, limits), high)
+    answer = reading.of(estimate)
+    if fakes:  # the estimate counts them, too: it tells nothing of where the others are
+        return np.minimum(low, answer), np.maximum(high, answer)
+    return _holding(answer, low, high, counts.sum())
+
+
+def inverse_interval(
+    counts: Array, operator: Operator, reading: Reading, *, level: float, about: About
+) -> tuple[Array, Array]:
+    """The interval of the unbiased inverse by itself; everything from 0 to n where there is no inverse."""
+    if not _has_inverse(operator):
+        return np.zeros(reading.shape), np.full(reading.shape, counts.sum())
+    solved = reading.of(operator.solve(counts))
+    if reading.is_plain:
+        squares = operator.squared_solve(counts)
+    else:
+        stacked, axes = operator.stacked(), tuple(range(1, counts.ndim + 1))
+        sums = [(stacked.adjoint_solve(some) ** 2 * counts).sum(axis=axes) for some in reading.weights(counts.shape)]
+        squares = np.concatenate(sums).reshape(reading.shape)
+    return _score_interval(solved, np.maximum(squares - solved, 0.0), counts.sum(), level, about)
+
+
+def influence(operator: Operator, reading: Reading, shape: tuple[int, ...]) -> float | None:
+    """By how many people one record can move an estimate, at most; None where an axis is too smooth to invert.
+
+    Largest of the entries of B = wᵀA⁻¹: whoever sends a made-up record chooses which.
+    """
+    if _smooth_axes(operator):
+        return None
+    least, most = _pulls(operator, reading, shape)
+    return float(max(np.abs(least).max(), np.abs(most).max()))
+
+
+def _pulls(operator: Operator, reading: Reading, shape: tuple[int, ...]) -> tuple[Array, Array]:
+    """The least and the most that one record adds to each cell of the answer, as the inverse estimates it."""
+    axes = tuple(range(1, len(shape) + 1))
+    pulls = [operator.stacked().adjoint_solve(some) for some in reading.weights(shape)]
+    least = np.concatenate([some.min(axis=axes) for some in pulls])
+    most = np.concatenate([some.max(axis=axes) for some in pulls])
+    return least.reshape(reading.shape), most.reshape(reading.shape)
+
+
+def _has_inverse(operator: Operator) -> bool:
+    return all(_condition(transition) <= _SINGULAR for transition in operator.transitions)
+
+
+def _smooth_axes(operator: Operator) -> list[int]:
+    return [axis for axis, transition in enumerate(operator.transitions) if _condition(transition) > _WELL_POSED]
+
+
+def _of_sums(
+    counts: Array, operator: Operator, reading: Reading, level: float, about: About, fakes: float
+) -> tuple[Array, Array]:
+    """Of the inverse; where one axis is too smooth to invert, of its profile wherever that is narrower."""
+    low, high = inverse_interval(counts, operator, reading, level=level, about=about)
+    if fakes and _has_inverse(operator):
+        pulls = _pulls(operator, reading, counts.shape)
+        low, high = low - fakes * np.maximum(pulls[1], 0.0), high - fakes * np.minimum(pulls[0], 0.0)
+    smooth = _smooth_axes(operator)
+    if len(smooth) != 1 or counts.shape[smooth[0]] > LARGEST_AXIS or low.size > MOST_ANSWERS or not counts.sum():
+        return low, high
+    ends = np.stack([low.ravel(), high.ravel()])
+    found = (one for some in reading.weights(counts.shape) for one in slices(counts, operator, smooth[0], some, fakes))
+    for cell, part in enumerate(found):
+        if part is not None:
+            profile, marked = part
+            least, most = profile.range_of(marked, level)
+            if most - least <= ends[1, cell] - ends[0, cell]:
+                ends[:, cell] = least, most
+    return ends[0].reshape(reading.shape), ends[1].reshape(reading.shape)
+
+
+def _score_interval(solved: Array, noise: Array, total: float, level: float, about: About) -> tuple[Array, Array]:
+    """All θ with (solved − θ)² ≤ z²·variance(θ): Wilson's interval where nothing was perturbed."""
+    z = float(ndtri((1 + level) / 2))
+    if about == "table" or total == 0:
+        return solved - z * np.sqrt(noise), solved + z * np.sqrt(noise)
+    weight = 1 + z * z / total
+    centre = (solved + z * z / 2) / weight
+    radius = np.sqrt(np.maximum(centre**2 - (solved**2 - z * z * noise) / weight, 0.0))
+    return centre - radius, centre + radius
+
+
+def _possible(low: Array, high: Array, total: float) -> tuple[Array, Array]:
+    """The part of an interval between 0 and n; where its centre lies outside, what explains it nearly as well.
+
+    With θ ≥ 0 and a centre below 0, the best θ is 0, and those within the same likelihood ratio of it reach to
+    centre + √(centre² + radius²).
+    """
+    centre, radius = (low + high) / 2, (high - low) / 2
+    reach = np.hypot(radius, np.maximum(np.maximum(-centre, centre - total), 0.0))
+    return np.clip(centre - reach, 0.0, total), np.clip(centre + reach, 0.0, total)
+
+
+def _limits(counts: Array, operator: Operator, reading: Reading, about: About, fakes: float) -> Array:
+    """What no cell of the answer exceeds, all but surely: the sums of whole slices of the table it lies in."""
+    limits = np.full(reading.shape, math.inf)
+    for axis, transition in enumerate(operator.transitions):
+        others = tuple(other for other in range(counts.ndim) if other != axis)
+        sets, which = _slices_touched(reading, counts.shape, axis)
+        alone = counts.sum(axis=others)
+        wholes = [_of_sums(alone, Operator([transition]), one, _SURE, about, fakes) for one in sets]
+        highest = [_possible(*whole, counts.sum())[1].item() for whole in wholes]
+        limits = np.minimum(limits, np.array(highest)[which])
+    return limits
+
+
+def _slices_touched(reading: Reading, shape: tuple[int, ...], axis: int) -> tuple[Sequence[Reading], NDArray[np.intp]]:
+    """The distinct sets of slices along an axis that cells of the answer lie in, and which set each cell has."""
+    if reading.counted is None and axis < len(reading.shape):
+        sets = np.equal.outer(np.arange(reading.shape[axis]), reading.groups[axis])
+        along = [-1 if other == axis else 1 for other in range(len(reading.shape))]
+        which = np.broadcast_to(np.arange(len(sets)).reshape(along), reading.shape)
+    else:
+        others = tuple(1 + other for other in range(len(shape)) if other != axis)
+        touched = np.concatenate([some.any(axis=others) for some in reading.weights(shape)])
+        sets, which = np.unique(touched, axis=0, return_inverse=True)
+        which = which.reshape(reading.shape)
+    return [Reading((), (), marked) for marked in sets], which
+
+
+def _holding(answer: Array, low: Array, high: Array, total: float) -> tuple[Array, Array]:
+    """The interval moved, as wide as before, to hold the estimate; stretched to one that no count can be."""
+    possible = np.clip(answer, 0.0, total)
+    shift = np.maximum(possible - high, 0.0) - np.maximum(low - possible, 0.0)
+    return np.minimum(low + shift, answer), np.maximum(high + shift, answer)
+
+
+def _condition(transition: Transition | None) -> float:
+    """How much noise inverting a dense transition may blow up; the others are inverted exactly."""
+    return float(np.linalg.cond(transition.entries)) if isinstance(transition, DenseTransition) else 1.0

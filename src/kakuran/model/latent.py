@@ -1,0 +1,219 @@
+"""The joint table of many attributes, where it has far too many cells to be counted: a mixture of latent classes.
+
+Within a latent class attributes are independent, so the joint is Σ_k π_k Π_j θ_jk. Every attribute of every class is
+climbed by the same step as a table of counts is (S4 eq. 10): θ ← θ ∘ Aᵀ(y / Aθ), with y the records of the class. The
+number of classes and of steps is chosen by the likelihood of held-out records; fits from several starts, each with
+other records held out, are averaged.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kakuran.mechanism import Transition
+from kakuran.model.choice import marginal, splits
+from kakuran.randomness import Randomness
+from kakuran.typing import Array
+
+CLASSES = (2, 4, 8, 16)
+LUCK = 3.0
+"""How much better than independent attributes latent classes must predict: less happens by luck."""
+STARTS = 3
+PARTS = 5
+"""One record in so many is held out of each fit."""
+PRIOR = 10.0
+"""Records with average values that every class is given, so that rare ones stay sensible."""
+
+_FURTHEST = 16.0
+_LEAST = 1e-12
+_MOST_STEPS = 300
+_PATIENCE = 60
+
+Table: TypeAlias = Mapping[int, NDArray[np.intp] | None]
+"""The axes of a table to count: all cells of an axis, or fewer, given the part that each of its cells is in."""
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """Distinct perturbed records: the cell of each along every axis, how many, and how the axes were perturbed."""
+
+    places: tuple[NDArray[np.intp], ...]
+    weights: Array
+    transitions: tuple[Transition | None, ...]
+    sizes: tuple[int, ...]
+
+    @cached_property
+    def indicator(self) -> Any:
+        """Records × cells of all axes in a row, sparse: 1 where a record is in a cell."""
+        from scipy.sparse import csr_array
+
+        columns = np.column_stack(self.places) + self.starts
+        rows = np.arange(0, columns.size + 1, len(self.places))
+        return csr_array((np.ones(columns.size), columns.ravel(), rows), (len(self.weights), sum(self.sizes)))
+
+    @property
+    def starts(self) -> NDArray[np.intp]:
+        """Where each axis begins in that row."""
+        return np.concatenate([[0], np.cumsum(self.sizes)[:-1]]).astype(np.intp)
+
+    def split(self, row: Array) -> list[Array]:
+        """The part of each axis of something laid out cell by cell."""
+        return np.split(row, self.starts[1:])
+
+    def counts(self, axis: int) -> Array:
+        """The perturbed counts along one axis."""
+        counts: Array = np.bincount(self.places[axis], self.weights, self.sizes[axis]).astype(float)
+        return counts
+
+    def tables(self, asked: Sequence[Table]) -> list[Array]:
+        """The perturbed counts of some tables."""
+        found = []
+        for table in asked:
+            cells, shape = self._cells(table)
+            found.append(np.bincount(cells, self.weights, math.prod(shape)).reshape(shape).astype(float))
+        return found
+
+    def occupied(self, table: Table) -> tuple[tuple[NDArray[np.intp], ...], Array]:
+        """The place along each axis of a table of every cell that somebody is in, and how many are."""
+        cells, shape = self._cells(table)
+        distinct, which = np.unique(cells, return_inverse=True)
+        return np.unravel_index(distinct, shape), np.bincount(which, self.weights).astype(float)
+
+    def _cells(self, table: Table) -> tuple[NDArray[np.intp], tuple[int, ...]]:
+        """The cell of each record in a table, and the table's shape."""
+        places = [self.places[axis] if parts is None else parts[self.places[axis]] for axis, parts in table.items()]
+        shape = tuple(self.sizes[axis] if parts is None else int(parts.max()) + 1 for axis, parts in table.items())
+        return np.ravel_multi_index(places, shape), shape
+
+    def distinct(self) -> Records:
+        """These."""
+        return self
+
+    def perturbed(self, profiles: Sequence[Array]) -> list[Array]:
+        """The distribution of perturbed cells for each axis and class."""
+        return [
+            profile if transition is None else transition.forward(profile, 0)
+            for profile, transition in zip(profiles, self.transitions, strict=True)
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class LatentClasses:
+    """A joint distribution: the share of each latent class and, axis by axis, its distribution over the cells."""
+
+    shares: Array
+    profiles: tuple[Array, ...]
+    held: Array = field(repr=False)
+    """How many of each record were held out of the fit."""
+    score: float
+    """The log-likelihood of those."""
+
+
+def average(fits: Sequence[LatentClasses]) -> tuple[Array, tuple[Array, ...]]:
+    """The mixture of several fits, which is one more mixture of latent classes: its shares and profiles."""
+    shares = np.concatenate([fit.shares for fit in fits]) / len(fits)
+    return shares, tuple(np.concatenate(parts, axis=1) for parts in zip(*(fit.profiles for fit in fits), strict=True))
+
+
+def fit_latent_classes(records: Records) -> list[LatentClasses]:
+    """Fits with as many classes as predict held-out records best; the same records give the same answer."""
+    independent = _fit(records, 1, 0)
+    first = max((_fit(records, classes, 0) for classes in CLASSES), key=lambda fit: fit.score)
+    if first.score <= independent.score + LUCK:
+        first = independent
+    return [first, *(_fit(records, len(first.shares), start) for start in range(1, STARTS))]
+
+
+def held_out(records: Records, start: int) -> Array:
+    """How many of each record to hold out of a fit."""
+    _, held = next(splits(records.weights, PARTS, Randomness.seeded(start).generator()))
+    return held
+
+
+def _fit(records: Records, classes: int, start: int) -> LatentClasses:
+    """Climb from a random start until held-out records have long been predicted worse."""
+    held, dice = held_out(records, start), Randomness.seeded(STARTS + start).generator()
+    averages = [
+        _positive(marginal(records.counts(axis), transition)) for axis, transition in enumerate(records.transitions)
+    ]
+    climb = _Climb(records, records.weights - held, held, averages)
+    shares = np.full(classes, 1 / classes)
+    profiles = [_normalised(part[:, None] * np.exp(dice.standard_normal((len(part), classes)))) for part in averages]
+    point = np.vstack([shares, *profiles])
+    best: LatentClasses | None = None
+    judged = 0
+    for step in range(0, _MOST_STEPS, 2):
+        once, likelihood = climb.step(point)
+        if best is None or likelihood > best.score:
+            best, judged = LatentClasses(*climb.parts(point), held, likelihood), step
+        elif step - judged >= _PATIENCE:
+            break
+        point = climb.leap(point, once, climb.step(once)[0])
+    assert best is not None  # noqa: S101
+    return best
+
+
+@dataclass(frozen=True, eq=False)
+class _Climb:
+    """Steps of EM, and leaps along them. A point has a column a class: its share, then its profiles axis by axis."""
+
+    records: Records
+    kept: Array
+    held: Array
+    averages: Sequence[Array]
+
+    def parts(self, point: Array) -> tuple[Array, tuple[Array, ...]]:
+        """The shares of the classes and their profiles."""
+        return point[0], tuple(np.split(point[1:], self.records.starts[1:]))
+
+    def step(self, point: Array) -> tuple[Array, float]:
+        """Where EM goes from a point, and how likely that point makes what was held out."""
+        shares, profiles = self.parts(point)
+        perturbed = self.records.perturbed(profiles)
+        members, likelihood = _memberships(self.records, perturbed, shares, self.held)
+        members = members * self.kept[:, None]
+        counts = self.records.split(self.records.indicator.T @ members)
+        stepped = map(_stepped, profiles, perturbed, counts, self.records.transitions, self.averages)
+        return np.vstack([members.sum(axis=0) / self.kept.sum(), *stepped]), likelihood
+
+    def leap(self, point: Array, once: Array, twice: Array) -> Array:
+        """Further along two steps of EM (SQUAREM, Varadhan and Roland 2008); EM alone takes thousands under noise."""
+        start, first, second = (np.log(np.maximum(one, _LEAST)) for one in (point, once, twice))
+        slope = first - start
+        bend = second - first - slope
+        reach = np.clip(np.linalg.norm(slope) / np.maximum(np.linalg.norm(bend), _LEAST), 1, _FURTHEST)
+        shares, profiles = self.parts(np.exp(start + 2 * reach * slope + reach**2 * bend))
+        return np.vstack([_normalised(shares), *map(_normalised, profiles)])
+
+
+def _memberships(records: Records, perturbed: Sequence[Array], shares: Array, held: Array) -> tuple[Array, float]:
+    """The probability of each class for each record, and the log-likelihood of those held out."""
+    members = np.broadcast_to(shares, (len(held), len(shares)))
+    for seen, places in zip(perturbed, records.places, strict=True):
+        # Times the number of cells, so that products over many attributes stay near one.
+        members = members * (len(seen) * seen)[places]
+    total = np.maximum(members.sum(axis=1, keepdims=True), 1e-300)
+    return members / total, float(held @ np.log(total[:, 0]) - held.sum() * np.log(records.sizes).sum())
+
+
+def _stepped(profile: Array, seen: Array, counts: Array, transition: Transition | None, average: Array) -> Array:
+    """One step of EM for one axis."""
+    ratio = np.divide(counts, seen, out=np.zeros_like(counts), where=seen > 0)
+    back = ratio if transition is None else transition.adjoint(ratio, 0)
+    return _normalised(profile * back + PRIOR * average[:, None])
+
+
+def _positive(counts: Array) -> Array:
+    """Shares of the cells, none of them zero."""
+    return (counts + 0.5) / (counts + 0.5).sum()
+
+
+def _normalised(columns: Array) -> Array:
+    return columns / columns.sum(axis=0)

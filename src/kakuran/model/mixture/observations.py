@@ -1,0 +1,217 @@
+"""The noise on the columns of a table of numbers, checked, and the observations it leaves.
+
+From perturbed numbers to observations: distinct values, fine bins or cells, so that cost does not follow records.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kakuran.errors import ArgumentError, DataError, counted
+from kakuran.mechanism import NOISE, Mechanism, Noise
+from kakuran.model.mixture.channel import Channel, GridCells, LaplaceBins, LaplacePoints
+from kakuran.model.mixture.components import Observations
+from kakuran.typing import Array, Codes
+
+DEFAULT_STEPS = 512
+"""Grid steps of a domain whose step is not given, and the most cells of any: quadrature points for the noise."""
+
+
+@dataclass(frozen=True)
+class ColumnNoise:
+    """Noise of one column.
+
+    Attributes
+    ----------
+    kind : ``laplace``, ``bounded-laplace`` or ``bounded-gaussian``
+    scale : φ or σ
+    bounds : of the true numbers; None where they may be anything, which only Laplace noise without bounds allows
+    step : the grid of a bounded column
+    """
+
+    kind: str
+    scale: float
+    bounds: tuple[float, float] | None = None
+    step: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in NOISE:
+            raise ArgumentError("noise", f"must be one of {', '.join(sorted(NOISE))}", "Choose one.", example=self.kind)
+        if not 0 < self.scale < math.inf:
+            raise ArgumentError(
+                "scale", "must be above 0 and finite", "Give the φ or σ the release was made with.", example=self.scale
+            )
+        if self.bounds is None:
+            if self.kind != "laplace":
+                raise ArgumentError("bounds", f"are needed for {self.kind} noise", "Give bounds=(low, high).")
+        elif not -math.inf < self.bounds[0] < self.bounds[1] < math.inf:
+            raise ArgumentError("bounds", "must be (low, high) with low below high", "Swap them?", example=self.bounds)
+        if self.step is not None:
+            self._check_step(self.step)
+
+    def _check_step(self, step: float) -> None:
+        if not 0 < step < math.inf:
+            raise ArgumentError("step", "must be above 0", "Give the step of the grid.", example=step)
+        if self.bounds is None:
+            raise ArgumentError("step", "is the grid between bounds, and there are none", "Give bounds=(low, high).")
+        steps = (self.bounds[1] - self.bounds[0]) / step
+        if abs(steps - round(steps)) > 1e-6:
+            raise ArgumentError("bounds", f"are {steps:g} steps apart", "Choose bounds a whole number of steps apart.")
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """Where true numbers may lie: half a step around the outermost grid points."""
+        if self.bounds is None:
+            return -math.inf, math.inf
+        low, step, size = self._grid
+        return low - step / 2, low + (size - 0.5) * step
+
+    @property
+    def _grid(self) -> tuple[float, float, int]:
+        assert self.bounds is not None  # noqa: S101
+        low, high = self.bounds
+        step = (high - low) / DEFAULT_STEPS if self.step is None else self.step
+        return low, step, round((high - low) / step) + 1
+
+    def observe(self, values: Array, column: int) -> tuple[Channel, NDArray[np.intp]]:
+        """The distinct observations of perturbed values, and the place of each."""
+        if self.bounds is None:
+            return of_numbers(values, self.scale)
+        low, step, size = self._grid
+        mechanism = NOISE[self.kind](size, step, self.scale)
+        codes = np.rint((values - low) / step)
+        outside = (codes < -mechanism.reach) | (codes >= size + mechanism.reach)
+        if outside.any():
+            raise DataError(
+                str(column),
+                f"{counted(int(outside.sum()), 'value')} cannot come from {self.kind} noise on {self.bounds}",
+                "Correct the bounds, the noise or the data.",
+                example=float(values[outside][0]),
+            )
+        edges = np.rint(np.linspace(0, size, min(size, DEFAULT_STEPS) + 1)).astype(np.int64)
+        return of_codes(codes.astype(np.int32), mechanism, low, step, edges)
+
+
+def observe(
+    records: Array, noises: Sequence[ColumnNoise], *, smoothing: float, weights: Array | None = None
+) -> Observations:
+    """Perturbed records as observations; records that look alike become one row."""
+    columns = [noise.observe(records[:, place], place) for place, noise in enumerate(noises)]
+    return observations(columns, smoothing=smoothing, weights=weights)
+
+
+def place_rows(records: Array, noises: Sequence[ColumnNoise]) -> Observations:
+    """Perturbed records as observations, one row each, in their order."""
+    columns = [noise.observe(records[:, place], place) for place, noise in enumerate(noises)]
+    places = np.column_stack([places for _, places in columns])
+    return Observations([channel for channel, _ in columns], np.ones(len(records)), places)
+
+
+def noises_of(
+    columns: int,
+    kind: str,
+    scale: float | Sequence[float],
+    bounds: tuple[float, float] | Sequence[tuple[float, float]] | None,
+    step: float | Sequence[float] | None,
+) -> list[ColumnNoise]:
+    """The noise of each column, where one value stands for all or there is one a column."""
+    scales = _one_a_column("scale", np.atleast_1d(np.asarray(scale, dtype=float)), columns)
+    steps = [None] * columns if step is None else _one_a_column("step", np.atleast_1d(np.asarray(step, float)), columns)
+    pairs: list[tuple[float, float] | None] = [None] * columns
+    if bounds is not None:
+        given = np.asarray(bounds, dtype=float).reshape(-1, 2) if np.size(bounds) % 2 == 0 else np.empty((0, 2))
+        pairs = [(float(low), float(high)) for low, high in _one_a_column("bounds", given, columns)]
+    return [
+        ColumnNoise(kind, float(one), pair, None if grid is None else float(grid))
+        for one, pair, grid in zip(scales, pairs, steps, strict=True)
+    ]
+
+
+def _one_a_column(name: str, given: Array, columns: int) -> list[Any]:
+    if len(given) not in (1, columns):
+        found = f"has {len(given)} entries for {counted(columns, 'column')}"
+        raise ArgumentError(name, found, "Give one, or one a column.")
+    return list(given) * (columns if len(given) == 1 else 1)
+
+
+MOST_POINTS = 1024
+"""Distinct numbers that are kept as they are; more are put into bins, whose probabilities are exact."""
+
+BINS_A_SCALE = 16
+"""Bins to the width of the noise: what they hide of a number is nothing beside what the noise does."""
+
+
+def of_numbers(values: Array, scale: float) -> tuple[Channel, NDArray[np.intp]]:
+    """A column with Laplace noise and no bounds, and each value's place in it."""
+    distinct, places = np.unique(values, return_inverse=True)
+    if len(distinct) <= MOST_POINTS:
+        return LaplacePoints(distinct, scale), places
+    start, width = _bins(distinct, scale)
+    bins, of_distinct = np.unique(np.floor((distinct - start) / width), return_inverse=True)
+    return LaplaceBins(start + bins * width, start + (bins + 1) * width, scale), of_distinct[places]
+
+
+def _bins(distinct: Array, scale: float) -> tuple[float, float]:
+    """Where bins start and how wide they are; numbers on a grid lie in the middle of whole grid cells."""
+    gaps = np.diff(distinct)
+    width, step = max(scale / BINS_A_SCALE, float(distinct[-1] - distinct[0]) / MOST_POINTS), float(gaps.min())
+    if np.abs(gaps / step - np.rint(gaps / step)).max() > 1e-6:
+        return float(distinct[0]), width
+    return float(distinct[0]) - step / 2, max(math.floor(width / step), 1) * step
+
+
+def of_codes(
+    codes: Codes, mechanism: Mechanism, low: float, step: float, edges: NDArray[np.integer]
+) -> tuple[GridCells, NDArray[np.intp]]:
+    """A column of codes perturbed by any mechanism, and each record's place in it.
+
+    Parameters
+    ----------
+    codes : the perturbed codes
+    mechanism : how they were perturbed
+    low, step : the grid: code c is the number low + c·step
+    edges : of the true cells, in codes
+    """
+    released = released_edges(codes, mechanism, step) if isinstance(mechanism, Noise) else np.asarray(edges)
+    transition = mechanism.transition(edges, released) if isinstance(mechanism, Noise) else mechanism.transition(edges)
+    seen, places = np.unique(np.searchsorted(released, codes, side="right") - 1, return_inverse=True)
+    centres = low + step * 0.5 * (released[seen] + released[seen + 1] - 1).astype(float)
+    unit = max(math.sqrt(mechanism.variance().mean() / 2), step / 2)
+    return GridCells(transition.matrix[seen], low + step * (np.asarray(edges) - 0.5), centres, unit), places
+
+
+def released_edges(codes: Codes, noise: Noise, step: float) -> NDArray[np.int64]:
+    """Cells of released codes, narrow beside the noise, over all that may be released or at least was."""
+    width = max(int(noise.scale / step / BINS_A_SCALE), 1) if math.isfinite(noise.scale) else noise.size
+    first, last = int(codes.min()), int(codes.max())
+    edges = np.arange(first, last + width + 1, width)
+    # Bounded noise never leaves the domain, whatever a last cell of full width would take in.
+    return np.minimum(edges, noise.size + noise.reach)
+
+
+def observations(
+    columns: Sequence[tuple[Channel, NDArray[np.intp]]], *, smoothing: float, weights: Array | None = None
+) -> Observations:
+    """Records that look alike become one row; each counts once, or as often as its weight says."""
+    channels = [channel for channel, _ in columns]
+    if len(columns) == 1:
+        counts = np.bincount(columns[0][1], weights, minlength=len(channels[0].centres)).astype(float)
+        return Observations(channels, counts, smoothing=smoothing)
+    shape = [len(channel.centres) for channel in channels]
+    rows, counts = _alike(np.column_stack([places for _, places in columns]), shape, weights)
+    return Observations(channels, counts, rows, smoothing)
+
+
+def _alike(places: NDArray[np.intp], shape: Sequence[int], weights: Array | None) -> tuple[NDArray[np.intp], Array]:
+    if math.prod(shape) >= 1 << 62:
+        rows, of_rows = np.unique(places, axis=0, return_inverse=True)
+    else:
+        flat, of_rows = np.unique(np.ravel_multi_index(tuple(places.T), shape), return_inverse=True)
+        rows = np.column_stack(np.unravel_index(flat, shape))
+    return rows, np.bincount(of_rows, weights, minlength=len(rows)).astype(float)

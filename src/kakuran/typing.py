@@ -1,0 +1,17 @@
+"""Names of types that all stations share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[np.float64]
+Codes: TypeAlias = NDArray[np.int32]
+"""Values of a column as whole numbers: their places in its domain."""
+Edges: TypeAlias = NDArray[np.integer[Any]]
+"""Where cells begin: cell r holds the codes edges[r] … edges[r+1]−1."""
+Progress: TypeAlias = Callable[[int], object]
+"""Told how many more records are done."""

@@ -1,0 +1,49 @@
+"""Wide tables of people × items: factorised, perturbed or aggregated, and multiplied out again."""
+
+from kakuran.wide.bits import pack
+from kakuran.wide.boolean import BooleanFactors, boolean_product, encode_rows, factorise_boolean
+from kakuran.wide.grouping import Method, check_groups, check_k, group_records
+from kakuran.wide.masked import MaskedFactors, factorise_masked, solve_rows
+from kakuran.wide.matrices import binary_matrix, counts_matrix
+from kakuran.wide.matrix_release import (
+    Calibration,
+    Kind,
+    Protect,
+    ReleasedMatrix,
+    perturb_bits,
+    perturb_counts,
+    release_matrix,
+)
+from kakuran.wide.microaggregation import Centre, Microaggregated, default_distance, microaggregate
+from kakuran.wide.transactions import check_transactions_target, read_transactions, write_transactions
+
+__all__ = [
+    "BooleanFactors",
+    "Calibration",
+    "Centre",
+    "Kind",
+    "MaskedFactors",
+    "Method",
+    "Microaggregated",
+    "Protect",
+    "ReleasedMatrix",
+    "binary_matrix",
+    "boolean_product",
+    "check_groups",
+    "check_k",
+    "check_transactions_target",
+    "counts_matrix",
+    "default_distance",
+    "encode_rows",
+    "factorise_boolean",
+    "factorise_masked",
+    "group_records",
+    "microaggregate",
+    "pack",
+    "perturb_bits",
+    "perturb_counts",
+    "read_transactions",
+    "release_matrix",
+    "solve_rows",
+    "write_transactions",
+]

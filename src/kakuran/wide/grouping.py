@@ -1,0 +1,333 @@
+"""MDAV: groups of k around the records farthest from everybody (Domingo-Ferrer & Torra 2005).
+
+Large tables: cut space into blocks of neighbours and group each by itself.
+
+One number: the best grouping there is, by dynamic programming over the sorted records (Hansen & Mukherjee 2003).
+
+V-MDAV: groups of k to 2k−1 that take in a neighbour who is nearer to them than to anybody else (Solanas 2006).
+
+Groups of at least k records, by any method, checked.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from kakuran.errors import CalibrationError, ReleaseError, counted, is_real
+
+
+def mdav(points: NDArray[np.float64], k: int) -> NDArray[np.intp]:
+    """The group of every record: k a group, up to 2k−1 in the last."""
+    return _mdav(np.ascontiguousarray(points.T, np.float64), k)
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _mdav(columns: NDArray[np.float64], k: int) -> NDArray[np.intp]:  # pragma: no cover - compiled
+    """Records still without a group are kept together at the front, so that every pass runs over plain columns."""
+    d, n = columns.shape
+    left = columns.copy()
+    owner = np.arange(n)
+    group_of = np.empty(n, np.intp)
+    total = np.zeros(d)
+    for c in range(d):
+        total[c] = left[c].sum()
+    distance, nearest, centre = np.empty(n), np.empty(k, np.intp), np.empty(d)
+    groups, m = 0, n
+    while m >= 3 * k:
+        _measure_from_farthest(left, m, total, centre, distance)
+        opposite = left[:, np.argmax(distance[:m])].copy()
+        m = _take_nearest(left, owner, m, distance, nearest, total, group_of, groups)
+        distances_to(left, m, opposite, distance)
+        m = _take_nearest(left, owner, m, distance, nearest, total, group_of, groups + 1)
+        groups += 2
+    if m >= 2 * k:
+        _measure_from_farthest(left, m, total, centre, distance)
+        m = _take_nearest(left, owner, m, distance, nearest, total, group_of, groups)
+        groups += 1
+    for i in range(m):
+        group_of[owner[i]] = groups
+    return group_of
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _measure_from_farthest(
+    left: NDArray[np.float64],
+    m: int,
+    total: NDArray[np.float64],
+    centre: NDArray[np.float64],
+    distance: NDArray[np.float64],
+) -> None:  # pragma: no cover - compiled
+    """Squared distances of the first m records to the one of them that is farthest from their mean."""
+    for c in range(len(centre)):
+        centre[c] = total[c] / m
+    distances_to(left, m, centre, distance)
+    centre[:] = left[:, np.argmax(distance[:m])]
+    distances_to(left, m, centre, distance)
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def distances_to(
+    columns: NDArray[np.float64], m: int, centre: NDArray[np.float64], out: NDArray[np.float64]
+) -> None:  # pragma: no cover - compiled
+    """Squared distances of the first m records to a point."""
+    for i in range(m):
+        out[i] = (columns[0, i] - centre[0]) ** 2
+    for c in range(1, len(centre)):
+        for i in range(m):
+            out[i] += (columns[c, i] - centre[c]) ** 2
+
+
+@njit(cache=True, nogil=True)
+def k_nearest(distance: NDArray[np.float64], m: int, nearest: NDArray[np.intp]) -> None:  # pragma: no cover - compiled
+    """The places of the smallest distances, as many as `nearest` holds."""
+    k = len(nearest)
+    worst = 0
+    for i in range(k):
+        nearest[i] = i
+        if distance[i] > distance[nearest[worst]]:
+            worst = i
+    bar = distance[nearest[worst]]
+    for i in range(k, m):
+        if distance[i] < bar:
+            nearest[worst] = i
+            for j in range(k):
+                if distance[nearest[j]] > distance[nearest[worst]]:
+                    worst = j
+            bar = distance[nearest[worst]]
+
+
+@njit(cache=True, nogil=True)
+def _take_nearest(
+    left: NDArray[np.float64],
+    owner: NDArray[np.intp],
+    m: int,
+    distance: NDArray[np.float64],
+    nearest: NDArray[np.intp],
+    total: NDArray[np.float64],
+    group_of: NDArray[np.intp],
+    group: int,
+) -> int:  # pragma: no cover - compiled
+    """Put the k nearest into a group and close the gaps they leave; how many are left."""
+    k_nearest(distance, m, nearest)
+    for place in np.sort(nearest)[::-1]:
+        group_of[owner[place]] = group
+        m -= 1
+        owner[place] = owner[m]
+        for c in range(len(total)):
+            total[c] -= left[c, place]
+            left[c, place] = left[c, m]
+    return m
+
+
+BLOCK = 8000
+"""Records a block may have; grouping one costs the square of it."""
+
+
+def blocked(points: NDArray[np.float64], k: int, block: int = BLOCK) -> NDArray[np.intp]:
+    """Halve along the widest column until blocks are small enough, then group each by MDAV."""
+    blocks = list(_halves(points, np.arange(len(points)), max(block, 4 * k)))
+    with ThreadPoolExecutor() as pool:
+        parts = list(pool.map(lambda rows: mdav(points[rows], k), blocks))
+    groups, used = np.empty(len(points), np.intp), 0
+    for rows, part in zip(blocks, parts, strict=True):
+        groups[rows] = part + used
+        used += int(part.max()) + 1
+    return groups
+
+
+def _halves(points: NDArray[np.float64], rows: NDArray[np.intp], most: int) -> list[NDArray[np.intp]]:
+    if len(rows) <= most:
+        return [rows]
+    chosen = points[rows]
+    column = chosen[:, np.argmax(chosen.var(axis=0))]
+    middle = len(rows) // 2
+    order = np.argpartition(column, middle)
+    return _halves(points, rows[order[:middle]], most) + _halves(points, rows[order[middle:]], most)
+
+
+def optimal(numbers: NDArray[np.float64], k: int) -> NDArray[np.intp]:
+    """The grouping with the least sum of squares; its groups are runs of k to 2k−1 sorted records. O(n log n + nk)."""
+    order = np.argsort(numbers, kind="stable")
+    groups = np.empty(len(numbers), np.intp)
+    groups[order] = _optimal_runs(numbers[order] - numbers.mean(), k)
+    return groups
+
+
+@njit(cache=True, nogil=True)
+def _optimal_runs(numbers: NDArray[np.float64], k: int) -> NDArray[np.intp]:  # pragma: no cover - compiled
+    n = len(numbers)
+    sums = np.zeros(n + 1)
+    for i in range(n):
+        sums[i + 1] = sums[i] + numbers[i]
+    # Squares add up to the same in every grouping, so only what the means explain is maximised.
+    explained = np.full(n + 1, -np.inf)
+    explained[0] = 0.0
+    run = np.zeros(n + 1, np.intp)
+    for stop in range(k, n + 1):
+        for size in range(k, min(2 * k, stop + 1)):
+            total = sums[stop] - sums[stop - size]
+            value = explained[stop - size] + total * total / size
+            if value > explained[stop]:
+                explained[stop] = value
+                run[stop] = size
+    group_of = np.empty(n, np.intp)
+    stop, group = n, 0
+    while stop > 0:
+        group_of[stop - run[stop] : stop] = group
+        stop -= run[stop]
+        group += 1
+    return group_of
+
+
+GAIN = 0.2
+"""γ: a neighbour joins if it is nearer to the group than γ times its distance to the nearest record left."""
+
+
+def v_mdav(points: NDArray[np.float64], k: int) -> NDArray[np.intp]:
+    """The group of every record."""
+    return _v_mdav(np.ascontiguousarray(points.T, np.float64), k)
+
+
+@njit(cache=True, nogil=True)
+def _v_mdav(columns: NDArray[np.float64], k: int) -> NDArray[np.intp]:  # pragma: no cover - compiled
+    d, n = columns.shape
+    group_of = np.full(n, -1, np.intp)
+    owner = np.arange(n)
+    left = columns.copy()
+    centre = np.empty(d)
+    for c in range(d):
+        centre[c] = columns[c].mean()
+    remoteness, distance, to_group = np.empty(n), np.empty(n), np.empty(n)
+    distances_to(columns, n, centre, remoteness)
+    nearest = np.empty(k, np.intp)
+    groups, m = 0, n
+    while m >= k:
+        farthest = np.argmax(remoteness[owner[:m]])
+        distances_to(left, m, left[:, farthest].copy(), distance)
+        k_nearest(distance, m, nearest)
+        to_group[:m] = np.inf
+        for place in np.sort(nearest)[::-1]:
+            m = _join(left, owner, m, to_group, distance, group_of, int(place), groups)
+        size = k
+        while size < 2 * k - 1 and m > k:
+            candidate = int(np.argmin(to_group[:m]))
+            distances_to(left, m, left[:, candidate].copy(), distance)
+            distance[candidate] = np.inf
+            # Distances are squared, so γ is too.
+            if to_group[candidate] >= GAIN * GAIN * distance[:m].min():
+                break
+            m = _join(left, owner, m, to_group, distance, group_of, candidate, groups)
+            size += 1
+        groups += 1
+    _join_the_nearest_groups(columns, group_of, groups)
+    return group_of
+
+
+@njit(cache=True, nogil=True)
+def _join(
+    left: NDArray[np.float64],
+    owner: NDArray[np.intp],
+    m: int,
+    to_group: NDArray[np.float64],
+    distance: NDArray[np.float64],
+    group_of: NDArray[np.intp],
+    place: int,
+    group: int,
+) -> int:  # pragma: no cover - compiled
+    """Put a record into a group; everybody left may now be nearer to it."""
+    group_of[owner[place]] = group
+    distances_to(left, m, left[:, place].copy(), distance)
+    m -= 1
+    owner[place] = owner[m]
+    to_group[place], distance[place] = to_group[m], distance[m]
+    left[:, place] = left[:, m]
+    for i in range(m):
+        to_group[i] = min(to_group[i], distance[i])
+    return m
+
+
+@njit(cache=True, nogil=True)
+def _join_the_nearest_groups(
+    columns: NDArray[np.float64], group_of: NDArray[np.intp], groups: int
+) -> None:  # pragma: no cover - compiled
+    """The fewer than k who are left go where the centre is nearest."""
+    d, n = columns.shape
+    centres, sizes = np.zeros((d, groups)), np.zeros(groups)
+    for i in range(n):
+        if group_of[i] >= 0:
+            centres[:, group_of[i]] += columns[:, i]
+            sizes[group_of[i]] += 1
+    centres /= sizes
+    distance = np.empty(groups)
+    for i in range(n):
+        if group_of[i] < 0:
+            distances_to(centres, groups, columns[:, i].copy(), distance)
+            group_of[i] = np.argmin(distance)
+
+
+Method: TypeAlias = Literal["mdav", "local-search", "blocked", "v-mdav", "optimal"]
+
+
+def group_records(points: NDArray[np.float64], k: int, method: Method = "mdav") -> NDArray[np.intp]:
+    """The group of every record; each has at least k.
+
+    Parameters
+    ----------
+    points : records × coordinates
+    k : the fewest records of a group
+    method : ``"mdav"``; ``"local-search"``, MDAV and then moves and swaps; ``"blocked"``, for large tables, MDAV within
+        blocks of neighbours; ``"v-mdav"``, groups of variable size; ``"optimal"``, the least loss of all, for a number
+    """
+    k = check_k(k, len(points))
+    if method not in get_args(Method):
+        raise CalibrationError(f"unknown method {method!r}; there are {', '.join(get_args(Method))}")
+    if not np.isfinite(points).all():
+        raise CalibrationError("records with missing or infinite coordinates cannot be grouped; fill them in first")
+    groups = _grouped(points, k, method)
+    check_groups(groups, k)
+    return groups
+
+
+def _grouped(points: NDArray[np.float64], k: int, method: Method) -> NDArray[np.intp]:
+    if method == "optimal":
+        if points.shape[1] != 1:
+            raise CalibrationError(
+                f"the optimum is known for one number only, and records have {points.shape[1]}; use local-search"
+            )
+        return optimal(points[:, 0], k)
+    if method == "v-mdav":
+        return v_mdav(points, k)
+    if method == "mdav":
+        return mdav(points, k)
+
+    if method == "blocked":
+        return blocked(points, k)
+    from kakuran.wide.local_search import START, improve
+
+    return improve(points, blocked(points, k, START), k)
+
+
+def check_k(k: float, n: int) -> int:
+    """k as a whole number; one that promises nothing or cannot be kept is refused."""
+    if not (is_real(k) and k >= 2 and float(k).is_integer()):
+        raise CalibrationError(f"k must be a whole number of at least 2 (k=1 hides nobody), got {k!r}")
+    if k > n:
+        raise CalibrationError(
+            f"k={k:g} is more than the {counted(n, 'record')}: nobody can hide among more people than there are"
+        )
+    return int(k)
+
+
+def check_groups(groups: NDArray[np.integer], k: int) -> int:
+    """The last word before anything is handed out: no group smaller than k. The size of the smallest."""
+    smallest = int(np.bincount(groups)[np.unique(groups)].min())
+    if smallest < k:
+        raise ReleaseError(
+            f"a group of {counted(smallest, 'record')} was made where {k} were promised; nothing is released"
+        )
+    return smallest

@@ -1,0 +1,211 @@
+"""How many factors? As many as guess entries best that were hidden from the fit.
+
+Non-negative factors fitted to the non-zero entries alone: min ‖O ∗ (X − UVᵀ)‖² (S1 eq. 10).
+
+Alternating least squares: given V, every row of U is a small non-negative least-squares problem of its own, solved by
+coordinate descent on its R × R Gram matrix; then the other way round. No step can raise the error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from kakuran.randomness import Randomness
+from kakuran.wide.bits import Words, pack_dense
+from kakuran.wide.matrices import check_columns, check_rank, counts_matrix, some_rows
+
+SHARE = 0.1
+"""How many entries are hidden."""
+
+ROWS, CELLS = 2000, 1 << 24
+"""Rows on which ranks are compared, fewer where they are long."""
+
+RANKS = (1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 40, 50)
+_PATIENCE = 3
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """Entries that were hidden, and what they are."""
+
+    mask: NDArray[np.bool_]
+    truth: NDArray[Any]
+
+    def error(self, guess: Any) -> float:
+        """The mean absolute error of a guess at them; of a table so small that none was hidden, 0."""
+        return float(np.abs(guess.toarray()[self.mask] - self.truth).sum() / max(1, len(self.truth)))
+
+
+def hide_bits(X: Any, dice: np.random.Generator) -> tuple[Hidden, Words, Any]:
+    """Hide a share of the entries: those hidden, the words of those that are seen, and X without the hidden ones."""
+    from scipy.sparse import csr_array
+
+    X = some_rows(X, max(1, min(ROWS, CELLS // X.shape[1])), dice).toarray()
+    mask = dice.random(X.shape) < SHARE
+    return Hidden(mask, X[mask]), pack_dense(~mask), csr_array(np.where(mask, 0, X))
+
+
+def best_rank(error: Callable[[int], float], shape: tuple[int, int]) -> int:
+    """The rank with the least error; ranks grow until the error has not fallen for a while."""
+    best, least, since = 1, np.inf, 0
+    for rank in RANKS:
+        if rank >= min(shape):
+            break
+        found = error(rank)
+        if found < least:
+            best, least, since = rank, found, 0
+        else:
+            since += 1
+            if since == _PATIENCE:
+                break
+    return check_rank(best, shape)
+
+
+_PASSES = 4
+_MANY_PASSES = 200
+_RIDGE = 1e-9
+
+
+@dataclass(frozen=True)
+class MaskedFactors:
+    """X ≈ UVᵀ where X is not zero.
+
+    Attributes
+    ----------
+    U : rows × rank, at least 0
+    V : columns × rank, at least 0
+    errors : root mean squared error over the non-zero entries after every epoch
+    """
+
+    U: NDArray[np.float64]
+    V: NDArray[np.float64]
+    errors: tuple[float, ...]
+
+    @property
+    def rank(self) -> int:
+        """How many factors there are."""
+        return self.V.shape[1]
+
+
+def factorise_masked(
+    X: Any,
+    rank: int | Literal["auto"] = "auto",
+    *,
+    epochs: int = 30,
+    tolerance: float = 1e-3,
+    seed: int = 0,
+) -> MaskedFactors:
+    """The factors U, V ≥ 0 that are nearest to the non-zero entries of X.
+
+    Parameters
+    ----------
+    X : counts or other numbers of at least 0, dense or sparse; zeros say nothing
+    rank : how many factors; ``"auto"`` takes the one that guesses hidden non-zero entries best
+    epochs : the most passes over all entries
+    tolerance : stop when an epoch lowers the error by less than this share
+    seed : of the start
+    """
+    X = counts_matrix(X).astype(np.float64)
+    dice = Randomness.seeded(seed).generator()
+    rank = _rank_by_hidden_entries(X, epochs, tolerance, dice) if rank == "auto" else check_rank(rank, X.shape)
+    return _fit(X, rank, epochs, tolerance, dice)
+
+
+def solve_rows(X: Any, V: NDArray[np.float64]) -> NDArray[np.float64]:
+    """For every row of X the non-negative weights of the factors that rebuild its non-zero entries best."""
+    check_columns(X, V)
+    U = np.ones((X.shape[0], V.shape[1]))
+    _solve_rows(X.indptr, X.indices, X.data, V, U, _MANY_PASSES)
+    return U
+
+
+def _fit(X: Any, rank: int, epochs: int, tolerance: float, dice: np.random.Generator) -> MaskedFactors:
+    level = np.sqrt(X.data.mean() / rank) if X.nnz else 0.0
+    U, V = (level * dice.uniform(0.5, 1.5, (side, rank)) for side in X.shape)
+    by_column = X.T.tocsr()
+    errors: list[float] = []
+    for _ in range(epochs):
+        _solve_rows(X.indptr, X.indices, X.data, V, U, _PASSES)
+        _solve_rows(by_column.indptr, by_column.indices, by_column.data, U, V, _PASSES)
+        errors.append(_error(X.indptr, X.indices, X.data, U, V))
+        if len(errors) > 1 and errors[-2] - errors[-1] < tolerance * errors[-1]:
+            break
+    return MaskedFactors(U, V, tuple(errors))
+
+
+def _rank_by_hidden_entries(X: Any, epochs: int, tolerance: float, dice: np.random.Generator) -> int:
+    is_hidden = dice.random(X.nnz) < SHARE
+    shown = X.copy()
+    shown.data = np.where(is_hidden, 0.0, X.data)
+    shown.eliminate_zeros()
+    hidden = X.copy()
+    hidden.data = np.where(is_hidden, X.data, 0.0)
+    hidden.eliminate_zeros()
+
+    def error(rank: int) -> float:
+        found = _fit(shown, rank, epochs, tolerance, Randomness.seeded(rank).generator())
+        return _error(hidden.indptr, hidden.indices, hidden.data, found.U, found.V)
+
+    return best_rank(error, X.shape)
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _solve_rows(
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    data: NDArray[np.float64],
+    given: NDArray[np.float64],
+    solved: NDArray[np.float64],
+    passes: int,
+) -> None:  # pragma: no cover - compiled
+    """The best non-negative row for the entries of every row; a row without any is 0."""
+    rank = given.shape[1]
+    gram, target = np.empty((rank, rank)), np.empty(rank)
+    for i in range(len(indptr) - 1):
+        if indptr[i] == indptr[i + 1]:
+            solved[i] = 0.0
+            continue
+        gram[:], target[:] = 0.0, 0.0
+        for place in range(indptr[i], indptr[i + 1]):
+            row = given[indices[place]]
+            x = data[place]
+            for a in range(rank):
+                target[a] += x * row[a]
+                for b in range(a + 1):
+                    gram[a, b] += row[a] * row[b]
+        trace = 0.0
+        for a in range(rank):
+            trace += gram[a, a]
+            for b in range(a):
+                gram[b, a] = gram[a, b]
+        for _ in range(passes):
+            for a in range(rank):
+                slope = target[a]
+                for b in range(rank):
+                    slope -= gram[a, b] * solved[i, b]
+                solved[i, a] = max(0.0, solved[i, a] + slope / (gram[a, a] + _RIDGE * trace + 1e-300))
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _error(
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    data: NDArray[np.float64],
+    U: NDArray[np.float64],
+    V: NDArray[np.float64],
+) -> float:  # pragma: no cover - compiled
+    """Root mean squared error over the stored entries."""
+    total = 0.0
+    for i in range(len(indptr) - 1):
+        for place in range(indptr[i], indptr[i + 1]):
+            guess = 0.0
+            for r in range(U.shape[1]):
+                guess += U[i, r] * V[indices[place], r]
+            total += (data[place] - guess) ** 2
+    return np.sqrt(total / max(len(data), 1))

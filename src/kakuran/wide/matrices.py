@@ -1,0 +1,114 @@
+"""Matrices as they are given: checked, and sparse.
+
+The leading singular vectors of a sparse matrix.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kakuran.errors import ArgumentError, CalibrationError, is_real
+from kakuran.randomness import Randomness
+
+_LARGEST = 1e100
+"""Larger entries have no square, or no sum of squares."""
+
+
+def counts_matrix(X: Any) -> Any:
+    """X as a CSR matrix of finite numbers of at least 0, without stored zeros; in 64 bits, where no sum runs over."""
+    X = _checked(X)
+    return _without_zeros(X.astype(np.float64 if X.dtype.kind == "f" else np.int64, copy=False))
+
+
+def binary_matrix(X: Any) -> Any:
+    """X as a CSR matrix of 0 and 1; anything else is refused."""
+    X = _without_zeros(_checked(X))
+    if X.nnz and not (X.data == 1).all():
+        odd = X.data[X.data != 1][0].item()
+        raise ArgumentError("matrix", "is not binary", "Use kind='counts', or give X > 0.", example=odd)
+    return X.astype(np.int8)
+
+
+def _checked(X: Any) -> Any:
+    from scipy.sparse import csr_array, issparse
+
+    if not issparse(X):
+        X = _numbers(X)
+    if X.dtype.kind not in "biuf":
+        raise ArgumentError("matrix", f"holds {X.dtype} entries", "Give numbers of at least 0.")
+    if X.ndim != 2 or 0 in X.shape:
+        raise ArgumentError("matrix", f"has shape {X.shape}", "Give a matrix of at least one row and one column.")
+    X = csr_array(X)
+    if X.dtype.kind == "f" and not np.isfinite(X.data).all():
+        raise ArgumentError("matrix", "holds missing or infinite entries", "Fill them in; zero stands for nothing.")
+    if X.nnz and float(X.data.max()) > _LARGEST:
+        highest = X.data.max().item()
+        raise ArgumentError("matrix", f"holds entries above {_LARGEST:g}", "Use another unit.", example=highest)
+    if X.dtype.kind in "if" and X.nnz and X.data.min() < 0:
+        lowest = X.data.min().item()
+        raise ArgumentError("matrix", "holds negative entries", "Drop returns, or net them.", example=lowest)
+    return X
+
+
+def _numbers(X: Any) -> NDArray[Any]:
+    try:
+        X = np.asarray(X)
+        return X.astype(np.float64) if X.dtype.kind in "biufOUS" else X
+    except Exception as error:  # whatever a frame of somebody else's raises
+        raise ArgumentError("matrix", f"does not hold numbers ({error})", "Give numbers of at least 0.") from error
+
+
+def _without_zeros(X: Any) -> Any:
+    """X with one stored entry a cell, and none for nothing."""
+    if X.has_canonical_format is False:
+        X = X.copy()
+        X.sum_duplicates()
+    if not X.data.all():
+        X = X.copy()
+        X.eliminate_zeros()
+    return X
+
+
+def check_rank(rank: int, shape: tuple[int, int]) -> int:
+    """A rank below both sides of the matrix, or an error."""
+    if min(shape) < 2:
+        raise CalibrationError(
+            f"a {shape[0]:,} × {shape[1]:,} matrix has no factors, which need two rows and two columns at least; "
+            "release a single column with perturb or microaggregate"
+        )
+    if not is_real(rank) or not float(rank).is_integer() or not 1 <= rank < min(shape):
+        raise CalibrationError(
+            f"the rank must be a whole number from 1 to {min(shape) - 1}, below both sides of a "
+            f"{shape[0]:,} × {shape[1]:,} matrix, got {rank!r}"
+        )
+    return int(rank)
+
+
+def check_columns(X: Any, V: NDArray[Any]) -> None:
+    """Refuse rows of another length than those the factors were found on."""
+    if X.shape[1] != len(V):
+        raise ArgumentError(
+            "matrix", f"has {X.shape[1]:,} columns, its factors {len(V):,}", "Give the columns that were factorised."
+        )
+
+
+def some_rows(X: Any, most: int, dice: np.random.Generator) -> Any:
+    """All rows, or as many as wanted at random."""
+    if X.shape[0] <= most:
+        return X
+    return X[np.sort(dice.choice(X.shape[0], most, replace=False))]
+
+
+def leading(X: Any, count: int) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Left vectors in columns, strengths, right vectors in rows; the strongest first."""
+    if not X.nnz:
+        return np.zeros((X.shape[0], count)), np.zeros(count), np.zeros((count, X.shape[1]))
+    from scipy.sparse.linalg import svds
+
+    start = Randomness.seeded(0).generator().normal(size=min(X.shape))
+    found: Any = svds(X.astype(np.float64), count, v0=start)
+    left, strengths, right = found
+    return left[:, ::-1], strengths[::-1], right[::-1]

@@ -1,0 +1,227 @@
+"""Records as points: distances between the values of a column become distances between coordinates.
+
+Numbers are their own coordinate. Categories are placed by weighted classical scaling: the coordinates are those of the
+principal components of the records, so where a column needs more than `MOST_COORDINATES` the frequent values keep their
+distances best. Discrete distances, and the square roots of distances in a tree, can be met exactly.
+
+What stands for a group: its mean, median, most frequent value, or lowest common ancestor.
+
+Microaggregation of a table: group alike records, publish what stands for each group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kakuran.audit import Distance, EquivalenceClasses, ancestors, check_weights, distances
+from kakuran.errors import DataError, SchemaError
+from kakuran.schema import Tree, check_there, columns_of, distinct_of, is_numeric, like, numbers_of, to_arrow
+from kakuran.wide.grouping import Method, check_groups, check_k, group_records
+
+MOST_COORDINATES = 16
+MOST_VALUES = 3000
+
+
+def embed(
+    columns: Mapping[str, Any], distance: Mapping[str, Distance], weights: Mapping[str, float]
+) -> NDArray[np.float64]:
+    """Records × coordinates; every column varies by its weight, 1 unless given, whatever its unit."""
+    parts = [
+        np.sqrt(float(weights.get(name, 1.0))) * _standardised(_coordinates(name, column, distance[name]))
+        for name, column in columns.items()
+    ]
+    return np.concatenate(parts, axis=1)
+
+
+def default_distance(column: Any) -> Distance:
+    """Euclidean for numbers, discrete for everything else."""
+    return "euclidean" if is_numeric(column) else "discrete"
+
+
+def _coordinates(name: str, column: Any, distance: Distance) -> NDArray[np.float64]:
+    if distance == "euclidean":
+        return numbers_of(name, column)[:, None]
+    values, codes = distinct_of(name, column)
+    if len(values) > MOST_VALUES:
+        raise DataError(name, f"has {len(values):,} distinct values", "Leave it out, or group its values first.")
+    gaps = distances(name, values, distance)
+    # A tree's distances are squares of Euclidean ones, as every edge can be a coordinate of its own.
+    squares = gaps if isinstance(distance, Tree) else gaps**2
+    return _scaled(squares, np.bincount(codes, minlength=len(values)) / len(codes))[codes]
+
+
+def _scaled(squares: NDArray[np.float64], shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Coordinates of values with these squared distances; principal components when records occur by shares."""
+    rows = squares @ shares
+    products = -0.5 * (squares - rows[:, None] - rows[None, :] + shares @ rows)
+    roots = np.sqrt(shares)
+    strengths, directions = np.linalg.eigh(roots[:, None] * products * roots)
+    strengths, directions = strengths[-MOST_COORDINATES:], directions[:, -MOST_COORDINATES:]
+    is_real = strengths >= 1e-9 * max(strengths[-1], 0.0)
+    return directions[:, is_real] * np.sqrt(np.maximum(strengths[is_real], 0.0)) / roots[:, None]
+
+
+def _standardised(coordinates: NDArray[np.float64]) -> NDArray[np.float64]:
+    centred = coordinates - coordinates.mean(axis=0)
+    spread = float((centred**2).sum() / max(len(centred), 1))
+    return centred / np.sqrt(spread) if spread else centred
+
+
+Centre: TypeAlias = Literal["mean", "median", "mode"]
+
+
+def represent(name: str, column: Any, groups: NDArray[np.intp], centre: Centre | Tree) -> Any:
+    """Every record's value replaced by what stands for its group.
+
+    A tree as centre stands for the lowest ancestor all members share: S3's hierarchical form. The mode of true/false or
+    0/1 is the vote of the majority.
+    """
+    if isinstance(centre, Tree):
+        return _common_ancestors(name, column, groups, centre)
+    if centre == "mode":
+        return _modes(name, column, groups)
+    if centre not in get_args(Centre):
+        raise SchemaError(f"column {name!r}: unknown centre {centre!r}; there are mean, median, mode and a tree")
+    numbers = numbers_of(name, column)
+    if centre == "mean":
+        return (np.bincount(groups, numbers) / np.bincount(groups))[groups]
+    return _medians(numbers, groups)[groups]
+
+
+def _medians(numbers: NDArray[np.float64], groups: NDArray[np.intp]) -> NDArray[np.float64]:
+    ordered = numbers[np.lexsort((numbers, groups))]
+    sizes = np.bincount(groups)
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    return (ordered[starts + (sizes - 1) // 2] + ordered[starts + sizes // 2]) / 2
+
+
+def _modes(name: str, column: Any, groups: NDArray[np.intp]) -> NDArray[Any]:
+    """The most frequent value; of several, the one that is most frequent in the whole table."""
+    values, codes = distinct_of(name, column)
+    overall = np.bincount(codes)
+    pairs, counts = np.unique(groups * len(values) + codes, return_counts=True)
+    owner, value = pairs // len(values), pairs % len(values)
+    order = np.lexsort((overall[value], counts, owner))
+    is_last = np.append(owner[order][1:] != owner[order][:-1], True)
+    winner = np.empty(int(groups.max()) + 1, np.intp)
+    winner[owner[order][is_last]] = value[order][is_last]
+    return _array(values)[winner[groups]]
+
+
+def _common_ancestors(name: str, column: Any, groups: NDArray[np.intp], tree: Tree) -> NDArray[Any]:
+    values, codes = distinct_of(name, column)
+    paths = ancestors(name, values, tree)
+    order = np.argsort(groups, kind="stable")
+    starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
+    numbers = paths[codes[order]]
+    lowest, highest = (how.reduceat(numbers, starts, axis=0) for how in (np.minimum, np.maximum))
+    depth = np.cumprod((lowest == highest) & (lowest >= 0), axis=1).sum(axis=1)
+    if (depth == 0).any():
+        raise DataError(name, "a group spans several tops of the tree", "Give the tree one root that all hang under.")
+    firsts = [values[code] for code in codes[order[starts]]]
+    names = [tree.path(first)[::-1][steps - 1] for first, steps in zip(firsts, depth, strict=True)]
+    if len({type(name) for name in names}) > 1:
+        # A column holds one kind of value, and the names of groups are text.
+        names = list(map(str, names))
+    place = np.empty(int(groups.max()) + 1, np.intp)
+    place[groups[order][starts]] = np.arange(len(starts))
+    return _array(names)[place[groups]]
+
+
+def _array(values: list[Any]) -> NDArray[Any]:
+    """Values as an array of objects, lest numpy turn numbers among texts into texts."""
+    array = np.empty(len(values), object)
+    array[:] = values
+    return array
+
+
+@dataclass(frozen=True)
+class Microaggregated:
+    """A table in which at least k records share every set of aggregated values.
+
+    Attributes
+    ----------
+    table : the same kind of table as was given; columns that were not aggregated are as they were
+    groups : the group of every record
+    k : the fewest records that were found to share their aggregated values
+    """
+
+    table: Any
+    groups: NDArray[np.intp]
+    k: int
+
+
+def microaggregate(
+    data: Any,
+    k: int,
+    *,
+    columns: Sequence[str] | None = None,
+    method: Method = "mdav",
+    distance: Mapping[str, Distance] | None = None,
+    centre: Mapping[str, Centre] | None = None,
+    weights: Mapping[str, float] | None = None,
+) -> Microaggregated:
+    """Replace groups of at least k alike records by what stands for them.
+
+    Parameters
+    ----------
+    data : a frame or an array of numbers
+    k : the fewest records that will share their values
+    columns : those to aggregate, all by default
+    method : see `group_records`
+    distance : per column, as for `kakuran.information_loss`; numbers are Euclidean and other values discrete by default
+    centre : per column ``"mean"``, ``"median"`` or ``"mode"``. By default numbers have their mean, categories their
+        mode, and categories in a tree their lowest common ancestor.
+    weights : how much each column counts when records are compared, 1 by default; columns are standardised first
+    """
+    given = columns_of(data)
+    if isinstance(columns, str):
+        raise SchemaError(f"columns must be a list, as in columns=[{columns!r}]; got the text {columns!r}")
+    names = list(given if columns is None else columns)
+    _check_names(names, given, distance, centre, weights)
+    chosen = {name: given[name] for name in names}
+    check_weights(weights or {}, chosen)
+    k = check_k(k, len(chosen[names[0]]))
+    metric = {name: (distance or {}).get(name) or default_distance(column) for name, column in chosen.items()}
+    groups = group_records(embed(chosen, metric, weights or {}), k, method)
+    masked = {
+        name: represent(name, column, groups, (centre or {}).get(name) or _default_centre(metric[name]))
+        for name, column in chosen.items()
+    }
+    found = EquivalenceClasses.sharing([distinct_of(name, column)[1] for name, column in masked.items()])
+    check_groups(found.of, k)
+    return Microaggregated(_replaced(data, masked), groups, found.k)
+
+
+def _check_names(names: Sequence[str], given: Mapping[str, Any], *others: Mapping[str, Any] | None) -> None:
+    check_there(names, given)
+    if not names:
+        raise SchemaError(f"name at least one column to aggregate; there are {', '.join(given)}")
+    for other in others:
+        odd = sorted(set(other or ()) - set(names))
+        if odd:
+            raise SchemaError(f"column {odd[0]!r} is not aggregated; those are {', '.join(names)}")
+
+
+def _default_centre(distance: Distance) -> Centre | Tree:
+    if isinstance(distance, Tree):
+        return distance
+    return "mean" if distance == "euclidean" else "mode"
+
+
+def _replaced(data: Any, masked: dict[str, Any]) -> Any:
+    if isinstance(data, np.ndarray):
+        table = np.column_stack(list((columns_of(data) | masked).values()))
+        return table if data.ndim == 2 else table[:, 0]
+    if isinstance(data, list | tuple):
+        return list(masked["0"])
+    table = to_arrow(data)
+    for name, column in masked.items():
+        table = table.set_column(table.column_names.index(name), name, pa.array(column))
+    return like(table, data)

@@ -1,0 +1,256 @@
+"""Tables of people × items on disk: baskets (a line each), long (person, item, count) or wide (a column an item)."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from kakuran.errors import DataError, ReleaseError, SchemaError
+from kakuran.release import MATRIX_KEY, manifest_path, targets
+from kakuran.schema import (
+    CSV,
+    PARQUET,
+    CsvFormat,
+    check_there,
+    distinct_of,
+    is_numeric,
+    most_frequent,
+    numbers_of,
+    one_character,
+    open_source,
+    open_text,
+    read_all,
+    reading,
+)
+from kakuran.wide.matrix_release import ReleasedMatrix
+from kakuran.writing import check_apart, check_free, whole_or_nothing
+
+Layout: TypeAlias = Literal["baskets", "long", "wide"]
+
+_SNIFFED = 1 << 16
+_RAGGED = "columns are named"
+_FEW, _MOST = 10, 0.9
+"""From so many baskets on, and for more than this share of them, a first item of its own counts as an id."""
+
+
+@dataclass(frozen=True)
+class Transactions:
+    """A matrix of people × items with the names of its columns.
+
+    Attributes
+    ----------
+    matrix : sparse
+    items : the name of every column
+    columns : in the long layout, the names of its columns
+    """
+
+    matrix: Any
+    items: Sequence[Any]
+    columns: tuple[str, ...] = ()
+
+
+def read_transactions(
+    path: Path,
+    layout: Layout,
+    columns: Sequence[str] = (),
+    identifier: str | None = None,
+    **written: str | None,
+) -> Transactions:
+    """Read people × items.
+
+    Parameters
+    ----------
+    path : a .csv or .parquet file; for baskets a text file of any name
+    layout : ``"baskets"``: a line a basket, items between delimiters. ``"long"``: a row a person and item, perhaps
+        with a count. ``"wide"``: a row a person, a column an item.
+    columns : in the long layout, the columns of person, item and perhaps count; by default the first two or three
+    identifier : in the wide layout, a column that names people and is left out
+    **written : how text is written, as for `kakuran.open_source`
+    """
+    if layout == "baskets":
+        return _read_baskets(path, CsvFormat(**written))
+    try:
+        table = read_all(open_source(path, **written))
+    except SchemaError as error:
+        if _RAGGED in str(error):
+            raise SchemaError(f"{error}; if every line is a basket, say so with --layout baskets") from None
+        raise
+    return _read_long(path, table, columns) if layout == "long" else _read_wide(table, identifier)
+
+
+def _read_baskets(path: Path, written: CsvFormat) -> Transactions:
+    if not path.is_file():
+        raise SchemaError(f"{path}: no such file")
+    with reading(path), open_text(path, written.encoding) as lines:
+        given = written.delimiter
+        delimiter = most_frequent(lines.read(_SNIFFED)) if given is None else one_character(given)
+        lines.seek(0)
+        cells = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
+        baskets = [[name for name in map(str.strip, line) if name] for line in cells]
+    names = sorted({name for basket in baskets for name in basket})
+    if not names:
+        raise SchemaError(f"{path}: holds no basket; it has a line a basket, with items separated by commas")
+    if max(map(len, baskets)) == 1:
+        # Otherwise whole baskets would pass for items, and names of items are published.
+        raise SchemaError(
+            f"{path}: no line holds two items when split at {delimiter!r}; name what separates them with --delimiter"
+        )
+    _check_no_ids(path, baskets)
+    places = {name: place for place, name in enumerate(names)}
+    rows = np.repeat(np.arange(len(baskets)), [len(basket) for basket in baskets])
+    columns = np.array([places[name] for basket in baskets for name in basket])
+    matrix = _summed(np.ones(len(rows)), rows, columns, (len(baskets), len(names)))
+    matrix.data[:] = 1
+    return Transactions(matrix, names)
+
+
+def _check_no_ids(path: Path, baskets: list[list[str]]) -> None:
+    """Refuse lines that begin with whose they are: as items, these names would be published."""
+    times = Counter(name for basket in baskets for name in basket)
+    filled = [basket for basket in baskets if basket]
+    if len(filled) >= _FEW and sum(times[basket[0]] == 1 for basket in filled) > _MOST * len(filled):
+        raise SchemaError(
+            f"{path}: the first item of nearly every line is found nowhere else, like an id; leave it out"
+        )
+
+
+def _read_long(path: Path, table: pa.Table, columns: Sequence[str]) -> Transactions:
+    chosen = tuple(columns or table.column_names[:3])
+    check_there(chosen, table.column_names)
+    if len(chosen) not in (2, 3):
+        raise SchemaError(f"{path}: the long layout has a person, an item and perhaps a count, got {', '.join(chosen)}")
+    if not table.num_rows:
+        raise SchemaError(f"{path}: holds no row")
+    people, rows = _named(chosen[0], table)
+    items, places = _named(chosen[1], table)
+    advice = "Name the columns of person, item and count with -c, in this order; the count may be left out."
+    counts = _cells(chosen[2], table.column(chosen[2]), advice) if len(chosen) == 3 else np.ones(len(rows))
+    if (counts < 0).any():
+        remedy = "Drop returns and corrections, or net them against what was bought."
+        problem = f"{int((counts < 0).sum()):,} negative"
+        raise DataError(chosen[2], problem, remedy, example=float(counts[counts < 0][0]))
+    matrix = _summed(counts, rows, places, (len(people), len(items)))
+    if len(chosen) == 2:
+        matrix.data[:] = 1
+    return Transactions(matrix, items, chosen)
+
+
+def _named(column: str, table: pa.Table) -> tuple[list[Any], Any]:
+    """The people or items a column names, and which of them each row has."""
+    names, places = distinct_of(column, table.column(column), missing_is_value=True)
+    is_blank = np.array([name is None or not str(name).strip() for name in names], bool)[places]
+    if is_blank.any():
+        raise DataError(column, f"{int(is_blank.sum()):,} blank", "Leave out the rows that name nobody or nothing.")
+    return names, places
+
+
+def _read_wide(table: pa.Table, identifier: str | None) -> Transactions:
+    from scipy.sparse import csc_array
+
+    if identifier is not None:
+        check_there([identifier], table.column_names)
+        table = table.drop_columns([identifier])
+    advice = (
+        "Leave a column that names people out with --id; every other column is an item with numbers. "
+        "A row for each person and item is read with --layout long."
+    )
+    columns = [_cells(name, table.column(name), advice) for name in table.column_names]
+    _check_no_numbers_of_people(table.column_names, columns)
+    filled = [np.flatnonzero(column) for column in columns]
+    data = np.concatenate([column[rows] for column, rows in zip(columns, filled, strict=True)] or [np.empty(0)])
+    starts = np.cumsum([0, *map(len, filled)])
+    indices = np.concatenate(filled or [np.empty(0, np.intp)])
+    return Transactions(
+        csc_array((data, indices, starts), shape=(table.num_rows, len(columns))).tocsr(), table.column_names
+    )
+
+
+def _check_no_numbers_of_people(names: Sequence[str], columns: Sequence[Any]) -> None:
+    """Refuse numbers that grow from row to row, like ids: they would be released as an item."""
+    for name, column in zip(names, columns, strict=True):
+        if len(column) >= _FEW and (np.diff(column) > 0).all():
+            raise DataError(name, "its numbers grow from row to row, like ids", f"Leave it out with --id {name}.")
+
+
+def _cells(name: str, column: pa.ChunkedArray, advice: str) -> Any:
+    """How many of an item everybody has; the advice is for a column that holds no numbers."""
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.int8())
+    if pa.types.is_null(column.type) or is_numeric(column):
+        advice = "Write 0 where there is nothing."
+    try:
+        return numbers_of(name, column)
+    except DataError as error:
+        raise DataError(name, error.problem, advice) from None
+
+
+def _summed(data: Any, rows: Any, columns: Any, shape: tuple[int, int]) -> Any:
+    from scipy.sparse import csr_array
+
+    matrix = csr_array((data, (rows, columns)), shape=shape)
+    matrix.sum_duplicates()
+    return matrix
+
+
+def check_transactions_target(path: Path, source: Path, layout: Layout, *, force: bool) -> None:
+    """Refuse a target of the wrong kind, one that exists, the original itself, or one that has nowhere to be."""
+    if layout != "baskets" and path.suffix not in CSV + PARQUET:
+        raise ReleaseError(f"{path}: a {layout} table is a .parquet or a .csv file")
+    check_free(*targets(path), force=force)
+    check_apart(path, [source])
+
+
+def write_transactions(path: Path, released: ReleasedMatrix, source: Transactions, layout: Layout) -> list[Path]:
+    """Write a released matrix in the layout its original had, with its manifest; the files that were written."""
+    text = json.dumps(released.manifest, ensure_ascii=False, indent=1, allow_nan=False)
+    with whole_or_nothing(*targets(path)) as folder:
+        if layout == "baskets":
+            _write_baskets(folder / path.name, released.matrix, source.items)
+        else:
+            table = _long_table(released, source) if layout == "long" else _wide_table(released.matrix, source.items)
+            _write_table(folder / path.name, table, text)
+        if len(targets(path)) > 1:
+            manifest_path(folder / path.name).write_text(text, encoding="utf-8")
+    return targets(path)
+
+
+def _write_baskets(path: Path, matrix: Any, items: Sequence[Any]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as lines:
+        writer = csv.writer(lines, lineterminator="\n")
+        for start, stop in zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True):
+            writer.writerow([items[place] for place in sorted(matrix.indices[start:stop])])
+
+
+def _long_table(released: ReleasedMatrix, source: Transactions) -> pa.Table:
+    """People are numbered anew from 1. Who has nothing is not listed; the manifest says how many there are."""
+    cells = released.matrix.tocoo()
+    items = pa.array(source.items).take(pa.array(cells.col))
+    columns = [pa.array(cells.row + 1), items, *([pa.array(cells.data)] if len(source.columns) == 3 else [])]
+    return pa.table(columns, names=list(source.columns))
+
+
+def _wide_table(matrix: Any, items: Sequence[Any]) -> pa.Table:
+    by_column = matrix.tocsc()
+    columns = []
+    for start, stop in zip(by_column.indptr[:-1], by_column.indptr[1:], strict=True):
+        cells = np.zeros(matrix.shape[0], matrix.dtype)
+        cells[by_column.indices[start:stop]] = by_column.data[start:stop]
+        columns.append(pa.array(cells))
+    return pa.table(columns, names=[str(item) for item in items])
+
+
+def _write_table(path: Path, table: pa.Table, manifest: str) -> None:
+    if path.suffix in PARQUET:
+        pq.write_table(table.replace_schema_metadata({MATRIX_KEY: manifest.encode()}), path)
+    else:
+        pa.csv.write_csv(table, path)

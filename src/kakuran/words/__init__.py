@@ -1,0 +1,85 @@
+"""Words of the library that a report says in other languages, too.
+
+What a report says: by name, in a file a language; what the library says itself, by its English words.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any, TypeAlias
+
+from kakuran.errors import SchemaError
+
+Translate: TypeAlias = Callable[[str], str]
+"""Given a text, tells what to write instead of it: something else for a phrase, any other text as it is."""
+
+
+class Phrase(str):
+    """A text in English that remembers what it was made of, so that it can be said again in another language.
+
+    Parameters
+    ----------
+    template : the text, with places to fill in, as for `str.format`
+    **values : what fills them; phrases among them are said in the other language, too
+
+    Examples
+    --------
+    >>> from kakuran.words import Phrase
+    >>> found = Phrase("{steps} steps from {start}", steps=4, start=Phrase("the perturbed counts"))
+    >>> found, found.said_with({"{steps} steps from {start}": "{start}から {steps} ステップ"})
+    ('4 steps from the perturbed counts', 'the perturbed countsから 4 ステップ')
+    """
+
+    template: str
+    values: dict[str, Any]
+
+    def __new__(cls, template: str, **values: Any) -> Phrase:
+        """Fill in the values."""
+        made = super().__new__(cls, template.format(**values))
+        made.template, made.values = template, values
+        return made
+
+    def __getnewargs_ex__(self) -> tuple[tuple[str], dict[str, Any]]:
+        return (self.template,), self.values
+
+    def said_with(self, templates: dict[str, str]) -> str:
+        """The text with other words: by its template, or as it is where there are none."""
+        values = {
+            name: value.said_with(templates) if isinstance(value, Phrase) else value
+            for name, value in self.values.items()
+        }
+        return templates.get(self.template, self.template).format(**values)
+
+
+LANGUAGES = ("en", "ja")
+
+
+@dataclass(frozen=True)
+class Words:
+    """What to say in a language."""
+
+    named: Mapping[str, str]
+    translated: dict[str, str]
+
+    def __call__(self, name: str, **values: Any) -> str:
+        """What has this name, with values filled in, phrases among them in this language."""
+        return self.named[name].format(**{one: self.of(value) for one, value in values.items()})
+
+    def of(self, text: str) -> str:
+        """What the library says, in this language; anything else as it is."""
+        return text.said_with(self.translated) if isinstance(text, Phrase) else text
+
+    def listed(self, parts: Iterable[str]) -> str:
+        """One after the other."""
+        return self("comma").join(map(self.of, parts))
+
+
+def words_in(lang: str) -> Words:
+    """What to say in a language."""
+    if lang not in LANGUAGES:
+        raise SchemaError(f"a report is written in {' or '.join(LANGUAGES)}, got {lang!r}")
+    named = tomllib.loads(files("kakuran.words").joinpath(f"{lang}.toml").read_text(encoding="utf-8"))
+    return Words(named, named.pop("translated", {}))

@@ -1,0 +1,209 @@
+"""Dense and sparse crowds against the plain sum over all pairs."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import kakuran as kk
+from kakuran.design.crowd import DENSE_CELLS, Crowd, DenseCrowd, SparseCrowd
+
+PRAM = kk.PRAM([[0.5, 0.3, 0.2], [0.3, 0.4, 0.3], [0.0, 0.25, 0.75]])
+COLUMNS = {
+    "retention": (kk.Categorical("retention", ["x", "y", "z", "w"]), kk.RetentionReplacement(4, 0.4)),
+    "unchanged": (kk.Categorical("unchanged", ["x", "y"]), kk.RetentionReplacement(2, 1.0)),
+    "forgotten": (kk.Categorical("forgotten", ["x", "y"]), kk.RetentionReplacement(2, 0.0)),
+    "laplace": (kk.Numeric("laplace", 0, 20, step=1), kk.BoundedLaplace(21, 1, 9.0)),
+    "wide laplace": (kk.Numeric("wide laplace", 0, 3, step=0.5), kk.Laplace(7, 0.5, 3.0)),
+    "gaussian": (kk.Numeric("gaussian", 0, 8, step=1), kk.BoundedGaussian(9, 1, 4.0)),
+    "silent": (kk.Numeric("silent", 0, 8, step=1), kk.BoundedLaplace(9, 1, 0.0)),
+    "numbers": (kk.Numeric("numbers", 0, 8, step=1), kk.RetentionReplacement(9, 0.2, step=1)),
+    "pram": (kk.Categorical("pram", ["x", "y", "z"]), PRAM),
+    "kept": (kk.Categorical("kept", ["x", "y"], role="keep"), None),
+}
+
+
+def crowds_by_pairs(names, codes):
+    """Σ_j m_ij of every person, pair by pair."""
+    cost = 0.0
+    for name in names:
+        mechanism = COLUMNS[name][1]
+        a, b = codes[name][:, None], codes[name][None, :]
+        cost = cost + (np.where(a != b, math.inf, 0.0) if mechanism is None else mechanism.swap_cost(a, b))
+    return np.exp(-cost).sum(axis=1)
+
+
+def filled(kind, names, codes, batches=1):
+    crowd = kind([COLUMNS[name][0] for name in names])
+    n = len(codes[names[0]])
+    for part in np.array_split(np.arange(n), batches):
+        crowd.update({name: codes[name][part] for name in names}, len(part))
+    return crowd
+
+
+def mechanisms_for(names):
+    return {name: COLUMNS[name][1] for name in names if COLUMNS[name][1] is not None}
+
+
+@st.composite
+def cases(draw, most=60):
+    names = draw(st.lists(st.sampled_from(list(COLUMNS)), min_size=1, max_size=4, unique=True))
+    n = draw(st.integers(2, most))
+    generator = np.random.default_rng(draw(st.integers(0, 1 << 32)))
+    spread = draw(st.sampled_from([0.3, 1.0]))
+    codes = {
+        name: generator.integers(0, math.ceil(COLUMNS[name][0].size * spread), n).astype(np.int32) for name in names
+    }
+    return names, codes
+
+
+@pytest.mark.parametrize("kind", [DenseCrowd, SparseCrowd])
+class TestBothKinds:
+    @settings(deadline=None, max_examples=150)
+    @given(case=cases(), batches=st.integers(1, 3))
+    def test_the_smallest_crowd_is_the_smallest_sum_over_all_pairs(self, kind, case, batches):
+        names, codes = case
+        batches = min(batches, len(codes[names[0]]))
+        crowd = filled(kind, names, codes, batches)
+        assert crowd.smallest(mechanisms_for(names)) == pytest.approx(crowds_by_pairs(names, codes).min(), rel=1e-10)
+
+    @settings(deadline=None, max_examples=150)
+    @given(case=cases(), cap=st.floats(1, 70))
+    def test_a_cap_bounds_the_answer_and_changes_nothing_below_it(self, kind, case, cap):
+        names, codes = case
+        crowd = filled(kind, names, codes)
+        expected = min(cap, crowds_by_pairs(names, codes).min())
+        assert crowd.smallest(mechanisms_for(names), cap=cap) == pytest.approx(expected, rel=1e-10)
+
+    @settings(deadline=None, max_examples=150)
+    @given(case=cases(), enough=st.floats(1, 70), asks=st.integers(1, 3))
+    def test_an_answer_below_enough_is_somebodys_crowd_and_any_other_is_the_smallest(self, kind, case, enough, asks):
+        names, codes = case
+        crowd = filled(kind, names, codes)
+        everybody = crowds_by_pairs(names, codes)
+        for _ in range(asks):
+            answer = crowd.smallest(mechanisms_for(names), enough=enough)
+            if answer < enough:
+                assert np.isclose(everybody, answer, rtol=1e-10).any()
+            else:
+                assert answer == pytest.approx(everybody.min(), rel=1e-10)
+            assert (everybody.min() < enough * (1 - 1e-10)) <= (answer < enough)
+
+    @settings(deadline=None, max_examples=100)
+    @given(case=cases(), k=st.floats(1, 40))
+    def test_it_reaches_k_when_everybody_does(self, kind, case, k):
+        names, codes = case
+        smallest = crowds_by_pairs(names, codes).min()
+        if abs(smallest / k - 1) > 1e-9:
+            assert filled(kind, names, codes).reaches(k, mechanisms_for(names)) == (smallest >= k)
+
+    @settings(deadline=None, max_examples=100)
+    @given(case=cases())
+    def test_the_fewest_alike_are_the_rarest_record(self, kind, case):
+        names, codes = case
+        counts = np.unique(np.column_stack(list(codes.values())), axis=0, return_counts=True)[1]
+        crowd = filled(kind, names, codes)
+        assert crowd.fewest_alike == counts.min()
+        assert crowd.n == counts.sum()
+
+    @settings(deadline=None, max_examples=50)
+    @given(case=cases())
+    def test_without_mechanisms_a_crowd_is_those_who_are_alike(self, kind, case):
+        names, codes = case
+        crowd = filled(kind, names, codes)
+        assert crowd.smallest({}) == crowd.fewest_alike
+
+    @settings(deadline=None, max_examples=50)
+    @given(case=cases(most=30), seed=st.integers(0, 1 << 32))
+    def test_the_order_of_people_does_not_matter(self, kind, case, seed):
+        names, codes = case
+        order = np.random.default_rng(seed).permutation(len(codes[names[0]]))
+        mixed = {name: column[order] for name, column in codes.items()}
+        mechanisms = mechanisms_for(names)
+        assert filled(kind, names, codes).smallest(mechanisms) == pytest.approx(
+            filled(kind, names, mixed).smallest(mechanisms), rel=1e-12
+        )
+
+    def test_what_is_asked_first_does_not_change_later_answers(self, kind):
+        names = ["laplace", "retention"]
+        generator = np.random.default_rng(3)
+        codes = {name: generator.integers(0, COLUMNS[name][0].size, 200).astype(np.int32) for name in names}
+        crowd = filled(kind, names, codes)
+        mechanisms = mechanisms_for(names)
+        for scale in (0.5, 50.0, 2.0):
+            crowd.smallest({"laplace": kk.BoundedLaplace(21, 1, scale), "retention": mechanisms["retention"]}, 8, 4)
+        assert crowd.smallest(mechanisms) == pytest.approx(crowds_by_pairs(names, codes).min(), rel=1e-10)
+
+    def test_an_empty_batch_adds_nobody(self, kind):
+        crowd = kind([COLUMNS["retention"][0]])
+        empty = {"retention": np.empty(0, np.int32)}
+        crowd.update(empty, 0)
+        assert crowd.n == 0
+        crowd.update({"retention": np.array([1, 1, 2], np.int32)}, 3)
+        crowd.update(empty, 0)
+        assert crowd.n == 3
+        assert crowd.fewest_alike == 1
+
+    def test_counting_after_an_answer_counts(self, kind):
+        crowd = filled(kind, ["retention"], {"retention": np.array([0, 0, 1], np.int32)})
+        assert crowd.smallest({}) == 1
+        crowd.update({"retention": np.array([1, 1, 2, 2], np.int32)}, 4)
+        assert crowd.smallest({}) == 2
+
+
+@settings(deadline=None, max_examples=60)
+@given(case=cases(most=200))
+def test_dense_and_sparse_agree(case):
+    names, codes = case
+    mechanisms = mechanisms_for(names)
+    dense, sparse = filled(DenseCrowd, names, codes), filled(SparseCrowd, names, codes)
+    assert dense.smallest(mechanisms) == pytest.approx(sparse.smallest(mechanisms), rel=1e-10)
+
+
+def test_more_records_than_one_block_are_summed_in_full():
+    """2500 distinct records are three blocks of rows and columns."""
+    generator = np.random.default_rng(5)
+    attributes = [kk.Numeric("a", 0, 999, step=1), kk.Numeric("b", 0, 999, step=1)]
+    mechanisms = {"a": kk.BoundedLaplace(1000, 1, 120.0), "b": kk.BoundedGaussian(1000, 1, 700.0)}
+    codes = {name: generator.integers(0, 1000, 2500).astype(np.int32) for name in ("a", "b")}
+    cost = sum(mechanisms[name].swap_cost(codes[name][:, None], codes[name][None, :]) for name in codes)
+    expected = np.exp(-cost).sum(axis=1).min()
+    for kind in (DenseCrowd, SparseCrowd):
+        crowd = kind(attributes)
+        crowd.update(codes, 2500)
+        assert crowd.smallest(mechanisms) == pytest.approx(expected, rel=1e-10)
+        assert crowd.smallest(mechanisms, cap=expected * 2, enough=expected * 0.5) == pytest.approx(expected, rel=1e-10)
+
+
+def test_the_kind_is_chosen_by_the_number_of_cells():
+    assert DENSE_CELLS >= 1000 * 1000
+    thousand = [kk.Numeric(name, 0, 999, step=1) for name in "abc"]
+    assert isinstance(Crowd.of(thousand[:2]), DenseCrowd)
+    assert isinstance(Crowd.of(thousand), SparseCrowd)
+
+
+def test_a_crowd_over_no_columns_is_everybody():
+    crowd = Crowd.of([])
+    crowd.update({}, 5)
+    crowd.update({}, 2)
+    assert crowd.n == 7
+    assert crowd.fewest_alike == 7
+    assert crowd.smallest({}) == 7
+
+
+@given(cases(), st.sampled_from([DenseCrowd, SparseCrowd]))
+@settings(deadline=None, max_examples=50)
+def test_crowds_counted_apart_and_merged_are_the_crowd_of_all(case, kind):
+    names, codes = case
+    half = len(codes[names[0]]) // 2
+    parts = [{name: column[place] for name, column in codes.items()} for place in (slice(half), slice(half, None))]
+    one, other = (filled(kind, names, part) for part in parts)
+    one.merge(other)
+    whole = filled(kind, names, codes)
+    assert one.n == whole.n
+    assert one.fewest_alike == whole.fewest_alike
+    assert math.isclose(one.smallest(mechanisms_for(names)), whole.smallest(mechanisms_for(names)), rel_tol=1e-12)

@@ -1,0 +1,291 @@
+from __future__ import annotations
+
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import kakuran as kk
+from kakuran.design import crowd_of, mechanisms_within
+from kakuran.design.crowd import DenseCrowd, SparseCrowd
+from kakuran.errors import CalibrationError
+
+JOBS = ["clerk", "nurse", "smith", "cook"]
+SCHEMA = kk.Schema([kk.Categorical("job", JOBS), kk.Numeric("age", 0, 50, step=1)])
+TOWNS = kk.Schema([*SCHEMA, kk.Categorical("town", ["u", "v"], role="keep")])
+
+
+def people(n, seed=0, towns=False):
+    generator = np.random.default_rng(seed)
+    columns = {
+        "job": [JOBS[place] for place in generator.choice(4, n, p=[0.6, 0.25, 0.1, 0.05])],
+        "age": np.clip(generator.normal(25, 10, n).round(), 0, 50),
+    }
+    if towns:
+        columns["town"] = [["u", "v"][place] for place in generator.integers(0, 2, n)]
+    return pa.table(columns)
+
+
+def crowds_by_pairs(plan, table):
+    """Σ_j m_ij of every person, pair by pair."""
+    codes = plan.schema.encode(table)
+    cost = np.zeros((table.num_rows, table.num_rows))
+    for name, column in codes.items():
+        a, b = column[:, None], column[None, :]
+        kept = np.where(a != b, np.inf, 0.0)
+        cost += plan.mechanisms[name].swap_cost(a, b) if name in plan.mechanisms else kept
+    return np.exp(-cost).sum(axis=1)
+
+
+def check_just_enough(plan, table, mechanisms=None):
+    """Everybody's crowd is at least k, and one rung of the ladder up somebody's would not be."""
+    assert crowds_by_pairs(plan, table).min() >= plan.k * (1 - 1e-9)
+    ready = (mechanisms or {}).values()
+    epsilon = sum(one.largest_swap_cost / 2 for one in plan.mechanisms.values() if one not in ready)
+    more = mechanisms_within(plan.schema, two_digits(epsilon * (1 + 1e-9), ROUND_CEILING), mechanisms)
+    louder = kk.Plan(plan.schema, more, plan.n, plan.k, plan.calibration)
+    assert crowds_by_pairs(louder, table).min() < plan.k
+
+
+def two_digits(number, rounding):
+    return float(Context(prec=2, rounding=rounding).create_decimal(number))
+
+
+class TestTightness:
+    @pytest.mark.parametrize("k", [1.5, 2, 5, 20, 100])
+    @pytest.mark.parametrize("kind", ["bounded-laplace", "bounded-gaussian", "retention"])
+    def test_the_noise_is_just_enough_for_the_smallest_crowd(self, k, kind):
+        table = people(300)
+        plan = kk.calibrate(SCHEMA, data=table, k=k, mechanisms={"age": kind})
+        check_just_enough(plan, table, {"age": kind})
+
+    @pytest.mark.parametrize("k", [2, 10])
+    def test_laplace_without_bounds_can_be_calibrated_too(self, k):
+        table = people(300)
+        plan = kk.calibrate(SCHEMA, data=table, k=k, mechanisms={"age": "laplace"})
+        bounded = kk.calibrate(SCHEMA, data=table, k=k)
+        assert plan["age"].scale == pytest.approx(bounded["age"].scale, rel=1e-3)
+
+    @settings(deadline=None, max_examples=60)
+    @given(st.integers(2, 60), st.integers(0, 1 << 32), st.floats(0.01, 0.99))
+    def test_no_table_is_left_below_k_and_none_gets_much_more_noise_than_it_needs(self, n, seed, place):
+        table = people(n, seed)
+        k = 1 + (n - 1) * place
+        plan = kk.calibrate(SCHEMA, data=table, k=k)
+        if plan["job"].retention < 1:
+            check_just_enough(plan, table)
+        else:
+            assert crowds_by_pairs(plan, table).min() >= k
+
+    @settings(deadline=None, max_examples=40)
+    @given(st.integers(3, 60), st.integers(0, 1 << 32), st.floats(0.01, 0.99))
+    def test_it_is_never_noisier_than_the_worst_case(self, n, seed, place):
+        k = 1 + (n - 1) * place
+        informed = kk.calibrate(SCHEMA, data=people(n, seed), k=k)
+        blind = kk.calibrate(SCHEMA, n=n, k=k)
+        assert informed["age"].scale <= blind["age"].scale * (1 + 1e-4)
+        assert informed["job"].retention >= blind["job"].retention * (1 - 1e-4)
+        assert informed.epsilon >= blind.epsilon * (1 - 1e-4)
+
+    def test_two_people_at_the_two_ends_are_the_worst_case(self):
+        table = pa.table({"job": ["clerk", "cook"], "age": [0, 50]})
+        informed = kk.calibrate(SCHEMA, data=table, k=1.5)
+        blind = kk.calibrate(SCHEMA, n=2, k=1.5)
+        assert informed["age"].scale == pytest.approx(blind["age"].scale, rel=1e-4)
+
+    @pytest.mark.parametrize(
+        "schema", [SCHEMA, kk.Schema([kk.Categorical("job", JOBS)])], ids=["with noise", "without"]
+    )
+    def test_everybody_may_hide_among_everybody(self, schema):
+        table = people(30).select(list(schema.names))
+        plan = kk.calibrate(schema, data=table, k=30)
+        assert plan.epsilon == pytest.approx(0, abs=1e-5)
+
+
+class TestNoNoise:
+    def test_a_table_that_is_already_k_anonymous_needs_none(self):
+        table = pa.table({"job": ["clerk"] * 5 + ["nurse"] * 6, "age": [20] * 5 + [40] * 6})
+        plan = kk.calibrate(SCHEMA, data=table, k=5)
+        assert plan["job"].retention == 1
+        assert plan["age"].scale == 0
+        assert plan.epsilon == math.inf
+
+    def test_one_person_too_few_needs_some(self):
+        table = pa.table({"job": ["clerk"] * 5 + ["nurse"] * 6, "age": [20] * 5 + [40] * 6})
+        plan = kk.calibrate(SCHEMA, data=table, k=5.01)
+        assert plan["job"].retention < 1
+        assert plan["age"].scale > 0
+        check_just_enough(plan, table)
+
+
+class TestShares:
+    def test_weights_part_the_budget(self):
+        plan = kk.calibrate(SCHEMA, data=people(200), k=10, weights={"job": 0.2, "age": 0.8})
+        assert plan["age"].largest_swap_cost == pytest.approx(4 * plan["job"].largest_swap_cost, rel=1e-6)
+
+    def test_a_ready_mechanism_stays_and_the_others_make_up_for_it(self):
+        table = people(300)
+        strong, weak = (kk.RetentionReplacement(4, retention) for retention in (0.1, 0.6))
+        plans = [kk.calibrate(SCHEMA, data=table, k=5, mechanisms={"job": ready}) for ready in (strong, weak)]
+        assert plans[0]["job"] is strong
+        assert plans[0]["age"].scale < plans[1]["age"].scale
+        for plan, ready in zip(plans, (strong, weak), strict=True):
+            check_just_enough(plan, table, {"job": ready})
+
+    def test_ready_mechanisms_alone_are_enough_where_they_are_noisy_enough(self):
+        schema = kk.Schema([kk.Categorical("job", JOBS)])
+        table = people(300).select(["job"])
+        pram = kk.PRAM(np.full((4, 4), 0.1) + 0.6 * np.eye(4))
+        plan = kk.calibrate(schema, data=table, k=5, mechanisms={"job": pram})
+        assert plan["job"] is pram
+        assert crowds_by_pairs(plan, table).min() >= 5
+
+    def test_ready_mechanisms_that_are_too_weak_are_refused(self):
+        schema = kk.Schema([kk.Categorical("job", JOBS)])
+        with pytest.raises(CalibrationError, match="leave somebody a crowd below k=5"):
+            kk.calibrate(
+                schema,
+                data=pa.table({"job": ["clerk"] * 20 + ["cook"]}),
+                k=5,
+                mechanisms={"job": kk.RetentionReplacement(4, 0.99)},
+            )
+
+    def test_a_ready_mechanism_that_tells_two_people_apart_is_refused(self):
+        telltale = kk.PRAM([[1, 0, 0, 0], [0, 0.4, 0.3, 0.3], [0, 0.3, 0.4, 0.3], [0, 0.3, 0.3, 0.4]])
+        with pytest.raises(CalibrationError, match=r"no noise reaches k=3: .* the mechanisms given are too weak"):
+            kk.calibrate(
+                SCHEMA,
+                data=pa.table({"job": ["clerk", "nurse", "cook", "cook"], "age": [1, 2, 3, 4]}),
+                k=3,
+                mechanisms={"job": telltale},
+            )
+
+
+class TestKeptColumns:
+    def test_only_people_with_the_same_kept_values_count(self):
+        table = people(200, towns=True)
+        check_just_enough(kk.calibrate(TOWNS, data=table, k=5), table)
+
+    def test_keeping_a_column_takes_more_noise_than_not_having_it(self):
+        table = people(200, towns=True)
+        with_towns = kk.calibrate(TOWNS, data=table, k=5)
+        without = kk.calibrate(SCHEMA, data=table.drop_columns(["town"]), k=5)
+        assert with_towns["age"].scale > without["age"].scale
+
+    def test_a_group_smaller_than_k_is_refused(self):
+        table = pa.table({"job": ["clerk"] * 10, "age": range(10), "town": ["u"] * 7 + ["v"] * 3})
+        with pytest.raises(CalibrationError, match="no noise reaches k=4: too few people share their kept values"):
+            kk.calibrate(TOWNS, data=table, k=4)
+
+
+class TestTheTable:
+    def test_the_plan_holds_on_the_table_it_was_made_for(self):
+        table = people(200)
+        plan = kk.calibrate(SCHEMA, data=table, k=5)
+        assert plan.calibration == "data-dependent"
+        assert (plan.n, plan.k) == (200, 5.0)
+        assert crowd_of(SCHEMA, table).reaches(plan.k, plan.mechanisms)
+        assert plan.check(crowd_of(SCHEMA, table)) is None
+
+    @settings(deadline=None, max_examples=60)
+    @given(st.integers(2, 80), st.integers(0, 1 << 32), st.floats(0.02, 0.95))
+    def test_the_crowds_are_the_same_however_the_table_is_counted(self, n, seed, place):
+        table = people(n, seed)
+        plan = kk.calibrate(SCHEMA, data=table, k=1 + (n - 1) * place)
+        order = np.random.default_rng(seed).permutation(n)
+        for kind in (DenseCrowd, SparseCrowd):
+            for rows in (table, table.take(order), pa.concat_tables([table.slice(n // 2), table.slice(0, n // 2)])):
+                crowd = kind(SCHEMA.released)
+                crowd.update(SCHEMA.encode(rows), n)
+                assert crowd.smallest(plan.mechanisms) == pytest.approx(crowds_by_pairs(plan, table).min(), rel=1e-12)
+
+    def test_a_plan_that_is_just_enough_is_not_refused_for_its_last_digit(self):
+        """Added up in another order, the smallest crowd of this table is 30.999999999999996 instead of 31."""
+        schema = kk.Schema([kk.Categorical("a", [0, 1, 2, 3]), kk.Categorical("b", [0, 1])])
+        cells = [(a, b) for a in range(4) for b in range(2)]
+        records = np.repeat(cells, [36, 14, 26, 7, 6, 2, 8, 1], axis=0).astype(np.int32)
+        codes = {"a": records[:, 0], "b": records[:, 1]}
+        sparse, dense = SparseCrowd(schema.released), DenseCrowd(schema.released)
+        sparse.update(codes, 100)
+        dense.update(codes, 100)
+        kept = {"a": 0.10153398981303607, "b": 0.1843501712194455}
+        mechanisms = {one.name: kk.RetentionReplacement(one.size, kept[one.name]) for one in schema.released}
+        plan = kk.Plan(schema, mechanisms, n=100, k=sparse.smallest(mechanisms), calibration="data-dependent")
+        assert dense.smallest(plan.mechanisms) == pytest.approx(31, rel=1e-12)
+        assert plan.check(dense) is None
+
+    def test_the_plan_refuses_another_table(self):
+        plan = kk.calibrate(SCHEMA, data=people(200), k=5)
+        lonely = pa.table({"job": ["clerk"] * 199 + ["cook"], "age": [0] * 199 + [50]})
+        with pytest.raises(CalibrationError, match=r"calibrated on another table: .* below k=5"):
+            plan.check(crowd_of(SCHEMA, lonely))
+
+    def test_the_plan_refuses_its_own_table_less_a_few_people(self):
+        table = people(200)
+        plan = kk.calibrate(SCHEMA, data=table, k=5)
+        hardest = np.argsort(-crowds_by_pairs(plan, table))
+        with pytest.raises(CalibrationError, match="another table"):
+            plan.check(crowd_of(SCHEMA, table.take(hardest[20:])))
+
+    def test_a_frame_and_its_crowd_give_the_same_plan(self):
+        table = people(200)
+        assert kk.calibrate(SCHEMA, data=table, k=5) == kk.calibrate(SCHEMA, data=crowd_of(SCHEMA, table), k=5)
+
+    def test_dense_and_sparse_crowds_give_the_same_plan(self):
+        table = people(200)
+        plans = []
+        for kind in (DenseCrowd, SparseCrowd):
+            crowd = kind(SCHEMA.released)
+            crowd.update(SCHEMA.encode(table), 200)
+            plans.append(kk.calibrate(SCHEMA, data=crowd, k=5))
+        assert plans[0]["age"].scale == pytest.approx(plans[1]["age"].scale, rel=1e-4)
+
+    def test_a_sparse_table_of_many_columns_is_calibrated(self):
+        generator = np.random.default_rng(0)
+        schema = kk.Schema([kk.Numeric(name, 0, 99, step=1) for name in "abcd"])
+        table = pa.table({name: generator.integers(0, 100, 1500) for name in "abcd"})
+        assert isinstance(crowd_of(schema, table), SparseCrowd)
+        check_just_enough(kk.calibrate(schema, data=table, k=3), table)
+
+    def test_missing_values_are_values(self):
+        schema = kk.Schema([kk.Numeric("age", 0, 9, step=1, missing="category")])
+        table = pa.table({"age": [1, 1, 1, None, None]})
+        check_just_enough(kk.calibrate(schema, data=table, k=2.5), table)
+
+
+class TestRefusals:
+    def test_hiding_among_more_people_than_there_are_is_refused(self):
+        with pytest.raises(CalibrationError, match="k=31 is more than the 30 records"):
+            kk.calibrate(SCHEMA, data=people(30), k=31)
+
+    def test_an_empty_table_is_refused(self):
+        with pytest.raises(CalibrationError, match="at least 2 records are needed to hide among, got 0"):
+            kk.calibrate(SCHEMA, data=people(5).slice(0, 0), k=2)
+
+    def test_a_single_person_is_refused(self):
+        with pytest.raises(CalibrationError, match="at least 2 records are needed to hide among, got 1"):
+            kk.calibrate(SCHEMA, data=people(1), k=1.5)
+
+    @pytest.mark.parametrize("k", [1, 0, math.nan, math.inf])
+    def test_a_promise_that_is_none_is_refused(self, k):
+        with pytest.raises(CalibrationError, match="k must be above 1"):
+            kk.calibrate(SCHEMA, data=people(30), k=k)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.integers(0, 1), min_size=2, max_size=40), st.floats(0.05, 0.95))
+def test_two_kinds_of_people_are_calibrated_as_by_hand(answers, place):
+    """a·1 + b·m = k for the rarer kind gives m = e^(−2ε); ε is rounded down, but not below the worst case."""
+    few, many = sorted((answers.count(0), answers.count(1)))
+    assume(few > 0)
+    k = few + many * place
+    schema = kk.Schema([kk.Categorical("answer", [0, 1])])
+    plan = kk.calibrate(schema, data=pa.table({"answer": answers}), k=k)
+    exact = -math.log((k - few) / many) / 2
+    worst = math.log((few + many - 1) / (k - 1)) / 2
+    by_hand = [max(two_digits(exact * (1 + nudge), ROUND_FLOOR), worst) for nudge in (-1e-9, 1e-9)]
+    assert plan.epsilon in [pytest.approx(epsilon, rel=1e-9) for epsilon in by_hand]
