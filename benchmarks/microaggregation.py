@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from benchmarks.claims import Claim, at_most, faster_run, no_peer
 from benchmarks.timing import PATIENCE, UNFINISHED, attempt, timed
-from kakuran.wide import Method, group_records
+from kakuran.wide import GroupingMethod, group_records
 
 CASC = Path(__file__).parents[2] / "shared/data/casc"
 REFERENCE = {"Tarragona": (16.9326, 22.4619, 33.1929), "CASCrefmicrodata": (5.6922, 9.0884, 14.1559)}
@@ -43,7 +43,7 @@ def reference_values() -> Iterator[Claim]:
 def quality(small: int, middle: int, large: int) -> Iterator[Claim]:
     """Loss and time on normals, k=5. The bars for time are a third of what sdcMicro took, 0.3 s and 9 s."""
     group_records(normals(500), 5, "local-search")
-    bars: list[tuple[int, Method, float, float]] = [
+    bars: list[tuple[int, GroupingMethod, float, float]] = [
         (small, "mdav", 5.525, 0.1),
         (middle, "mdav", 3.0, 3.0),
         (small, "local-search", 5.15, 20),

@@ -24,7 +24,7 @@ from kakuran.randomness import Randomness
 from kakuran.schema import decode, narrowest_integer, released_type
 from kakuran.typing import Codes
 
-Columns: TypeAlias = Mapping[str, Codes]
+CodedColumns: TypeAlias = Mapping[str, Codes]
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Kernel:
         codes = self.plan.schema.encode(batch)
         return self.decode(self.sample(codes, randomness or Randomness.secure()))
 
-    def sample(self, codes: Columns, randomness: Randomness) -> dict[str, Codes]:
+    def sample(self, codes: CodedColumns, randomness: Randomness) -> dict[str, Codes]:
         """Perturb the codes of the perturbed columns; kept ones pass."""
         return {
             attribute.name: codes[attribute.name]
@@ -56,7 +56,7 @@ class Kernel:
             for attribute in self.plan.schema.released
         }
 
-    def decode(self, codes: Columns) -> pa.RecordBatch:
+    def decode(self, codes: CodedColumns) -> pa.RecordBatch:
         """The batch that has these codes."""
         arrays = [decode(attribute, codes[attribute.name]) for attribute in self.plan.schema.released]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
@@ -71,7 +71,7 @@ class Kernel:
             ]
         )
 
-    def pack(self, codes: Columns) -> np.ndarray[tuple[int], np.dtype[np.void]]:
+    def pack(self, codes: CodedColumns) -> np.ndarray[tuple[int], np.dtype[np.void]]:
         """Codes as packed rows, which shuffle and spill to disk as one array.
 
         Opaque ones: numpy moves a row that it knows the fields of field by field, ten times as slowly.

@@ -11,7 +11,7 @@ from scipy.linalg import qr
 from kakuran.errors import GuardError
 from kakuran.vertical import Limits, Party, VerticalPlan, fit_vertically
 from kakuran.vertical.leakage import pins_down
-from kakuran.vertical.messages import Part
+from kakuran.vertical.messages import FittedPart
 from kakuran.vertical.protocols.encryption import precision
 from kakuran.vertical.protocols.gram import moments_of, rounded
 from kakuran.vertical.together import side_by_side
@@ -62,7 +62,7 @@ def residual():
 
 def space_seen(received):
     """An orthonormal basis of the fitted parts alice was sent, with a constant."""
-    parts = np.column_stack([message.values for message in received if isinstance(message, Part)])
+    parts = np.column_stack([message.values for message in received if isinstance(message, FittedPart)])
     directions, strengths, _ = np.linalg.svd(parts / np.linalg.norm(parts, axis=0), full_matrices=False)
     return np.column_stack([np.ones(RECORDS), directions[:, strengths > 1e-8 * strengths[0]]])
 

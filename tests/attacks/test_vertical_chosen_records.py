@@ -12,7 +12,7 @@ from kakuran.vertical import Limits, Party, VerticalPlan, alignment
 from kakuran.vertical import party as party_module
 from kakuran.vertical.alignment import Matching, intersect
 from kakuran.vertical.checkpoints import Checkpoints
-from kakuran.vertical.messages import Kept, MaskedPart, Part, Space, Target, numbers
+from kakuran.vertical.messages import FittedPart, Kept, MaskedPart, Space, Target, numbers
 from kakuran.vertical.own import OwnColumns
 from kakuran.vertical.protocols.residual import MOST_ROUNDS, Residual
 from kakuran.vertical.together import side_by_side
@@ -145,12 +145,12 @@ def test_no_record_shared_by_all_is_a_refusal():
         alignment._receive_places(link, 5)
 
 
-@pytest.mark.parametrize("kind", [Part, Target, MaskedPart, Space])
+@pytest.mark.parametrize("kind", [FittedPart, Target, MaskedPart, Space])
 def test_a_message_longer_than_is_due_is_refused_before_it_is_read(kind):
     """One of 1,000 MB, where some hundred bytes were due, took 4.1 GB."""
     link, other = linked_pair("alice", "bob", 0.5)
     more = np.zeros(1000, np.int64 if kind is MaskedPart else np.float64)
-    other.send(kind(more, False) if kind is Part else kind(more))
+    other.send(kind(more, False) if kind is FittedPart else kind(more))
     with pytest.raises(ProtocolError, match=rf"bob sent {kind.__name__} of 8,.* bytes where at most 336 are due"):
         link.receive(kind, most=numbers(10))
 
@@ -202,8 +202,8 @@ def test_directions_hidden_in_the_last_digits_of_answers_are_counted():
 
     def questions(link, target):
         def ask(vector):
-            link.send(Part(vector, settled=False))
-            return link.receive(Part).values
+            link.send(FittedPart(vector, settled=False))
+            return link.receive(FittedPart).values
 
         first = ask(np.zeros(len(target)))
         large = first / np.linalg.norm(first) * 1e6
@@ -221,8 +221,8 @@ def test_an_answering_side_does_not_answer_for_ever(monkeypatch):
 
     def questions(link, target):
         for _ in range(30):
-            link.send(Part(target * 0, settled=False))
-            link.receive(Part)
+            link.send(FittedPart(target * 0, settled=False))
+            link.receive(FittedPart)
 
     _, ended = answering(RNG.normal(size=(100, 2)), questions)
     assert ended == "cheat has asked more than 20 times without settling"
@@ -230,8 +230,8 @@ def test_an_answering_side_does_not_answer_for_ever(monkeypatch):
 
 def test_a_part_that_leaves_nothing_to_explain_is_refused():
     def questions(link, target):
-        link.send(Part(target, settled=True))
-        link.receive(Part)
+        link.send(FittedPart(target, settled=True))
+        link.receive(FittedPart)
 
     _, ended = answering(RNG.normal(size=(100, 2)), questions)
     assert "nothing of the target is left to explain" in ended

@@ -13,7 +13,7 @@ import pytest
 from kakuran.errors import ProtocolError
 from kakuran.vertical.messages import Columns, CrossMoments, EncryptionKey, Products
 from kakuran.vertical.protocols.encryption import PLAIN_MODULUS, KeyOwner, Multiplier, Seed, SumOfProducts, pack
-from kakuran.vertical.protocols.gram import Layout, _tossed_as_multiplier, cross_moments_as_owner
+from kakuran.vertical.protocols.gram import SlotLayout, _tossed_as_multiplier, cross_moments_as_owner
 from kakuran.vertical.protocols.polynomials import DEGREE, PRIMES, primes
 from kakuran.vertical.transport import linked_pair
 
@@ -56,7 +56,7 @@ def test_an_owner_who_tells_what_it_reads_would_tell_its_secret():
 def run_against(reply):
     """What the owner of the key ends with, and what it told, when `reply` makes the products."""
     columns = np.random.default_rng(3).integers(-(2**20), 2**20, (RECORDS, OWNERS))
-    layout = Layout(RECORDS)
+    layout = SlotLayout(RECORDS)
     far, near = linked_pair("owner", "cheat", 10.0)
     ended = []
 

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Playwright, sync_playwright
 
 from kakuran.collect.client import SurveyClient
-from kakuran.collect.limits import Limits
+from kakuran.collect.limits import RequestLimits
 from kakuran.collect.messages import new_ids, secret_hash
 from kakuran.collect.server import create_app
 from kakuran.collect.serving import Serving, running
@@ -125,7 +125,7 @@ def serve(tmp_path):
     def served(**changes) -> Site:
         survey = Survey.from_dict(FIELDS | changes)
         store = open_store(tmp_path / "answers.db", survey)
-        context = running(create_app(survey, store, TOKEN, limits=Limits(rate=float("inf"))), Serving(port=0))
+        context = running(create_app(survey, store, TOKEN, limits=RequestLimits(rate=float("inf"))), Serving(port=0))
         site = Site(context.__enter__(), survey, store)
         opened.append((context, site))
         return site

@@ -1,7 +1,7 @@
 import httpx
 import pytest
 
-from kakuran.collect.limits import Limits
+from kakuran.collect.limits import RequestLimits
 from kakuran.collect.server import create_app
 from kakuran.collect.serving import Serving, running
 from kakuran.collect.store import open_store
@@ -66,7 +66,7 @@ def serve():
     """Serve a survey from a database for real, at a free port; without limits unless some are given."""
 
     def served(survey, address, *, limits=None):
-        limits = limits or Limits(rate=float("inf"))
+        limits = limits or RequestLimits(rate=float("inf"))
         app = create_app(survey, open_store(address, survey), TOKEN, limits=limits)
         return running(app, Serving(port=0, limits=limits))
 
@@ -97,7 +97,7 @@ def site(serve, survey, address):
 @pytest.fixture(scope="module")
 def empty_site(tmp_path_factory):
     """A running survey that nobody manages to answer."""
-    survey, limits = make_survey(), Limits(rate=float("inf"))
+    survey, limits = make_survey(), RequestLimits(rate=float("inf"))
     store = open_store(tmp_path_factory.mktemp("survey") / "answers.db", survey)
     with running(create_app(survey, store, TOKEN, limits=limits), Serving(port=0, limits=limits)) as base:
         yield base

@@ -8,14 +8,14 @@ import sys
 
 import kakuran.collect.store.postgres
 import kakuran.collect.store.sqlite  # noqa: F401
-from kakuran.collect.limits import Limits
+from kakuran.collect.limits import RequestLimits
 from kakuran.collect.server import create_app
 from kakuran.collect.serving import Serving
 from kakuran.collect.store import open_store
 
 
 def serve(survey, address, port):
-    limits = Limits(rate=float("inf"))
+    limits = RequestLimits(rate=float("inf"))
     serving = Serving(port=port, limits=limits)
     app = create_app(survey, open_store(address, survey), "a token that nobody uses", limits=limits)
     with serving.listen() as listening:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from kakuran.collect import Question, Survey, SurveyClient
-from kakuran.collect.limits import Limits
+from kakuran.collect.limits import RequestLimits
 from kakuran.collect.store import open_store
 from kakuran.errors import CollectError, DataError
 from kakuran.schema import Categorical
@@ -111,4 +111,4 @@ def test_many_answers_to_a_long_survey_go_in_batches_a_server_takes(monkeypatch)
     monkeypatch.setattr(SurveyClient, "_request", request)
     table = pa.table({question.name: values * 1_200 for question in questions})
     assert SurveyClient("http://survey.example", survey).submit_many(table) == 3_600
-    assert max(sizes) < Limits().batch_bytes
+    assert max(sizes) < RequestLimits().batch_bytes

@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Route
 
-from kakuran.collect.limits import Bodies, Limits, Places
+from kakuran.collect.limits import Bodies, ConnectionPlaces, RequestLimits
 from kakuran.collect.messages import Problem
 from kakuran.collect.server import create_app
 from kakuran.collect.serving import Serving, running
@@ -23,7 +23,7 @@ from .conftest import TOKEN
 from .sheets import problem, sheet
 
 GET = b"GET /healthz HTTP/1.1\r\nhost: x\r\n"
-SOON = Limits(rate=float("inf"), seconds=0.3, answer_seconds=1.0)
+SOON = RequestLimits(rate=float("inf"), seconds=0.3, answer_seconds=1.0)
 
 
 def connect(base, *, source="127.0.0.1", **options):
@@ -103,7 +103,7 @@ def test_a_large_answer_is_waited_for_as_long_as_somebody_takes_it(large, keeps_
 
 @pytest.mark.parametrize("source", ["127.0.0.1", "127.0.0.2"])
 def test_nobody_is_kept_out_by_the_stalled_connections_of_one_address(serve, survey, tmp_path, source):
-    limits = Limits(rate=float("inf"), seconds=60, connections=40, connections_each=20)
+    limits = RequestLimits(rate=float("inf"), seconds=60, connections=40, connections_each=20)
     with serve(survey, tmp_path / "answers.db", limits=limits) as base, ExitStack() as held:
         for _ in range(60):
             stalled = held.enter_context(connect(base))
@@ -122,7 +122,7 @@ def clock(monkeypatch):
 
 
 def test_an_address_that_holds_all_it_may_loses_the_place_it_used_least(clock):
-    places = Places(most=100, each=3)
+    places = ConnectionPlaces(most=100, each=3)
     for name in "abc":
         assert places.take(name, "192.0.2.1") is None
     clock[0] += 2
@@ -135,7 +135,7 @@ def test_an_address_that_holds_all_it_may_loses_the_place_it_used_least(clock):
 
 
 def test_an_address_that_keeps_coming_back_is_turned_away_for_a_moment(clock):
-    places = Places(most=100, each=3)
+    places = ConnectionPlaces(most=100, each=3)
     for name in "abc":
         places.take(name, "192.0.2.1")
     assert [places.take(name, "192.0.2.1") for name in "defghi"] == list("defghi")
@@ -145,7 +145,7 @@ def test_an_address_that_keeps_coming_back_is_turned_away_for_a_moment(clock):
 
 @pytest.mark.usefixtures("clock")
 def test_where_all_places_are_taken_who_has_most_of_them_gives_one_up():
-    places = Places(most=6, each=4)
+    places = ConnectionPlaces(most=6, each=4)
     for place in range(4):
         places.take(f"many {place}", f"2001:db8::{place}")
     places.take("one", "192.0.2.1")
@@ -183,7 +183,7 @@ def test_who_asks_on_and_on_without_waiting_for_answers_is_hung_up_on(serve, sur
 
 
 def test_batches_on_their_way_from_one_address_take_no_more_memory_than_they_may(serve, survey, tmp_path):
-    limits = Limits(rate=float("inf"), batch_bytes=1 << 20, bodies_bytes=4 << 20)
+    limits = RequestLimits(rate=float("inf"), batch_bytes=1 << 20, bodies_bytes=4 << 20)
     head = b"POST /api/responses/batch HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
     with serve(survey, tmp_path / "answers.db", limits=limits) as base, ExitStack() as held:
         for _ in range(4):
@@ -212,7 +212,7 @@ def test_room_for_bodies_is_given_back():
     "made_up", ["made-up-{}", "{}", "192.0.2.{}.7", "192.0.2.7, what-{}", "{},", "203.0.113.{}, 127.0.0.1x"]
 )
 def test_no_made_up_address_behind_a_proxy_is_somebody_new(survey, tmp_path, made_up):
-    limits = Limits(rate=0.001, burst=1)
+    limits = RequestLimits(rate=0.001, burst=1)
     app = create_app(survey, open_store(tmp_path / "answers.db", survey), TOKEN, limits=limits)
     with running(app, Serving(port=0, proxies=("127.0.0.1",), limits=limits)) as base:
         statuses = [
@@ -263,7 +263,7 @@ def test_nobody_else_on_the_machine_can_read_what_is_stored(serve, survey, tmp_p
 
 
 def test_a_refusal_for_lack_of_room_is_a_problem_like_any_other(serve, survey, tmp_path):
-    limits = Limits(rate=float("inf"), bodies_bytes=10)
+    limits = RequestLimits(rate=float("inf"), bodies_bytes=10)
     with serve(survey, tmp_path / "answers.db", limits=limits) as base:
         refused = httpx.post(f"{base}/api/responses", json=sheet(survey))
     assert (refused.status_code, problem(refused), refused.headers["retry-after"]) == (429, "busy", "1")

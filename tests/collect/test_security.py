@@ -15,7 +15,7 @@ from hypothesis.errors import Unsatisfiable
 from schemathesis import checks as known
 
 import kakuran.collect
-from kakuran.collect.limits import Limits, RateLimiter
+from kakuran.collect.limits import RateLimiter, RequestLimits
 from kakuran.collect.messages import Problem
 from kakuran.collect.openapi import document
 from kakuran.collect.server import create_app
@@ -125,7 +125,7 @@ def hangs_up_within(connection, seconds):
     ids=["silent", "slow head", "slow body"],
 )
 def test_slow_clients_are_hung_up_on(serve, survey, tmp_path, sent, answer):
-    with serve(survey, tmp_path / "answers.db", limits=Limits(seconds=0.3)) as base:
+    with serve(survey, tmp_path / "answers.db", limits=RequestLimits(seconds=0.3)) as base:
         url = httpx.URL(base)
         with socket.create_connection((url.host, url.port)) as connection:
             connection.sendall(sent)
@@ -134,7 +134,7 @@ def test_slow_clients_are_hung_up_on(serve, survey, tmp_path, sent, answer):
 
 
 def test_a_slow_second_request_on_a_fast_connection_is_hung_up_on(serve, survey, tmp_path):
-    with serve(survey, tmp_path / "answers.db", limits=Limits(seconds=0.3)) as base:
+    with serve(survey, tmp_path / "answers.db", limits=RequestLimits(seconds=0.3)) as base:
         url = httpx.URL(base)
         with socket.create_connection((url.host, url.port)) as connection:
             connection.sendall(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\nGET /healthz HTTP/1.1\r\nhost")
@@ -207,7 +207,7 @@ def test_nothing_personal_is_logged(serve, survey, tmp_path, caplog, capfd, monk
     caplog.set_level(logging.DEBUG)
     sheets = [sheet(survey, answers={"job": "smith", "age": 97}) for _ in range(5)]
     wrong = sheet(survey, answers={"job": "smithereens", "age": 97})
-    with serve(survey, tmp_path / "answers.db", limits=Limits(rate=1, burst=4)) as base:
+    with serve(survey, tmp_path / "answers.db", limits=RequestLimits(rate=1, burst=4)) as base:
         headers = {"user-agent": "Secret Browser 7", "x-forwarded-for": "203.0.113.77"}
         with httpx.Client(base_url=base, headers=headers) as client:
             for sent in (*sheets, wrong):
@@ -266,7 +266,7 @@ def test_a_proxy_is_believed_only_when_told_to(survey, tmp_path, host, request):
         request.getfixturevalue("both_kinds_of_ip")
 
     def statuses(proxies):
-        limits = Limits(rate=0.001, burst=1)
+        limits = RequestLimits(rate=0.001, burst=1)
         store = open_store(tmp_path / f"{len(proxies)}.db", survey)
         serving = Serving(host, port=0, proxies=proxies)
         with running(create_app(survey, store, TOKEN, limits=limits), serving) as address:

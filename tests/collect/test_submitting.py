@@ -6,7 +6,7 @@ import json
 import httpx
 import pytest
 
-from kakuran.collect.limits import Limits
+from kakuran.collect.limits import RequestLimits
 from kakuran.collect.messages import secret_hash
 from kakuran.collect.store import open_store
 
@@ -138,7 +138,7 @@ def test_an_invited_survey_takes_one_answer_sheet_an_invitation(serve, survey, a
 
 
 def test_an_address_that_sends_too_much_is_told_how_long_to_wait(serve, survey, tmp_path):
-    limits = Limits(rate=0.5, burst=4)
+    limits = RequestLimits(rate=0.5, burst=4)
     with serve(survey, tmp_path / "answers.db", limits=limits) as base, httpx.Client(base_url=base) as site:
         assert [site.post("/api/responses", json=sheet(survey)).status_code for _ in range(4)] == [201] * 4
         refused = site.post("/api/responses", json=sheet(survey))
@@ -149,7 +149,7 @@ def test_an_address_that_sends_too_much_is_told_how_long_to_wait(serve, survey, 
 
 
 def test_batches_that_are_refused_cost_their_sender_too(serve, survey, tmp_path):
-    limits = Limits(rate=0.001, burst=4)
+    limits = RequestLimits(rate=0.001, burst=4)
     with serve(survey, tmp_path / "answers.db", limits=limits) as base, httpx.Client(base_url=base) as site:
         wrong = batch(survey, 2) | {"version": "another"}
         tries = [problem(site.post("/api/responses/batch", json=wrong)) for _ in range(5)]
@@ -158,14 +158,14 @@ def test_batches_that_are_refused_cost_their_sender_too(serve, survey, tmp_path)
 
 @pytest.mark.parametrize("records", [1, 4, 5, 100])
 def test_a_batch_of_any_size_is_taken_from_who_has_sent_nothing_before(serve, survey, tmp_path, records):
-    limits = Limits(rate=0.001, burst=4)
+    limits = RequestLimits(rate=0.001, burst=4)
     with serve(survey, tmp_path / "answers.db", limits=limits) as base, httpx.Client(base_url=base) as site:
         taken = site.post("/api/responses/batch", json=batch(survey, records))
         assert taken.json() == {"accepted": records, "replayed": 0}
 
 
 def test_a_server_with_more_waiting_than_it_can_store_says_so(serve, survey, tmp_path):
-    limits = Limits(rate=float("inf"), waiting=5)
+    limits = RequestLimits(rate=float("inf"), waiting=5)
     with serve(survey, tmp_path / "answers.db", limits=limits) as base, httpx.Client(base_url=base) as site:
         refused = site.post("/api/responses/batch", json=batch(survey, 6))
         assert (refused.status_code, problem(refused)) == (429, "busy")

@@ -16,11 +16,11 @@ from kakuran.vertical.messages import (
     HEADER_SIZE,
     WIRE_VERSION,
     Blinded,
+    FittedPart,
     Hello,
     InterceptPart,
     Message,
     Offer,
-    Part,
     decode,
     encode,
     read_header,
@@ -100,7 +100,12 @@ def test_another_version_of_the_wire_format_is_refused_by_number():
 
 @pytest.mark.parametrize(
     "message",
-    [Part(np.array([1.0, np.nan]), settled=False), InterceptPart(np.nan), InterceptPart(np.inf), InterceptPart(1e200)],
+    [
+        FittedPart(np.array([1.0, np.nan]), settled=False),
+        InterceptPart(np.nan),
+        InterceptPart(np.inf),
+        InterceptPart(1e200),
+    ],
 )
 def test_numbers_that_are_not_finite_are_refused(message):
     with pytest.raises(ProtocolError, match="not finite"):
@@ -108,16 +113,16 @@ def test_numbers_that_are_not_finite_are_refused(message):
 
 
 def test_an_array_cannot_claim_more_numbers_than_it_brings():
-    frame = encode(Part(np.zeros(4), settled=False))
+    frame = encode(FittedPart(np.zeros(4), settled=False))
     huge = resealed(frame, lambda c: c[:HEADER_SIZE] + struct.pack("<BBQ", 0, 1, 2**62) + c[HEADER_SIZE + 10 :])
-    with pytest.raises(ProtocolError, match="malformed Part"):
+    with pytest.raises(ProtocolError, match="malformed FittedPart"):
         decode(huge)
 
 
 def test_an_array_without_numbers_cannot_claim_an_endless_axis():
     body = struct.pack("<BBQQ?", 0, 2, 0, 2**63, False)
-    header = struct.pack("<4sHHI", b"KKRN", WIRE_VERSION, Part.code, len(body))
-    with pytest.raises(ProtocolError, match="malformed Part"):
+    header = struct.pack("<4sHHI", b"KKRN", WIRE_VERSION, FittedPart.code, len(body))
+    with pytest.raises(ProtocolError, match="malformed FittedPart"):
         decode(header + body + hashlib.sha256(header + body).digest())
 
 

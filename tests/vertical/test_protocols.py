@@ -25,7 +25,7 @@ from kakuran.vertical.protocols.encryption import (
     precision,
 )
 from kakuran.vertical.protocols.gram import (
-    Layout,
+    SlotLayout,
     _tossed_as_owner,
     cross_moments_as_multiplier,
     cross_moments_as_owner,
@@ -280,5 +280,5 @@ def test_moments_no_columns_of_the_plan_have_are_refused(moments):
 
 
 def test_few_records_share_ciphertexts_and_many_take_several():
-    assert (Layout(1000).together, Layout(1000).chunks, Layout(1000).groups(20)) == (8, 1, 3)
-    assert (Layout(100_000).together, Layout(100_000).chunks, Layout(100_000).groups(20)) == (1, 13, 20)
+    assert (SlotLayout(1000).together, SlotLayout(1000).chunks, SlotLayout(1000).groups(20)) == (8, 1, 3)
+    assert (SlotLayout(100_000).together, SlotLayout(100_000).chunks, SlotLayout(100_000).groups(20)) == (1, 13, 20)

@@ -5,26 +5,26 @@ from kakuran.answers.density import Density, density, draw_density
 from kakuran.answers.estimate import MOST_CELLS, Estimate, answer, draw, estimate, plain
 from kakuran.answers.impossible import FALSE_ALARM, Impossible, impossible
 from kakuran.answers.mixture import MixtureEstimate, draw_clusters, mixture
-from kakuran.answers.question import Question, ask
-from kakuran.answers.tree.columns import Columns, check_classes, columns_for
+from kakuran.answers.question import TableQuestion, ask
+from kakuran.answers.tree.columns import LearningColumns, check_classes, columns_for
 from kakuran.answers.tree.counts import Counted
 from kakuran.answers.tree.growth import Node, grow_tree
-from kakuran.answers.tree.splits import CRITERIA, Criterion
+from kakuran.answers.tree.splits import CRITERIA, SplitCriterion
 from kakuran.answers.tree.view import draw_tree, importances, tree_text
 
 __all__ = [
     "CRITERIA",
     "FALSE_ALARM",
     "MOST_CELLS",
-    "Columns",
     "Counted",
-    "Criterion",
     "Density",
     "Estimate",
     "Impossible",
+    "LearningColumns",
     "MixtureEstimate",
     "Node",
-    "Question",
+    "SplitCriterion",
+    "TableQuestion",
     "answer",
     "ask",
     "check_classes",

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kakuran.answers.question import Question
+from kakuran.answers.question import TableQuestion
 from kakuran.colours import ESTIMATE, INK, NAIVE
 from kakuran.counts import Cells, Tally
 from kakuran.design import Plan
@@ -226,7 +226,7 @@ def _free_name(name: str, taken: Container[str]) -> str:
 
 
 def answer(
-    question: Question, tally: Tally, plan: Plan, *, method: Method, level: float, about: About, fakes: float
+    question: TableQuestion, tally: Tally, plan: Plan, *, method: Method, level: float, about: About, fakes: float
 ) -> Estimate:
     """Like `estimate`, with a warning for cells that cannot be told from noise."""
     found = estimate(question, tally, plan, method=method, level=level, about=about, fakes=fakes)
@@ -239,7 +239,7 @@ def answer(
 
 
 def estimate(
-    question: Question, tally: Tally, plan: Plan, *, method: Method, level: float, about: About, fakes: float = 0.0
+    question: TableQuestion, tally: Tally, plan: Plan, *, method: Method, level: float, about: About, fakes: float = 0.0
 ) -> Estimate:
     """Reconstruct the counts of a tally over the question's axes, and read the answer off them."""
     if not is_real(level) or not 0 < level < 1:

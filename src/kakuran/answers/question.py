@@ -23,7 +23,7 @@ SMALL_TABLE = 1 << 12
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class TableQuestion:
     """What to count and what to read off the counts.
 
     Attributes
@@ -52,7 +52,7 @@ def transition_of(plan: Plan, axis: Cells) -> Transition | None:
     return axis.transition(mechanism)
 
 
-def ask(plan: Plan, columns: Sequence[str], bins: Mapping[str, int], where: str | None) -> Question:
+def ask(plan: Plan, columns: Sequence[str], bins: Mapping[str, int], where: str | None) -> TableQuestion:
     """The question for a table over some columns, of the records that fulfil a condition."""
     _check_columns(columns, bins, where)
     cells = tuple(cells_of(plan.schema, name, bins.get(name)) for name in columns)
@@ -60,7 +60,7 @@ def ask(plan: Plan, columns: Sequence[str], bins: Mapping[str, int], where: str 
     if where is None:
         cuts = next(filter(_is_small, _cuts(plan, cells, None)), None)
         if cuts is None or not any(_is_noisy(plan, name) for name in columns):
-            return Question(cells, cells, Reading.all_of(shape))
+            return TableQuestion(cells, cells, Reading.all_of(shape))
         counted = None
     else:
         predicate = parse(where, plan.schema)
@@ -68,7 +68,7 @@ def ask(plan: Plan, columns: Sequence[str], bins: Mapping[str, int], where: str 
         cuts = next(filter(_is_small, choices), choices[-1])
         counted = _counted(predicate, cuts)
     groups = tuple(axis.of_code[cut.first_codes] for axis, cut in zip(cells, cuts, strict=False))
-    return Question(cells, tuple(cut.axis for cut in cuts), Reading(shape, groups, counted))
+    return TableQuestion(cells, tuple(cut.axis for cut in cuts), Reading(shape, groups, counted))
 
 
 @dataclass(frozen=True, eq=False)

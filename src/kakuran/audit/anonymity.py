@@ -62,7 +62,7 @@ class EquivalenceClasses:
 
 
 @dataclass(frozen=True)
-class Contents:
+class SensitiveContents:
     """How often each value of a sensitive column occurs in each class; sorted by class, then value."""
 
     classes: EquivalenceClasses
@@ -72,7 +72,7 @@ class Contents:
     values: int
 
     @classmethod
-    def of(cls, classes: EquivalenceClasses, codes: NDArray[np.intp], values: int) -> Contents:
+    def of(cls, classes: EquivalenceClasses, codes: NDArray[np.intp], values: int) -> SensitiveContents:
         """Count the pairs that occur."""
         pairs, counts = np.unique(classes.of.astype(np.int64) * values + codes, return_counts=True)
         return cls(classes, pairs // values, pairs % values, counts, values)
@@ -231,7 +231,7 @@ def _diversity_of(classes: EquivalenceClasses, name: str, column: Any) -> Divers
     has_order = is_numeric(column) and None not in values
     if has_order:
         codes = np.argsort(np.argsort(values))[codes]
-    contents = Contents.of(classes, codes, len(values))
+    contents = SensitiveContents.of(classes, codes, len(values))
     ordered = contents.ordered_t if has_order else None
     return Diversity(contents.distinct_l, contents.entropy_l, contents.equal_t, ordered)
 

@@ -146,9 +146,9 @@ def serve(
     if (certificate is None) != (key is None):
         raise typer.BadParameter("--certificate and --key go together")
     with opened(survey, database) as (asked, store):
-        from kakuran.collect import Limits, Serving, load_token
+        from kakuran.collect import RequestLimits, Serving, load_token
 
-        serving = Serving(host, port, certificate, key, tuple(proxy or ()), Limits(rate=rate or math.inf))
+        serving = Serving(host, port, certificate, key, tuple(proxy or ()), RequestLimits(rate=rate or math.inf))
         run_server(asked, store, serving, load_token(token_file or survey.with_suffix(".token")))
 
 

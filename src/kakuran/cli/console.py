@@ -46,8 +46,8 @@ _BETWEEN_WORDS = 2
 _PLAIN = "\n\u200c\u200d"
 """What is no letter but belongs to text: the end of a line, and what parts and joins letters of Persian or Hindi."""
 
-Kind: TypeAlias = Literal["error", "failed", "warning", "note", "passed"]
-_COLOURS: Mapping[Kind, str] = {
+Tone: TypeAlias = Literal["error", "failed", "warning", "note", "passed"]
+_COLOURS: Mapping[Tone, str] = {
     "error": "red",
     "failed": "red",
     "warning": "yellow",
@@ -89,7 +89,7 @@ def _is_unseen(sign: str) -> bool:
     return sign not in _PLAIN and unicodedata.category(sign) in ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
-def say(message: str, kind: Kind | None = None) -> None:
+def say(message: str, kind: Tone | None = None) -> None:
     """Tell the person at the terminal something that is not the answer; brackets in it are just brackets."""
     from rich.console import Console
     from rich.text import Text

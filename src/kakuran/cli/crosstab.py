@@ -39,7 +39,7 @@ def _known_method(method: str) -> str:
     return method
 
 
-Method: TypeAlias = Annotated[
+MethodOption: TypeAlias = Annotated[
     str,
     typer.Option(
         "--method",
@@ -87,7 +87,7 @@ def crosstab(
         ),
     ] = None,
     where: Where = None,
-    method: Method = "auto",
+    method: MethodOption = "auto",
     level: Level = 0.9,
     population: Population = False,
     assume_fakes: Fakes = "0%",
@@ -128,7 +128,7 @@ def count(
     where: Annotated[
         str, typer.Argument(metavar="CONDITION", help="A condition, as \"25 <= age <= 40 and job == 'nurse'\".")
     ],
-    method: Method = "auto",
+    method: MethodOption = "auto",
     level: Level = 0.9,
     population: Population = False,
     assume_fakes: Fakes = "0%",

@@ -234,10 +234,10 @@ def _free_port() -> int:
 app = typer.Typer(no_args_is_help=True, help="One regression over columns that several companies hold.")
 
 PlanFile: TypeAlias = Annotated[Path, typer.Option("--plan", help="The plan (TOML) all parties hold.")]
-Data: TypeAlias = Annotated[Path, typer.Option("--data", help="Our own table: a CSV, Parquet or Arrow file.")]
+OwnData: TypeAlias = Annotated[Path, typer.Option("--data", help="Our own table: a CSV, Parquet or Arrow file.")]
 Me: TypeAlias = Annotated[str, typer.Option("--as", help="Which party of the plan we are.")]
 KeyFile: TypeAlias = Annotated[Path | None, typer.Option("--key", help="Our key; NAME.key beside the plan by default.")]
-Output: TypeAlias = Annotated[Path | None, typer.Option("--output", "-o", help="Our fit; NAME.fit.json by default.")]
+FitOutput: TypeAlias = Annotated[Path | None, typer.Option("--output", "-o", help="Our fit; NAME.fit.json by default.")]
 State: TypeAlias = Annotated[
     Path | None, typer.Option("--state", help="Folder for resuming; .NAME.run beside the plan by default.")
 ]
@@ -259,7 +259,7 @@ _PORT = 7117
 @reads_csv
 def init(
     me: Me,
-    data: Data,
+    data: OwnData,
     ids: Annotated[str, typer.Option("--id", help="The column of ids in our table.")],
     plan: PlanFile = Path("plan.toml"),
     columns: Annotated[
@@ -370,12 +370,12 @@ def show(plan: PlanFile = Path("plan.toml"), json: Json = False) -> None:
 @reads_csv
 def serve(
     me: Me,
-    data: Data,
+    data: OwnData,
     plan: PlanFile = Path("plan.toml"),
     key: KeyFile = None,
     host: Host = _ANYWHERE,
     port: Port = _PORT,
-    output: Output = None,
+    output: FitOutput = None,
     report: Report = None,
     plot: Plot = None,
     lang: Lang = Language.en,
@@ -404,12 +404,12 @@ def serve(
 def join(
     addresses: Addresses,
     me: Me,
-    data: Data,
+    data: OwnData,
     plan: PlanFile = Path("plan.toml"),
     key: KeyFile = None,
     host: Host = _ANYWHERE,
     port: Port = _PORT,
-    output: Output = None,
+    output: FitOutput = None,
     report: Report = None,
     plot: Plot = None,
     lang: Lang = Language.en,
@@ -440,7 +440,7 @@ def join(
 @reads_csv
 def predict(
     fit: Annotated[Path, typer.Option("--fit", help="Our fit, as serve or join wrote it.")],
-    data: Data,
+    data: OwnData,
     addresses: Annotated[
         list[str] | None, typer.Argument(metavar="HOST:PORT", help="HOST:PORT of every party before us.")
     ] = None,

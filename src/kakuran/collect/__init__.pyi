@@ -5,7 +5,7 @@ from .client import (
     SurveyClient as SurveyClient,
 )
 from .limits import (
-    Limits as Limits,
+    RequestLimits as RequestLimits,
 )
 from .messages import (
     new_secret as new_secret,

@@ -23,10 +23,10 @@ from starlette.responses import Response
 from kakuran.answers import FALSE_ALARM, impossible
 from kakuran.collect import dashboard
 from kakuran.collect.messages import Problem, new_secret, without_database
-from kakuran.collect.public import Public
+from kakuran.collect.public import PublicRoutes
 from kakuran.collect.records import Live, Snapshot, TooFewError, export_survey, hidden_among, standing
 from kakuran.collect.responses import HEADERS, answer
-from kakuran.collect.store.store import State, Store, StoreError
+from kakuran.collect.store.store import Store, StoreError, SurveyState
 from kakuran.collect.survey import Survey
 from kakuran.errors import CollectError, KakuranError, MissingExtraError
 from kakuran.release import Release, targets
@@ -55,7 +55,7 @@ def load_token(path: Path) -> str:
 class Admin:
     """Routes behind the token."""
 
-    def __init__(self, survey: Survey, store: Store, live: Live, public: Public) -> None:
+    def __init__(self, survey: Survey, store: Store, live: Live, public: PublicRoutes) -> None:
         self._survey = survey
         self._store = store
         self._live = live
@@ -109,7 +109,7 @@ class Admin:
         """Take answers again."""
         return await self._set_state("open")
 
-    async def _set_state(self, state: State) -> Response:
+    async def _set_state(self, state: SurveyState) -> Response:
         await _in_thread(lambda: self._store.set_state(state))
         self._public.forget()
         return answer({"state": state})

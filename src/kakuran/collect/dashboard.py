@@ -13,10 +13,10 @@ import numpy as np
 
 from kakuran.answers import (
     MOST_CELLS,
-    Columns,
     Estimate,
+    LearningColumns,
     Node,
-    Question,
+    TableQuestion,
     ask,
     columns_for,
     estimate,
@@ -120,7 +120,9 @@ def tree(records: PerturbedRecords, target: str, *, minimum_n: int) -> dict[str,
     }
 
 
-def history(asked: Sequence[Question], tallies: Sequence[Tally], plan: Plan, minimum_n: int) -> list[dict[str, Any]]:
+def history(
+    asked: Sequence[TableQuestion], tallies: Sequence[Tally], plan: Plan, minimum_n: int
+) -> list[dict[str, Any]]:
     """How wide the intervals of each question are on average, as shares, had fewer people answered.
 
     Answers do not depend on one another, so a random part of them tells as well as the first ones to come in, and no
@@ -131,7 +133,7 @@ def history(asked: Sequence[Question], tallies: Sequence[Tally], plan: Plan, min
     return [{"n": size, "widths": list(each)} for size, each in zip(sizes, zip(*widths, strict=True), strict=True)]
 
 
-def _widths(question: Question, tally: Tally, plan: Plan, minimum_n: int) -> Iterator[float]:
+def _widths(question: TableQuestion, tally: Tally, plan: Plan, minimum_n: int) -> Iterator[float]:
     operator = question.operator(plan)
     counts = np.rint(tally.counts).astype(np.int64)
     dice = Randomness.derived(counts.tobytes()).generator()
@@ -151,11 +153,11 @@ def _sizes(fewest: int, n: int) -> list[int]:
     return [*[size for size in rounds if fewest <= size < n][1 - HISTORY :], n]
 
 
-def _estimated(question: Question, tally: Tally, plan: Plan) -> Estimate:
+def _estimated(question: TableQuestion, tally: Tally, plan: Plan) -> Estimate:
     return estimate(question, tally, plan, method="auto", level=LEVEL, about="table")
 
 
-def _influence(question: Question, plan: Plan) -> float | None:
+def _influence(question: TableQuestion, plan: Plan) -> float | None:
     """By how many people one answer can move an estimate, where that is known beforehand."""
     most = influence(question.operator(plan), question.reading, tuple(axis.size for axis in question.axes))
     return None if most is None else round(most, 2)
@@ -166,7 +168,7 @@ def _numbers(found: Estimate) -> dict[str, Any]:
     return {name: np.round(value, 1).tolist() for name, value in values.items()} | {"method": found.reason}
 
 
-def _branch(node: Node, columns: Columns) -> dict[str, Any]:
+def _branch(node: Node, columns: LearningColumns) -> dict[str, Any]:
     """A node and all below it; a split names the answers that go left and right, in order."""
     branch: dict[str, Any] = {"counts": np.round(node.counts, 1).tolist()}
     if node.split is None or node.children is None:

@@ -25,7 +25,7 @@ _MOMENT = 1.0
 
 
 @dataclass(frozen=True)
-class Limits:
+class RequestLimits:
     """What a server takes from its clients.
 
     Attributes
@@ -86,7 +86,7 @@ class RateLimiter:
             self._buckets.clear()
 
 
-class Places(Generic[T]):
+class ConnectionPlaces(Generic[T]):
     """Connections by address: where there are too many, one that has not been of use for longest goes.
 
     An address that holds all it may loses one of its own to its next, unless all were of use a moment ago: then the

@@ -232,7 +232,7 @@ MEDIA_TYPE = "application/problem+json"
 
 
 @dataclass(frozen=True)
-class Kind:
+class ProblemKind:
     """A kind of problem: its stable name, status and title, and what to do about it."""
 
     name: str
@@ -244,26 +244,34 @@ class Kind:
 KINDS = {
     kind.name: kind
     for kind in (
-        Kind("malformed", 400, "Not a message", "Send one JSON object in UTF-8, as the API's description says."),
-        Kind("unauthorised", 401, "Not authorised", "Send the survey owner's token: Authorization: Bearer TOKEN."),
-        Kind("bad-invitation", 403, "No valid invitation", "An invitation is good for one answer sheet; ask for one."),
-        Kind("not-found", 404, "Nothing here", "See /openapi.json for what there is."),
-        Kind("method-not-allowed", 405, "Not with this method", "See /openapi.json for what there is."),
-        Kind("too-slow", 408, "Too slow", "Send the whole request without pausing."),
-        Kind("conflict", 409, "Another answer has this id", "Make a new random id for every answer sheet."),
-        Kind("wrong-version", 409, "Another version of the survey", "Load /api/survey again and perturb anew."),
-        Kind("no-records", 409, "Too few records yet", "Wait until more people have answered."),
-        Kind("closed", 410, "The survey is closed", "No more answers are taken."),
-        Kind("too-large", 413, "Too large", "Send fewer records at a time."),
-        Kind("wrong-media-type", 415, "Not JSON", "Send Content-Type: application/json."),
-        Kind("invalid", 422, "Not an answer to this survey", "Answer every question, with a value it can have."),
-        Kind("busy", 429, "Too busy", "Try again after the time in Retry-After, with the same id."),
-        Kind(
+        ProblemKind("malformed", 400, "Not a message", "Send one JSON object in UTF-8, as the API's description says."),
+        ProblemKind(
+            "unauthorised", 401, "Not authorised", "Send the survey owner's token: Authorization: Bearer TOKEN."
+        ),
+        ProblemKind(
+            "bad-invitation", 403, "No valid invitation", "An invitation is good for one answer sheet; ask for one."
+        ),
+        ProblemKind("not-found", 404, "Nothing here", "See /openapi.json for what there is."),
+        ProblemKind("method-not-allowed", 405, "Not with this method", "See /openapi.json for what there is."),
+        ProblemKind("too-slow", 408, "Too slow", "Send the whole request without pausing."),
+        ProblemKind("conflict", 409, "Another answer has this id", "Make a new random id for every answer sheet."),
+        ProblemKind("wrong-version", 409, "Another version of the survey", "Load /api/survey again and perturb anew."),
+        ProblemKind("no-records", 409, "Too few records yet", "Wait until more people have answered."),
+        ProblemKind("closed", 410, "The survey is closed", "No more answers are taken."),
+        ProblemKind("too-large", 413, "Too large", "Send fewer records at a time."),
+        ProblemKind("wrong-media-type", 415, "Not JSON", "Send Content-Type: application/json."),
+        ProblemKind("invalid", 422, "Not an answer to this survey", "Answer every question, with a value it can have."),
+        ProblemKind("busy", 429, "Too busy", "Try again after the time in Retry-After, with the same id."),
+        ProblemKind(
             "too-many-requests", 429, "Too many requests", "Try again after the time in Retry-After, with the same id."
         ),
-        Kind("internal", 500, "Something went wrong here", "Try again with the same id; tell the survey owner."),
-        Kind("not-installed", 501, "Not installed here", "Ask whoever runs the server to install the part it names."),
-        Kind("not-kept", 503, "Could not be stored", "Try again after the time in Retry-After, with the same id."),
+        ProblemKind("internal", 500, "Something went wrong here", "Try again with the same id; tell the survey owner."),
+        ProblemKind(
+            "not-installed", 501, "Not installed here", "Ask whoever runs the server to install the part it names."
+        ),
+        ProblemKind(
+            "not-kept", 503, "Could not be stored", "Try again after the time in Retry-After, with the same id."
+        ),
     )
 }
 

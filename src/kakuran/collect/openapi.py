@@ -13,19 +13,23 @@ from kakuran.collect.messages import KINDS, LARGEST_BATCH, MEDIA_TYPE, UUID4
 from kakuran.collect.survey import Survey
 from kakuran.schema import Categorical, Numeric
 
-Json: TypeAlias = dict[str, Any]
-_TEXT: Json = {"type": "string"}
-_COUNT: Json = {"type": "integer", "minimum": 0}
-_STATE: Json = {"type": "string", "enum": ["open", "closed"]}
-_ID: Json = {"type": "string", "pattern": f"^{UUID4}$", "description": "A random UUID (version 4), made by the client."}
-_OBJECT: Json = {"type": "object"}
+JsonObject: TypeAlias = dict[str, Any]
+_TEXT: JsonObject = {"type": "string"}
+_COUNT: JsonObject = {"type": "integer", "minimum": 0}
+_STATE: JsonObject = {"type": "string", "enum": ["open", "closed"]}
+_ID: JsonObject = {
+    "type": "string",
+    "pattern": f"^{UUID4}$",
+    "description": "A random UUID (version 4), made by the client.",
+}
+_OBJECT: JsonObject = {"type": "object"}
 _REFUSALS = (
     "malformed bad-invitation too-slow conflict wrong-version closed too-large wrong-media-type invalid "
     "busy too-many-requests not-kept"
 )
 
 
-def document(survey: Survey | None = None) -> Json:
+def document(survey: Survey | None = None) -> JsonObject:
     """The description of the API; of a survey's own, if one is given."""
     return {
         "openapi": "3.1.0",
@@ -44,7 +48,7 @@ def document(survey: Survey | None = None) -> Json:
     }
 
 
-def _submitting(survey: Survey | None) -> Json:
+def _submitting(survey: Survey | None) -> JsonObject:
     return {
         "/api/responses": {
             "post": _operation(
@@ -67,7 +71,7 @@ def _submitting(survey: Survey | None) -> Json:
     }
 
 
-def _public() -> Json:
+def _public() -> JsonObject:
     status = _members(state=_STATE, n={"type": ["integer", "null"], "description": "null while there are too few"})
     return {
         "/api/survey": _get("survey", "What is asked, and how each answer is to be perturbed.", _OBJECT, "not-kept"),
@@ -79,7 +83,7 @@ def _public() -> Json:
     }
 
 
-def _admin(survey: Survey | None) -> Json:
+def _admin(survey: Survey | None) -> JsonObject:
     names = {"type": "string"} if survey is None else {"enum": [question.name for question in survey.questions]}
     formats = _parameter("format", {"enum": ["csv", "html", "parquet"]})
     language = _parameter("lang", _TEXT | {"description": "Of the report; English where there is none in it."})
@@ -101,7 +105,7 @@ def _admin(survey: Survey | None) -> Json:
     }
 
 
-def _pages() -> Json:
+def _pages() -> JsonObject:
     html = {200: _media("A page.", "text/html")}
     file = {"name": "file", "in": "path", "required": True, "schema": _TEXT}
     name = {"name": "name", "in": "path", "required": True, "schema": {"enum": list(KINDS)}}
@@ -114,14 +118,14 @@ def _pages() -> Json:
     }
 
 
-def _sheet(survey: Survey | None) -> Json:
+def _sheet(survey: Survey | None) -> JsonObject:
     members = {"id": _ID, "version": _version(survey), "answers": _answers(survey)}
     if survey is None or survey.invitations:
         members["invitation"] = _TEXT | {"description": "Good for one answer sheet."}
     return _strict(members, required=["id", "version", "answers"])
 
 
-def _batch(survey: Survey | None) -> Json:
+def _batch(survey: Survey | None) -> JsonObject:
     ids = {"type": "array", "items": _ID, "minItems": 1, "maxItems": LARGEST_BATCH, "uniqueItems": True}
     columns = {"type": "object", "description": "For each question a list of answers, one an id."}
     if survey is not None:
@@ -134,14 +138,14 @@ def _batch(survey: Survey | None) -> Json:
     )
 
 
-def _answers(survey: Survey | None) -> Json:
+def _answers(survey: Survey | None) -> JsonObject:
     if survey is None:
         return {"type": "object", "description": "For each question of the survey the perturbed answer."}
     answers = {question.name: _answer(survey, question.name) for question in survey.questions}
     return _strict(answers, required=list(answers))
 
 
-def _answer(survey: Survey, name: str) -> Json:
+def _answer(survey: Survey, name: str) -> JsonObject:
     """What the question's mechanism can release."""
     attribute = survey.schema[name]
     if isinstance(attribute, Categorical):
@@ -152,32 +156,32 @@ def _answer(survey: Survey, name: str) -> Json:
     return {"type": kind, "minimum": attribute.low - beyond, "maximum": attribute.high + beyond}
 
 
-def _version(survey: Survey | None) -> Json:
+def _version(survey: Survey | None) -> JsonObject:
     return _TEXT if survey is None else {"const": survey.version}
 
 
-def _problem() -> Json:
+def _problem() -> JsonObject:
     members = {"type": {"enum": [f"/problems/{name}" for name in KINDS]}, "title": _TEXT, "detail": _TEXT}
     return _members(**members, status={"type": "integer"})
 
 
-def _statistic(name: str, summary: str, *parameters: Json) -> Json:
+def _statistic(name: str, summary: str, *parameters: JsonObject) -> JsonObject:
     answer = {200: _json("Estimates, or that there are too few answers.", _OBJECT)}
     return {"get": _guarded(name, summary, answer, parameters=parameters)}
 
 
 def _guarded(
-    name: str, summary: str, answers: dict[int, Json], problems: str = "", parameters: Sequence[Json] = ()
-) -> Json:
+    name: str, summary: str, answers: dict[int, JsonObject], problems: str = "", parameters: Sequence[JsonObject] = ()
+) -> JsonObject:
     every = f"unauthorised invalid not-kept {problems}"
     return _operation(name, summary, answers, every, parameters=list(parameters), security=[{"token": []}])
 
 
-def _get(name: str, summary: str, schema: Json, problems: str = "") -> Json:
+def _get(name: str, summary: str, schema: JsonObject, problems: str = "") -> JsonObject:
     return {"get": _operation(name, summary, {200: _json("The answer.", schema)}, problems)}
 
 
-def _operation(name: str, summary: str, answers: dict[int, Json], problems: str = "", **more: Any) -> Json:
+def _operation(name: str, summary: str, answers: dict[int, JsonObject], problems: str = "", **more: Any) -> JsonObject:
     by_status: dict[int, list[str]] = {}
     for problem in dict.fromkeys(problems.split()):
         by_status.setdefault(KINDS[problem].status, []).append(problem)
@@ -188,7 +192,7 @@ def _operation(name: str, summary: str, answers: dict[int, Json], problems: str 
     }
 
 
-def _refusal(status: int, names: Sequence[str]) -> Json:
+def _refusal(status: int, names: Sequence[str]) -> JsonObject:
     refusal = _media("; ".join(f"{KINDS[name].title} ({name})" for name in names), MEDIA_TYPE)
     refusal["content"][MEDIA_TYPE] = {"schema": {"$ref": "#/components/schemas/Problem"}}
     if status in (429, 503):
@@ -196,25 +200,25 @@ def _refusal(status: int, names: Sequence[str]) -> Json:
     return refusal
 
 
-def _json(description: str, schema: Json) -> Json:
+def _json(description: str, schema: JsonObject) -> JsonObject:
     return {"description": description, "content": {"application/json": {"schema": schema}}}
 
 
-def _media(description: str, *kinds: str) -> Json:
+def _media(description: str, *kinds: str) -> JsonObject:
     return {"description": description, "content": {kind: {} for kind in kinds}}
 
 
-def _body(schema: Json) -> Json:
+def _body(schema: JsonObject) -> JsonObject:
     return {"required": True, "content": {"application/json": {"schema": schema}}}
 
 
-def _parameter(name: str, schema: Json) -> Json:
+def _parameter(name: str, schema: JsonObject) -> JsonObject:
     return {"name": name, "in": "query", "required": True, "schema": schema}
 
 
-def _members(**members: Json) -> Json:
+def _members(**members: JsonObject) -> JsonObject:
     return {"type": "object", "properties": members, "required": list(members)}
 
 
-def _strict(members: Json, *, required: list[str]) -> Json:
+def _strict(members: JsonObject, *, required: list[str]) -> JsonObject:
     return {"type": "object", "properties": members, "required": required, "additionalProperties": False}

@@ -13,7 +13,7 @@ from kakuran.collect.messages import without_database
 from kakuran.collect.openapi import document
 from kakuran.collect.records import Live
 from kakuran.collect.responses import HEADERS, answer
-from kakuran.collect.store.store import State, Store, StoreError
+from kakuran.collect.store.store import Store, StoreError, SurveyState
 from kakuran.collect.survey import Survey
 from kakuran.collect.writer import Writer
 
@@ -21,8 +21,8 @@ _FRESH = 1.0
 """Seconds for which the public may be told what was true of the database before."""
 
 
-class Public:
-    """Public routes."""
+class PublicRoutes:
+    """PublicRoutes routes."""
 
     def __init__(self, survey: Survey, store: Store, live: Live, writer: Writer, metrics: Metrics) -> None:
         self._survey = survey
@@ -32,7 +32,7 @@ class Public:
         self._live = live
         self._writer = writer
         self._metrics = metrics
-        self._known: tuple[State, int, float] | None = None
+        self._known: tuple[SurveyState, int, float] | None = None
 
     def forget(self) -> None:
         """The state has changed: look again."""
@@ -79,7 +79,7 @@ class Public:
             return False
         return True
 
-    async def _state_and_count(self) -> tuple[State, int]:
+    async def _state_and_count(self) -> tuple[SurveyState, int]:
         now = time.monotonic()
         if self._known is None or now - self._known[2] > _FRESH:
             try:

@@ -21,9 +21,9 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from kakuran.collect.admin import Admin
-from kakuran.collect.limits import Bodies, Limits, Metrics, RateLimiter
+from kakuran.collect.limits import Bodies, Metrics, RateLimiter, RequestLimits
 from kakuran.collect.messages import Form, Problem, Submission, id_text, secret_hash
-from kakuran.collect.public import Public
+from kakuran.collect.public import PublicRoutes
 from kakuran.collect.records import Live
 from kakuran.collect.responses import answer_problem, read_body, send_json, send_problem
 from kakuran.collect.site import Site
@@ -36,7 +36,7 @@ _FOLLOWING = 5.0
 _SUBMIT, _BATCH = "/api/responses", "/api/responses/batch"
 
 
-def create_app(survey: Survey, store: Store, token: str, *, limits: Limits | None = None) -> Collector:
+def create_app(survey: Survey, store: Store, token: str, *, limits: RequestLimits | None = None) -> Collector:
     """The application that serves a survey.
 
     Parameters
@@ -46,13 +46,13 @@ def create_app(survey: Survey, store: Store, token: str, *, limits: Limits | Non
     token : what the survey owner shows to see statistics
     limits : what is taken from clients
     """
-    return Collector(survey, store, token, limits or Limits())
+    return Collector(survey, store, token, limits or RequestLimits())
 
 
 class Collector:
     """Takes answers directly; everything else is routed."""
 
-    def __init__(self, survey: Survey, store: Store, token: str, limits: Limits) -> None:
+    def __init__(self, survey: Survey, store: Store, token: str, limits: RequestLimits) -> None:
         store.claim()
         self._form = Form(survey)
         self._store = store
@@ -62,7 +62,7 @@ class Collector:
         self._metrics = Metrics()
         self._writer = Writer(store, self._metrics, limits.waiting)
         self._live = Live(store, self._form)
-        public = Public(survey, store, self._live, self._writer, self._metrics)
+        public = PublicRoutes(survey, store, self._live, self._writer, self._metrics)
         admin = Admin(survey, store, self._live, public)
         self.routes = _routes(Site(), public, admin, token)
         self._routed = Starlette(
@@ -168,7 +168,7 @@ _DETAILS = {
 }
 
 
-def _routes(site: Site, public: Public, admin: Admin, token: str) -> list[Route]:
+def _routes(site: Site, public: PublicRoutes, admin: Admin, token: str) -> list[Route]:
     guarded = _guard(token)
     return [
         Route("/", site.respondent),

@@ -17,7 +17,7 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from kakuran.collect.limits import Limits, Places
+from kakuran.collect.limits import ConnectionPlaces, RequestLimits
 from kakuran.collect.server import Collector
 from kakuran.errors import CollectError
 from kakuran.sockets import ANYWHERE, Proxies, bare_host, client_of, in_address, listen_on
@@ -51,7 +51,7 @@ class Serving:
     certificate: Path | None = None
     key: Path | None = None
     proxies: tuple[str, ...] = ()
-    limits: Limits = field(default_factory=Limits)
+    limits: RequestLimits = field(default_factory=RequestLimits)
 
     def server(self, app: Collector) -> uvicorn.Server:
         """A server for the application."""
@@ -59,7 +59,7 @@ class Serving:
 
         class Impatient(_Impatient):
             allowed = limits
-            places = Places(limits.connections, limits.connections_each)
+            places = ConnectionPlaces(limits.connections, limits.connections_each)
             proxies = self._believed()
 
         return uvicorn.Server(
@@ -119,8 +119,8 @@ class _Impatient(HttpToolsProtocol):
     over IPv4 is known by its IPv4 address whatever socket it came through: proxies are named that way.
     """
 
-    allowed: Limits
-    places: Places[_Impatient]
+    allowed: RequestLimits
+    places: ConnectionPlaces[_Impatient]
     proxies: Proxies
     _timer: asyncio.TimerHandle | None = None
     _until = 0.0

@@ -11,14 +11,14 @@ from typing import TypeAlias
 
 from kakuran.collect.limits import Metrics
 from kakuran.collect.messages import Problem, Submission
-from kakuran.collect.store.store import Outcome, Store, StoreError
+from kakuran.collect.store.store import Store, StoreError, StoreOutcome
 
 log = logging.getLogger(__name__)
 
 _MOST_AT_ONCE = 20_000
 _RETRY = 2
 
-_Waiting: TypeAlias = tuple[Submission, "asyncio.Future[Outcome]"]
+_Waiting: TypeAlias = tuple[Submission, "asyncio.Future[StoreOutcome]"]
 
 
 class Writer:
@@ -43,7 +43,7 @@ class Writer:
         self._queue.put(None)
         await asyncio.to_thread(self._thread.join)
 
-    async def submit(self, submission: Submission) -> Outcome:
+    async def submit(self, submission: Submission) -> StoreOutcome:
         """Store a submission, durably, and say what became of it."""
         assert self._loop is not None  # noqa: S101
         if self._metrics.waiting + len(submission.ids) > self._most_waiting:
@@ -78,7 +78,7 @@ class Writer:
     def _store_and_tell(self, batch: list[_Waiting]) -> None:
         assert self._loop is not None  # noqa: S101
         start = time.monotonic()
-        outcomes: list[Outcome] | None = None
+        outcomes: list[StoreOutcome] | None = None
         try:
             outcomes = self._store.add([submission for submission, _ in batch])
             self.failure = None
@@ -90,7 +90,7 @@ class Writer:
             log.error("%d submissions were not stored: %s", len(batch), self.failure)
         self._loop.call_soon_threadsafe(self._tell, batch, outcomes, time.monotonic() - start)
 
-    def _tell(self, batch: list[_Waiting], outcomes: list[Outcome] | None, seconds: float) -> None:
+    def _tell(self, batch: list[_Waiting], outcomes: list[StoreOutcome] | None, seconds: float) -> None:
         self._metrics.waiting -= sum(len(submission.ids) for submission, _ in batch)
         self._metrics.committed(seconds)
         for place, (_, stored) in enumerate(batch):

@@ -73,7 +73,7 @@ def parse(text: str, schema: Schema) -> Predicate:
     if not isinstance(text, str):
         raise SchemaError(f"a condition is a text; {_EXAMPLE}; got {text!r}")
     plain, names = _without_backticks(text)
-    reader = _Reader(text, schema, _spellings(schema) | names)
+    reader = _ConditionReader(text, schema, _spellings(schema) | names)
     try:
         combine = reader.read(reader.syntax(plain))
     except (RecursionError, MemoryError):
@@ -91,7 +91,7 @@ _EXAMPLE = "write it as 25 <= age <= 40 and job == 'nurse'"
 _TURNED: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
 
 
-class _Reader:
+class _ConditionReader:
     """Reads one expression; collects its comparisons on the way."""
 
     def __init__(self, text: str, schema: Schema, names: dict[str, str]) -> None:

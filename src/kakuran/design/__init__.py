@@ -2,11 +2,12 @@
 
 from kakuran.design.budget import calibrate, crowd_of, mechanisms_within
 from kakuran.design.crowd import Crowd, SparseCrowd
-from kakuran.design.plan import MOST_PEOPLE, Plan
+from kakuran.design.plan import MOST_PEOPLE, Calibration, Plan
 from kakuran.design.preview import TableError, preview
 
 __all__ = [
     "MOST_PEOPLE",
+    "Calibration",
     "Crowd",
     "Plan",
     "SparseCrowd",

@@ -24,7 +24,7 @@ from kakuran.mechanism import Mechanism
 from kakuran.schema import Categorical, Numeric
 from kakuran.typing import Array, Codes
 
-Mechanisms: TypeAlias = Mapping[str, Mechanism]
+MechanismsByName: TypeAlias = Mapping[str, Mechanism]
 
 DENSE_CELLS = 1 << 22
 _ROWS, _COLUMNS = 1024, 1024
@@ -52,7 +52,7 @@ class Crowd(ABC):
         """Count the records of another crowd over the same attributes too."""
 
     @abstractmethod
-    def smallest(self, mechanisms: Mechanisms, cap: float = math.inf, enough: float = 0.0) -> float:
+    def smallest(self, mechanisms: MechanismsByName, cap: float = math.inf, enough: float = 0.0) -> float:
         """The smallest crowd of anybody, or `cap` if that is smaller.
 
         May stop at the first crowd found below `enough`; the answer is then that crowd, not the smallest.
@@ -63,7 +63,7 @@ class Crowd(ABC):
     def fewest_alike(self) -> int:
         """The fewest people who share all their values: the smallest crowd without any noise."""
 
-    def reaches(self, k: float, mechanisms: Mechanisms) -> bool:
+    def reaches(self, k: float, mechanisms: MechanismsByName) -> bool:
         """Whether everybody's crowd is at least k."""
         return self.smallest(mechanisms, cap=k, enough=k) >= k
 
@@ -92,7 +92,7 @@ class DenseCrowd(Crowd):
         self.n += other.n
         self.counts += other.counts
 
-    def smallest(self, mechanisms: Mechanisms, cap: float = math.inf, enough: float = 0.0) -> float:
+    def smallest(self, mechanisms: MechanismsByName, cap: float = math.inf, enough: float = 0.0) -> float:
         """One pass per perturbed axis, then the least over the cells that hold somebody."""
         sums = self.counts
         for axis, attribute in enumerate(self.attributes):
@@ -138,7 +138,7 @@ class SparseCrowd(Crowd):
         self._counts = np.add.reduceat(weights, np.flatnonzero(is_first))
         self._hardest = np.array([np.argmin(self._counts)])
 
-    def smallest(self, mechanisms: Mechanisms, cap: float = math.inf, enough: float = 0.0) -> float:
+    def smallest(self, mechanisms: MechanismsByName, cap: float = math.inf, enough: float = 0.0) -> float:
         """Sum over others, most frequent first; a record leaves once its crowd has reached the bound.
 
         Partial sums only ever grow, so leaving early is safe, and whoever stays to the end has been summed in full.
@@ -160,7 +160,7 @@ class SparseCrowd(Crowd):
             bound = float(sums.min())
         return bound
 
-    def _crowds(self, rows: NDArray[np.intp], columns: NDArray[np.intp], mechanisms: Mechanisms) -> Array:
+    def _crowds(self, rows: NDArray[np.intp], columns: NDArray[np.intp], mechanisms: MechanismsByName) -> Array:
         """The part of each row's crowd that these columns make up."""
         parts = []
         for start in range(0, len(rows), _ROWS):
@@ -172,7 +172,7 @@ class SparseCrowd(Crowd):
             parts.append(total)
         return np.concatenate(parts)
 
-    def _costs(self, rows: NDArray[np.intp], columns: NDArray[np.intp], mechanisms: Mechanisms) -> Array:
+    def _costs(self, rows: NDArray[np.intp], columns: NDArray[np.intp], mechanisms: MechanismsByName) -> Array:
         cost = np.zeros((len(rows), len(columns)))
         for place, attribute in enumerate(self.attributes):
             a, b = self._records[rows, place][:, None], self._records[columns, place][None, :]

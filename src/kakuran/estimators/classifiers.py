@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kakuran.answers import (
     CRITERIA,
-    Columns,
     Counted,
-    Criterion,
+    LearningColumns,
+    SplitCriterion,
     check_classes,
     columns_for,
     draw_tree,
@@ -109,7 +109,7 @@ class _Classifier(ClassifierMixin, BaseEstimator):
             for place, cut in enumerate(cuts)
         ]
         target = Cells("class", np.arange(len(self.classes_) + 1), tuple(map(str, self.classes_)))
-        self.columns_ = Columns((target, *axes), (False, *[True] * len(axes)))
+        self.columns_ = LearningColumns((target, *axes), (False, *[True] * len(axes)))
         self.thresholds_ = cuts
         records = self.columns_.placed(self._codes_of(values), None)
         return (
@@ -169,7 +169,7 @@ class ReconstructedTree(_Classifier):
 
     def __init__(
         self,
-        criterion: Criterion = "entropy",
+        criterion: SplitCriterion = "entropy",
         max_depth: int = 5,
         min_support: float = 20,
         method: Method = "auto",

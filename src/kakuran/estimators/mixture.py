@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kakuran.errors import ArgumentError
-from kakuran.model import Covariance, Criterion, Mixture, Options, Solver, bootstrap, fit_mixture, noises_of
+from kakuran.model import Covariance, Mixture, Options, SelectionCriterion, Solver, bootstrap, fit_mixture, noises_of
 from kakuran.randomness import Randomness
 from kakuran.typing import Array
 
@@ -82,7 +82,7 @@ class NoisyMixture(ClusterMixin, DensityMixin, BaseEstimator):
         bounds: tuple[float, float] | Sequence[tuple[float, float]] | None = None,
         step: float | Sequence[float] | None = None,
         smoothing: float = 0.5,
-        criterion: Criterion = "held-out",
+        criterion: SelectionCriterion = "held-out",
         max_components: int = 8,
         n_init: int = 3,
         tol: float = 1e-10,

@@ -18,11 +18,11 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from kakuran.audit import Distance
+from kakuran.design import Calibration
 from kakuran.wide import (
-    Calibration,
     Centre,
-    Kind,
-    Method,
+    GroupingMethod,
+    MatrixKind,
     Protect,
     binary_matrix,
     boolean_product,
@@ -183,7 +183,7 @@ class MatrixRelease(BaseEstimator):
         k: int = 10,
         *,
         rank: int | Literal["auto"] = "auto",
-        kind: Kind = "binary",
+        kind: MatrixKind = "binary",
         protect: Protect = "auto",
         calibration: Calibration = "worst-case",
         shuffle: bool = True,
@@ -246,7 +246,7 @@ class Microaggregation(BaseEstimator):
         self,
         k: int = 5,
         *,
-        method: Method = "mdav",
+        method: GroupingMethod = "mdav",
         columns: Sequence[str] | None = None,
         distance: Mapping[str, Distance] | None = None,
         centre: Mapping[str, Centre] | None = None,

@@ -8,14 +8,14 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-Weights: TypeAlias = NDArray[np.uint64]
+ExactWeights: TypeAlias = NDArray[np.uint64]
 
 TOTAL = 1 << 63
 """What the weights of one distribution add up to: an outcome of weight w has probability w / 2⁶³."""
 
 
-def integer_weights(shape: NDArray[np.float64], floor: int) -> Weights:
-    """Weights in proportion to `shape`, at least `floor` where it is positive, adding up to 2⁶³ exactly.
+def integer_weights(shape: NDArray[np.float64], floor: int) -> ExactWeights:
+    """ExactWeights in proportion to `shape`, at least `floor` where it is positive, adding up to 2⁶³ exactly.
 
     What rounding leaves over goes to the heaviest outcome (there are fewer than 2¹³ + len(shape) units of it).
     """
@@ -24,7 +24,7 @@ def integer_weights(shape: NDArray[np.float64], floor: int) -> Weights:
     return weights
 
 
-def truncated_weights(shape: NDArray[np.float64], floor: int) -> Weights:
+def truncated_weights(shape: NDArray[np.float64], floor: int) -> ExactWeights:
     """The same without what rounding leaves over, so that equal shapes have equal weights."""
     is_possible = shape > 0
     spread = TOTAL - floor * int(is_possible.sum())
@@ -40,11 +40,11 @@ class AliasTable:
     """
 
     bits: int
-    cut: Weights
+    cut: ExactWeights
     jump: NDArray[np.int64]
 
     @classmethod
-    def build(cls, weights: Weights) -> AliasTable:
+    def build(cls, weights: ExactWeights) -> AliasTable:
         """The table of weights that add up to 2⁶³.
 
         Instead of Vose's one-by-one pairing: outcomes below capacity have a deficit, those above an excess;
@@ -72,7 +72,7 @@ class AliasTable:
         cut = (columns.astype(np.uint64) * capacity + threshold) << np.uint64(1)
         return cls(bits, cut, other - columns)
 
-    def draw(self, words: Weights, rows: NDArray[np.integer] | None = None) -> NDArray[np.int64]:
+    def draw(self, words: ExactWeights, rows: NDArray[np.integer] | None = None) -> NDArray[np.int64]:
         """One outcome per word; from the row-th of several tables laid end to end, where rows are given."""
         columns = (words >> np.uint64(64 - self.bits)).view(np.int64)
         places = columns if rows is None else columns + (rows.astype(np.int64) << self.bits)

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kakuran.errors import CalibrationError, is_real
-from kakuran.mechanism.alias import TOTAL, AliasTable, Weights, truncated_weights
+from kakuran.mechanism.alias import TOTAL, AliasTable, ExactWeights, truncated_weights
 from kakuran.mechanism.base import Mechanism, chunks
 from kakuran.mechanism.transition import DenseTransition, Transition
 from kakuran.randomness import Randomness
@@ -83,7 +83,7 @@ class Noise(Mechanism):
         return self.exact_weights.astype(float)
 
     @cached_property
-    def exact_weights(self) -> Weights:
+    def exact_weights(self) -> ExactWeights:
         """The same as the integers that are drawn from, in units of 2⁻⁶³."""
         farthest = self.size - 1 + self.reach
         steps = np.abs(np.arange(-farthest, farthest + 1))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from kakuran.errors import CalibrationError
-from kakuran.mechanism.alias import TOTAL, AliasTable, Weights, integer_weights
+from kakuran.mechanism.alias import TOTAL, AliasTable, ExactWeights, integer_weights
 from kakuran.mechanism.base import Mechanism, chunks, k_for
 from kakuran.mechanism.transition import DenseTransition, Transition
 from kakuran.randomness import Randomness
@@ -72,7 +72,7 @@ class PRAM(Mechanism):
         return len(self._probabilities)
 
     @cached_property
-    def exact_weights(self) -> Weights:
+    def exact_weights(self) -> ExactWeights:
         """The probabilities as they are drawn from, row by row, in units of 2⁻⁶³."""
         return np.stack([integer_weights(row, 1) for row in np.asarray(self.matrix)])
 

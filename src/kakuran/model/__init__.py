@@ -10,7 +10,7 @@ from kakuran.model.mixture.components import Observations
 from kakuran.model.mixture.fit import Options, Solver, bootstrap, bootstrap_counts, fit_mixture, mixture_of_columns
 from kakuran.model.mixture.fitted import Covariance, Mixture
 from kakuran.model.mixture.observations import ColumnNoise, noises_of, observations, observe, of_codes, released_edges
-from kakuran.model.mixture.selection import Criterion
+from kakuran.model.mixture.selection import SelectionCriterion
 from kakuran.model.operator import Operator
 
 __all__ = [
@@ -19,7 +19,6 @@ __all__ = [
     "BinShares",
     "ColumnNoise",
     "Covariance",
-    "Criterion",
     "DensityMethod",
     "Method",
     "Mixture",
@@ -28,6 +27,7 @@ __all__ = [
     "Options",
     "Reconstruction",
     "Records",
+    "SelectionCriterion",
     "Solver",
     "Table",
     "average",

@@ -27,11 +27,11 @@ from kakuran.randomness import Randomness
 from kakuran.typing import Array
 from kakuran.words import Phrase
 
-Split: TypeAlias = tuple[Array, Array]
+HeldOutSplit: TypeAlias = tuple[Array, Array]
 """Counts of the records that were kept, and of those that were held out."""
 
 
-def splits(counts: Array, parts: int, dice: np.random.Generator) -> Iterator[Split]:
+def splits(counts: Array, parts: int, dice: np.random.Generator) -> Iterator[HeldOutSplit]:
     """As many splits as there are parts; every record is held out in one of them. Drawn as they are asked for."""
     whole = left = np.rint(counts).astype(np.int64)
     for remaining in range(parts, 0, -1):
@@ -113,7 +113,7 @@ def weigh(counts: Array, operator: Operator) -> dict[Candidate, float]:
     return {candidate: value / sum(worth.values()) for candidate, value in worth.items()}
 
 
-def _folds(counts: Array) -> Iterator[Split]:
+def _folds(counts: Array) -> Iterator[HeldOutSplit]:
     """Splits of the counts, the same for the same counts; of very large tables only the first are made."""
     digest = hashlib.sha256(np.ascontiguousarray(counts).tobytes()).digest()
     dice = Randomness.seeded(int.from_bytes(digest[:8], "big")).generator()

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 
-from kakuran.model.choice import Split
+from kakuran.model.choice import HeldOutSplit
 from kakuran.model.mixture.channel import GridCells
 from kakuran.model.mixture.components import Components, Observations
 from kakuran.model.mixture.selection import PARTS, REPEATS, repeated_splits, try_out
@@ -63,13 +63,13 @@ def paths(matrix: Array, kept: Array, held: Array) -> tuple[Array, Array]:
 
 DensityMethod: TypeAlias = Literal["auto", "mixture", "ibt"]
 
-Places: TypeAlias = NDArray[np.intp]
+BinPlaces: TypeAlias = NDArray[np.intp]
 
 MOST_COMPONENTS = 6
 
 
 @dataclass(frozen=True, eq=False)
-class Family:
+class DensityFamily:
     """Candidates of one kind.
 
     Attributes
@@ -109,7 +109,7 @@ class BinShares:
 
 
 @one_thread()
-def estimate_shares(observed: Observations, starts: Places, method: DensityMethod) -> BinShares:
+def estimate_shares(observed: Observations, starts: BinPlaces, method: DensityMethod) -> BinShares:
     """Estimate the shares of bins; bin r holds the cells starts[r] … starts[r+1]−1 of the observed column."""
     divided = repeated_splits(observed.counts)
     families = [_FAMILIES[name](observed, starts, divided) for name in _FAMILIES if method in ("auto", name)]
@@ -131,16 +131,16 @@ def _jackknife(by_split: Array) -> Array:
     return np.sqrt(variances.mean(axis=0))
 
 
-def _mixtures(observed: Observations, starts: Places, divided: list[Split]) -> Family:
+def _mixtures(observed: Observations, starts: BinPlaces, divided: list[HeldOutSplit]) -> DensityFamily:
     (cells,) = observed.channels
     assert isinstance(cells, GridCells)  # noqa: S101
     trials = try_out(observed, divided, MOST_COMPONENTS)
     estimates = [[_shares(cells, components, starts) for components in grown] for grown in trials.components]
     names = tuple(Phrase("mixture of {count}", count=count) for count in range(1, len(trials.scores) + 1))
-    return Family(names, trials.scores / REPEATS, np.array(estimates))
+    return DensityFamily(names, trials.scores / REPEATS, np.array(estimates))
 
 
-def _bin_by_bin(observed: Observations, starts: Places, divided: list[Split]) -> Family:
+def _bin_by_bin(observed: Observations, starts: BinPlaces, divided: list[HeldOutSplit]) -> DensityFamily:
     (cells,) = observed.channels
     assert isinstance(cells, GridCells)  # noqa: S101
     widths = np.diff(cells.edges)
@@ -148,15 +148,15 @@ def _bin_by_bin(observed: Observations, starts: Places, divided: list[Split]) ->
     kept, held = (np.stack([split[part] for split in divided]) for part in (0, 1))
     estimates, scores = paths(matrix, kept, held)
     names = tuple(Phrase("bin by bin, {steps} steps", steps=stop) for stop in STOPS[: len(scores)])
-    return Family(names, scores / REPEATS, estimates)
+    return DensityFamily(names, scores / REPEATS, estimates)
 
 
-def _shares(cells: GridCells, components: Components, starts: Places) -> Array:
+def _shares(cells: GridCells, components: Components, starts: BinPlaces) -> Array:
     shares = cells.shares(components.weights, components.means[:, 0], components.sigmas[:, 0])
     return np.add.reduceat(shares, starts)
 
 
-_FAMILIES: Mapping[str, Callable[[Observations, Places, list[Split]], Family]] = {
+_FAMILIES: Mapping[str, Callable[[Observations, BinPlaces, list[HeldOutSplit]], DensityFamily]] = {
     "mixture": _mixtures,
     "ibt": _bin_by_bin,
 }

@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 from scipy.special import ndtri
 
-from kakuran.answers import Estimate, Question, ask, estimate
+from kakuran.answers import Estimate, TableQuestion, ask, estimate
 from kakuran.design import Plan
 from kakuran.engine import count_tables
 from kakuran.release import Manifest, Release
@@ -80,7 +80,7 @@ def look_at(release: Release, original: Source | None = None, progress: Progress
 
 
 def _true_counts(
-    original: Source, manifest: Manifest, questions: Sequence[Question], progress: Progress
+    original: Source, manifest: Manifest, questions: Sequence[TableQuestion], progress: Progress
 ) -> list[Array]:
     if not questions:
         return []
@@ -89,7 +89,7 @@ def _true_counts(
     return [tally.counts for tally in counted]
 
 
-def _pairable(plan: Plan, singles: Sequence[Question]) -> tuple[str, ...]:
+def _pairable(plan: Plan, singles: Sequence[TableQuestion]) -> tuple[str, ...]:
     """The least noisy columns that fit on a side of a heatmap, in the order of the table."""
     names = [question.cells[0].name for question in singles if 1 < question.cells[0].size <= MOST_ACROSS]
     noise = {name: -plan[name].epsilon if name in plan.mechanisms else -math.inf for name in names}

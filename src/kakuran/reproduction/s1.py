@@ -16,13 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.colours import ESTIMATE, INK, NAIVE
-from kakuran.design import calibrate
+from kakuran.design import Calibration, calibrate
 from kakuran.randomness import Randomness
 from kakuran.reproduction.findings import Finding, Reproduced
 from kakuran.samples import planted_matrix
 from kakuran.schema import Categorical, Schema
 from kakuran.wide import (
-    Calibration,
     factorise_boolean,
     factorise_masked,
     pack,

@@ -23,8 +23,7 @@ from kakuran.colours import BLUE, ESTIMATE, INK
 from kakuran.mechanism import UniformMixture
 from kakuran.model import Operator, class_by_class, ibt, maximum_likelihood, reconstruct
 from kakuran.randomness import Randomness
-from kakuran.reproduction.findings import Finding, Reproduced
-from kakuran.reproduction.findings import Verdict as Agreement
+from kakuran.reproduction.findings import Finding, Reproduced, Verdict
 from kakuran.typing import Array
 
 RETENTIONS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -126,9 +125,9 @@ FIGURES = (
     _over_retention(15, 10, 3, 100_000),
 )
 
-Method: TypeAlias = Callable[[Array, Operator], Array]
+S4Method: TypeAlias = Callable[[Array, Operator], Array]
 
-CURVES: Mapping[str, Method] = {
+CURVES: Mapping[str, S4Method] = {
     "randomized": lambda tables, operator: tables,
     "IBT": lambda tables, operator: class_by_class(tables, operator.stacked(), 1, run=maximum_likelihood),
     "EIBT": lambda tables, operator: maximum_likelihood(tables, operator.stacked())[0],
@@ -241,9 +240,9 @@ def _gain(counts: Array, criterion: str) -> float:
 
 
 Panels: TypeAlias = Mapping[int, Panel]
-Places: TypeAlias = NDArray[np.bool_]
-Verdict: TypeAlias = tuple[bool, str]
-Check: TypeAlias = Callable[[Panels, int, str], Verdict]
+S4Places: TypeAlias = NDArray[np.bool_]
+FigureVerdict: TypeAlias = tuple[bool, str]
+Check: TypeAlias = Callable[[Panels, int, str], FigureVerdict]
 
 STOPS = {"": "converged", ", stopped": "stopped at 10⁻³ n"}
 """What the names of curves end in, and what it means."""
@@ -262,38 +261,38 @@ def reproduce(folder: Path, *, quick: bool) -> Reproduced:
     return Reproduced("\n".join(text), (*FINDINGS, *_findings(panels)))
 
 
-def _is_lower_at_low_retention(panels: Panels, number: int, stop: str) -> Verdict:
+def _is_lower_at_low_retention(panels: Panels, number: int, stop: str) -> FigureVerdict:
     return _is_lower(panels[number], stop, panels[number].places <= LOW)
 
 
-def _is_lower_for_more_than_two(panels: Panels, number: int, stop: str) -> Verdict:
+def _is_lower_for_more_than_two(panels: Panels, number: int, stop: str) -> FigureVerdict:
     return _is_lower(panels[number], stop, panels[number].places > 2)
 
 
-def _is_lower(panel: Panel, stop: str, at: Places) -> Verdict:
+def _is_lower(panel: Panel, stop: str, at: S4Places) -> FigureVerdict:
     ratio = (panel.mean(f"EIBT{stop}") / panel.mean(f"IBT{stop}"))[at]
     return bool((ratio < 1).all()), f"EIBT/IBT {ratio.min():.2f} … {ratio.max():.2f}"
 
 
-def _is_alike_at_high_retention(panels: Panels, number: int, stop: str) -> Verdict:
+def _is_alike_at_high_retention(panels: Panels, number: int, stop: str) -> FigureVerdict:
     return _is_alike(panels[number], stop, panels[number].places >= HIGH)
 
 
-def _is_alike_for_two(panels: Panels, number: int, stop: str) -> Verdict:
+def _is_alike_for_two(panels: Panels, number: int, stop: str) -> FigureVerdict:
     return _is_alike(panels[number], stop, panels[number].places == 2, 1e-4)
 
 
-def _is_alike_everywhere(panels: Panels, number: int, stop: str) -> Verdict:
+def _is_alike_everywhere(panels: Panels, number: int, stop: str) -> FigureVerdict:
     return _is_alike(panels[number], stop, panels[number].places > 0)
 
 
-def _is_alike(panel: Panel, stop: str, at: Places, most: float = ALIKE) -> Verdict:
+def _is_alike(panel: Panel, stop: str, at: S4Places, most: float = ALIKE) -> FigureVerdict:
     apart = float(np.abs(panel.mean(f"EIBT{stop}") - panel.mean(f"IBT{stop}"))[at].max())
     return apart <= most, f"at most {apart:.3f} apart"
 
 
 def _is_above(other: int) -> Check:
-    def check(panels: Panels, number: int, stop: str) -> Verdict:
+    def check(panels: Panels, number: int, stop: str) -> FigureVerdict:
         here, there = (float(panels[which].mean(f"EIBT{stop}").mean()) for which in (number, other))
         return here > there, f"EIBT on average {here:.3f}, there {there:.3f}"
 
@@ -301,7 +300,7 @@ def _is_above(other: int) -> Check:
 
 
 def _is_below(other: int) -> Check:
-    def check(panels: Panels, number: int, stop: str) -> Verdict:
+    def check(panels: Panels, number: int, stop: str) -> FigureVerdict:
         above, words = _is_above(other)(panels, number, stop)
         return not above, words
 
@@ -314,7 +313,7 @@ def _is_closer_than(other: int) -> Check:
     def apart(panel: Panel, stop: str) -> float:
         return float((panel.mean(f"IBT{stop}") - panel.mean(f"EIBT{stop}")).mean())
 
-    def check(panels: Panels, number: int, stop: str) -> Verdict:
+    def check(panels: Panels, number: int, stop: str) -> FigureVerdict:
         here, there = (apart(panels[which], stop) for which in (number, other))
         return abs(here) < abs(there), f"IBT − EIBT on average {here:.3f}, there {there:.3f}"
 
@@ -392,7 +391,7 @@ def _findings(panels: Panels) -> Iterator[Finding]:
         verdicts = {text: check(panels, number, "") for text, check in claims}
         holds = [is_so for is_so, _ in verdicts.values()]
         told = "; ".join(f"{'' if is_so else 'not '}{text} ({words})" for text, (is_so, words) in verdicts.items())
-        verdict: Agreement = "yes" if all(holds) else "in part" if any(holds) else "no"
+        verdict: Verdict = "yes" if all(holds) else "in part" if any(holds) else "no"
         yield Finding(f"Figure {number}", panels[number].figure.title.partition(": ")[2], verdict, told)
 
 

@@ -2,12 +2,11 @@
 
 from kakuran.wide.bits import pack
 from kakuran.wide.boolean import BooleanFactors, boolean_product, encode_rows, factorise_boolean
-from kakuran.wide.grouping import Method, check_groups, check_k, group_records
+from kakuran.wide.grouping import GroupingMethod, check_groups, check_k, group_records
 from kakuran.wide.masked import MaskedFactors, factorise_masked, solve_rows
 from kakuran.wide.matrices import binary_matrix, counts_matrix
 from kakuran.wide.matrix_release import (
-    Calibration,
-    Kind,
+    MatrixKind,
     Protect,
     ReleasedMatrix,
     perturb_bits,
@@ -19,11 +18,10 @@ from kakuran.wide.transactions import check_transactions_target, read_transactio
 
 __all__ = [
     "BooleanFactors",
-    "Calibration",
     "Centre",
-    "Kind",
+    "GroupingMethod",
     "MaskedFactors",
-    "Method",
+    "MatrixKind",
     "Microaggregated",
     "Protect",
     "ReleasedMatrix",

@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kakuran.wide.bits import Words, hamming, pack, pack_dense
+from kakuran.wide.bits import BitWords, hamming, pack, pack_dense
 from kakuran.wide.boolean import BooleanFactors, boolean_product
 from kakuran.wide.grouping import check_groups
 
@@ -54,7 +54,7 @@ def median_rows(X: Any, classes: NDArray[np.intp]) -> Any:
 
 
 _MOST_COMPARISONS = 1 << 30
-"""Words up to which everybody is compared with every candidate, and classes are then improved."""
+"""BitWords up to which everybody is compared with every candidate, and classes are then improved."""
 
 _DONORS = 20_000
 _ROUNDS = 12
@@ -80,7 +80,7 @@ def aggregate_bits(X: Any, factors: BooleanFactors, k: int, start: NDArray[np.in
     return _polish(X, rows, _checked(classes, k), k)
 
 
-def _patterns(factors: BooleanFactors) -> tuple[Words, NDArray[np.intp]]:
+def _patterns(factors: BooleanFactors) -> tuple[BitWords, NDArray[np.intp]]:
     """The unions of patterns that somebody has, each alone, and none; and everybody's own."""
     rank = factors.rank
     alone = np.concatenate([np.zeros((1, rank), np.uint8), np.eye(rank, dtype=np.uint8)])
@@ -91,7 +91,7 @@ def _patterns(factors: BooleanFactors) -> tuple[Words, NDArray[np.intp]]:
     return pack(boolean_product(chosen, factors.V)), place[rank + 1 :]
 
 
-def _polish(X: Any, rows: Words, classes: NDArray[np.intp], k: int) -> NDArray[np.intp]:
+def _polish(X: Any, rows: BitWords, classes: NDArray[np.intp], k: int) -> NDArray[np.intp]:
     """Everybody to the nearest of the rows the classes publish, and so on while the loss falls."""
     centres = pack(majority_rows(X, classes))
     loss = _loss(rows, centres, classes)
@@ -113,7 +113,7 @@ def _checked(classes: NDArray[np.intp], k: int) -> NDArray[np.intp]:
 
 
 @njit(cache=True, nogil=True)
-def _loss(rows: Words, centres: Words, classes: NDArray[np.intp]) -> int:  # pragma: no cover - compiled
+def _loss(rows: BitWords, centres: BitWords, classes: NDArray[np.intp]) -> int:  # pragma: no cover - compiled
     total = 0
     for i in range(len(rows)):
         total += hamming(rows[i], centres[classes[i]])
@@ -121,7 +121,7 @@ def _loss(rows: Words, centres: Words, classes: NDArray[np.intp]) -> int:  # pra
 
 
 @njit(cache=True, nogil=True)
-def _nearest(rows: Words, candidates: Words) -> NDArray[np.intp]:  # pragma: no cover - compiled
+def _nearest(rows: BitWords, candidates: BitWords) -> NDArray[np.intp]:  # pragma: no cover - compiled
     nearest = np.empty(len(rows), np.intp)
     for i in range(len(rows)):
         least = 1 << 60
@@ -134,7 +134,7 @@ def _nearest(rows: Words, candidates: Words) -> NDArray[np.intp]:  # pragma: no 
 
 @njit(cache=True, nogil=True)
 def _fill_classes(
-    rows: Words, candidates: Words, start: NDArray[np.intp], k: int
+    rows: BitWords, candidates: BitWords, start: NDArray[np.intp], k: int
 ) -> NDArray[np.intp]:  # pragma: no cover - compiled
     """Close or fill up every candidate that fewer than k rows have chosen."""
     n, count = len(rows), len(candidates)
@@ -206,7 +206,7 @@ def _leave(
 
 @njit(cache=True, nogil=True)
 def _next_best(
-    rows: Words, candidates: Words, leaving: NDArray[np.intp], c: int, sizes: NDArray[np.intp]
+    rows: BitWords, candidates: BitWords, leaving: NDArray[np.intp], c: int, sizes: NDArray[np.intp]
 ) -> tuple[NDArray[np.intp], int]:  # pragma: no cover - compiled
     """Where each member would go if the class closed, and what that costs."""
     goals, extra = np.empty(len(leaving), np.intp), 0
@@ -224,8 +224,8 @@ def _next_best(
 
 @njit(cache=True, nogil=True)
 def _cheapest_donors(
-    rows: Words,
-    candidates: Words,
+    rows: BitWords,
+    candidates: BitWords,
     c: int,
     k: int,
     sizes: NDArray[np.intp],

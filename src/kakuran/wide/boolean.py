@@ -20,7 +20,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from kakuran.randomness import Randomness
-from kakuran.wide.bits import Words, full, hamming, pack, pack_dense, popcount, unpack
+from kakuran.wide.bits import BitWords, full, hamming, pack, pack_dense, popcount, unpack
 from kakuran.wide.masked import best_rank, hide_bits
 from kakuran.wide.matrices import binary_matrix, check_columns, check_rank, leading, some_rows
 
@@ -125,7 +125,7 @@ def encode_rows(X: Any, V: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return U
 
 
-def fit_patterns(X: Any, rank: int, observed: Words | None = None) -> NDArray[np.uint8]:
+def fit_patterns(X: Any, rank: int, observed: BitWords | None = None) -> NDArray[np.uint8]:
     """V for all rows of X, whose bits may be partly hidden."""
     U, V = _cut_to_bits(*real_factors(X.astype(np.float64), rank))
     by_row, by_column = pack(X), pack(X.T.tocsr())
@@ -162,7 +162,9 @@ def _rank_by_hidden_entries(X: Any, dice: np.random.Generator) -> int:
 
 
 @njit(cache=True, nogil=True)
-def count_differences(rows: Words, patterns: Words, chosen: NDArray[np.uint8]) -> int:  # pragma: no cover - compiled
+def count_differences(
+    rows: BitWords, patterns: BitWords, chosen: NDArray[np.uint8]
+) -> int:  # pragma: no cover - compiled
     """In how many cells the unions of the chosen patterns differ from the rows."""
     union = np.empty(rows.shape[1], np.uint64)
     total = 0
@@ -177,7 +179,7 @@ def count_differences(rows: Words, patterns: Words, chosen: NDArray[np.uint8]) -
 
 @njit(cache=True, nogil=True)
 def _solve(
-    rows: Words, observed: Words, patterns: Words, chosen: NDArray[np.uint8], is_new: bool
+    rows: BitWords, observed: BitWords, patterns: BitWords, chosen: NDArray[np.uint8], is_new: bool
 ) -> int:  # pragma: no cover - compiled
     """Choose for every row the patterns whose union differs least from it; how many rows changed.
 
@@ -213,7 +215,7 @@ def _solve(
 
 @njit(cache=True, nogil=True)
 def _add_greedily(
-    row: Words, seen: Words, patterns: Words, chosen: NDArray[np.uint8], covered: Words
+    row: BitWords, seen: BitWords, patterns: BitWords, chosen: NDArray[np.uint8], covered: BitWords
 ) -> None:  # pragma: no cover - compiled
     chosen[:] = 0
     covered[:] = 0
@@ -231,7 +233,7 @@ def _add_greedily(
 
 
 @njit(cache=True, nogil=True)
-def _gain(row: Words, seen: Words, pattern: Words, covered: Words) -> int:  # pragma: no cover - compiled
+def _gain(row: BitWords, seen: BitWords, pattern: BitWords, covered: BitWords) -> int:  # pragma: no cover - compiled
     """Ones less zeros, among the seen cells the pattern covers and nothing else does."""
     gain = 0
     for w in range(len(row)):

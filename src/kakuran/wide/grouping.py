@@ -270,10 +270,10 @@ def _join_the_nearest_groups(
             group_of[i] = np.argmin(distance)
 
 
-Method: TypeAlias = Literal["mdav", "local-search", "blocked", "v-mdav", "optimal"]
+GroupingMethod: TypeAlias = Literal["mdav", "local-search", "blocked", "v-mdav", "optimal"]
 
 
-def group_records(points: NDArray[np.float64], k: int, method: Method = "mdav") -> NDArray[np.intp]:
+def group_records(points: NDArray[np.float64], k: int, method: GroupingMethod = "mdav") -> NDArray[np.intp]:
     """The group of every record; each has at least k.
 
     Parameters
@@ -284,8 +284,8 @@ def group_records(points: NDArray[np.float64], k: int, method: Method = "mdav") 
         blocks of neighbours; ``"v-mdav"``, groups of variable size; ``"optimal"``, the least loss of all, for a number
     """
     k = check_k(k, len(points))
-    if method not in get_args(Method):
-        raise CalibrationError(f"unknown method {method!r}; there are {', '.join(get_args(Method))}")
+    if method not in get_args(GroupingMethod):
+        raise CalibrationError(f"unknown method {method!r}; there are {', '.join(get_args(GroupingMethod))}")
     if not np.isfinite(points).all():
         raise CalibrationError("records with missing or infinite coordinates cannot be grouped; fill them in first")
     groups = _grouped(points, k, method)
@@ -293,7 +293,7 @@ def group_records(points: NDArray[np.float64], k: int, method: Method = "mdav") 
     return groups
 
 
-def _grouped(points: NDArray[np.float64], k: int, method: Method) -> NDArray[np.intp]:
+def _grouped(points: NDArray[np.float64], k: int, method: GroupingMethod) -> NDArray[np.intp]:
     if method == "optimal":
         if points.shape[1] != 1:
             raise CalibrationError(

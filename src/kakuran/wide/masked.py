@@ -17,7 +17,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from kakuran.randomness import Randomness
-from kakuran.wide.bits import Words, pack_dense
+from kakuran.wide.bits import BitWords, pack_dense
 from kakuran.wide.matrices import check_columns, check_rank, counts_matrix, some_rows
 
 SHARE = 0.1
@@ -42,7 +42,7 @@ class Hidden:
         return float(np.abs(guess.toarray()[self.mask] - self.truth).sum() / max(1, len(self.truth)))
 
 
-def hide_bits(X: Any, dice: np.random.Generator) -> tuple[Hidden, Words, Any]:
+def hide_bits(X: Any, dice: np.random.Generator) -> tuple[Hidden, BitWords, Any]:
     """Hide a share of the entries: those hidden, the words of those that are seen, and X without the hidden ones."""
     from scipy.sparse import csr_array
 

@@ -21,12 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.audit import mean_absolute_loss
-from kakuran.design import Crowd, Plan, SparseCrowd, calibrate
+from kakuran.design import Calibration, Crowd, Plan, SparseCrowd, calibrate
 from kakuran.errors import CalibrationError, NotForPublicationWarning
 from kakuran.randomness import Randomness
 from kakuran.schema import Categorical, Numeric, Schema, joint_codes
 from kakuran.wide.aggregate import aggregate_bits, majority_rows, median_rows
-from kakuran.wide.bits import Words, pack, pack_dense
+from kakuran.wide.bits import BitWords, pack, pack_dense
 from kakuran.wide.boolean import BooleanFactors, boolean_product, count_differences, encode_rows, factorise_boolean
 from kakuran.wide.grouping import blocked, check_groups, check_k, group_records
 from kakuran.wide.masked import MaskedFactors, factorise_masked
@@ -46,8 +46,6 @@ def principal_coordinates(X: Any) -> NDArray[np.float64]:
         return X.toarray().astype(np.float64)
     return np.asarray(X.astype(np.float64) @ leading(sample, wanted)[2].T)
 
-
-Calibration: TypeAlias = Literal["worst-case", "data-dependent"]
 
 STEPS = 1 << 10
 """Grid steps between 0 and the largest value of a factor."""
@@ -70,7 +68,7 @@ class PerturbedBits:
         """X'."""
         return boolean_product(self.U, self.V)
 
-    def loss(self, rows: Words, columns: int) -> float:
+    def loss(self, rows: BitWords, columns: int) -> float:
         """S1 eq. 12 against packed originals, without multiplying out."""
         return count_differences(rows, pack_dense(self.V.T), self.U) / (len(rows) * columns)
 
@@ -144,7 +142,7 @@ def _narrower_crowd(schema: Schema, codes: dict[str, NDArray[np.int32]]) -> Crow
     return SparseCrowd(schema.released) if distinct**2 < cells else crowd
 
 
-Kind: TypeAlias = Literal["binary", "counts"]
+MatrixKind: TypeAlias = Literal["binary", "counts"]
 Protect: TypeAlias = Literal["auto", "aggregate", "perturb"]
 OnStage: TypeAlias = Callable[[str], object]
 
@@ -209,7 +207,7 @@ def release_matrix(
     X: Any,
     k: int,
     *,
-    kind: Kind = "binary",
+    kind: MatrixKind = "binary",
     protect: Protect = "auto",
     rank: int | Literal["auto"] = "auto",
     calibration: Calibration = "worst-case",
@@ -221,7 +219,7 @@ def release_matrix(
 
     `progress` is told in a word what is being done.
     """
-    _check_choice("kind", kind, get_args(Kind))
+    _check_choice("kind", kind, get_args(MatrixKind))
     _check_choice("protect", protect, get_args(Protect))
     _check_choice("calibration", calibration, get_args(Calibration))
     X = binary_matrix(X) if kind == "binary" else counts_matrix(X)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from kakuran.audit import Distance, EquivalenceClasses, ancestors, check_weights, distances
 from kakuran.errors import DataError, SchemaError
 from kakuran.schema import Tree, check_there, columns_of, distinct_of, is_numeric, like, numbers_of, to_arrow
-from kakuran.wide.grouping import Method, check_groups, check_k, group_records
+from kakuran.wide.grouping import GroupingMethod, check_groups, check_k, group_records
 
 MOST_COORDINATES = 16
 MOST_VALUES = 3000
@@ -162,7 +162,7 @@ def microaggregate(
     k: int,
     *,
     columns: Sequence[str] | None = None,
-    method: Method = "mdav",
+    method: GroupingMethod = "mdav",
     distance: Mapping[str, Distance] | None = None,
     centre: Mapping[str, Centre] | None = None,
     weights: Mapping[str, float] | None = None,

@@ -29,7 +29,7 @@ MOST_DISTINCT = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class LearningColumns:
     """The axes of a learning task; the first is the target."""
 
     axes: tuple[Cells, ...]
@@ -59,7 +59,7 @@ def check_classes(target: str, classes: int) -> None:
         )
 
 
-def columns_for(plan: Plan, target: str, features: Sequence[str] | None = None) -> Columns:
+def columns_for(plan: Plan, target: str, features: Sequence[str] | None = None) -> LearningColumns:
     """The target and the other released columns, or some of them."""
     attribute = plan.schema.in_release(target)
     if not isinstance(attribute, Categorical):
@@ -83,4 +83,4 @@ def columns_for(plan: Plan, target: str, features: Sequence[str] | None = None) 
         for other in attributes
     ]
     ordered = [isinstance(other, Numeric) or (isinstance(other, Categorical) and other.ordered) for other in attributes]
-    return Columns((cells_of(plan.schema, target, None), *cells), (False, *ordered))
+    return LearningColumns((cells_of(plan.schema, target, None), *cells), (False, *ordered))

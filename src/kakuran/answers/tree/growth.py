@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from kakuran.answers.bayes import MixtureModel, held_out_score
 from kakuran.answers.tree.counts import Counted, Marginals, MixtureCounts, NodeCounts, Path, PathCounts
-from kakuran.answers.tree.splits import Criterion, Split, best_split
+from kakuran.answers.tree.splits import Split, SplitCriterion, best_split
 from kakuran.model import STARTS, Method, Records, average, fit_latent_classes, held_out
 from kakuran.typing import Array
 
@@ -71,7 +71,7 @@ class Growth:
     """
 
     is_ordered: tuple[bool, ...]
-    criterion: Criterion
+    criterion: SplitCriterion
     max_depth: int
     min_support: float
 
@@ -248,7 +248,7 @@ def grow_tree(
     counted: Counted,
     is_ordered: Sequence[bool],
     *,
-    criterion: Criterion,
+    criterion: SplitCriterion,
     max_depth: int,
     min_support: float,
     method: Method,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kakuran.typing import Array
 
-Criterion: TypeAlias = Literal["entropy", "gini", "chi2"]
+SplitCriterion: TypeAlias = Literal["entropy", "gini", "chi2"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ def _chi2(whole: Array, parts: tuple[Array, Array]) -> Array:
     return np.sum([part.sum(axis=-1) * ((_shares(part) - expected) ** 2 / safe).sum(axis=-1) for part in parts], axis=0)
 
 
-CRITERIA: Mapping[Criterion, Callable[[Array, tuple[Array, Array]], Array]] = {
+CRITERIA: Mapping[SplitCriterion, Callable[[Array, tuple[Array, Array]], Array]] = {
     "entropy": lambda whole, parts: entropy(whole) - entropy(parts[0]) - entropy(parts[1]),
     "gini": lambda whole, parts: gini(whole) - gini(parts[0]) - gini(parts[1]),
     "chi2": _chi2,
@@ -55,7 +55,7 @@ CRITERIA: Mapping[Criterion, Callable[[Array, tuple[Array, Array]], Array]] = {
 
 
 def best_split(
-    table: Array, axis: int, allowed: NDArray[np.bool_], criterion: Criterion, *, is_ordered: bool, support: float
+    table: Array, axis: int, allowed: NDArray[np.bool_], criterion: SplitCriterion, *, is_ordered: bool, support: float
 ) -> Split | None:
     """The cut with the largest gain that leaves more than `support` records on both sides.
 

@@ -16,7 +16,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, select
 from sqlalchemy.pool import NullPool
 
 from kakuran.collect.messages import Submission
-from kakuran.collect.store.store import Mark, News, Outcome, Store, StoreError, records
+from kakuran.collect.store.store import Mark, News, Store, StoreError, StoreOutcome, records
 from kakuran.collect.survey import Survey
 from kakuran.errors import CollectError
 
@@ -48,7 +48,7 @@ class SQLiteStore(Store):
         if "cohort" not in {row[1] for row in connection.exec_driver_sql("PRAGMA table_info(records)")}:
             connection.exec_driver_sql("ALTER TABLE records ADD COLUMN cohort INTEGER")
 
-    def add(self, submissions: Sequence[Submission]) -> list[Outcome]:
+    def add(self, submissions: Sequence[Submission]) -> list[StoreOutcome]:
         """Store submissions in one transaction."""
         with self._turn:
             self._inserted: Sequence[bytes] = ()

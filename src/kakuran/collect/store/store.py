@@ -91,18 +91,18 @@ def store_errors(engine: Engine) -> Iterator[None]:
         raise StoreError(f"the database cannot be used: {reason}") from None
 
 
-State: TypeAlias = Literal["open", "closed"]
-Verdict: TypeAlias = Literal["new", "replayed", "conflict", "closed", "bad-invitation"]
+SurveyState: TypeAlias = Literal["open", "closed"]
+StoreVerdict: TypeAlias = Literal["new", "replayed", "conflict", "closed", "bad-invitation"]
 Mark: TypeAlias = Any
 """How far records have been read; only the store that made it knows what it means."""
 
 _ATTEMPTS = 5
 
 
-class Outcome(NamedTuple):
+class StoreOutcome(NamedTuple):
     """What became of a submission, and how many records it added."""
 
-    verdict: Verdict
+    verdict: StoreVerdict
     added: int = 0
 
 
@@ -156,7 +156,7 @@ class Store(ABC):
         assert number is not None  # noqa: S101
         return int(number)
 
-    def add(self, submissions: Sequence[Submission]) -> list[Outcome]:
+    def add(self, submissions: Sequence[Submission]) -> list[StoreOutcome]:
         """Store submissions in one transaction, durable on return; each of them whole or, for its own fault, not."""
         for _ in range(_ATTEMPTS):
             with self.writing() as connection:
@@ -166,7 +166,7 @@ class Store(ABC):
                 connection.rollback()
         raise StoreError("another server keeps storing the same records; try again")
 
-    def _add(self, connection: Connection, submissions: Sequence[Submission]) -> list[Outcome] | None:
+    def _add(self, connection: Connection, submissions: Sequence[Submission]) -> list[StoreOutcome] | None:
         """The outcomes; or nothing, where another server stored one of these records in the meantime."""
         is_open = self._state(connection, locked="shared") == "open"
         kept = self._kept(connection, [key for submission in submissions for key in submission.ids])
@@ -174,11 +174,11 @@ class Store(ABC):
         unused = self._unused(connection, brought)
         added: dict[bytes, bytes] = {}
         spent: list[bytes] = []
-        outcomes: list[Outcome] = []
+        outcomes: list[StoreOutcome] = []
         for submission in submissions:
             verdict = self._judge(submission, kept, unused, is_open=is_open)
             fresh = {key: row for key, row in _pairs(submission) if key not in kept} if verdict == "new" else {}
-            outcomes.append(Outcome(verdict, len(fresh)))
+            outcomes.append(StoreOutcome(verdict, len(fresh)))
             added |= fresh
             kept |= {key: (self.number, row) for key, row in fresh.items()}
             if fresh and submission.invitation is not None:
@@ -196,7 +196,7 @@ class Store(ABC):
         unused: set[bytes],
         *,
         is_open: bool,
-    ) -> Verdict:
+    ) -> StoreVerdict:
         """What was stored before is a replay even if the survey is closed and the invitation spent by now."""
         known = [(kept[key], (self.number, row)) for key, row in _pairs(submission) if key in kept]
         if any(before != now for before, now in known):
@@ -245,16 +245,16 @@ class Store(ABC):
             return {version: number for version, number in connection.execute(counted)}  # noqa: C416 - rows are no pairs to mypy
 
     @property
-    def state(self) -> State:
+    def state(self) -> SurveyState:
         """Whether answers are taken."""
         with self._reading() as connection:
             return self._state(connection)
 
-    def _state(self, connection: Connection, *, locked: Literal["shared", "alone"] | None = None) -> State:
+    def _state(self, connection: Connection, *, locked: Literal["shared", "alone"] | None = None) -> SurveyState:
         wanted = select(surveys.c.state).where(surveys.c.number == self.number)
         if locked is not None:
             wanted = wanted.with_for_update(read=locked == "shared")
-        state: State = connection.scalar(wanted) or "closed"
+        state: SurveyState = connection.scalar(wanted) or "closed"
         return state
 
     def cohorts(self) -> tuple[int, ...]:
@@ -284,7 +284,7 @@ class Store(ABC):
             rows = connection.scalars(select(records.c.codes).where(own, records.c.cohort.is_not(None)))
             return Exported([bytes(row) for row in rows], made)
 
-    def set_state(self, state: State) -> None:
+    def set_state(self, state: SurveyState) -> None:
         """Open or close the survey; no answer is stored once this has returned."""
         with self.writing() as connection:
             connection.execute(update(surveys).where(surveys.c.number == self.number).values(state=state))

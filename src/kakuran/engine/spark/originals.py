@@ -23,7 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 from kakuran.design import Crowd, Plan
 from kakuran.engine.spark.partials import FEW_CELLS, folded, numbered, told_plainly
 from kakuran.engine.spark.tables import Files, table_of
-from kakuran.engine.spark.tasks import BUCKETS, Attempt, Draw, Drawn, Order, commit
+from kakuran.engine.spark.tasks import BUCKETS, Attempt, Drawn, DrawTask, OrderTask, commit
 from kakuran.errors import ReleaseError, counted
 from kakuran.perturbation import Kernel
 from kakuran.schema import Categorical, Numeric, Part, Schema, check_columns_are_unique, encode_columns, open_source
@@ -81,7 +81,7 @@ class Originals:
 
     @told_plainly()
     def draw(self, plan: Plan, folder: Path, seed: int | None = None) -> tuple[list[Path], int]:
-        """Draw every record once and write the draws in random order; the Parquet files, and how many records.
+        """DrawTask every record once and write the draws in random order; the Parquet files, and how many records.
 
         Parameters
         ----------
@@ -92,21 +92,21 @@ class Originals:
         drawn, ordered = folder.absolute() / "drawn", folder.absolute() / "ordered"
         drawn.mkdir()
         ordered.mkdir()
-        found = self._drawn(Draw(Kernel(plan), drawn, seed))
+        found = self._drawn(DrawTask(Kernel(plan), drawn, seed))
         plan.check(found.crowd)
         files = min(-(-found.crowd.n // ROWS_A_FILE), BUCKETS)
-        order = Order(Kernel(plan), commit(drawn, found.attempts), ordered, files, seed)
+        order = OrderTask(Kernel(plan), commit(drawn, found.attempts), ordered, files, seed)
         parts = commit(ordered, self._ordered(order))
         _check_none_is_missing(parts, found.crowd.n)
         return parts, found.crowd.n
 
-    def _drawn(self, draw: Draw) -> Drawn:
+    def _drawn(self, draw: DrawTask) -> Drawn:
         plan = draw.kernel.plan
         nothing = Drawn([], plan.crowd())
         is_large = _is_large(nothing.crowd)
         return table_of(self.records).folded(plan.schema.released, draw, Drawn.merge, nothing, is_large=is_large)
 
-    def _ordered(self, order: Order) -> list[Attempt]:
+    def _ordered(self, order: OrderTask) -> list[Attempt]:
         numbers = numbered(table_of(self.records).session, order.files)
         nothing: list[Attempt] = []
         found = folded(numbers, order, add, nothing, is_large=False)

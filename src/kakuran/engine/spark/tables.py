@@ -51,13 +51,13 @@ def located(column: DataFrame, attribute: Categorical | Numeric, error: DataErro
 
 
 Value = TypeVar("Value")
-Reading: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[Part]]
+PartReading: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[Part]]
 """The parts of a table that a task is to see, given what Spark hands it."""
 ROWS_A_TASK = 1 << 20
 """At least so many records of files are read by one task: to start one takes longer than to count a few."""
 
 
-class Table(ABC):
+class SparkTable(ABC):
     """Records with named columns."""
 
     @property
@@ -76,7 +76,7 @@ class Table(ABC):
         """How many records there are, where that is known without reading all their columns."""
 
     @abstractmethod
-    def read(self, attributes: Sequence[Categorical | Numeric]) -> tuple[DataFrame, Reading]:
+    def read(self, attributes: Sequence[Categorical | Numeric]) -> tuple[DataFrame, PartReading]:
         """What Spark hands to the tasks of a job, and how these come from there to some columns; picklable."""
 
     def folded(
@@ -101,7 +101,7 @@ class Table(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Files(Table):
+class Files(SparkTable):
     """Files that tasks read by themselves, without a row passing through Java; all must see them under one path."""
 
     on: SparkSession
@@ -122,7 +122,7 @@ class Files(Table):
         """As the files say."""
         return self.source.rows
 
-    def read(self, attributes: Sequence[Categorical | Numeric]) -> tuple[DataFrame, Reading]:
+    def read(self, attributes: Sequence[Categorical | Numeric]) -> tuple[DataFrame, PartReading]:
         """A number for every task, which stands for a piece of the files."""
         pieces = self.source.pieces(ROWS_A_TASK)
         wanted = {attribute.name: declared_type(attribute) for attribute in attributes}
@@ -134,7 +134,7 @@ class Files(Table):
 
 
 @dataclass(frozen=True, eq=False)
-class Frame(Table):
+class Frame(SparkTable):
     """A DataFrame, classic or of Spark Connect, whose rows Spark computes and hands over."""
 
     frame: DataFrame
@@ -154,7 +154,7 @@ class Frame(Table):
         """Spark counts them."""
         return self.frame.count()
 
-    def read(self, attributes: Sequence[Categorical | Numeric]) -> tuple[DataFrame, Reading]:
+    def read(self, attributes: Sequence[Categorical | Numeric]) -> tuple[DataFrame, PartReading]:
         """The columns themselves."""
         names = [attribute.name for attribute in attributes]
 
@@ -175,6 +175,6 @@ class Frame(Table):
         return located(self.select([attribute]), attribute, error)
 
 
-def table_of(records: DataFrame | Files) -> Table:
+def table_of(records: DataFrame | Files) -> SparkTable:
     """Either as a table."""
     return records if isinstance(records, Files) else Frame(records)

@@ -88,7 +88,7 @@ class Drawn:
 
 
 @dataclass(frozen=True)
-class Draw:
+class DrawTask:
     """Perturb records, every one of which chooses a bucket at random."""
 
     kernel: Kernel
@@ -112,7 +112,7 @@ class Draw:
 
 
 @dataclass(frozen=True)
-class Order:
+class OrderTask:
     """Put the drawn records of some buckets in random order; nothing is drawn of their values.
 
     Records have chosen their buckets independently, so buckets in random order, one after the other, are too.

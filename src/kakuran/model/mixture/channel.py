@@ -43,7 +43,7 @@ class Truncation(NamedTuple):
     second: Array
 
 
-class Moments(NamedTuple):
+class PosteriorMoments(NamedTuple):
     """What is known of x given y, for every observation and component.
 
     Attributes
@@ -60,7 +60,7 @@ class Moments(NamedTuple):
     cut_off: Truncation | None = None
 
 
-def at_points(points: Array, means: Array, sigmas: Array, scale: float) -> Moments:
+def at_points(points: Array, means: Array, sigmas: Array, scale: float) -> PosteriorMoments:
     """The exact posterior moments of a true value given its perturbed one.
 
     x given y is a normal cut in two at y, and its moments collapse to E[x−μ] = (σ²/φ)(below − above)/f and
@@ -72,10 +72,10 @@ def at_points(points: Array, means: Array, sigmas: Array, scale: float) -> Momen
     log_gaussian_share = -0.5 * z * z - _LOG_ROOT_2PI + _LOG_2 - np.log(s) - both
     first = sigmas * s * np.tanh(0.5 * (below - above))
     second = sigmas**2 * (1 - s**2 * np.expm1(log_gaussian_share))
-    return Moments(both - math.log(2 * scale), first, second)
+    return PosteriorMoments(both - math.log(2 * scale), first, second)
 
 
-def in_bins(low: Array, high: Array, means: Array, sigmas: Array, scale: float) -> Moments:
+def in_bins(low: Array, high: Array, means: Array, sigmas: Array, scale: float) -> PosteriorMoments:
     """The same given only that y lies between two edges: all three integrate in closed form.
 
     With D = below − above: ∫f = ΔΦ − φΔD, ∫E[x−μ]f = −σ²Δf, ∫E[(x−μ)²]f = σ²(∫f − s²φΔD).
@@ -93,7 +93,7 @@ def in_bins(low: Array, high: Array, means: Array, sigmas: Array, scale: float) 
     lost_density = (below_in + above_in) - (below_out + above_out)
     first = sigmas**2 * lost_density / mass
     second = sigmas**2 * (1 + s**2 * lost_difference / mass)
-    return Moments(unit + np.log(mass), np.where(is_upper, first, -first), np.maximum(second, first**2))
+    return PosteriorMoments(unit + np.log(mass), np.where(is_upper, first, -first), np.maximum(second, first**2))
 
 
 def _tail_logs(z: Array, s: Array, scale: float) -> tuple[Array, Array, Array]:
@@ -118,7 +118,7 @@ _INV_ROOT_2PI = 0.3989422804014327
 
 
 @dataclass(frozen=True, eq=False)
-class Limits:
+class ChannelLimits:
     """Where means and deviations may lie, and the unit in which they are measured while climbing."""
 
     low: float
@@ -132,14 +132,14 @@ class Channel(Protocol):
     """One column of observations."""
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> ChannelLimits:
         """Where components may lie."""
 
     @property
     def centres(self) -> Array:
         """A number for each observation."""
 
-    def moments(self, means: Array, sigmas: Array) -> Moments:
+    def moments(self, means: Array, sigmas: Array) -> PosteriorMoments:
         """Of the true value given each observation (rows) and component (columns)."""
 
 
@@ -151,7 +151,7 @@ class LaplacePoints:
     scale: float
 
     @cached_property
-    def limits(self) -> Limits:
+    def limits(self) -> ChannelLimits:
         """Means among the observations."""
         return _limits_without_bounds(self.points.min(), self.points.max(), self.scale)
 
@@ -160,7 +160,7 @@ class LaplacePoints:
         """The numbers themselves."""
         return self.points
 
-    def moments(self, means: Array, sigmas: Array) -> Moments:
+    def moments(self, means: Array, sigmas: Array) -> PosteriorMoments:
         """In closed form."""
         return at_points(self.points, means, sigmas, self.scale)
 
@@ -174,7 +174,7 @@ class LaplaceBins:
     scale: float
 
     @cached_property
-    def limits(self) -> Limits:
+    def limits(self) -> ChannelLimits:
         """Means among the observations."""
         return _limits_without_bounds(self.low.min(), self.high.max(), self.scale)
 
@@ -183,7 +183,7 @@ class LaplaceBins:
         """The middles of the bins."""
         return (self.low + self.high) / 2
 
-    def moments(self, means: Array, sigmas: Array) -> Moments:
+    def moments(self, means: Array, sigmas: Array) -> PosteriorMoments:
         """In closed form."""
         return in_bins(self.low, self.high, means, sigmas, self.scale)
 
@@ -209,12 +209,12 @@ class GridCells:
     unit: float
 
     @cached_property
-    def limits(self) -> Limits:
+    def limits(self) -> ChannelLimits:
         """Means within the outermost cells; a component may shrink to an atom in one cell."""
         cell, span = np.diff(self.edges).min(), self.edges[-1] - self.edges[0]
-        return Limits(self.edges[0] + cell / 2, self.edges[-1] - cell / 2, cell / 16, span, self.unit)
+        return ChannelLimits(self.edges[0] + cell / 2, self.edges[-1] - cell / 2, cell / 16, span, self.unit)
 
-    def moments(self, means: Array, sigmas: Array) -> Moments:
+    def moments(self, means: Array, sigmas: Array) -> PosteriorMoments:
         """Sums over the true cells; what lies beyond the bounds is what they lack of 1, 0 and σ²."""
         mass, first, second = self._inside(means, sigmas)
         count, within = len(means), mass.sum(axis=0)
@@ -222,7 +222,9 @@ class GridCells:
         density = np.maximum(sums[:, :count], 1e-300)
         cut_off = Truncation(1 / within - 1, -first.sum(axis=0) / within, (sigmas**2 - second.sum(axis=0)) / within)
         log_density = np.log(density) - np.log(within)
-        return Moments(log_density, sums[:, count : 2 * count] / density, sums[:, 2 * count :] / density, cut_off)
+        return PosteriorMoments(
+            log_density, sums[:, count : 2 * count] / density, sums[:, 2 * count :] / density, cut_off
+        )
 
     def shares(self, weights: Array, means: Array, sigmas: Array) -> Array:
         """Of the true cells, in a mixture of components."""
@@ -241,5 +243,5 @@ class GridCells:
         return mass, -sigmas * np.diff(bell, axis=0), sigmas**2 * (mass - np.diff(z * bell, axis=0))
 
 
-def _limits_without_bounds(low: float, high: float, scale: float) -> Limits:
-    return Limits(low, high, _SMALLEST * scale, max(high - low, scale), scale)
+def _limits_without_bounds(low: float, high: float, scale: float) -> ChannelLimits:
+    return ChannelLimits(low, high, _SMALLEST * scale, max(high - low, scale), scale)

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 from scipy.special import logsumexp
 
-from kakuran.model.mixture.channel import Moments
+from kakuran.model.mixture.channel import PosteriorMoments
 from kakuran.model.mixture.components import Components, Fit, Observations
 from kakuran.model.threads import one_thread
 from kakuran.typing import Array
@@ -47,14 +47,14 @@ def log_joint(components: Components, observed: Observations) -> Array:
     return _joint(components, observed, _moments(components, observed))
 
 
-def _moments(components: Components, observed: Observations) -> list[Moments]:
+def _moments(components: Components, observed: Observations) -> list[PosteriorMoments]:
     return [
         channel.moments(components.means[:, column], components.sigmas[:, column])
         for column, channel in enumerate(observed.channels)
     ]
 
 
-def _joint(components: Components, observed: Observations, moments: list[Moments]) -> Array:
+def _joint(components: Components, observed: Observations, moments: list[PosteriorMoments]) -> Array:
     joint = np.log(np.maximum(components.weights, _LIGHTEST))[None, :]
     for column, of_column in enumerate(moments):
         joint = joint + observed.gather(of_column.log_density, column)

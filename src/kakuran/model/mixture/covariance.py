@@ -21,7 +21,7 @@ import numpy as np
 from scipy.special import logsumexp
 from scipy.stats import qmc
 
-from kakuran.model.mixture.channel import Moments, at_points
+from kakuran.model.mixture.channel import PosteriorMoments, at_points
 from kakuran.typing import Array
 
 _NARROWEST = 1e-3
@@ -121,7 +121,7 @@ def _updated(records: Array, ellipses: Ellipses, axes: list[Array], shares: Arra
     return Ellipses(shares.mean(axis=0), means, floored(covariances, np.ones(records.shape[1])))
 
 
-def _along(records: Array, mean: Array, covariance: Array, turn: Array) -> list[Moments]:
+def _along(records: Array, mean: Array, covariance: Array, turn: Array) -> list[PosteriorMoments]:
     """The moments of each turned column under one component; off-diagonal elements are dropped, as S0 does."""
     turned, centre = records @ turn, mean @ turn
     sigmas = np.sqrt(np.diag(turn.T @ covariance @ turn))

@@ -28,7 +28,7 @@ from kakuran.model.mixture.covariance import (
 from kakuran.model.mixture.fitted import Covariance, Mixture
 from kakuran.model.mixture.growth import grow, spread_out
 from kakuran.model.mixture.observations import ColumnNoise, observe
-from kakuran.model.mixture.selection import _ROUGH, Criterion, choose
+from kakuran.model.mixture.selection import _ROUGH, SelectionCriterion, choose
 from kakuran.typing import Array
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Options:
     components: int | Literal["auto"] = "auto"
     covariance: Covariance = "diag"
     solver: Solver = "em"
-    criterion: Criterion = "held-out"
+    criterion: SelectionCriterion = "held-out"
     smoothing: float = 0.5
     most_components: int = 8
     starts: int = 3
@@ -59,7 +59,7 @@ class Options:
     sweeps: int = 200
 
     def __post_init__(self) -> None:
-        for name, allowed in (("covariance", Covariance), ("solver", Solver), ("criterion", Criterion)):
+        for name, allowed in (("covariance", Covariance), ("solver", Solver), ("criterion", SelectionCriterion)):
             if getattr(self, name) not in get_args(allowed):
                 raise ArgumentError(
                     name, f"must be {_either(get_args(allowed))}", "Choose one.", example=getattr(self, name)

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from kakuran.model.choice import Split, splits
+from kakuran.model.choice import HeldOutSplit, splits
 from kakuran.model.mixture.climbing import log_likelihood
 from kakuran.model.mixture.components import Components, Fit, Observations
 from kakuran.model.mixture.growth import grow
@@ -21,14 +21,14 @@ from kakuran.typing import Array
 
 _ROUGH = 1e-8
 """Tolerance of fits that are only judged or averaged."""
-Criterion: TypeAlias = Literal["held-out", "bic", "aic"]
+SelectionCriterion: TypeAlias = Literal["held-out", "bic", "aic"]
 PARTS = 5
 REPEATS = 2
 PATIENCE = 2
 """Numbers of components without a better prediction after which no more are tried."""
 
 
-def repeated_splits(counts: Array, *, repeats: int = REPEATS) -> list[Split]:
+def repeated_splits(counts: Array, *, repeats: int = REPEATS) -> list[HeldOutSplit]:
     """Kept and held-out counts; each record is held out once a repeat. The same for the same counts."""
     dice = Randomness.derived(counts.tobytes()).generator()
     found = [split for _ in range(repeats) for split in splits(counts, PARTS, dice)]
@@ -62,7 +62,7 @@ class Trials:
         return int(np.flatnonzero(behind.sum(axis=0) <= error)[0]) + 1
 
 
-def try_out(observed: Observations, divided: Sequence[Split], most: int) -> Trials:
+def try_out(observed: Observations, divided: Sequence[HeldOutSplit], most: int) -> Trials:
     """Grow on what was kept, judge by what was held out, until more components predict no better."""
     growing = [grow(observed.with_counts(kept), most, starts=1, tolerance=_ROUGH) for kept, _ in divided]
     rounds: list[list[Components]] = []
@@ -91,7 +91,7 @@ def aic(fit: Fit, n: float) -> float:
     return -2 * fit.log_likelihood + 2 * parameters(fit.components)
 
 
-def choose(observed: Observations, most: int, criterion: Criterion, *, starts: int, tolerance: float) -> Fit:
+def choose(observed: Observations, most: int, criterion: SelectionCriterion, *, starts: int, tolerance: float) -> Fit:
     """The best fit of the best number of components."""
     if criterion == "held-out":
         wanted = try_out(observed, repeated_splits(observed.counts, repeats=1), most).fewest

@@ -80,7 +80,7 @@ def decode(frame: bytes) -> Message:
     content, digest = frame[:-_DIGEST_SIZE], frame[-_DIGEST_SIZE:]
     if hashlib.sha256(content).digest() != digest:
         raise ProtocolError("a frame arrived damaged: its digest does not match")
-    reader = _Reader(content[HEADER_SIZE:], kind)
+    reader = _FrameReader(content[HEADER_SIZE:], kind)
     message = kind(**{field.name: reader.value(_HINTS[kind][field.name]) for field in fields(kind)})  # type: ignore[arg-type]
     reader.check_empty()
     return message
@@ -102,7 +102,7 @@ def _encode_value(value: Any) -> bytes:
     return struct.pack(f"<BB{array.ndim}Q", kind, array.ndim, *array.shape) + array.tobytes()
 
 
-class _Reader:
+class _FrameReader:
     """Takes fields off a body, and never more than is there."""
 
     def __init__(self, body: bytes, kind: type[Message]) -> None:

@@ -166,7 +166,7 @@ class Target(Message):
 
 
 @dataclass(frozen=True, eq=False)
-class Part(Message):
+class FittedPart(Message):
     """The sender's part of a fit, one number a record (S2 eq. 4); `settled` ends the rounds."""
 
     code, limit = 13, 256 * MIB

@@ -53,7 +53,7 @@ _SIDE_BY_SIDE = 16
 
 
 @dataclass(frozen=True)
-class Layout:
+class SlotLayout:
     """How columns lie in polynomials: several in one where records are few, several for one where they are many."""
 
     records: int
@@ -122,7 +122,7 @@ def moments_of(columns: Integers, bits: int) -> Array:
 
 def cross_moments_as_owner(link: Link, columns: Integers, their_columns: int, bits: int) -> Array:
     """Encrypt our columns, read the sums of products, tell the peer: their columns × ours."""
-    layout, weights = Layout(len(columns)), secret_weights(columns.shape[1])
+    layout, weights = SlotLayout(len(columns)), secret_weights(columns.shape[1])
     owner = KeyOwner(_tossed_as_owner(link))
     link.send(EncryptionKey(owner.public_key()))
     checked = np.column_stack([columns.astype(object), combined(columns, weights)])
@@ -145,7 +145,7 @@ def cross_moments_as_owner(link: Link, columns: Integers, their_columns: int, bi
 
 def cross_moments_as_multiplier(link: Link, columns: Integers, their_columns: int) -> Array:
     """Multiply the peer's encrypted columns with ours and learn the sums from it: our columns × theirs."""
-    layout, checked = Layout(len(columns)), their_columns + 1
+    layout, checked = SlotLayout(len(columns)), their_columns + 1
     seed = _tossed_as_multiplier(link)
     multiplier = Multiplier(seed, link.receive(EncryptionKey).key)
     ours = [

@@ -31,7 +31,7 @@ from kakuran.vertical.checkpoints import Checkpoints
 from kakuran.vertical.guard import check_directions
 from kakuran.vertical.leakage import DirectionMeter, Exposure
 from kakuran.vertical.messages.codec import numbers
-from kakuran.vertical.messages.types import Estimates, Offer, Part, Space
+from kakuran.vertical.messages.types import Estimates, FittedPart, Offer, Space
 from kakuran.vertical.own import Standardised
 from kakuran.vertical.plan import VerticalPlan
 from kakuran.vertical.regression import (
@@ -60,7 +60,7 @@ class Outcome:
     rounds: int
 
 
-Fit: TypeAlias = Callable[[Array], Array]
+SideFit: TypeAlias = Callable[[Array], Array]
 
 TOLERANCE = 1e-10
 """How far from settled a fit may end, as a share of the target's length."""
@@ -77,7 +77,7 @@ class Settled:
     rounds: int
 
 
-def alternate(target: Array, fit: Fit, ask: Fit, tolerance: float = TOLERANCE) -> Settled:
+def alternate(target: Array, fit: SideFit, ask: SideFit, tolerance: float = TOLERANCE) -> Settled:
     """Both sides fit in turn what the other leaves (S2, estimation protocol, steps 1 to 4).
 
     Stops once the distance still to go, a geometric series of the steps so far, is below the tolerance, or steps are
@@ -96,7 +96,7 @@ def alternate(target: Array, fit: Fit, ask: Fit, tolerance: float = TOLERANCE) -
     raise ProtocolError(f"the fits have not settled after {MOST_ROUNDS:,} rounds; use accelerated = true, or gram")
 
 
-def accelerate(target: Array, fit: Fit, ask: Fit, tolerance: float = TOLERANCE) -> Settled:
+def accelerate(target: Array, fit: SideFit, ask: SideFit, tolerance: float = TOLERANCE) -> Settled:
     """Conjugate gradients on (I − P P')a = P(I − P')y, where P and P' are the two sides' fits.
 
     Takes at most as many rounds as the smaller side has columns, but for rounding.
@@ -205,7 +205,7 @@ class Residual:
             raise DataError(self.own.names[-1], "or another of our columns repeats the rest", "Leave it out.")
 
     def run(self, resume: str | None) -> Outcome:
-        """Fit and eliminate until the criterion rises (S2 §3.3); `resume` names a stage both sides have."""
+        """SideFit and eliminate until the criterion rises (S2 §3.3); `resume` names a stage both sides have."""
         model, steps = self._start() if resume is None else self._resume(resume)
         while self.plan.search == "backward":
             if self.plan.ranking == "exact":
@@ -276,7 +276,7 @@ class Residual:
     def _ask(self, part: Array, *, settled: bool) -> Array:
         self.rounds += 1
         self._show(part)
-        self.link.send(Part(part, settled))
+        self.link.send(FittedPart(part, settled))
         return self._their_vector(self._receive_part())
 
     def _answer(self, fit: Callable[[Array], Array]) -> tuple[Array, Array]:
@@ -286,20 +286,20 @@ class Residual:
             part = fit(self.target - theirs)
             self.rounds += 1
             self._show(part)
-            self.link.send(Part(part, question.settled))
+            self.link.send(FittedPart(part, question.settled))
             if question.settled:
                 return part, theirs
         raise ProtocolError(f"{self.their_name} has asked more than {MOST_ROUNDS:,} times without settling")
 
-    def _receive_part(self) -> Part:
-        return self.link.receive(Part, most=numbers(len(self.target)))
+    def _receive_part(self) -> FittedPart:
+        return self.link.receive(FittedPart, most=numbers(len(self.target)))
 
     def _show(self, vectors: Array) -> None:
         """Put on the meter what is about to be sent; the guard may stop it."""
         self.meter.note(vectors)
         check_directions(self.meter, self.plan.limits)
 
-    def _their_vector(self, message: Part) -> Array:
+    def _their_vector(self, message: FittedPart) -> Array:
         if message.values.shape != self.target.shape:
             raise ProtocolError(f"{self.their_name} sent {message.values.shape} values for {len(self.target)} records")
         return message.values
