@@ -15,7 +15,7 @@ TOTAL = 1 << 63
 
 
 def integer_weights(shape: NDArray[np.float64], floor: int) -> ExactWeights:
-    """ExactWeights in proportion to `shape`, at least `floor` where it is positive, adding up to 2⁶³ exactly.
+    """Weights in proportion to `shape`, at least `floor` where it is positive, adding up to 2⁶³ exactly.
 
     What rounding leaves over goes to the heaviest outcome (there are fewer than 2¹³ + len(shape) units of it).
     """

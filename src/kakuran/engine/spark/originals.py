@@ -81,7 +81,7 @@ class Originals:
 
     @told_plainly()
     def draw(self, plan: Plan, folder: Path, seed: int | None = None) -> tuple[list[Path], int]:
-        """DrawTask every record once and write the draws in random order; the Parquet files, and how many records.
+        """Draw every record once and write the draws in random order; the Parquet files, and how many records.
 
         Parameters
         ----------
