@@ -139,6 +139,6 @@ def test_k_grows_with_those_who_answer_until_it_is_the_one_promised():
     for n in (2, 500, 1000):
         plan = survey.plan_for(n)
         assert plan.mechanisms == survey.plan.mechanisms
-        crowd = plan.crowd()
-        crowd.update({}, n)
-        plan.check(crowd)
+        tally = plan.tally()
+        tally.update({}, n)
+        plan.check(tally)

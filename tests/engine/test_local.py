@@ -16,9 +16,9 @@ import pytest
 
 import kakuran as kk
 from kakuran.counts import cells_of
-from kakuran.design.budget import crowd_of
+from kakuran.design import Crowd, count_everybody
 from kakuran.engine import local
-from kakuran.engine.local import count_crowd, count_tables, in_order, perturb_batches
+from kakuran.engine.local import count_columns, count_tables, in_order, perturb_batches
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
 from kakuran.schema.schema import read_parts
@@ -137,15 +137,15 @@ class TestReading:
 class TestCrowds:
     def test_the_crowd_of_a_file_is_the_crowd_of_its_table(self, source, small_memory):
         mechanisms = PLAN.mechanisms
-        counted = count_crowd(open_source(source), SCHEMA, SCHEMA.released)
-        expected = crowd_of(SCHEMA, TABLE)
+        counted = count_columns(open_source(source), SCHEMA, SCHEMA.released)
+        expected = count_everybody(SCHEMA, TABLE)
         assert counted.n == expected.n == 1000
-        assert counted.fewest_alike == expected.fewest_alike
-        assert counted.smallest(mechanisms) == pytest.approx(expected.smallest(mechanisms))
+        assert counted.fewest == expected.fewest
+        assert Crowd(counted).smallest(mechanisms) == pytest.approx(Crowd(expected).smallest(mechanisms))
 
     def test_progress_hears_of_every_row(self, source, small_memory):
         heard = []
-        count_crowd(open_source(source), SCHEMA, SCHEMA.released, heard.append)
+        count_columns(open_source(source), SCHEMA, SCHEMA.released, heard.append)
         assert sum(heard) == 1000
 
 

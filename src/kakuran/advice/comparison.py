@@ -27,8 +27,8 @@ from kakuran.advice.methods import (
     perturbed_for_the_data,
 )
 from kakuran.colours import BLUE, ESTIMATE, INK, NAIVE
-from kakuran.counts import Cells, cells_of
-from kakuran.design import Crowd, calibrate
+from kakuran.counts import Cells, Tally, cells_of
+from kakuran.design import calibrate
 from kakuran.errors import CalibrationError, DataError, SchemaError, needing
 from kakuran.randomness import Randomness
 from kakuran.schema import Categorical, Schema, columns_of, numbers_of
@@ -279,10 +279,10 @@ def trial_of(schema: Schema | None, n: int | None, data: Any, k: float) -> Trial
         return Trial(schema, _made_up(schema, min(people, max(MADE_UP, math.ceil(20 * k)))), people, is_assumed=True)
     if not schema.perturbed:
         raise CalibrationError("the schema has no column to perturb")
-    crowd = Crowd.of(schema.kept)
+    tally = Tally.of_columns(schema.kept)
     records = len(codes[schema.perturbed[0].name])
-    crowd.update(codes, records)
-    return Trial(schema, codes, crowd.fewest_alike if records else 0, is_assumed=False)
+    tally.update(codes, records)
+    return Trial(schema, codes, tally.fewest if records else 0, is_assumed=False)
 
 
 def _matrix(data: Any) -> tuple[Schema, dict[str, Codes]]:

@@ -13,7 +13,7 @@ from scipy.special import ndtri
 
 from kakuran.answers.estimate import plain
 from kakuran.colours import ESTIMATE, NAIVE
-from kakuran.counts import Countable, cells_of, every_code
+from kakuran.counts import Records, cells_of, every_code
 from kakuran.design import Plan
 from kakuran.errors import ArgumentError, DataError, SchemaError, needing
 from kakuran.mechanism import Mechanism
@@ -125,7 +125,7 @@ def draw_density(density: Density, translate: Translate = str) -> Figure:
     return figure
 
 
-def density(records: Countable, plan: Plan, column: str, *, bins: int | None, method: DensityMethod) -> Density:
+def density(records: Records, plan: Plan, column: str, *, bins: int | None, method: DensityMethod) -> Density:
     """Count one perturbed column code by code and estimate the shares of its bins."""
     if method not in get_args(DensityMethod):
         raise ArgumentError(
@@ -150,10 +150,14 @@ def density(records: Countable, plan: Plan, column: str, *, bins: int | None, me
     )
 
 
-def counted_codes(records: Countable, plan: Plan, columns: Sequence[str]) -> list[tuple[Codes, Array]]:
+def counted_codes(records: Records, plan: Plan, columns: Sequence[str]) -> list[tuple[Codes, Array]]:
     """The distinct codes of each perturbed column and how many records have them, in one pass."""
     found = []
-    for column, tally in zip(columns, records.tallies([[every_code(plan, name)] for name in columns]), strict=True):
+    for column, tally in zip(
+        columns,
+        records.tallies([[every_code(plan.schema.in_release(name), plan.reach(name))] for name in columns]),
+        strict=True,
+    ):
         (places,), counts = tally.occupied()
         found.append(((places - plan.reach(column)).astype(np.int32), counts))
     return found

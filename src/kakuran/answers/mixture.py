@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from kakuran.answers.density import counted_codes
 from kakuran.answers.estimate import plain
 from kakuran.colours import ESTIMATE, NAIVE
-from kakuran.counts import Cells, Countable
+from kakuran.counts import Cells, Records
 from kakuran.design import Plan
 from kakuran.errors import DataError, SchemaError, needing
 from kakuran.mechanism import Noise
@@ -105,7 +105,7 @@ class MixtureEstimate:
         return draw_clusters(self)
 
 
-def mixture(records: Countable, plan: Plan, columns: Sequence[str], options: Options, *, draws: int) -> MixtureEstimate:
+def mixture(records: Records, plan: Plan, columns: Sequence[str], options: Options, *, draws: int) -> MixtureEstimate:
     """Fit a mixture to perturbed numbers of a release; the same release gives the same answer.
 
     Independent columns are fitted to counts alone; covariances need every record.
@@ -145,7 +145,7 @@ def mixture(records: Countable, plan: Plan, columns: Sequence[str], options: Opt
 
 
 def _observed(
-    records: Countable, plan: Plan, columns: Sequence[str], noises: Sequence[ColumnNoise], options: Options
+    records: Records, plan: Plan, columns: Sequence[str], noises: Sequence[ColumnNoise], options: Options
 ) -> Observations:
     """Two passes: every column by itself, which tells the cells; then all columns in those cells."""
     alone = counted_codes(records, plan, columns)

@@ -13,7 +13,7 @@ from kakuran.counts import Cells, Predicate, Reading, cells_of, parse
 from kakuran.design import Plan
 from kakuran.errors import SchemaError
 from kakuran.mechanism import PRAM, RetentionReplacement, Transition
-from kakuran.model import Operator
+from kakuran.model import Operator, transition_between
 from kakuran.schema import Numeric
 
 FINE_BINS = (50, 20)
@@ -49,7 +49,7 @@ def transition_of(plan: Plan, axis: Cells) -> Transition | None:
         return None
     if mechanism.epsilon == 0:
         raise SchemaError(f"column {axis.name!r} was replaced entirely: the release tells nothing about it")
-    return axis.transition(mechanism)
+    return transition_between(axis, mechanism)
 
 
 def ask(plan: Plan, columns: Sequence[str], bins: Mapping[str, int], where: str | None) -> TableQuestion:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from kakuran.audit.anonymity import Risk, risk_of
 from kakuran.audit.linkage import ENUMERABLE, IMPOSSIBLE, Attacker, exact_posteriors
 from kakuran.colours import BLUE
+from kakuran.counts import Tally
 from kakuran.design import Crowd, Plan
 from kakuran.errors import ReleaseError, check_is, needing
 from kakuran.perturbation import Kernel
@@ -177,9 +178,9 @@ def _exact(attacker: Attacker, released: dict[str, Codes]) -> Array:
 
 
 def _smallest_crowd(plan: Plan, truth: dict[str, Codes], n: int) -> float:
-    crowd = Crowd.of(plan.schema.released)
-    crowd.update(truth, n)
-    return crowd.smallest(plan.mechanisms, cap=min(_CROWD_CAP * plan.k, n))
+    tally = Tally.of_columns(plan.schema.released)
+    tally.update(truth)
+    return Crowd(tally).smallest(plan.mechanisms, cap=min(_CROWD_CAP * plan.k, n))
 
 
 def _weakness(released: Array, rehearsed: Array) -> float | None:

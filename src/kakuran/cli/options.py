@@ -22,7 +22,8 @@ from kakuran.errors import CalibrationError
 if TYPE_CHECKING:
     from pyarrow import Table
 
-    from kakuran.design import Crowd, Plan
+    from kakuran.counts import Tally
+    from kakuran.design import Plan
     from kakuran.engine import Originals
     from kakuran.mechanism import Mechanism
     from kakuran.schema import Categorical, Numeric, Schema, Source
@@ -197,8 +198,8 @@ def make_plan(
     if data_dependent:
         if data is None or n is not None:
             raise CalibrationError("--data-dependent needs the data and not --n")
-        crowd = _crowd(schema, data, schema.released)
-        return calibrate(schema, k=k, data=crowd, weights=shares, mechanisms=chosen)
+        tally = _counted(schema, data, schema.released)
+        return calibrate(schema, k=k, data=tally, weights=shares, mechanisms=chosen)
     n = smallest_group(schema, data) if n is None else n
     return calibrate(schema, k=k, n=n, weights=shares, mechanisms=chosen)
 
@@ -213,18 +214,18 @@ def smallest_group(schema: Schema, data: Source | Originals | None) -> int:
         raise CalibrationError("how many records? name the data file or give --n")
     if isinstance(data, Source) and not schema.kept and (rows := data.rows) is not None:
         return rows
-    crowd = _crowd(schema, data, schema.kept)
-    return crowd.fewest_alike if crowd.n else 0
+    tally = _counted(schema, data, schema.kept)
+    return tally.fewest if tally.n else 0
 
 
-def _crowd(schema: Schema, data: Source | Originals, attributes: Sequence[Categorical | Numeric]) -> Crowd:
-    from kakuran.engine import count_crowd
+def _counted(schema: Schema, data: Source | Originals, attributes: Sequence[Categorical | Numeric]) -> Tally:
+    from kakuran.engine import count_columns
     from kakuran.schema import Source
 
     if not isinstance(data, Source):
-        return data.crowd(attributes)
+        return data.count_columns(attributes)
     with progress("counting", None) as advance:
-        return count_crowd(data, schema, attributes, advance)
+        return count_columns(data, schema, attributes, advance)
 
 
 def pairs(option: str, texts: Sequence[str] | None) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """From the promise to the noise, and what the noise will cost."""
 
-from kakuran.design.budget import calibrate, crowd_of, mechanisms_within
-from kakuran.design.crowd import Crowd, SparseCrowd
+from kakuran.design.budget import calibrate, count_everybody, mechanisms_within
+from kakuran.design.crowd import Crowd
 from kakuran.design.plan import MOST_PEOPLE, Calibration, Plan
 from kakuran.design.preview import TableError, preview
 
@@ -10,10 +10,9 @@ __all__ = [
     "Calibration",
     "Crowd",
     "Plan",
-    "SparseCrowd",
     "TableError",
     "calibrate",
-    "crowd_of",
+    "count_everybody",
     "mechanisms_within",
     "preview",
 ]

@@ -19,6 +19,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, TypeAlias
 
+from kakuran.counts import Tally
 from kakuran.design.crowd import Crowd
 from kakuran.design.plan import LAST_DIGITS, Plan
 from kakuran.errors import CalibrationError, ScatteredNumbersWarning, check_is, counted, is_real
@@ -50,7 +51,7 @@ def calibrate(
     n : records in the table (worst case); with kept columns, in the smallest group that shares their values
     data : the table itself, for the data-dependent calibration: less noise, but the parameters then depend on
         the data and hold for this table only; ε is rounded down to two digits, so that they tell little of it. A
-        frame, the path of files, or a `Crowd` counted elsewhere.
+        frame, the path of files, or a `Tally` of its released columns counted elsewhere.
     weights : each column's share of the budget, adding up to 1; equal by default
     mechanisms : per column, ``"retention"``, ``"laplace"``, ``"bounded-laplace"`` or ``"bounded-gaussian"``, or a
         ready mechanism such as `PRAM`, whose cost is taken off the budget first. By default retention for
@@ -84,16 +85,16 @@ def calibrate(
         if budget < 0:
             _refuse_fixed(chosen, n, k)
         return _told(Plan(schema, at_budget(budget), int(n), float(k), "worst-case"))
-    crowd = data if isinstance(data, Crowd) else crowd_of(schema, data)
-    if crowd.attributes != schema.released:
-        raise CalibrationError("the crowd was counted over other columns than those of the schema")
-    _check_promise(k, crowd.n)
+    tally = data if isinstance(data, Tally) else count_everybody(schema, data)
+    if [(axis.name, axis.size) for axis in tally.axes] != [(one.name, one.size) for one in schema.released]:
+        raise CalibrationError("the table was counted over other columns than those of the schema")
+    _check_promise(k, tally.n)
     # Laplace swaps cost the same with bounds and without, but only bounded noise can be infinite.
     bounded = {name: BoundedLaplace.kind if kind == Laplace.kind else kind for name, kind in chosen.items()}
-    budget = _largest_rung(crowd, k, _mechanisms_at(schema, bounded, shares), shares)
+    budget = _largest_rung(Crowd(tally), k, _mechanisms_at(schema, bounded, shares), shares)
     if not schema.kept:
-        budget = max(budget, _worst_case_budget(crowd.n, k, at_budget, _fixed_cost(chosen)))
-    return _told(Plan(schema, at_budget(budget), crowd.n, float(k), "data-dependent"))
+        budget = max(budget, _worst_case_budget(tally.n, k, at_budget, _fixed_cost(chosen)))
+    return _told(Plan(schema, at_budget(budget), tally.n, float(k), "data-dependent"))
 
 
 def _told(plan: Plan) -> Plan:
@@ -114,12 +115,12 @@ def mechanisms_within(
     return found
 
 
-def crowd_of(schema: Schema, data: Any) -> Crowd:
-    """The crowd of a frame, or of any other source, over all columns that are released."""
-    crowd = Crowd.of(schema.released)
+def count_everybody(schema: Schema, data: Any) -> Tally:
+    """The records of a frame, or of any other source, over all columns that are released."""
+    tally = Tally.of_columns(schema.released)
     for part in read_parts(open_source(data), schema):
-        crowd.update(part.through(schema.encode), len(part))
-    return crowd
+        tally.update(part.through(schema.encode))
+    return tally
 
 
 def _check_promise(k: float, n: int) -> None:

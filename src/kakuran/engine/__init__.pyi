@@ -2,7 +2,7 @@ from .local import (
     check_values as check_values,
 )
 from .local import (
-    count_crowd as count_crowd,
+    count_columns as count_columns,
 )
 from .local import (
     count_tables as count_tables,

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from kakuran.counts import Cells, Counting, Tally
-from kakuran.design import Crowd, Plan
+from kakuran.design import Plan
 from kakuran.perturbation import Kernel, Shuffler
 from kakuran.randomness import Randomness
 from kakuran.schema import Categorical, Numeric, Part, Schema, Source, encode_columns, read_parts
@@ -29,17 +29,17 @@ ROWS_A_BUCKET = 1 << 18
 MOST_BUCKETS = 1024
 
 
-def count_crowd(
+def count_columns(
     source: Source, schema: Schema, attributes: Sequence[Categorical | Numeric], progress: Progress = int
-) -> Crowd:
-    """The crowd of a source over some of its columns; over none, just the number of records."""
-    crowd = Crowd.of(attributes)
+) -> Tally:
+    """The records of a source over every code of some of its columns; over none, just how many there are."""
+    tally = Tally.of_columns(attributes)
     names = [attribute.name for attribute in attributes] or [schema.released[0].name]
     encoded = partial(encode_columns, attributes)
     for codes, rows in in_order(lambda part: (part.through(encoded), len(part)), read_parts(source, schema, names)):
-        crowd.update(codes, rows)
+        tally.update(codes, rows)
         progress(rows)
-    return crowd
+    return tally
 
 
 def check_values(source: Source, schema: Schema, progress: Progress = int) -> int:
@@ -60,7 +60,7 @@ def count_tables(
     source: Source, plan: Plan, tables: Sequence[Sequence[Cells]], progress: Progress = int
 ) -> list[Tally]:
     """The tallies of a release, all in one pass; only the columns that are counted are read."""
-    counting = Counting(plan, tables)
+    counting = Counting(plan.schema, plan.reach, tables)
     idle: SimpleQueue[list[Tally]] = SimpleQueue()
 
     def count(part: Part) -> int:
@@ -105,8 +105,8 @@ def perturb_batches(
 
     Every batch has a random stream of its own. Shuffling spills packed, already perturbed rows to `scratch`.
     """
-    kernel, crowd = Kernel(plan), plan.crowd()
-    needed = {attribute.name for attribute in crowd.attributes}
+    kernel, tally = Kernel(plan), plan.tally()
+    needed = {axis.name for axis in tally.axes}
 
     def perturbed(form: Callable[[dict[str, Codes]], Made]) -> Iterator[Made]:
         """What the kernel drew, batch by batch, in the form that is asked for."""
@@ -118,10 +118,10 @@ def perturb_batches(
             return {name: codes[name] for name in needed}, drawn, len(part)
 
         for codes, drawn, rows in in_order(work, enumerate(read_parts(source, plan.schema))):
-            crowd.update(codes, rows)
+            tally.update(codes, rows)
             yield drawn
             progress(rows)
-        plan.check(crowd)
+        plan.check(tally)
 
     if not shuffle:
         yield from perturbed(kernel.decode)

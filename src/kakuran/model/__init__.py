@@ -11,7 +11,7 @@ from kakuran.model.mixture.fit import Options, Solver, bootstrap, bootstrap_coun
 from kakuran.model.mixture.fitted import Covariance, Mixture
 from kakuran.model.mixture.observations import ColumnNoise, noises_of, observations, observe, of_codes, released_edges
 from kakuran.model.mixture.selection import SelectionCriterion
-from kakuran.model.operator import Operator
+from kakuran.model.operator import Operator, transition_between
 
 __all__ = [
     "STARTS",
@@ -50,4 +50,5 @@ __all__ = [
     "of_codes",
     "reconstruct",
     "released_edges",
+    "transition_between",
 ]

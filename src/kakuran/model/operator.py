@@ -13,14 +13,21 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
+from kakuran.counts import Cells
 from kakuran.errors import ArgumentError, counted
-from kakuran.mechanism import Transition, UniformMixture
+from kakuran.mechanism import Mechanism, Transition, UniformMixture
 from kakuran.typing import Array
 
 MOST = 2.0**53
 """Records that can be told from one more."""
 SMALL = 64
 """Neighbouring axes with at most this many cells together are multiplied as one small matrix, which is faster."""
+
+
+def transition_between(axis: Cells, mechanism: Mechanism) -> Transition:
+    """How a mechanism moves records between the cells of an axis."""
+    runs = mechanism.transition(axis.edges)
+    return runs if axis.groups is None else runs.lumped(axis.groups, np.diff(axis.edges).astype(float))
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,14 +20,14 @@ from kakuran.answers import (
     impossible,
     mixture,
 )
-from kakuran.counts import Cells, Countable, FrameRecords, Tally
+from kakuran.counts import Cells, MemoryRecords, Records, Tally
 from kakuran.design import Plan
 from kakuran.errors import counted
 from kakuran.model import About, Covariance, DensityMethod, Method, Options
 from kakuran.perturbation import Kernel
 from kakuran.release.files import check_target, read_manifest, write_release
 from kakuran.release.manifest import Manifest
-from kakuran.release.streamed import ROWS_IN_MEMORY, StreamedRecords, records_on_spark
+from kakuran.release.streamed import ROWS_IN_MEMORY, FileRecords, records_on_spark
 from kakuran.typing import Codes, Progress
 
 
@@ -37,7 +37,7 @@ class Release:
 
     Attributes
     ----------
-    source : the perturbed records: a frame, or whatever else can count them (`kakuran.counts.Countable`)
+    source : the perturbed records: a frame, or whatever else can count them (`kakuran.counts.Records`)
     manifest : what is published about them
 
     Examples
@@ -59,9 +59,11 @@ class Release:
         return f"Release({counted(self.n, 'record')}, k = {self.k:g}, ε = {self.epsilon:.3g}: {columns})"
 
     @cached_property
-    def records(self) -> Countable:
+    def records(self) -> Records:
         """The perturbed records, to be counted."""
-        return self.source if isinstance(self.source, Countable) else FrameRecords(self.source, self.plan)
+        if isinstance(self.source, Records):
+            return self.source
+        return MemoryRecords(self.plan.schema, self.plan.reach, self.source)
 
     @property
     def table(self) -> Any:
@@ -211,5 +213,5 @@ def read_release(path: str | Path, *, spark: Any = None) -> Release:
     manifest = read_manifest(Path(path))
     if spark is not None:
         return Release(records_on_spark(Path(path), manifest, spark), manifest)
-    records = StreamedRecords.open(Path(path), manifest)
-    return Release(records.frame() if manifest.records <= ROWS_IN_MEMORY else records, manifest)
+    records = FileRecords.open(Path(path), manifest)
+    return Release(records.in_memory() if manifest.records <= ROWS_IN_MEMORY else records, manifest)

@@ -1,7 +1,15 @@
 """Attributes and their domains: declare, infer, load, validate, encode."""
 
 from kakuran.schema.attribute import Attribute, Categorical, Dropped, Numeric, attribute_of
-from kakuran.schema.codes import declared_type, decode, encode, encode_columns, narrowest_integer, released_type
+from kakuran.schema.codes import (
+    declared_type,
+    decode,
+    decode_columns,
+    encode,
+    encode_columns,
+    narrowest_integer,
+    released_type,
+)
 from kakuran.schema.frames import (
     check_columns_are_unique,
     check_there,
@@ -53,6 +61,7 @@ __all__ = [
     "columns_of",
     "declared_type",
     "decode",
+    "decode_columns",
     "distinct_of",
     "encode",
     "encode_columns",
