@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from kakuran.charts import ESTIMATE, INK, NAIVE
 from kakuran.collect.site import STATIC, fingerprints, page
-from kakuran.colours import ESTIMATE, INK, NAIVE
 
 
 @pytest.mark.parametrize("name", ["index.html", "dashboard.html"])

@@ -13,13 +13,13 @@ from kakuran.words import LANGUAGES, Phrase, words_in
 
 SOURCE = Path(kk.__file__).parent
 SPEAKING = [
-    *(path for path in (SOURCE / "report").glob("*.py") if path.name not in ("drawing.py", "page.py", "words.py")),
+    *(path for path in (SOURCE / "report").glob("*.py") if path.name != "page.py"),
     *(
         SOURCE / name
         for name in (
             "advice/methods.py", "advice/comparison.py", "answers/density.py", "answers/mixture.py",
             "answers/estimate.py", "answers/tree/view.py", "model/density.py", "audit/linkage_audit.py",
-            "vertical/leakage.py", "vertical/fit.py",
+            "charts/drawing.py", "vertical/leakage.py", "vertical/fit.py",
         )
     ),
 ]  # fmt: skip
