@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 import kakuran as kk
-from kakuran.report.drawing import new_figure
+from kakuran.charts import new_figure
 from kakuran.report.page import page as whole_page
 from kakuran.report.page import picture
 from kakuran.samples import census, census_schema

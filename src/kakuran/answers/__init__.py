@@ -2,7 +2,7 @@
 
 from kakuran.answers.bayes import fit_naive_bayes
 from kakuran.answers.density import Density, density, draw_density
-from kakuran.answers.estimate import MOST_CELLS, Estimate, answer, draw, estimate, plain
+from kakuran.answers.estimate import MOST_CELLS, Estimate, answer, draw, estimate
 from kakuran.answers.impossible import FALSE_ALARM, Impossible, impossible
 from kakuran.answers.mixture import MixtureEstimate, draw_clusters, mixture
 from kakuran.answers.question import TableQuestion, ask
@@ -40,6 +40,5 @@ __all__ = [
     "importances",
     "impossible",
     "mixture",
-    "plain",
     "tree_text",
 ]

@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from kakuran.answers.estimate import plain
-from kakuran.colours import ESTIMATE, NAIVE
+from kakuran.charts import density_chart
 from kakuran.counts import Records, cells_of, every_code
 from kakuran.design import Plan
-from kakuran.errors import ArgumentError, DataError, SchemaError, needing
+from kakuran.errors import ArgumentError, DataError, SchemaError
 from kakuran.mechanism import Mechanism
 from kakuran.model import BinShares, DensityMethod, Options, estimate_shares, observations, of_codes
 from kakuran.schema import Numeric
@@ -109,20 +108,8 @@ class Density:
 
 def draw_density(density: Density, translate: Translate = str) -> Figure:
     """The estimated density with its intervals, over the uncorrected one."""
-    with needing("a plot", "plot"):
-        from kakuran.picture import Picture, without_frame
-    figure = Picture(figsize=(8, 3.6), layout="constrained")
-    axes = figure.subplots()
-    edges, widths = density.edges, np.diff(density.edges)
-    naive, estimated = Phrase("naive: counted in the release"), Phrase("reconstructed, with 95 % interval")
-    axes.stairs(density.naive / widths, edges, fill=True, color=NAIVE, label=translate(naive))
-    axes.stairs(density.high / widths, edges, baseline=density.low / widths, fill=True, color=ESTIMATE, alpha=0.25)
-    axes.stairs(density.densities, edges, color=ESTIMATE, linewidth=1.6, label=translate(estimated))
-    axes.set_xlabel(plain(density.name))
-    axes.set_ylabel(translate(Phrase("density")))
-    without_frame(axes)
-    figure.legend(loc="outside upper left", ncols=2, frameon=False)
-    return figure
+    interval = density.low, density.high
+    return density_chart(density.name, density.edges, density.shares, interval, density.naive, translate)
 
 
 def density(records: Records, plan: Plan, column: str, *, bins: int | None, method: DensityMethod) -> Density:

@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.answers.density import counted_codes
-from kakuran.answers.estimate import plain
-from kakuran.colours import ESTIMATE, NAIVE
+from kakuran.charts import cluster_chart, plain
 from kakuran.counts import Cells, Records
 from kakuran.design import Plan
-from kakuran.errors import DataError, SchemaError, needing
+from kakuran.errors import DataError, SchemaError
 from kakuran.mechanism import Noise
 from kakuran.model import (
     ColumnNoise,
@@ -32,7 +31,7 @@ from kakuran.model import (
 from kakuran.randomness import Randomness
 from kakuran.schema import Numeric
 from kakuran.typing import Array
-from kakuran.words import Phrase, Translate
+from kakuran.words import Translate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -188,25 +187,6 @@ def _noise(plan: Plan, name: str, covariance: str) -> ColumnNoise:
 
 def draw_clusters(estimate: MixtureEstimate, translate: Translate = str) -> Figure:
     """The first two columns: clusters as ellipses over the perturbed records."""
-    with needing("a plot", "plot"):
-        from kakuran.picture import Picture, without_frame
-    figure = Picture(figsize=(5.5, 5), layout="constrained")
-    axes = figure.subplots()
-    shown = estimate.records[:: max(len(estimate.records) // _SHOWN, 1)]
-    perturbed, clusters = Phrase("perturbed records"), Phrase("reconstructed clusters, 2 deviations")
-    axes.plot(shown[:, 0], shown[:, 1], ".", color=NAIVE, markersize=2, label=translate(perturbed))
-    around = np.linspace(0, 2 * np.pi, 200)
-    circle = np.stack([np.cos(around), np.sin(around)])
-    found = estimate.mixture
-    for place, (mean, covariance) in enumerate(zip(found.means, found.covariances, strict=True)):
-        outline = mean[:2, None] + 2 * np.linalg.cholesky(covariance[:2, :2]) @ circle
-        axes.plot(*outline, color=ESTIMATE, label=None if place else translate(clusters))
-    low, high = (
-        (found.means - 4 * found.columns.sigmas).min(axis=0),
-        (found.means + 4 * found.columns.sigmas).max(axis=0),
-    )
-    across, down = map(plain, estimate.columns[:2])
-    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xlabel=across, ylabel=down)
-    without_frame(axes)
-    figure.legend(loc="outside upper left", ncols=2, markerscale=4, frameon=False)
-    return figure
+    shown = estimate.records[:: max(len(estimate.records) // _SHOWN, 1), :2]
+    means, covariances = estimate.mixture.means[:, :2], estimate.mixture.covariances[:, :2, :2]
+    return cluster_chart(estimate.columns[:2], shown, means, covariances, translate)

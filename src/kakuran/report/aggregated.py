@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.audit import ColumnLoss
+from kakuran.charts import bar_chart, heatmaps_to_compare
 from kakuran.report.contents import MOST_PAIRED, most_telling
-from kakuran.report.page import Html, beside, code, facts, page, paragraph, picture, points, section, table
-from kakuran.report.pictures import draw_bars, draw_heatmaps
+from kakuran.report.page import Html, beside, code, facts, page, paragraph, picture, points, section, series_of, table
 from kakuran.schema import distinct_of, is_numeric, numbers_of, to_arrow
 from kakuran.typing import Array
 from kakuran.words import Phrase, Words, words_in
@@ -176,7 +176,7 @@ def _one_way(axis: Axis, counted: dict[str, dict[str, Any]], say: Words) -> Html
     return section(
         axis.name,
         beside(
-            picture(draw_bars(labels, series, names), described),
+            picture(bar_chart(labels, series_of(series, say)), described),
             table(say("counts_of", column=axis.name), [say("value"), *names.values()], rows),
         ),
         level=3,
@@ -199,7 +199,12 @@ def _pair(pair: tuple[Axis, Axis], tables: dict[str, Array], say: Words) -> Html
     named = {"one": down.name, "other": across.name}
     names = {kind: say(kind) for kind in tables}
     left, below = ([say.of(label) for label in axis.labels] for axis in pair)
-    drawn = partial(draw_heatmaps, (down.name, left), (across.name, below), tables, names)
+    drawn = partial(
+        heatmaps_to_compare,
+        (down.name, left),
+        (across.name, below),
+        {say(kind): table for kind, table in tables.items()},
+    )
     described = say("heatmap_of", series=say.listed(names.values()), **named)
     rows = [
         [one, other, *(f"{table[row, column]:,.0f}" for table in tables.values())]
@@ -209,7 +214,7 @@ def _pair(pair: tuple[Axis, Axis], tables: dict[str, Array], say: Words) -> Html
     ]
     return section(
         say("pair", **named),
-        picture(drawn(), described, narrow=drawn(stacked=True)),
+        picture(drawn(), described, narrow=drawn(is_stacked=True)),
         table(say("pair_counts", **named), [down.name, across.name, *names.values()], rows, text_columns=2),
         level=3,
     )

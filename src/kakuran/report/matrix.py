@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from kakuran.report.page import Html, beside, code, facts, page, paragraph, picture, points, section, table
-from kakuran.report.pictures import draw_bars
+from kakuran.charts import bar_chart
+from kakuran.report.page import Html, beside, code, facts, page, paragraph, picture, points, section, series_of, table
 from kakuran.words import Words, words_in
 
 MOST_ITEMS = 25
@@ -75,7 +75,8 @@ def _items(matrix: Any, items: Sequence[Any], original: Any, say: Words) -> Html
         [label, *(f"{values[place]:.2%}" for values in series.values())]
         for label, place in zip(labels, shown, strict=True)
     ]
-    figure = draw_bars(labels, {kind: values[shown] for kind, values in series.items()}, names, percent=True)
+    drawn = series_of({kind: values[shown] for kind, values in series.items()}, say)
+    figure = bar_chart(labels, drawn, written="{x:.0%}")
     described = say("items_picture", series=say.listed(names.values()))
     return beside(picture(figure, described), table(say("have_item"), [say("item"), *names.values()], rows))
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from kakuran.report.drawing import as_svg
+from kakuran.charts import COLOUR_OF, Series, as_svg
+from kakuran.typing import Array
+from kakuran.words import Words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -96,6 +99,12 @@ def picture(figure: Figure, description: str, narrow: Figure | None = None) -> H
     if narrow is not None:
         shown = Html(f'<picture><source media="{NARROW}" srcset="{_address(narrow)}">{shown}</picture>')
     return _element("figure", shown, "wide" if narrow is None and figure.get_figwidth() > WIDE else "")
+
+
+def series_of(values: Mapping[str, Array], say: Words, interval: tuple[Array, Array] | None = None) -> list[Series]:
+    """Original, naive, reconstructed or released numbers as bars; the last may have intervals."""
+    *others, last = (Series(say(kind), counts, COLOUR_OF[kind]) for kind, counts in values.items())
+    return [*others, replace(last, interval=interval)]
 
 
 def _address(figure: Figure) -> str:

@@ -19,14 +19,14 @@ from typing import Any
 import numpy as np
 
 from kakuran.audit import Audit, ColumnLoss, Distance, capacity_of_counts, draw_audit, wrong_cells
+from kakuran.charts import bar_chart, heatmaps_to_compare
 from kakuran.counts import Tally, every_code
 from kakuran.design import Plan
 from kakuran.engine import count_tables
 from kakuran.errors import ReleaseError
 from kakuran.release import Manifest, Release, read_release
 from kakuran.report.contents import LEVEL, MOST_ACROSS, Contents, View, look_at
-from kakuran.report.page import Html, beside, code, facts, page, paragraph, picture, points, section, table
-from kakuran.report.pictures import draw_bars, draw_heatmaps
+from kakuran.report.page import Html, beside, code, facts, page, paragraph, picture, points, section, series_of, table
 from kakuran.report.rows import plan_rows, risk_after, risk_before
 from kakuran.schema import Categorical, Dropped, Numeric, Source, open_source
 from kakuran.typing import Array, Progress
@@ -77,7 +77,7 @@ def loss_section(contents: Contents, release: Release, original: Source, say: Wo
         for one in lost
     ]
     header = [say("column"), "ILD", say("naive_wrong"), say("reconstructed_wrong")]
-    figure = draw_bars(names, wrong, {kind: say(kind) for kind in wrong}, percent=True)
+    figure = bar_chart(names, series_of(wrong, say), written="{x:.0%}")
     return section(
         say("loss"),
         paragraph(say("loss_why")),
@@ -137,7 +137,7 @@ def _why(pairs: Sequence[View]) -> str:
     return "two_way_why" if pairs[0].original is None else "two_way_true"
 
 
-def series_of(view: View) -> dict[str, Array]:
+def counts_of(view: View) -> dict[str, Array]:
     """The counts to compare, the truth first where it is known."""
     known = {} if view.original is None else {"original": view.original}
     return known | {"naive": view.estimate.naive, "reconstructed": view.estimate.counts}
@@ -146,7 +146,7 @@ def series_of(view: View) -> dict[str, Array]:
 def _one_way(view: View, say: Words) -> Html:
     estimate, axis = view.estimate, view.estimate.axes[0]
     shown = _largest(estimate.counts)
-    series = {kind: values[shown] for kind, values in series_of(view).items()}
+    series = {kind: values[shown] for kind, values in counts_of(view).items()}
     names = {kind: say(kind) for kind in series}
     labels = [say.of(axis.labels[place]) for place in shown]
     low, high = estimate.low[shown], estimate.high[shown]
@@ -160,7 +160,7 @@ def _one_way(view: View, say: Words) -> Html:
         for row in range(len(shown))
     ]
     header = [say("value"), *names.values(), say("interval", level=LEVEL), ""]
-    figure = draw_bars(labels, series, names, interval=(low, high))
+    figure = bar_chart(labels, series_of(series, say, (low, high)))
     parts = [
         beside(
             picture(figure, say("picture_of", column=axis.name, series=say.listed(names.values()))),
@@ -174,14 +174,15 @@ def _one_way(view: View, say: Words) -> Html:
 
 def _two_way(view: View, say: Words) -> Html:
     down, across = view.estimate.axes
-    tables = series_of(view)
+    tables = counts_of(view)
     names = {kind: say(kind) for kind in tables}
     pair = {"one": down.name, "other": across.name}
     left, below = ((axis.name, [say.of(label) for label in axis.labels]) for axis in (down, across))
-    drawn = partial(draw_heatmaps, left, below, tables, names, unclear=view.estimate.unclear)
+    named = {say(kind): table for kind, table in tables.items()}
+    drawn = partial(heatmaps_to_compare, left, below, named, view.estimate.unclear)
     return section(
         say("pair", **pair),
-        picture(drawn(), say("heatmap_of", series=say.listed(names.values()), **pair), narrow=drawn(stacked=True)),
+        picture(drawn(), say("heatmap_of", series=say.listed(names.values()), **pair), narrow=drawn(is_stacked=True)),
         *_pair_tables(view, say),
         level=3,
     )

@@ -1,0 +1,61 @@
+"""All that is drawn: one kind of figure, one set of colours, one function a kind of chart.
+
+Charts know nothing of answers: they take labels, numbers and phrases, and say phrases in the language they are given.
+matplotlib is loaded when something is drawn, not before.
+"""
+
+from kakuran.charts.drawing import (
+    BLUE,
+    COLOUR_OF,
+    ESTIMATE,
+    INK,
+    NAIVE,
+    Curve,
+    Series,
+    TreeBox,
+    as_svg,
+    bar_chart,
+    cluster_chart,
+    column_chart,
+    component_chart,
+    density_chart,
+    error_chart,
+    estimate_heatmaps,
+    heatmaps_to_compare,
+    new_figure,
+    new_plot,
+    path_chart,
+    plain,
+    put_curves,
+    risk_chart,
+    tree_chart,
+    unbox,
+)
+
+__all__ = [
+    "BLUE",
+    "COLOUR_OF",
+    "ESTIMATE",
+    "INK",
+    "NAIVE",
+    "Curve",
+    "Series",
+    "TreeBox",
+    "as_svg",
+    "bar_chart",
+    "cluster_chart",
+    "column_chart",
+    "component_chart",
+    "density_chart",
+    "error_chart",
+    "estimate_heatmaps",
+    "heatmaps_to_compare",
+    "new_figure",
+    "new_plot",
+    "path_chart",
+    "plain",
+    "put_curves",
+    "risk_chart",
+    "tree_chart",
+    "unbox",
+]
