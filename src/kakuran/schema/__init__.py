@@ -15,14 +15,9 @@ from kakuran.schema.frames import (
 )
 from kakuran.schema.schema import (
     Schema,
-    literal,
-    naming,
     read_all,
-    read_document,
     read_parts,
     read_table,
-    read_tables,
-    tables_of,
 )
 from kakuran.schema.sources.arrow import ParquetSource
 from kakuran.schema.sources.base import CSV, PARQUET, UNREADABLE, Part, Source, reading
@@ -59,23 +54,18 @@ __all__ = [
     "is_numeric",
     "joint_codes",
     "like",
-    "literal",
     "most_frequent",
-    "naming",
     "narrowest_integer",
     "numbers_of",
     "one_character",
     "open_source",
     "open_text",
     "read_all",
-    "read_document",
     "read_parts",
     "read_table",
-    "read_tables",
     "reading",
     "released_type",
     "say_how",
-    "tables_of",
     "to_arrow",
     "way_to_read",
 ]
