@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from kakuran.audit.anonymity import Risk, risk_of
 from kakuran.audit.linkage import ENUMERABLE, IMPOSSIBLE, Attacker, exact_posteriors
 from kakuran.colours import BLUE
+from kakuran.counts import distinct_rows
 from kakuran.design import Crowd, Plan
 from kakuran.errors import ReleaseError, check_is, needing
 from kakuran.perturbation import Kernel
@@ -209,10 +210,8 @@ def _closeness(truth: dict[str, Codes], released: dict[str, Codes], rehearsed: d
 
 def _overlap(truth: dict[str, Codes], released: dict[str, Codes]) -> int:
     """How many released records can be paired with an equal original."""
-    rows = np.column_stack([np.concatenate([truth[name], released[name]]) for name in truth])
-    cells = np.unique(rows, axis=0, return_inverse=True)[1].ravel()
-    n, size = len(rows) // 2, int(cells.max()) + 1
-    counts = (np.bincount(part, minlength=size) for part in (cells[:n], cells[n:]))
+    found = distinct_rows([np.concatenate([truth[name], released[name]]) for name in truth])
+    counts = (np.bincount(half, minlength=len(found)) for half in np.split(found.place, 2))
     return int(np.minimum(*counts).sum())
 
 

@@ -1,6 +1,7 @@
 """Counting records in cells: all that estimation needs to know of a release."""
 
 from kakuran.counts.cells import Cells, Reading, cells_of, every_code
+from kakuran.counts.distinct import DistinctRows, distinct_rows
 from kakuran.counts.predicate import Predicate, parse
 from kakuran.counts.records import Countable, FrameRecords
 from kakuran.counts.tally import Counting, Tally, count_codes
@@ -10,6 +11,7 @@ __all__ = [
     "Cells",
     "Countable",
     "Counting",
+    "DistinctRows",
     "FrameRecords",
     "Predicate",
     "Progress",
@@ -17,6 +19,7 @@ __all__ = [
     "Tally",
     "cells_of",
     "count_codes",
+    "distinct_rows",
     "every_code",
     "parse",
 ]

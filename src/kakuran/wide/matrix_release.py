@@ -21,10 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.audit import mean_absolute_loss
+from kakuran.counts import distinct_rows
 from kakuran.design import Calibration, Crowd, Plan, SparseCrowd, calibrate
 from kakuran.errors import CalibrationError, NotForPublicationWarning
 from kakuran.randomness import Randomness
-from kakuran.schema import Categorical, Numeric, Schema, joint_codes
+from kakuran.schema import Categorical, Numeric, Schema
 from kakuran.wide.aggregate import aggregate_bits, majority_rows, median_rows
 from kakuran.wide.bits import BitWords, pack, pack_dense
 from kakuran.wide.boolean import BooleanFactors, boolean_product, count_differences, encode_rows, factorise_boolean
@@ -137,7 +138,7 @@ def _calibrated(attributes: list[Any], codes: dict[str, NDArray[np.int32]], k: f
 def _narrower_crowd(schema: Schema, codes: dict[str, NDArray[np.int32]]) -> Crowd:
     """Factors have few distinct rows: comparing those may take less than a histogram over all that are possible."""
     crowd = Crowd.of(schema.released)
-    _, distinct = joint_codes(list(codes.values()))
+    distinct = len(distinct_rows(list(codes.values())))
     cells = math.prod(attribute.size for attribute in schema.released)
     return SparseCrowd(schema.released) if distinct**2 < cells else crowd
 
