@@ -68,13 +68,6 @@ def test_only_a_comma_can_be_meant_in_two_ways(words):
     assert len(formats) < 2 or set(formats) == {NumberFormat(","), NumberFormat(".", ",")}
 
 
-def test_a_log_can_be_told_without_the_number():
-    with pytest.raises(kk.DataError) as found:
-        NumberFormat(",").read("x", pa.array(["7.899,5"]), pa.float64())
-    assert "7.899,5" in str(found.value)
-    assert "7.899" not in found.value.without_value
-
-
 def test_what_is_missing_stays_missing():
     assert NumberFormat(",").read("x", pa.array(["", "NA", None, "1"]), pa.float64()).to_pylist() == [None] * 3 + [1]
 

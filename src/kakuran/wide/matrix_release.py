@@ -21,11 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.audit import mean_absolute_loss
-from kakuran.counts import SparseTally, Tally
+from kakuran.counts import SparseTally, Tally, distinct_rows
 from kakuran.design import Calibration, Plan, calibrate
 from kakuran.errors import CalibrationError, NotForPublicationWarning
 from kakuran.randomness import Randomness
-from kakuran.schema import Categorical, Numeric, Schema, joint_codes
+from kakuran.schema import Categorical, Numeric, Schema
 from kakuran.wide.aggregate import aggregate_bits, majority_rows, median_rows
 from kakuran.wide.bits import BitWords, pack, pack_dense
 from kakuran.wide.boolean import BooleanFactors, boolean_product, count_differences, encode_rows, factorise_boolean
@@ -138,7 +138,7 @@ def _calibrated(attributes: list[Any], codes: dict[str, NDArray[np.int32]], k: f
 def _narrower_tally(schema: Schema, codes: dict[str, NDArray[np.int32]]) -> Tally:
     """Factors have few distinct rows: comparing those may take less than a histogram over all that are possible."""
     tally = Tally.of_columns(schema.released)
-    _, distinct = joint_codes(list(codes.values()))
+    distinct = len(distinct_rows(list(codes.values())))
     return SparseTally(tally.axes) if distinct**2 < math.prod(tally.shape) else tally
 
 

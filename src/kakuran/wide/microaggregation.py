@@ -19,7 +19,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kakuran.audit import Distance, EquivalenceClasses, ancestors, check_weights, distances
+from kakuran.audit import Distance, ancestors, check_weights, distances
+from kakuran.counts import distinct_rows
 from kakuran.errors import DataError, SchemaError
 from kakuran.schema import Tree, check_there, columns_of, distinct_of, is_numeric, like, numbers_of, to_arrow
 from kakuran.wide.grouping import GroupingMethod, check_groups, check_k, group_records
@@ -105,9 +106,9 @@ def _modes(name: str, column: Any, groups: NDArray[np.intp]) -> NDArray[Any]:
     """The most frequent value; of several, the one that is most frequent in the whole table."""
     values, codes = distinct_of(name, column)
     overall = np.bincount(codes)
-    pairs, counts = np.unique(groups * len(values) + codes, return_counts=True)
-    owner, value = pairs // len(values), pairs % len(values)
-    order = np.lexsort((overall[value], counts, owner))
+    pairs = distinct_rows([groups, codes])
+    owner, value = pairs.columns
+    order = np.lexsort((overall[value], pairs.counts, owner))
     is_last = np.append(owner[order][1:] != owner[order][:-1], True)
     winner = np.empty(int(groups.max()) + 1, np.intp)
     winner[owner[order][is_last]] = value[order][is_last]
@@ -194,9 +195,9 @@ def microaggregate(
         name: represent(name, column, groups, (centre or {}).get(name) or _default_centre(metric[name]))
         for name, column in chosen.items()
     }
-    found = EquivalenceClasses.sharing([distinct_of(name, column)[1] for name, column in masked.items()])
-    check_groups(found.of, k)
-    return Microaggregated(_replaced(data, masked), groups, found.k)
+    found = distinct_rows([distinct_of(name, column)[1] for name, column in masked.items()])
+    check_groups(found.place, k)
+    return Microaggregated(_replaced(data, masked), groups, int(found.counts.min()))
 
 
 def _check_names(names: Sequence[str], given: Mapping[str, Any], *others: Mapping[str, Any] | None) -> None:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from kakuran.answers.bayes import MixtureModel, held_out_score
 from kakuran.answers.tree.counts import Counted, Marginals, MixtureCounts, NodeCounts, Path, PathCounts
 from kakuran.answers.tree.splits import Split, SplitCriterion, best_split
+from kakuran.counts import distinct_rows
 from kakuran.model import STARTS, Method, Records, average, fit_latent_classes, held_out
 from kakuran.typing import Array
 
@@ -161,7 +162,7 @@ class Sides:
     def of(cls, root: Node) -> Sides:
         """The sides of all splits of a tree."""
         classes, first, *others = zip(*(node.path for node in root.nodes()), strict=True)
-        parts = [np.unique(np.stack(allowed), axis=1, return_inverse=True)[1].ravel() for allowed in others]
+        parts = [distinct_rows(allowed).place for allowed in others]
         return cls((np.arange(len(classes[0])), np.arange(len(first[0])), *parts))
 
     def path(self, node: Node) -> Path:
