@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kakuran.mechanism.alias import TOTAL, AliasTable, integer_weights
+from kakuran.mechanism.base import TOTAL, AliasTable, integer_weights
 
 
 @st.composite

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 import kakuran as kk
 from kakuran.mechanism import PRAM, BoundedLaplace, RetentionReplacement, UniformMixture
 from kakuran.model import Operator, reconstruct
-from kakuran.model.choice import product_of_marginals, weigh
+from kakuran.model.estimators import product_of_marginals, weigh
 from kakuran.model.likelihood import (
     class_by_class,
     duality_gap,

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from kakuran.errors import CalibrationError
-from kakuran.mechanism.alias import TOTAL, AliasTable, ExactWeights, integer_weights
-from kakuran.mechanism.base import Mechanism, chunks, k_for
+from kakuran.mechanism.base import TOTAL, AliasTable, ExactWeights, Mechanism, chunks, integer_weights, k_for
 from kakuran.mechanism.transition import DenseTransition, Transition
 from kakuran.randomness import Randomness
 from kakuran.typing import Array, Codes, Edges

@@ -1,8 +1,7 @@
 """From counts of perturbed records back to counts of true ones."""
 
-from kakuran.model.choice import marginal
 from kakuran.model.density import BinShares, DensityMethod, estimate_shares
-from kakuran.model.estimators import Method, Reconstruction, reconstruct
+from kakuran.model.estimators import Method, Reconstruction, marginal, reconstruct
 from kakuran.model.intervals import About, influence, interval
 from kakuran.model.latent import STARTS, Records, Table, average, fit_latent_classes, held_out
 from kakuran.model.likelihood import class_by_class, ibt, maximum_likelihood
