@@ -68,7 +68,7 @@ ELSEWHERE = {"Phrase", "warnings.warn", "needing", "check_is"}
 
 
 def prose_in(tree):
-    """Two words and more in a text that is neither a phrase, an error, a warning, a docstring, nor a place in a picture."""
+    """Two words and more in a text that is neither phrase, error, warning, docstring, nor a place in a picture."""
     said_elsewhere = set()
     for node in ast.walk(tree):
         if (
