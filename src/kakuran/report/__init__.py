@@ -1,7 +1,7 @@
 """Reports: one standalone page, from a release alone or beside its originals."""
 
 from kakuran.report.answers import advice_report, estimate_answer, mixture_answer, tree_answer
-from kakuran.report.page import Html, facts, folded, page, paragraph, picture, points, section, table
+from kakuran.report.page import Html, folded, page, picture, points, section, table
 from kakuran.report.released import release_report
 from kakuran.report.rows import (
     cluster_rows,
@@ -20,7 +20,6 @@ __all__ = [
     "aggregated_report",
     "cluster_rows",
     "estimate_answer",
-    "facts",
     "folded",
     "loss_report",
     "loss_table",
@@ -28,7 +27,6 @@ __all__ = [
     "mixture_answer",
     "outlook_rows",
     "page",
-    "paragraph",
     "picture",
     "plan_rows",
     "points",

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from kakuran.charts import COLOUR_OF, Series, as_svg, bar_chart, heatmaps_to_compare
+from kakuran.charts import COLOUR_OF, Labelled, Series, as_svg, bar_chart, heatmaps_to_compare
 from kakuran.typing import Array
 from kakuran.words import Words
 
@@ -48,29 +48,7 @@ def page(
     command: str | None = None,
     footer: str = "",
 ) -> str:
-    """A whole page.
-
-    Parameters
-    ----------
-    say : Words
-        Its language.
-    title : str
-        What stands above all, and in the window's title.
-    *parts : str
-        What it is about; what is empty is left out.
-    internal : str, optional
-        Why it is not for publication.
-    warnings : iterable of str, optional
-        What else to know before anything.
-    numbers : sequence of pairs of str, optional
-        The few to see first, with their names.
-    limits : sequence of str, optional
-        What is not promised.
-    command : str, optional
-        What was typed to make it.
-    footer : str, optional
-        From what it was made; what made it, unless said.
-    """
+    """A whole page: why it is internal, what to know first, its numbers, its parts, its limits, what made it."""
     style = files("kakuran.report").joinpath("style.css").read_text(encoding="utf-8")
     content = [
         paragraph(internal, kind="internal") if internal else "",
@@ -162,25 +140,7 @@ def bars_beside_table(
     shares: bool = False,
     more: Mapping[str, Sequence[str]] | None = None,
 ) -> Html:
-    """Numbers of some labels as bars and, beside them, as a table.
-
-    Parameters
-    ----------
-    say : Words
-        The language.
-    described, caption : str
-        The picture in words, and what stands above the table.
-    name, labels : str, sequence of str
-        What the labels are, and the labels.
-    values : mapping of str to array of float
-        Original, naive, reconstructed or released numbers, one a label.
-    interval : pair of arrays, optional
-        The ends of the intervals of the last.
-    shares : bool, optional
-        Whether numbers are shares.
-    more : mapping of str to sequence of str, optional
-        Further columns of the table: what each is called, and what it says.
-    """
+    """Original, naive, reconstructed or released numbers of labels as bars and, with `more` columns, as a table."""
     *others, last = (Series(say(kind), numbers, COLOUR_OF[kind]) for kind, numbers in values.items())
     figure = bar_chart(labels, [*others, replace(last, interval=interval)], written="{x:.0%}" if shares else "{x:,.0f}")
     columns = [[(f"{one:.2%}" if shares else f"{one:,.0f}") for one in numbers] for numbers in values.values()]
@@ -191,27 +151,13 @@ def bars_beside_table(
 
 def pair_section(
     say: Words,
-    down: tuple[str, Sequence[str]],
-    across: tuple[str, Sequence[str]],
+    down: Labelled,
+    across: Labelled,
     tables: Mapping[str, Array],
     *numbers: str,
     unclear: NDArray[np.bool_] | None = None,
 ) -> Html:
-    """Two columns together: heatmaps to compare, and their numbers.
-
-    Parameters
-    ----------
-    say : Words
-        The language.
-    down, across : pair of str and sequence of str
-        The name of each column and its labels.
-    tables : mapping of str to array of float
-        Original, naive, reconstructed or released counts.
-    *numbers : str
-        Tables of the same.
-    unclear : array of bool, optional
-        Cells of the last that cannot be told from noise.
-    """
+    """Two columns together: their counts as heatmaps to compare, and `numbers`, tables of the same."""
     pair = {"one": down[0], "other": across[0]}
     named = {say(kind): table for kind, table in tables.items()}
     drawn = partial(heatmaps_to_compare, down, across, named, unclear)

@@ -38,22 +38,7 @@ def aggregated_report(
 ) -> str:
     """One standalone HTML page about a k-anonymous table; with its original the steward's, marked as internal.
 
-    Parameters
-    ----------
-    released : frame
-        The table as it is published.
-    k : int
-        The fewest records that share their aggregated values.
-    columns : sequence of str
-        Those that were aggregated.
-    original : frame, optional
-        The table before, to compare with.
-    losses : sequence of ColumnLoss, optional
-        What each column lost, to show.
-    command : str, optional
-        What was typed to make it, to show.
-    lang : str, optional
-        ``"en"`` or ``"ja"``.
+    Every `k` records of `released` share the values of `columns`. `original` and `losses` are shown beside them.
     """
     say = words_in(lang)
     tables = {"original": original, "released": released}
@@ -210,22 +195,7 @@ def matrix_report(
 ) -> str:
     """One standalone HTML page about a released matrix; with its original the steward's, marked as internal.
 
-    Parameters
-    ----------
-    manifest : mapping
-        What is published about it.
-    matrix : sparse matrix
-        People × items as it is published.
-    items : sequence
-        The name of every column.
-    original : sparse matrix, optional
-        The matrix before, to compare with.
-    losses : mapping of str to float, optional
-        Mean absolute loss of what was tried, to show.
-    command : str, optional
-        What was typed to make it, to show.
-    lang : str, optional
-        ``"en"`` or ``"ja"``.
+    `manifest` is what is published about it; `losses` are those of every way that was tried.
     """
     say = words_in(lang)
     is_internal = original is not None or losses is not None or command is not None
