@@ -19,7 +19,7 @@ SPEAKING = [
         for name in (
             "advice/methods.py", "advice/comparison.py", "answers/density.py", "answers/mixture.py",
             "answers/estimate.py", "answers/tree/view.py", "model/density.py", "audit/linkage_audit.py",
-            "charts/drawing.py", "vertical/leakage.py", "vertical/fit.py",
+            "charts/__init__.py", "vertical/leakage.py", "vertical/fit.py",
         )
     ),
 ]  # fmt: skip
@@ -68,7 +68,7 @@ ELSEWHERE = {"Phrase", "warnings.warn", "needing", "check_is"}
 
 
 def prose_in(tree):
-    """Two words and more in a text that is no phrase, error, warning, docstring, nor a place of a picture."""
+    """Two words and more in a text that is neither phrase, error, warning, docstring, nor a place in a picture."""
     said_elsewhere = set()
     for node in ast.walk(tree):
         if (

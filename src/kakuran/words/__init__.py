@@ -62,6 +62,7 @@ LANGUAGES = ("en", "ja")
 class Words:
     """What to say in a language."""
 
+    lang: str
     named: Mapping[str, str]
     translated: dict[str, str]
     pages: Mapping[str, str]
@@ -84,4 +85,4 @@ def words_in(lang: str) -> Words:
     if lang not in LANGUAGES:
         raise SchemaError(f"a report is written in {' or '.join(LANGUAGES)}, got {lang!r}")
     named = tomllib.loads(files("kakuran.words").joinpath(f"{lang}.toml").read_text(encoding="utf-8"))
-    return Words(named, named.pop("translated", {}), named.pop("pages"))
+    return Words(lang, named, named.pop("translated", {}), named.pop("pages"))
