@@ -289,3 +289,39 @@ def test_two_kinds_of_people_are_calibrated_as_by_hand(answers, place):
     worst = math.log((few + many - 1) / (k - 1)) / 2
     by_hand = [max(two_digits(exact * (1 + nudge), ROUND_FLOOR), worst) for nudge in (-1e-9, 1e-9)]
     assert plan.epsilon in [pytest.approx(epsilon, rel=1e-9) for epsilon in by_hand]
+
+
+class TestWorstCaseOfATable:
+    def test_without_kept_columns_all_records_of_the_table_count(self):
+        heard = []
+        found = kk.calibrate(SCHEMA, data=people(300), k=5, calibration="worst-case", progress=heard.append)
+        assert found == kk.calibrate(SCHEMA, n=300, k=5)
+        assert heard == []  # a table in memory knows its length
+
+    def test_with_kept_columns_the_smallest_group_counts(self):
+        table = people(300, towns=True)
+        fewest = min(table["town"].to_pylist().count(town) for town in "uv")
+        assert kk.calibrate(TOWNS, data=table, k=5, calibration="worst-case") == kk.calibrate(TOWNS, n=fewest, k=5)
+
+    def test_an_empty_table_is_refused(self):
+        with pytest.raises(CalibrationError, match="at least 2 records"):
+            kk.calibrate(TOWNS, data=people(0, towns=True), k=5, calibration="worst-case")
+
+    def test_a_frame_with_a_column_of_that_name_is_still_counted(self):
+        schema = kk.Schema([kk.Categorical("crowd", ["x", "y"])])
+        table = pa.table({"crowd": ["x", "y"] * 20}).to_pandas()
+        assert kk.calibrate(schema, data=table, k=5).n == 40
+
+    @pytest.mark.parametrize(
+        ("calibration", "reason"), [("data-dependent", "needs the data"), ("best-case", "worst-case or data-dependent")]
+    )
+    def test_a_calibration_that_cannot_be_is_refused(self, calibration, reason):
+        with pytest.raises(CalibrationError, match=reason):
+            kk.calibrate(SCHEMA, n=100, k=5, calibration=calibration)
+
+
+def test_a_matrix_is_read_from_a_file(tmp_path):
+    (tmp_path / "matrix.csv").write_text("0.9,0.1\n0.2,0.8\n")
+    assert kk.PRAM.load(tmp_path / "matrix.csv").matrix.tolist() == pytest.approx(np.array([[0.9, 0.1], [0.2, 0.8]]))
+    with pytest.raises(CalibrationError, match="not a matrix in CSV"):
+        kk.PRAM.load(tmp_path / "nowhere.csv")

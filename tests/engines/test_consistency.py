@@ -20,7 +20,7 @@ from scipy.stats import chi2_contingency, chisquare
 import kakuran as kk
 from kakuran.answers.tree import columns
 from kakuran.counts import Tally, cells_of, every_code
-from kakuran.engine.local import count_crowd
+from kakuran.design import crowd_of
 from kakuran.release.files import FOLDER_MANIFEST
 from kakuran.release.manifest import METADATA_KEY
 from kakuran.release.perturbing import perturb_on_spark
@@ -259,7 +259,7 @@ class TestPerturbing:
 
 def crowd_of_a_file(_, table, folder):
     pq.write_table(table, folder / "people.parquet", row_group_size=400)
-    return count_crowd(kk.open_source(folder / "people.parquet"), SCHEMA, SCHEMA.released)
+    return crowd_of(SCHEMA, kk.open_source(folder / "people.parquet"))
 
 
 def crowd_on_spark(request, table, _):
@@ -270,10 +270,10 @@ def crowd_on_spark(request, table, _):
 
 
 @pytest.mark.parametrize(
-    "crowd_of", [crowd_of_a_file, pytest.param(crowd_on_spark, marks=pytest.mark.xdist_group("spark"))]
+    "counted", [crowd_of_a_file, pytest.param(crowd_on_spark, marks=pytest.mark.xdist_group("spark"))]
 )
-def test_the_crowd_an_engine_counts_calibrates_as_the_table_does(crowd_of, request, tmp_path):
+def test_the_crowd_an_engine_counts_calibrates_as_the_table_does(counted, request, tmp_path):
     table = people(3_000)
-    crowd = crowd_of(request, table, tmp_path)
+    crowd = counted(request, table, tmp_path)
     found, expected = (kk.calibrate(SCHEMA, data=data, k=5) for data in (crowd, table))
     assert found == expected

@@ -7,12 +7,6 @@ from .client import (
 from .limits import (
     RequestLimits as RequestLimits,
 )
-from .messages import (
-    new_secret as new_secret,
-)
-from .messages import (
-    secret_hash as secret_hash,
-)
 from .records import (
     export_survey as export_survey,
 )
@@ -20,7 +14,16 @@ from .records import (
     hidden_among as hidden_among,
 )
 from .records import (
+    invite as invite,
+)
+from .records import (
+    other_versions as other_versions,
+)
+from .records import (
     standing as standing,
+)
+from .records import (
+    status_of as status_of,
 )
 from .server import (
     create_app as create_app,

@@ -1,6 +1,6 @@
 """From the promise to the noise, and what the noise will cost."""
 
-from kakuran.design.budget import calibrate, crowd_of, mechanisms_within
+from kakuran.design.budget import CountsItself, calibrate, crowd_of, mechanisms_within, smallest_group
 from kakuran.design.crowd import Crowd, SparseCrowd
 from kakuran.design.plan import MOST_PEOPLE, Calibration, Plan
 from kakuran.design.preview import TableError, preview
@@ -8,6 +8,7 @@ from kakuran.design.preview import TableError, preview
 __all__ = [
     "MOST_PEOPLE",
     "Calibration",
+    "CountsItself",
     "Crowd",
     "Plan",
     "SparseCrowd",
@@ -16,4 +17,5 @@ __all__ = [
     "crowd_of",
     "mechanisms_within",
     "preview",
+    "smallest_group",
 ]

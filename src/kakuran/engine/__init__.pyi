@@ -2,9 +2,6 @@ from .local import (
     check_values as check_values,
 )
 from .local import (
-    count_crowd as count_crowd,
-)
-from .local import (
     count_tables as count_tables,
 )
 from .local import (

@@ -17,6 +17,7 @@ from kakuran.schema.schema import (
     Schema,
     literal,
     naming,
+    problems_of,
     read_all,
     read_document,
     read_parts,
@@ -25,7 +26,7 @@ from kakuran.schema.schema import (
     tables_of,
 )
 from kakuran.schema.sources.arrow import ParquetSource
-from kakuran.schema.sources.base import CSV, PARQUET, UNREADABLE, Part, Source, reading
+from kakuran.schema.sources.base import CSV, PARQUET, UNREADABLE, Part, Source, in_order, reading
 from kakuran.schema.sources.csv_header import CsvFormat, most_frequent, one_character, open_text
 from kakuran.schema.sources.delimited import CsvSource
 from kakuran.schema.sources.opening import open_source
@@ -56,6 +57,7 @@ __all__ = [
     "distinct_of",
     "encode",
     "encode_columns",
+    "in_order",
     "is_numeric",
     "joint_codes",
     "like",
@@ -67,6 +69,7 @@ __all__ = [
     "one_character",
     "open_source",
     "open_text",
+    "problems_of",
     "read_all",
     "read_document",
     "read_parts",
