@@ -2,8 +2,7 @@
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import kakuran as kk
 from kakuran.schema.written_numbers import DECIMALS, THOUSANDS, NumberFormat, explaining, what_to_type

@@ -10,7 +10,7 @@ The risk of publishing a table as it is.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.counts import DistinctRows, distinct_rows
-from kakuran.errors import ArgumentError, DataError
+from kakuran.errors import ArgumentError, DataError, counted
 from kakuran.schema import check_there, columns_of, distinct_of, is_numeric
 from kakuran.typing import Codes
 
@@ -116,6 +116,11 @@ class Diversity:
     equal_t: float
     ordered_t: float | None
 
+    @property
+    def t(self) -> float:
+        """The distance on a line where there is one, else that of equally far values."""
+        return self.equal_t if self.ordered_t is None else self.ordered_t
+
 
 @dataclass(frozen=True)
 class Anonymity:
@@ -154,6 +159,46 @@ class Anonymity:
     def highest_risk(self) -> float:
         """The same for the person who stands out most."""
         return 1 / self.k
+
+    def problems(self, k: int | None = None, l: float | None = None, t: float | None = None) -> list[str]:  # noqa: E741
+        """What keeps the table from being k-anonymous, l-diverse by entropy and t-close, as far as that is asked.
+
+        Parameters
+        ----------
+        k : int
+            Every class has at least so many records.
+        l : float
+            Of every sensitive column, every class is so diverse.
+        t : float
+            And so close to the whole table: on a line for numbers, all values equally far apart for categories.
+
+        Examples
+        --------
+        >>> import kakuran as kk, pyarrow as pa
+        >>> kk.check_anonymity(pa.table({"age": [30, 30, 40]}), ["age"]).problems(k=2)
+        ['the smallest class has 1 record, fewer than 2']
+        """
+        problems = []
+        if k is not None and self.k < k:
+            problems.append(f"the smallest class has {counted(self.k, 'record')}, fewer than {k}")
+        for name, one in self.sensitive.items():
+            if l is not None and one.entropy_l < l:
+                problems.append(f"{name}: a class is {one.entropy_l:.3g}-diverse, less than {l:g}")
+            if t is not None and one.t > t:
+                problems.append(f"{name}: a class is {one.t:.3g}-close, farther than {t:g}")
+        return problems
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "records": self.records,
+            "classes": self.classes,
+            "k": self.k,
+            "uniques": self.uniques,
+            "expected_risk": self.expected_risk,
+            "highest_risk": self.highest_risk,
+            "sensitive": {name: asdict(diversity) for name, diversity in self.sensitive.items()},
+        }
 
 
 def check_anonymity(data: Any, quasi: Sequence[str], sensitive: Sequence[str] = ()) -> Anonymity:

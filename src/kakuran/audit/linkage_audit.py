@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,8 @@ from kakuran.design import Crowd, Plan
 from kakuran.errors import ReleaseError, check_is
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
-from kakuran.release import Release
+from kakuran.release import Release, read_manifest, read_release
+from kakuran.schema import open_source, read_table
 from kakuran.typing import Array, Codes
 from kakuran.words import Phrase, Translate
 
@@ -102,6 +104,31 @@ class Audit:
         """How sure the attacker is of each link, against the promise and the risk before."""
 
         return draw_audit(self)
+
+
+MOST_RECORDS = 1_000_000
+"""Records up to which a quick audit plays the attacker, who needs the whole table in memory."""
+FEW_PAIRS = 1e8
+"""What he may compare in it."""
+
+
+def quick_audit(original: Any, release: str | Path, progress: Callable[[int], object] = int) -> Audit | None:
+    """The audit of random records, as a report shows it; None where the table is too large for one.
+
+    Parameters
+    ----------
+    original : frame, path or source
+        The true table.
+    release : str or Path
+        The release that was made from it.
+    progress : callable
+        Told how many records were attacked.
+    """
+    if read_manifest(Path(release)).records > MOST_RECORDS:
+        return None
+    released = read_release(release)
+    truth = read_table(open_source(original), released.plan.schema)
+    return audit(truth, released, most_pairs=FEW_PAIRS, progress=progress)
 
 
 def audit(

@@ -195,6 +195,14 @@ class Survey:
             return self.plan
         return Plan(self.schema, self.plan.mechanisms, n, self.plan.k_for(n), "worst-case")
 
+    @property
+    def promise(self) -> str:
+        """What respondents are promised, in a sentence."""
+        promise = f"every answer sheet is {self.plan.epsilon:.3g}-locally differentially private"
+        if self.k is None:
+            return promise
+        return f"{promise}; nobody is linked above 1/{self.k:g} once {self.expected_n:,} have answered"
+
     def cohort_n(self, cohorts: Sequence[int], *, is_closed: bool) -> int:
         """How many more records the next export needs, so that each keeps its promise among those who come with it.
 

@@ -16,9 +16,7 @@ from numpy.typing import NDArray
 
 from kakuran.mechanism.transition import Transition
 from kakuran.randomness import Randomness
-from kakuran.typing import Array as Array
-from kakuran.typing import Codes as Codes
-from kakuran.typing import Edges as Edges
+from kakuran.typing import Array as Array, Codes as Codes, Edges as Edges
 
 CHUNK = 1 << 15
 """Values sampled at a time: small enough for all buffers to stay in cache."""

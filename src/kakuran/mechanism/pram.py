@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -49,6 +50,14 @@ class PRAM(Mechanism):
             )
         matrix.flags.writeable = False
         object.__setattr__(self, "matrix", matrix)
+
+    @classmethod
+    def load(cls, path: str | Path) -> PRAM:
+        """Read the matrix from a CSV file without header."""
+        try:
+            return cls(np.loadtxt(path, delimiter=",", ndmin=2))
+        except (OSError, ValueError) as error:
+            raise CalibrationError(f"{path}: not a matrix in CSV: {error}") from error
 
     @classmethod
     def invariant(cls, matrix: ArrayLike, counts: ArrayLike) -> PRAM:

@@ -1,7 +1,4 @@
-"""Releases made and counted on Spark.
-
-From a table to a release, in memory or from any source into a file.
-"""
+"""From a table to a release: in memory, from any source into a file, or on Spark into a folder."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ import pyarrow as pa
 from narwhals.dependencies import is_pyspark_connect_dataframe, is_pyspark_dataframe
 
 from kakuran.counts import MemoryRecords
-from kakuran.design import Plan
+from kakuran.design import CountsItself, Plan
 from kakuran.engine import perturb_batches
 from kakuran.errors import ReleaseError, check_is
 from kakuran.perturbation import Kernel
@@ -128,9 +125,12 @@ def perturb_file(
     if is_spark_frame(source):
         from kakuran.engine import Originals
 
+        source = Originals(source, plan.schema)
+    is_on_spark = isinstance(source, CountsItself)
+    if is_on_spark:
         if not shuffle:
             raise ReleaseError("a Spark DataFrame has no order that could be kept: leave out shuffle=False")
-        return perturb_on_spark(Originals(source, plan.schema), Path(target), plan, seed=seed, force=force)
+        return perturb_on_spark(source, Path(target), plan, seed=seed, force=force)
     warn_if_seeded(seed)
     check_target(Path(target), force=force)
     source = open_source(source)

@@ -22,12 +22,13 @@ from kakuran.schema.frames import (
 )
 from kakuran.schema.schema import (
     Schema,
+    problems_of,
     read_all,
     read_parts,
     read_table,
 )
 from kakuran.schema.sources.arrow import ParquetSource
-from kakuran.schema.sources.base import CSV, PARQUET, UNREADABLE, Part, Source, reading
+from kakuran.schema.sources.base import CSV, PARQUET, UNREADABLE, Part, Source, in_order, reading
 from kakuran.schema.sources.csv_header import CsvFormat, most_frequent, one_character, open_text
 from kakuran.schema.sources.delimited import CsvSource
 from kakuran.schema.sources.opening import open_source
@@ -59,6 +60,7 @@ __all__ = [
     "distinct_of",
     "encode",
     "encode_columns",
+    "in_order",
     "is_numeric",
     "like",
     "most_frequent",
@@ -67,6 +69,7 @@ __all__ = [
     "one_character",
     "open_source",
     "open_text",
+    "problems_of",
     "read_all",
     "read_parts",
     "read_table",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -189,6 +190,17 @@ def read_parts(source: Source, schema: Schema, columns: Sequence[str] | None = N
     schema.check_columns(names)
     wanted = schema.released if columns is None else schema.some(columns)
     return source.parts({attribute.name: declared_type(attribute) for attribute in wanted})
+
+
+def problems_of(source: Source, schema: Schema) -> Iterator[DataError]:
+    """The first thing wrong with each column; they are read one by one, so that none hides another."""
+    schema.check_columns(source.names)
+    for attribute in schema.released:
+        try:
+            for part in read_parts(source, schema, [attribute.name]):
+                part.through(partial(encode_columns, [attribute]))
+        except DataError as problem:
+            yield problem
 
 
 def read_table(source: Source, schema: Schema) -> pa.Table:

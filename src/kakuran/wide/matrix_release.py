@@ -174,6 +174,11 @@ class ReleasedMatrix:
         """The loss of what is released."""
         return self.losses[self.manifest["protect"]]
 
+    @property
+    def is_no_better_than_empty(self) -> bool:
+        """Whether an empty table would lose no more."""
+        return self.loss >= self.losses["empty"]
+
 
 @dataclass(frozen=True)
 class _Wish:

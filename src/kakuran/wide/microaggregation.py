@@ -22,7 +22,19 @@ from numpy.typing import NDArray
 from kakuran.audit import Distance, ancestors, check_weights, distances
 from kakuran.counts import distinct_rows
 from kakuran.errors import DataError, SchemaError
-from kakuran.schema import Tree, check_there, columns_of, distinct_of, is_numeric, like, numbers_of, to_arrow
+from kakuran.randomness import Randomness
+from kakuran.schema import (
+    Categorical,
+    Schema,
+    Tree,
+    check_there,
+    columns_of,
+    distinct_of,
+    is_numeric,
+    like,
+    numbers_of,
+    to_arrow,
+)
 from kakuran.wide.grouping import GroupingMethod, check_groups, check_k, group_records
 
 MOST_COORDINATES = 16
@@ -43,6 +55,13 @@ def embed(
 def default_distance(column: Any) -> Distance:
     """Euclidean for numbers, discrete for everything else."""
     return "euclidean" if is_numeric(column) else "discrete"
+
+
+def distances_for(data: Any, schema: Schema | None, asked: Mapping[str, Distance]) -> dict[str, Distance]:
+    """A distance for every column: as asked for, by the tree in the schema, or by what the column holds."""
+    trees = {one.name: one.tree for one in schema or () if isinstance(one, Categorical) and one.tree is not None}
+    chosen = trees | dict(asked)
+    return {name: chosen.get(name) or default_distance(column) for name, column in columns_of(data).items()}
 
 
 def _coordinates(name: str, column: Any, distance: Distance) -> NDArray[np.float64]:
@@ -156,6 +175,15 @@ class Microaggregated:
     table: Any
     groups: NDArray[np.intp]
     k: int
+
+    def shuffled(self) -> Any:
+        """The table in random order, by which nobody can be linked."""
+        order = Randomness.secure().permutation(len(self.groups))
+        if isinstance(self.table, list):
+            return [self.table[place] for place in order]
+        if isinstance(self.table, np.ndarray):
+            return self.table[order]
+        return like(to_arrow(self.table).take(order), self.table)
 
 
 def microaggregate(

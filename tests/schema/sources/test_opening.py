@@ -14,8 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import kakuran as kk
-from kakuran.schema.sources import base, open_source
-from kakuran.schema.sources import databases as duck
+from kakuran.schema.sources import base, databases as duck, open_source
 
 TABLE = pa.table(
     {

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from kakuran.counts import Tally
-from kakuran.design import Plan
+from kakuran.design import CountsItself, Plan
 from kakuran.engine.spark.partials import FEW_CELLS, folded, numbered, told_plainly
 from kakuran.engine.spark.tables import Files, table_of
 from kakuran.engine.spark.tasks import BUCKETS, Attempt, Drawn, DrawTask, OrderTask, commit
@@ -34,7 +34,7 @@ ROWS_A_FILE = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
-class Originals:
+class Originals(CountsItself):
     """A table of original records: a DataFrame, classic or of Spark Connect, or files.
 
     Attributes
