@@ -185,9 +185,13 @@ def answer(
     found = estimate(question, tally, plan, method=method, level=level, about=about, fakes=fakes)
     unclear = int(np.count_nonzero(found.unclear))
     if unclear:
-        cells = f"{unclear:,} of {counted(found.counts.size, 'cell')}" if found.axes else "this number"
-        reach = "its interval reaches" if unclear == 1 else "their intervals reach"
-        warnings.warn(f"{cells} cannot be told from noise: {reach} zero", UnclearCellsWarning, stacklevel=3)
+        warnings.warn(
+            (f"{unclear:,} of {counted(found.counts.size, 'cell')}" if found.axes else "this number")
+            + " cannot be told from noise: "
+            + ("its interval reaches zero" if unclear == 1 else "their intervals reach zero"),
+            UnclearCellsWarning,
+            stacklevel=3,
+        )
     return found
 
 

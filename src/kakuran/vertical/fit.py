@@ -1,16 +1,10 @@
-"""The selection path as a picture.
-
-A fit as one standalone page: model, selection path, leakage meter, transcript.
-
-What a party ends up with: the model, its own coefficients, the way there, and what it cost.
-"""
+"""What a party ends up with: the model, its own coefficients, the way there and what it cost; as a page, too."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +12,7 @@ import numpy as np
 
 from kakuran.charts import path_chart
 from kakuran.errors import ProtocolError
-from kakuran.report import Html, facts, folded, page, paragraph, picture, points, section, table
+from kakuran.report import Html, folded, page, picture, points, section, table
 from kakuran.typing import Array
 from kakuran.vertical.leakage import Exposure
 from kakuran.vertical.regression import Inference, Quality, Selection, Step
@@ -68,9 +62,8 @@ def render(fit: VerticalFit, lang: str = "en") -> str:
     every = [say("column"), say("party"), say("coefficient"), say("standard_error"), "t", "p", interval, "VIF"]
     rebuilt = [(say.of(name), f"{share:.1%}") for name, share in fit.exposure.by_column]
     return page(
+        say,
         say("fit_title", target=fit.target, party=fit.party),
-        paragraph(say("fit_internal"), kind="internal"),
-        facts([(say("shared"), f"{quality.records:,}"), ("R²", f"{quality.r_squared:.4f}")]),
         table(say("fit"), ["", ""], about, text_columns=2),
         section(say("standardised"), table(say("every_party"), every, all_columns(fit), text_columns=2)),
         section(say("own_units"), table(say("own_columns"), own, _own_columns(fit))),
@@ -81,8 +74,8 @@ def render(fit: VerticalFit, lang: str = "en") -> str:
             table(say("rebuilt"), [say("our_column"), say("rebuilt_share")], rebuilt),
         ),
         section(say("transcript"), *(_transcript(transcript, say) for transcript in fit.transcripts)),
-        lang=lang,
-        footer=say("made", version=version("kakuran")),
+        internal=say("fit_internal"),
+        numbers=[(say("shared"), f"{quality.records:,}"), ("R²", f"{quality.r_squared:.4f}")],
     )
 
 
