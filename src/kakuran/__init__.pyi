@@ -3,9 +3,12 @@ from .advice import (
     advise as advise,
 )
 from .answers import (
+    Answer as Answer,
+    DecisionTree as DecisionTree,
     Density as Density,
     Estimate as Estimate,
     MixtureEstimate as MixtureEstimate,
+    NaiveBayes as NaiveBayes,
 )
 from .audit import (
     Anonymity as Anonymity,
