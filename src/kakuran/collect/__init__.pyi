@@ -1,8 +1,14 @@
-from .admin import (
-    load_token as load_token,
-)
 from .client import (
     SurveyClient as SurveyClient,
+)
+from .databases import (
+    back_up as back_up,
+)
+from .databases import (
+    open_store as open_store,
+)
+from .databases import (
+    restore as restore,
 )
 from .limits import (
     RequestLimits as RequestLimits,
@@ -22,6 +28,9 @@ from .records import (
 from .records import (
     standing as standing,
 )
+from .routes import (
+    load_token as load_token,
+)
 from .server import (
     create_app as create_app,
 )
@@ -31,16 +40,7 @@ from .serving import (
 from .site import (
     fingerprints as fingerprints,
 )
-from .store.opening import (
-    back_up as back_up,
-)
-from .store.opening import (
-    open_store as open_store,
-)
-from .store.opening import (
-    restore as restore,
-)
-from .store.store import (
+from .store import (
     Store as Store,
 )
 from .survey import (

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from kakuran.collect.messages import Form
-from kakuran.collect.store.store import Store
+from kakuran.collect.store import Store
 from kakuran.collect.survey import Survey
 from kakuran.counts import Cells, Tally, count_codes
 from kakuran.design import Plan

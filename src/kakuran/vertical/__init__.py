@@ -8,11 +8,10 @@ from kakuran.vertical.fit import CRITERIA, VerticalFit, all_columns, draw_path
 from kakuran.vertical.keys import certificate_in, make_key
 from kakuran.vertical.meeting import Meeting, meet
 from kakuran.vertical.own import OwnColumns
-from kakuran.vertical.party import Party
+from kakuran.vertical.party import Party, fit_vertically
 from kakuran.vertical.plan import Limits, Terms, VerticalPlan
 from kakuran.vertical.prediction import Predictions, predict_together
 from kakuran.vertical.regression import Moments, Rules, select
-from kakuran.vertical.together import fit_vertically
 
 __all__ = [
     "CRITERIA",

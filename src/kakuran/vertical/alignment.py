@@ -33,9 +33,9 @@ from numpy.typing import NDArray
 
 from kakuran.errors import DataError, ProtocolError
 from kakuran.randomness import Randomness
-from kakuran.vertical.messages.types import AlignmentCheck, Blinded, Commitment, Kept, Opening, Reblinded, SetSize
+from kakuran.vertical.messages import AlignmentCheck, Blinded, Commitment, Kept, Opening, Reblinded, SetSize
 from kakuran.vertical.plan import VerticalPlan
-from kakuran.vertical.transport.link import Link
+from kakuran.vertical.transport import Link
 
 
 def read_ids(table: pa.Table, name: str) -> list[bytes]:

@@ -19,12 +19,11 @@ from kakuran.schema import to_arrow
 from kakuran.vertical.alignment import align, read_ids
 from kakuran.vertical.fit import VerticalFit
 from kakuran.vertical.meeting import greet
-from kakuran.vertical.messages.codec import numbers
-from kakuran.vertical.messages.types import Mask, MaskedPart
+from kakuran.vertical.messages import Mask, MaskedPart, numbers
 from kakuran.vertical.own import OwnColumns
 from kakuran.vertical.party import give_up
 from kakuran.vertical.plan import VerticalPlan
-from kakuran.vertical.transport.link import Link
+from kakuran.vertical.transport import Link
 
 _STEPS = 2.0**30
 """Parts are counted in steps of the target's scale over this."""
@@ -56,7 +55,7 @@ def predict_together(
     >>> import kakuran as kk
     >>> from kakuran.samples import companies
     >>> from kakuran.vertical import predict_together
-    >>> from kakuran.vertical.together import side_by_side
+    >>> from kakuran.vertical.party import side_by_side
     >>> tables = dict(zip(("bank", "shop"), companies(400)))
     >>> columns = {"bank": ["income", "age", "savings"], "shop": ["visits", "basket", "coupons"]}
     >>> plan = kk.VerticalPlan.of(columns, target="spending", holder="shop", ids="customer")

@@ -1,12 +1,9 @@
-"""The tables. Nothing in them says who answered or when; PostgreSQL's alone tell the order, in groups (`postgres`).
+"""A store: submissions in, all of a transaction durable or none, and every record exactly once.
 
-A record lies under the random id its client made, an invitation under its hash until it is used and then nowhere.
-SQLite keeps both in the order of these keys (WITHOUT ROWID). Records that have been exported carry the number of their
-cohort, as anybody can tell who has the exports.
-
-What can be wrong with a database, told without the values of any statement.
-
-A store: submissions in, all of a transaction durable or none, and every record exactly once.
+Nothing in its tables says who answered or when; PostgreSQL's alone tell the order, in groups (`databases`). A record
+lies under the random id its client made, an invitation under its hash until it is used and then nowhere. SQLite keeps
+both in the order of these keys (WITHOUT ROWID). Records that have been exported carry the number of their cohort, as
+anybody can tell who has the exports.
 """
 
 from __future__ import annotations
