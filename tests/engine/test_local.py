@@ -21,8 +21,9 @@ from kakuran.engine import local
 from kakuran.engine.local import count_crowd, count_tables, in_order, perturb_batches
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
+from kakuran.schema import open_source
 from kakuran.schema.schema import read_parts
-from kakuran.schema.sources import base, delimited, open_source
+from kakuran.schema.sources import base, delimited
 
 SCHEMA = kk.Schema(
     [

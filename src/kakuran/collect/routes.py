@@ -22,7 +22,7 @@ from kakuran.collect.limits import Metrics
 from kakuran.collect.messages import Problem, new_secret, without_database
 from kakuran.collect.openapi import document
 from kakuran.collect.records import Live, Snapshot, TooFewError, export_survey, hidden_among, standing
-from kakuran.collect.responses import HEADERS, answer
+from kakuran.collect.site import HEADERS, answer
 from kakuran.collect.store import Store, StoreError, SurveyState
 from kakuran.collect.survey import Survey
 from kakuran.collect.writer import Writer

@@ -23,9 +23,8 @@ from starlette.types import Receive, Scope, Send
 from kakuran.collect.limits import Bodies, Metrics, RateLimiter, RequestLimits
 from kakuran.collect.messages import Form, Problem, Submission, id_text, secret_hash
 from kakuran.collect.records import Live
-from kakuran.collect.responses import answer_problem, read_body, send_json, send_problem
 from kakuran.collect.routes import Admin, PublicRoutes
-from kakuran.collect.site import Site
+from kakuran.collect.site import Site, answer_problem, read_body, send_json, send_problem
 from kakuran.collect.store import Store, StoreError
 from kakuran.collect.survey import Survey
 from kakuran.collect.writer import Writer

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from kakuran.errors import SchemaError
 from kakuran.parsing import ANYTHING, check_settings, check_table
-from kakuran.schema.kinds import is_writable
+from kakuran.schema.frames import is_writable
 from kakuran.schema.tree import Tree
 
 Missing: TypeAlias = Literal["error", "category"]

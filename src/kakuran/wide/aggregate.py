@@ -16,8 +16,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kakuran.wide.bits import BitWords, hamming, pack, pack_dense
-from kakuran.wide.boolean import BooleanFactors, boolean_product
+from kakuran.wide.boolean import BitWords, BooleanFactors, boolean_product, hamming, pack, pack_dense
 from kakuran.wide.grouping import check_groups
 
 

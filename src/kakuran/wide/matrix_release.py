@@ -27,8 +27,16 @@ from kakuran.errors import CalibrationError, NotForPublicationWarning
 from kakuran.randomness import Randomness
 from kakuran.schema import Categorical, Numeric, Schema
 from kakuran.wide.aggregate import aggregate_bits, majority_rows, median_rows
-from kakuran.wide.bits import BitWords, pack, pack_dense
-from kakuran.wide.boolean import BooleanFactors, boolean_product, count_differences, encode_rows, factorise_boolean
+from kakuran.wide.boolean import (
+    BitWords,
+    BooleanFactors,
+    boolean_product,
+    count_differences,
+    encode_rows,
+    factorise_boolean,
+    pack,
+    pack_dense,
+)
 from kakuran.wide.grouping import blocked, check_groups, check_k, group_records
 from kakuran.wide.masked import MaskedFactors, factorise_masked
 from kakuran.wide.matrices import binary_matrix, counts_matrix, leading, some_rows

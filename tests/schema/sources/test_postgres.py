@@ -14,7 +14,8 @@ import pyarrow as pa
 import pytest
 
 import kakuran as kk
-from kakuran.schema.sources import base, open_source
+from kakuran.schema import open_source
+from kakuran.schema.sources import base
 from kakuran.schema.sources import databases as postgres
 
 PROGRAMS = [

@@ -19,7 +19,7 @@ from scipy.optimize import OptimizeResult, minimize
 from scipy.special import logsumexp
 
 from kakuran.model.mixture.channel import PosteriorMoments
-from kakuran.model.mixture.components import Components, Fit, Observations
+from kakuran.model.mixture.observations import Components, Fit, Observations
 from kakuran.model.threads import one_thread
 from kakuran.typing import Array
 

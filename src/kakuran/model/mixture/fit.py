@@ -17,7 +17,6 @@ import numpy as np
 
 from kakuran.errors import ArgumentError, DataError, counted
 from kakuran.model.mixture.climbing import climb, climb_by_gradient, log_joint, polish
-from kakuran.model.mixture.components import Components, Fit, Observations
 from kakuran.model.mixture.covariance import (
     Ellipses,
     fit_full,
@@ -26,9 +25,8 @@ from kakuran.model.mixture.covariance import (
     shares_of,
 )
 from kakuran.model.mixture.fitted import Covariance, Mixture
-from kakuran.model.mixture.growth import grow, spread_out
-from kakuran.model.mixture.observations import ColumnNoise, observe
-from kakuran.model.mixture.selection import _ROUGH, SelectionCriterion, choose
+from kakuran.model.mixture.growth import _ROUGH, SelectionCriterion, choose, grow, spread_out
+from kakuran.model.mixture.observations import ColumnNoise, Components, Fit, Observations, observe
 from kakuran.typing import Array
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ from scipy.special import logsumexp, ndtr, ndtri
 from kakuran.colours import ESTIMATE, NAIVE
 from kakuran.errors import ArgumentError, needing
 from kakuran.model.mixture.climbing import log_joint
-from kakuran.model.mixture.components import Components
 from kakuran.model.mixture.covariance import (
     Ellipses,
     noisy_log_joint,
@@ -21,7 +20,7 @@ from kakuran.model.mixture.covariance import (
     turned_log_joint_of,
     whiten,
 )
-from kakuran.model.mixture.observations import ColumnNoise, place_rows
+from kakuran.model.mixture.observations import ColumnNoise, Components, place_rows
 from kakuran.typing import Array
 
 if TYPE_CHECKING:
