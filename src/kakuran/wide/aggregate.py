@@ -16,8 +16,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kakuran.wide.boolean import BitWords, BooleanFactors, boolean_product, hamming, pack, pack_dense
+from kakuran.wide.boolean import BooleanFactors, boolean_product
 from kakuran.wide.grouping import check_groups
+from kakuran.wide.matrices import BitWords, hamming, pack, pack_dense
 
 
 def majority_rows(X: Any, classes: NDArray[np.intp]) -> Any:

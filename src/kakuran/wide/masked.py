@@ -17,8 +17,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from kakuran.randomness import Randomness
-from kakuran.wide.boolean import BitWords, pack_dense
-from kakuran.wide.matrices import check_columns, check_rank, counts_matrix, some_rows
+from kakuran.wide.matrices import BitWords, check_columns, check_rank, counts_matrix, pack_dense, some_rows
 
 SHARE = 0.1
 """How many entries are hidden."""

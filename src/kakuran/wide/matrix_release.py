@@ -1,11 +1,8 @@
-"""Rows of a wide sparse matrix as points in few dimensions, where they can be grouped.
+"""A wide table of people × items, released so that nobody's row can be found (S1).
 
-S1's Algorithms 1 and 2: perturb the few factors of a person instead of the many cells, and multiply out.
-
-The patterns V (and Q) come from the data and shape the release; the promise is about linking rows to people, not about
-what the patterns tell of everybody.
-
-A wide table of people × items, released so that nobody's row can be found (S1).
+Algorithms 1 and 2 perturb the few factors of a person instead of the many cells, and multiply out; or rows are grouped,
+as points in few dimensions, and every group publishes one. The patterns V (and Q) come from the data and shape the
+release; the promise is about linking rows to people, not about what the patterns tell of everybody.
 """
 
 from __future__ import annotations
@@ -27,19 +24,10 @@ from kakuran.errors import CalibrationError, NotForPublicationWarning
 from kakuran.randomness import Randomness
 from kakuran.schema import Categorical, Numeric, Schema
 from kakuran.wide.aggregate import aggregate_bits, majority_rows, median_rows
-from kakuran.wide.boolean import (
-    BitWords,
-    BooleanFactors,
-    boolean_product,
-    count_differences,
-    encode_rows,
-    factorise_boolean,
-    pack,
-    pack_dense,
-)
+from kakuran.wide.boolean import BooleanFactors, boolean_product, count_differences, encode_rows, factorise_boolean
 from kakuran.wide.grouping import blocked, check_groups, check_k, group_records
 from kakuran.wide.masked import MaskedFactors, factorise_masked
-from kakuran.wide.matrices import binary_matrix, counts_matrix, leading, some_rows
+from kakuran.wide.matrices import BitWords, binary_matrix, counts_matrix, leading, pack, pack_dense, some_rows
 
 DIMENSIONS = 50
 FEW_DIMENSIONS = 10
