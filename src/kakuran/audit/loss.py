@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from kakuran.counts import distinct_rows
 from kakuran.errors import ArgumentError, DataError, SchemaError, counted, is_real
 from kakuran.schema import Tree, columns_of, distinct_of, numbers_of
-from kakuran.typing import Array
+from kakuran.typing import Array, Indices
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Graph:
         """Every value that has an edge."""
         return tuple(dict.fromkeys(node for edge in self.weights for node in edge))
 
-    def distances(self, values: Sequence[Any]) -> NDArray[np.float64]:
+    def distances(self, values: Sequence[Any]) -> Array:
         """The distance of every pair of values; a `SchemaError` for a pair the graph does not join."""
         matrix = self._along_paths(values) if self.shortest_paths else self._along_edges(values)
         if not np.isfinite(matrix).all():
@@ -72,11 +72,11 @@ class Graph:
             raise SchemaError(f"graph: no {what} between {values[a]!r} and {values[b]!r}; {remedy}")
         return matrix
 
-    def _along_edges(self, values: Sequence[Any]) -> NDArray[np.float64]:
+    def _along_edges(self, values: Sequence[Any]) -> Array:
         both_ways: dict[tuple[Any, Any], float] = self._both_ways  # type: ignore[attr-defined]
         return np.array([[0.0 if a == b else both_ways.get((a, b), math.inf) for b in values] for a in values])
 
-    def _along_paths(self, values: Sequence[Any]) -> NDArray[np.float64]:
+    def _along_paths(self, values: Sequence[Any]) -> Array:
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import dijkstra
 
@@ -141,7 +141,7 @@ def distances(name: str, values: Sequence[Any], distance: Distance) -> Array:
     return np.concatenate([block for _, block in _blocks(name, values, distance)])
 
 
-def ancestors(name: str, values: Sequence[Any], tree: Tree) -> NDArray[np.intp]:
+def ancestors(name: str, values: Sequence[Any], tree: Tree) -> Indices:
     """The path to every value from the root down, as numbers of nodes; −1 below it."""
     known = {*tree.children, *tree.parents}
     lacking = [value for value in values if value not in known]
@@ -188,7 +188,7 @@ def _blocks(name: str, values: Sequence[Any], distance: Distance) -> _Blocks:
         raise SchemaError(f"{distance!r} is no distance between categories")
 
 
-def _tree_blocks(paths: NDArray[np.intp]) -> _Blocks:
+def _tree_blocks(paths: Indices) -> _Blocks:
     """Edges between two nodes: up from both to where their paths meet."""
     depths = (paths >= 0).sum(axis=1)
     for rows in _row_blocks(len(paths)):
@@ -349,11 +349,7 @@ def losses_by_column(
 
 
 def capacities(
-    data: Any,
-    distance: Distance | Mapping[str, Distance],
-    p: float,
-    *,
-    weights: Mapping[str, float] | None = None,
+    data: Any, distance: Distance | Mapping[str, Distance], p: float, *, weights: Mapping[str, float] | None = None
 ) -> dict[str, float]:
     """What each column adds to I(A)."""
     columns = columns_of(data)

@@ -210,9 +210,7 @@ class PostgresStore(Store):
 
     def __init__(self, url: URL, survey: Survey) -> None:
         engine = create_engine(
-            url,
-            pool_pre_ping=True,
-            connect_args={"connect_timeout": _PATIENCE, "options": "-c synchronous_commit=on"},
+            url, pool_pre_ping=True, connect_args={"connect_timeout": _PATIENCE, "options": "-c synchronous_commit=on"}
         )
         super().__init__(engine, survey)
 

@@ -65,12 +65,7 @@ cohorts = Table(
     Column("size", Integer, nullable=False),
 )
 
-invitations = Table(
-    "invitations",
-    metadata,
-    Column("hash", LargeBinary, primary_key=True),
-    sqlite_with_rowid=False,
-)
+invitations = Table("invitations", metadata, Column("hash", LargeBinary, primary_key=True), sqlite_with_rowid=False)
 
 
 class StoreError(CollectError):
@@ -187,12 +182,7 @@ class Store(ABC):
         return outcomes if is_done else None
 
     def _judge(
-        self,
-        submission: Submission,
-        kept: Mapping[bytes, tuple[int, bytes]],
-        unused: set[bytes],
-        *,
-        is_open: bool,
+        self, submission: Submission, kept: Mapping[bytes, tuple[int, bytes]], unused: set[bytes], *, is_open: bool
     ) -> StoreVerdict:
         """What was stored before is a replay even if the survey is closed and the invitation spent by now."""
         known = [(kept[key], (self.number, row)) for key, row in _pairs(submission) if key in kept]

@@ -8,13 +8,15 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from kakuran.typing import Array
+
 ExactWeights: TypeAlias = NDArray[np.uint64]
 
 TOTAL = 1 << 63
 """What the weights of one distribution add up to: an outcome of weight w has probability w / 2⁶³."""
 
 
-def integer_weights(shape: NDArray[np.float64], floor: int) -> ExactWeights:
+def integer_weights(shape: Array, floor: int) -> ExactWeights:
     """ExactWeights in proportion to `shape`, at least `floor` where it is positive, adding up to 2⁶³ exactly.
 
     What rounding leaves over goes to the heaviest outcome (there are fewer than 2¹³ + len(shape) units of it).
@@ -24,7 +26,7 @@ def integer_weights(shape: NDArray[np.float64], floor: int) -> ExactWeights:
     return weights
 
 
-def truncated_weights(shape: NDArray[np.float64], floor: int) -> ExactWeights:
+def truncated_weights(shape: Array, floor: int) -> ExactWeights:
     """The same without what rounding leaves over, so that equal shapes have equal weights."""
     is_possible = shape > 0
     spread = TOTAL - floor * int(is_possible.sum())

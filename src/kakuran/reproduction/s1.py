@@ -16,14 +16,7 @@ from kakuran.randomness import Randomness
 from kakuran.reproduction.findings import Finding, Reproduced
 from kakuran.samples import planted_matrix
 from kakuran.schema import Categorical, Schema
-from kakuran.wide import (
-    factorise_boolean,
-    factorise_masked,
-    pack,
-    perturb_bits,
-    perturb_counts,
-    release_matrix,
-)
+from kakuran.wide import factorise_boolean, factorise_masked, pack, perturb_bits, perturb_counts, release_matrix
 
 Panel = tuple[str, NDArray[Any]]
 

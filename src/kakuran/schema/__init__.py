@@ -12,12 +12,7 @@ from kakuran.schema.frames import (
     numbers_of,
     to_arrow,
 )
-from kakuran.schema.schema import (
-    Schema,
-    read_all,
-    read_parts,
-    read_table,
-)
+from kakuran.schema.schema import Schema, read_all, read_parts, read_table
 from kakuran.schema.sources.arrow import ParquetSource
 from kakuran.schema.sources.base import CSV, PARQUET, UNREADABLE, Part, Source, reading
 from kakuran.schema.sources.delimited import CsvFormat, CsvSource, most_frequent, one_character, open_text

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from narwhals.dependencies import is_pandas_dataframe, is_polars_dataframe, is_polars_lazyframe
-from numpy.typing import NDArray
 
 from kakuran.errors import DataError, which_there_are
+from kakuran.typing import Array, Indices
 
 Family: TypeAlias = Literal["text", "true/false", "numbers", "nothing", "other"]
 
@@ -203,7 +203,7 @@ def is_numeric(column: Any) -> bool:
     return family_of(_arrow(column).type) == "numbers"
 
 
-def numbers_of(name: str, column: Any) -> NDArray[np.float64]:
+def numbers_of(name: str, column: Any) -> Array:
     """A column of finite numbers, or a `DataError`."""
     if isinstance(column, np.ndarray) and column.dtype.kind in "iuf":
         numbers = column.astype(np.float64, copy=False)
@@ -218,7 +218,7 @@ def numbers_of(name: str, column: Any) -> NDArray[np.float64]:
     return numbers
 
 
-def distinct_of(name: str, column: Any, *, missing_is_value: bool = False) -> tuple[list[Any], NDArray[np.intp]]:
+def distinct_of(name: str, column: Any, *, missing_is_value: bool = False) -> tuple[list[Any], Indices]:
     """The distinct values of a column and, for every record, the place of its value among them."""
     array = _arrow(column)
     if pa.types.is_floating(array.type):

@@ -220,14 +220,8 @@ _NOTES: tuple[tuple[str, Callable[[ColumnSummary], bool]], ...] = (
         "leaves little of a number with many steps)",
         lambda column: not column.is_dropped and column.has_missing and column.family == "numbers",
     ),
-    (
-        "Named like a value (does the file start with the names of its columns?)",
-        lambda column: is_number(column.name),
-    ),
-    (
-        "Named with a space at an end, which belongs to the name",
-        lambda column: column.name != column.name.strip(),
-    ),
+    ("Named like a value (does the file start with the names of its columns?)", lambda column: is_number(column.name)),
+    ("Named with a space at an end, which belongs to the name", lambda column: column.name != column.name.strip()),
 )
 """What to say of the columns of which something holds."""
 

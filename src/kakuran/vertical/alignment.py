@@ -227,12 +227,7 @@ def _swap_sizes(link: Link, count: int, matching: Matching, speaks_first: bool) 
 
 
 def _swap_points(
-    link: Link,
-    kind: type[Blinded] | type[Reblinded],
-    ours: Points,
-    due: int,
-    speaks_first: bool,
-    patience: float,
+    link: Link, kind: type[Blinded] | type[Reblinded], ours: Points, due: int, speaks_first: bool, patience: float
 ) -> Points:
     """Show all our points and see all of theirs, both bound to them before the first is shown."""
     said, nonce = link.transcript.digest(we_first=speaks_first), Randomness.secure().words(4).tobytes()

@@ -32,15 +32,7 @@ from kakuran.vertical.encryption import (
     precision,
     secret_weights,
 )
-from kakuran.vertical.messages import (
-    Columns,
-    Commitment,
-    CrossMoments,
-    EncryptionKey,
-    OwnMoments,
-    Products,
-    TossShare,
-)
+from kakuran.vertical.messages import Columns, Commitment, CrossMoments, EncryptionKey, OwnMoments, Products, TossShare
 from kakuran.vertical.own import Standardised
 from kakuran.vertical.plan import VerticalPlan
 from kakuran.vertical.polynomials import DEGREE

@@ -154,12 +154,7 @@ class Party:
         return others + len(self.plan.names) - 1 - self.plan.names.index(self.name)
 
     def _run_gram(
-        self,
-        links: Mapping[str, Link],
-        done: frozenset[str],
-        told: Told,
-        own: OwnColumns,
-        standardised: Standardised,
+        self, links: Mapping[str, Link], done: frozenset[str], told: Told, own: OwnColumns, standardised: Standardised
     ) -> Outcome:
         moments = pool_moments(links, self.plan, self.name, standardised, self._checkpoints, done, self.notify)
         if self.name == self.plan.names[-1]:  # it has read all its sums itself; others are told them by whoever asked

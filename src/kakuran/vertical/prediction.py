@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from kakuran.errors import DataError, ProtocolError, counted
 from kakuran.randomness import Randomness
 from kakuran.schema import to_arrow
+from kakuran.typing import Array
 from kakuran.vertical.alignment import align, read_ids
 from kakuran.vertical.fit import VerticalFit
 from kakuran.vertical.meeting import greet
@@ -36,7 +37,7 @@ class Predictions:
     """Predictions for the rows of the receiver's own table that all parties know."""
 
     rows: NDArray[np.int64]
-    values: NDArray[np.float64]
+    values: Array
 
 
 def predict_together(
@@ -99,7 +100,7 @@ def _predict(
     return Predictions(rows, steps.astype(np.float64) * (fit.target_scale / _STEPS))
 
 
-def _in_steps(part: NDArray[np.float64], fit: VerticalFit) -> NDArray[np.int64]:
+def _in_steps(part: Array, fit: VerticalFit) -> NDArray[np.int64]:
     steps = np.rint(part * (_STEPS / fit.target_scale))
     if not (np.abs(steps) < _FARTHEST).all():
         raise DataError(

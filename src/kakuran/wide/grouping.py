@@ -17,15 +17,16 @@ from numba import njit
 from numpy.typing import NDArray
 
 from kakuran.errors import CalibrationError, ReleaseError, counted, is_real
+from kakuran.typing import Array, Indices
 
 
-def mdav(points: NDArray[np.float64], k: int) -> NDArray[np.intp]:
+def mdav(points: Array, k: int) -> Indices:
     """The group of every record: k a group, up to 2k−1 in the last."""
     return _mdav(np.ascontiguousarray(points.T, np.float64), k)
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def _mdav(columns: NDArray[np.float64], k: int) -> NDArray[np.intp]:  # pragma: no cover - compiled
+def _mdav(columns: Array, k: int) -> Indices:  # pragma: no cover - compiled
     """Records still without a group are kept together at the front, so that every pass runs over plain columns."""
     d, n = columns.shape
     left = columns.copy()
@@ -54,11 +55,7 @@ def _mdav(columns: NDArray[np.float64], k: int) -> NDArray[np.intp]:  # pragma: 
 
 @njit(cache=True, nogil=True, fastmath=True)
 def _measure_from_farthest(
-    left: NDArray[np.float64],
-    m: int,
-    total: NDArray[np.float64],
-    centre: NDArray[np.float64],
-    distance: NDArray[np.float64],
+    left: Array, m: int, total: Array, centre: Array, distance: Array
 ) -> None:  # pragma: no cover - compiled
     """Squared distances of the first m records to the one of them that is farthest from their mean."""
     for c in range(len(centre)):
@@ -69,9 +66,7 @@ def _measure_from_farthest(
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def distances_to(
-    columns: NDArray[np.float64], m: int, centre: NDArray[np.float64], out: NDArray[np.float64]
-) -> None:  # pragma: no cover - compiled
+def distances_to(columns: Array, m: int, centre: Array, out: Array) -> None:  # pragma: no cover - compiled
     """Squared distances of the first m records to a point."""
     for i in range(m):
         out[i] = (columns[0, i] - centre[0]) ** 2
@@ -81,7 +76,7 @@ def distances_to(
 
 
 @njit(cache=True, nogil=True)
-def k_nearest(distance: NDArray[np.float64], m: int, nearest: NDArray[np.intp]) -> None:  # pragma: no cover - compiled
+def k_nearest(distance: Array, m: int, nearest: Indices) -> None:  # pragma: no cover - compiled
     """The places of the smallest distances, as many as `nearest` holds."""
     k = len(nearest)
     worst = 0
@@ -101,14 +96,7 @@ def k_nearest(distance: NDArray[np.float64], m: int, nearest: NDArray[np.intp]) 
 
 @njit(cache=True, nogil=True)
 def _take_nearest(
-    left: NDArray[np.float64],
-    owner: NDArray[np.intp],
-    m: int,
-    distance: NDArray[np.float64],
-    nearest: NDArray[np.intp],
-    total: NDArray[np.float64],
-    group_of: NDArray[np.intp],
-    group: int,
+    left: Array, owner: Indices, m: int, distance: Array, nearest: Indices, total: Array, group_of: Indices, group: int
 ) -> int:  # pragma: no cover - compiled
     """Put the k nearest into a group and close the gaps they leave; how many are left."""
     k_nearest(distance, m, nearest)
@@ -126,7 +114,7 @@ BLOCK = 8000
 """Records a block may have; grouping one costs the square of it."""
 
 
-def blocked(points: NDArray[np.float64], k: int, block: int = BLOCK) -> NDArray[np.intp]:
+def blocked(points: Array, k: int, block: int = BLOCK) -> Indices:
     """Halve along the widest column until blocks are small enough, then group each by MDAV."""
     blocks = list(_halves(points, np.arange(len(points)), max(block, 4 * k)))
     with ThreadPoolExecutor() as pool:
@@ -138,7 +126,7 @@ def blocked(points: NDArray[np.float64], k: int, block: int = BLOCK) -> NDArray[
     return groups
 
 
-def _halves(points: NDArray[np.float64], rows: NDArray[np.intp], most: int) -> list[NDArray[np.intp]]:
+def _halves(points: Array, rows: Indices, most: int) -> list[Indices]:
     if len(rows) <= most:
         return [rows]
     chosen = points[rows]
@@ -148,7 +136,7 @@ def _halves(points: NDArray[np.float64], rows: NDArray[np.intp], most: int) -> l
     return _halves(points, rows[order[:middle]], most) + _halves(points, rows[order[middle:]], most)
 
 
-def optimal(numbers: NDArray[np.float64], k: int) -> NDArray[np.intp]:
+def optimal(numbers: Array, k: int) -> Indices:
     """The grouping with the least sum of squares; its groups are runs of k to 2k−1 sorted records. O(n log n + nk)."""
     order = np.argsort(numbers, kind="stable")
     groups = np.empty(len(numbers), np.intp)
@@ -157,7 +145,7 @@ def optimal(numbers: NDArray[np.float64], k: int) -> NDArray[np.intp]:
 
 
 @njit(cache=True, nogil=True)
-def _optimal_runs(numbers: NDArray[np.float64], k: int) -> NDArray[np.intp]:  # pragma: no cover - compiled
+def _optimal_runs(numbers: Array, k: int) -> Indices:  # pragma: no cover - compiled
     n = len(numbers)
     sums = np.zeros(n + 1)
     for i in range(n):
@@ -186,13 +174,13 @@ GAIN = 0.2
 """γ: a neighbour joins if it is nearer to the group than γ times its distance to the nearest record left."""
 
 
-def v_mdav(points: NDArray[np.float64], k: int) -> NDArray[np.intp]:
+def v_mdav(points: Array, k: int) -> Indices:
     """The group of every record."""
     return _v_mdav(np.ascontiguousarray(points.T, np.float64), k)
 
 
 @njit(cache=True, nogil=True)
-def _v_mdav(columns: NDArray[np.float64], k: int) -> NDArray[np.intp]:  # pragma: no cover - compiled
+def _v_mdav(columns: Array, k: int) -> Indices:  # pragma: no cover - compiled
     d, n = columns.shape
     group_of = np.full(n, -1, np.intp)
     owner = np.arange(n)
@@ -228,14 +216,7 @@ def _v_mdav(columns: NDArray[np.float64], k: int) -> NDArray[np.intp]:  # pragma
 
 @njit(cache=True, nogil=True)
 def _join(
-    left: NDArray[np.float64],
-    owner: NDArray[np.intp],
-    m: int,
-    to_group: NDArray[np.float64],
-    distance: NDArray[np.float64],
-    group_of: NDArray[np.intp],
-    place: int,
-    group: int,
+    left: Array, owner: Indices, m: int, to_group: Array, distance: Array, group_of: Indices, place: int, group: int
 ) -> int:  # pragma: no cover - compiled
     """Put a record into a group; everybody left may now be nearer to it."""
     group_of[owner[place]] = group
@@ -250,9 +231,7 @@ def _join(
 
 
 @njit(cache=True, nogil=True)
-def _join_the_nearest_groups(
-    columns: NDArray[np.float64], group_of: NDArray[np.intp], groups: int
-) -> None:  # pragma: no cover - compiled
+def _join_the_nearest_groups(columns: Array, group_of: Indices, groups: int) -> None:  # pragma: no cover - compiled
     """The fewer than k who are left go where the centre is nearest."""
     d, n = columns.shape
     centres, sizes = np.zeros((d, groups)), np.zeros(groups)
@@ -271,7 +250,7 @@ def _join_the_nearest_groups(
 GroupingMethod: TypeAlias = Literal["mdav", "local-search", "blocked", "v-mdav", "optimal"]
 
 
-def group_records(points: NDArray[np.float64], k: int, method: GroupingMethod = "mdav") -> NDArray[np.intp]:
+def group_records(points: Array, k: int, method: GroupingMethod = "mdav") -> Indices:
     """The group of every record; each has at least k.
 
     Parameters
@@ -291,7 +270,7 @@ def group_records(points: NDArray[np.float64], k: int, method: GroupingMethod = 
     return groups
 
 
-def _grouped(points: NDArray[np.float64], k: int, method: GroupingMethod) -> NDArray[np.intp]:
+def _grouped(points: Array, k: int, method: GroupingMethod) -> Indices:
     if method == "optimal":
         if points.shape[1] != 1:
             raise CalibrationError(
@@ -340,7 +319,7 @@ _TREE_DIMENSIONS = 10
 _BLOCK_CELLS = 1 << 22
 
 
-def improve(points: NDArray[np.float64], groups: NDArray[np.intp], k: int) -> NDArray[np.intp]:
+def improve(points: Array, groups: Indices, k: int) -> Indices:
     """Groups of at least k with a sum of squares that is no larger."""
     groups = groups.copy()
     count = int(groups.max()) + 1
@@ -358,7 +337,7 @@ def improve(points: NDArray[np.float64], groups: NDArray[np.intp], k: int) -> ND
     return groups
 
 
-def _nearest_centres(points: NDArray[np.float64], centres: NDArray[np.float64]) -> NDArray[np.intp]:
+def _nearest_centres(points: Array, centres: Array) -> Indices:
     """The nearest groups of every record; a tree in few dimensions, blocks of all distances in many."""
     wanted = min(NEIGHBOURS + 1, len(centres))
     if points.shape[1] <= _TREE_DIMENSIONS:
@@ -376,13 +355,7 @@ def _nearest_centres(points: NDArray[np.float64], centres: NDArray[np.float64]) 
 
 @njit(cache=True, nogil=True, fastmath=True)
 def _sweep(
-    points: NDArray[np.float64],
-    groups: NDArray[np.intp],
-    centres: NDArray[np.float64],
-    sizes: NDArray[np.intp],
-    nearest: NDArray[np.intp],
-    k: int,
-    capacity: int,
+    points: Array, groups: Indices, centres: Array, sizes: Indices, nearest: Indices, k: int, capacity: int
 ) -> float:  # pragma: no cover - compiled
     """One pass over all records; centres follow every step. The sum of squares that was saved."""
     n, d = points.shape

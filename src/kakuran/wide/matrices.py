@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from kakuran.errors import ArgumentError, CalibrationError, is_real
 from kakuran.randomness import Randomness
+from kakuran.typing import Array
 
 _LARGEST = 1e100
 """Larger entries have no square, or no sum of squares."""
@@ -103,7 +104,7 @@ def some_rows(X: Any, most: int, dice: np.random.Generator) -> Any:
     return X[np.sort(dice.choice(X.shape[0], most, replace=False))]
 
 
-def leading(X: Any, count: int) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+def leading(X: Any, count: int) -> tuple[Array, Array, Array]:
     """Left vectors in columns, strengths, right vectors in rows; the strongest first."""
     if not X.nnz:
         return np.zeros((X.shape[0], count)), np.zeros(count), np.zeros((count, X.shape[1]))

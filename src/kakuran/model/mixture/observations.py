@@ -15,7 +15,7 @@ from kakuran.counts import distinct_rows
 from kakuran.errors import ArgumentError, DataError, counted
 from kakuran.mechanism import NOISE, Mechanism, Noise
 from kakuran.model.mixture.channel import Channel, GridCells, LaplaceBins, LaplacePoints
-from kakuran.typing import Array, Codes
+from kakuran.typing import Array, Codes, Indices
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class Observations:
 
     channels: Sequence[Channel]
     counts: Array
-    places: NDArray[np.intp] | None = None
+    places: Indices | None = None
     smoothing: float = 0.0
 
     @property
@@ -165,7 +165,7 @@ class ColumnNoise:
         step = (high - low) / DEFAULT_STEPS if self.step is None else self.step
         return low, step, round((high - low) / step) + 1
 
-    def observe(self, values: Array, column: int) -> tuple[Channel, NDArray[np.intp]]:
+    def observe(self, values: Array, column: int) -> tuple[Channel, Indices]:
         """The distinct observations of perturbed values, and the place of each."""
         if self.bounds is None:
             return of_numbers(values, self.scale)
@@ -233,7 +233,7 @@ BINS_A_SCALE = 16
 """Bins to the width of the noise: what they hide of a number is nothing beside what the noise does."""
 
 
-def of_numbers(values: Array, scale: float) -> tuple[Channel, NDArray[np.intp]]:
+def of_numbers(values: Array, scale: float) -> tuple[Channel, Indices]:
     """A column with Laplace noise and no bounds, and each value's place in it."""
     distinct, places = np.unique(values, return_inverse=True)
     if len(distinct) <= MOST_POINTS:
@@ -254,7 +254,7 @@ def _bins(distinct: Array, scale: float) -> tuple[float, float]:
 
 def of_codes(
     codes: Codes, mechanism: Mechanism, low: float, step: float, edges: NDArray[np.integer]
-) -> tuple[GridCells, NDArray[np.intp]]:
+) -> tuple[GridCells, Indices]:
     """A column of codes perturbed by any mechanism, and each record's place in it.
 
     Parameters
@@ -282,7 +282,7 @@ def released_edges(codes: Codes, noise: Noise, step: float) -> NDArray[np.int64]
 
 
 def observations(
-    columns: Sequence[tuple[Channel, NDArray[np.intp]]], *, smoothing: float, weights: Array | None = None
+    columns: Sequence[tuple[Channel, Indices]], *, smoothing: float, weights: Array | None = None
 ) -> Observations:
     """Records that look alike become one row; each counts once, or as often as its weight says."""
     channels = [channel for channel, _ in columns]
