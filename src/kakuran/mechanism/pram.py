@@ -92,9 +92,7 @@ class PRAM(Mechanism):
     def _tables(self) -> AliasTable:
         rows = [AliasTable.build(row) for row in self.exact_weights]
         return AliasTable(
-            rows[0].bits,
-            np.concatenate([row.cut for row in rows]),
-            np.concatenate([row.jump for row in rows]),
+            rows[0].bits, np.concatenate([row.cut for row in rows]), np.concatenate([row.jump for row in rows])
         )
 
     @cached_property
