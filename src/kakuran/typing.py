@@ -15,3 +15,5 @@ Edges: TypeAlias = NDArray[np.integer[Any]]
 """Where cells begin: cell r holds the codes edges[r] … edges[r+1]−1."""
 Progress: TypeAlias = Callable[[int], object]
 """Told how many more records are done."""
+Reach: TypeAlias = Callable[[str], int]
+"""How many codes beyond its domain a released value of a column may lie."""

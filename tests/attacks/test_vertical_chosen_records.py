@@ -8,8 +8,7 @@ import pyarrow as pa
 import pytest
 
 from kakuran.errors import GuardError, ProtocolError
-from kakuran.vertical import Limits, Party, VerticalPlan, alignment
-from kakuran.vertical import party as party_module
+from kakuran.vertical import Limits, Party, VerticalPlan, alignment, party as party_module
 from kakuran.vertical.alignment import Matching, intersect
 from kakuran.vertical.checkpoints import Checkpoints
 from kakuran.vertical.messages import FittedPart, Kept, MaskedPart, Space, Target, numbers

@@ -5,8 +5,7 @@ import threading
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import kakuran.vertical.party as party_module
 from kakuran.errors import GuardError, ProtocolError

@@ -6,8 +6,7 @@ import struct
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
 from kakuran.errors import ProtocolError
@@ -24,8 +23,8 @@ from kakuran.vertical.messages import (
     decode,
     encode,
     read_header,
+    types as kinds,
 )
-from kakuran.vertical.messages import types as kinds
 
 KINDS = Message.__subclasses__()
 VALUES = {

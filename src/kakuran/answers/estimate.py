@@ -13,11 +13,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kakuran.answers.answer import Answer
 from kakuran.answers.question import TableQuestion
 from kakuran.charts import ESTIMATE, NAIVE, Series, column_chart, estimate_heatmaps, plain
 from kakuran.counts import Cells, Tally
 from kakuran.design import Plan
-from kakuran.errors import SchemaError, UnclearCellsWarning, counted, is_real, needing
+from kakuran.errors import SchemaError, UnclearCellsWarning, counted, is_real
 from kakuran.model import About, Method, interval, reconstruct
 from kakuran.typing import Array
 from kakuran.words import Phrase, Translate
@@ -75,21 +76,34 @@ def _check_size(estimate: Estimate) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class Estimate(Answer):
     """Counts over the cells of one or more columns, or of no column: a single number.
+
+    As a table, one row a cell: its labels, count, low, high and naive. Where columns of the release have one of these
+    names, underscores tell them apart: ``count_``.
 
     Attributes
     ----------
-    axes : the cells of each axis, with their labels
-    counts : the estimated true counts
-    low, high : the ends of their intervals
-    naive : the counts of the perturbed records as they are
-    level : how often an interval holds the truth
-    about : which truth: this table's counts, or the population's shares (times the number of records)
-    method : the estimator
-    reason : what it did, in words
-    gap : how far, at most, its log-likelihood is below the maximum
-    fakes : the intervals hold even if this share of the records is made up
+    axes : tuple of Cells
+        The cells of each axis, with their labels.
+    counts : array
+        The estimated true counts.
+    low, high : array
+        The ends of their intervals.
+    naive : array
+        The counts of the perturbed records as they are.
+    level : float
+        How often an interval holds the truth.
+    about : "table" or "population"
+        Which truth: this table's counts, or the population's shares (times the number of records).
+    method : str
+        The estimator.
+    reason : str
+        What it did, in words.
+    gap : float, optional
+        How far, at most, its log-likelihood is below the maximum.
+    fakes : float
+        The intervals hold even if this share of the records is made up.
 
     Examples
     --------
@@ -131,34 +145,28 @@ class Estimate:
             )
         return Phrase("estimated counts with {level:g} % intervals for {about}", **facts)
 
-    def to_arrow(self) -> pa.Table:
-        """One row a cell: its labels, the estimate, the ends of its interval, and the naive count.
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for programs: how it was estimated, and the numbers of every cell or the single number."""
+        facts = {name: getattr(self, name) for name in ("method", "reason", "gap", "level", "about", "fakes")}
+        rows = self.to_arrow().to_pylist()
+        return facts | ({"cells": rows} if self.axes else rows[0])
 
-        Where columns of the release have one of their names, underscores tell them apart: ``count_``.
-        """
+    @property
+    def _labels(self) -> int:
+        return len(self.axes)
+
+    def _table(self) -> dict[str, pa.Array]:
         labels = [np.array(axis.labels, dtype=object) for axis in self.axes]
         grid = np.meshgrid(*labels, indexing="ij")
         columns = {axis.name: pa.array(cell.ravel(), pa.string()) for axis, cell in zip(self.axes, grid, strict=True)}
         values = {"count": self.counts, "low": self.low, "high": self.high, "naive": self.naive}
         for name, value in values.items():
             columns[_free_name(name, columns)] = pa.array(np.ravel(value))
-        return pa.table(columns)
+        return columns
 
-    def to_pandas(self) -> Any:
-        """Like `to_arrow`, as a pandas data frame with one index level a column."""
-        with needing("a pandas data frame", "pandas"):
-            frame = self.to_arrow().to_pandas()
-        return frame.set_index([axis.name for axis in self.axes]) if self.axes else frame
-
-    def to_polars(self) -> Any:
-        """Like `to_arrow`, as a polars data frame."""
-        with needing("a polars data frame", "polars"):
-            import polars as pl
-        return pl.from_arrow(self.to_arrow())
-
-    def plot(self) -> Figure:
+    def plot(self, translate: Translate = str) -> Figure:
         """One column: bars with intervals. Two: a heatmap. More: one heatmap a value of the others."""
-        return draw(self)
+        return draw(self, translate)
 
     def __str__(self) -> str:
         if self.axes:

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kakuran.answers.answer import Answer
 from kakuran.answers.density import counted_codes
 from kakuran.charts import cluster_chart, plain
-from kakuran.counts import Cells, Countable
+from kakuran.counts import Cells, Records
 from kakuran.design import Plan
-from kakuran.errors import DataError, SchemaError
+from kakuran.errors import DataError, SchemaError, counted
 from kakuran.mechanism import Noise
 from kakuran.model import (
     ColumnNoise,
@@ -30,7 +31,7 @@ from kakuran.model import (
 )
 from kakuran.randomness import Randomness
 from kakuran.schema import Numeric
-from kakuran.typing import Array
+from kakuran.typing import Array, Progress
 from kakuran.words import Translate
 
 if TYPE_CHECKING:
@@ -40,15 +41,19 @@ _SHOWN = 4000
 
 
 @dataclass(frozen=True, eq=False)
-class MixtureEstimate:
+class MixtureEstimate(Answer):
     """A mixture of Gaussians behind one or more released numbers; `Release.mixture` makes one.
 
     Attributes
     ----------
-    columns : names of the numbers
-    mixture : weights, means and covariances of the components, and what follows from them
-    weights, means, deviations : bounds (low, high) of their 95 % intervals, by bootstrap
-    read : reads the perturbed records, for what is asked of them one by one
+    columns : tuple of str
+        Names of the numbers.
+    mixture : Mixture
+        Weights, means and covariances of the components, and what follows from them.
+    weights, means, deviations : pair of array
+        Bounds (low, high) of their 95 % intervals, by bootstrap.
+    read : callable
+        Reads the perturbed records, for what is asked of them one by one.
 
     Examples
     --------
@@ -95,16 +100,47 @@ class MixtureEstimate:
             },
         }
 
-    def plot(self) -> Figure:
+    @property
+    def _labels(self) -> int:
+        return 2
+
+    def _table(self) -> dict[str, Any]:
+        """One row a cluster and a column: its share, mean and deviation there, each with the ends of its interval."""
+        clusters, width = self.mixture.means.shape
+        found: dict[str, Any] = {
+            "cluster": np.repeat(np.arange(1, clusters + 1), width),
+            "column": list(self.columns) * clusters,
+        }
+        parts = {
+            "share": (self.mixture.weights, *self.weights),
+            "mean": (self.mixture.means, *self.means),
+            "deviation": (self.mixture.columns.sigmas, *self.deviations),
+        }
+        for name, values in parts.items():
+            for end, value in zip(("", "_low", "_high"), values, strict=True):
+                found[name + end] = np.repeat(value, width) if value.ndim == 1 else value.ravel()
+        return found
+
+    def __str__(self) -> str:
+        means, deviations = self.mixture.means, self.mixture.columns.sigmas
+        clusters = [
+            f"{weight:.0%} {', '.join(f'{at:.4g} ± {by:.2g}' for at, by in zip(mean, deviation, strict=True))}"
+            for weight, mean, deviation in zip(self.mixture.weights, means, deviations, strict=True)
+        ]
+        return f"{', '.join(self.columns)}: {counted(len(clusters), 'cluster')}: {'; '.join(clusters)}"
+
+    def plot(self, translate: Translate = str) -> Figure:
         """One number: its density and components. Several: the first two, clusters as ellipses over the release."""
         if len(self.columns) == 1:
             figure = self.mixture.plot()
             figure.axes[0].set_xlabel(plain(self.columns[0]))
             return figure
-        return draw_clusters(self)
+        return draw_clusters(self, translate)
 
 
-def mixture(records: Countable, plan: Plan, columns: Sequence[str], options: Options, *, draws: int) -> MixtureEstimate:
+def mixture(
+    records: Records, plan: Plan, columns: Sequence[str], options: Options, *, draws: int, progress: Progress = int
+) -> MixtureEstimate:
     """Fit a mixture to perturbed numbers of a release; the same release gives the same answer.
 
     Independent columns are fitted to counts alone; covariances need every record.
@@ -123,12 +159,13 @@ def mixture(records: Countable, plan: Plan, columns: Sequence[str], options: Opt
         return _numbers(plan, {name: codes[name] for name in columns})
 
     if options.covariance == "diag":
-        observed = _observed(records, plan, columns, noises, options)
+        observed = _observed(records, plan, columns, noises, options, progress)
         dice = Randomness.derived(observed.counts.tobytes()).generator()
         found = mixture_of_columns(observed, noises, options)
         spread = bootstrap_counts(found, observed, draws, dice)
     else:
         numbers = read()
+        progress(len(numbers))
         _check_not_empty(columns, len(numbers))
         dice = Randomness.derived(numbers.tobytes()).generator()
         found = fit_mixture(numbers, noises, options, dice)
@@ -144,17 +181,22 @@ def mixture(records: Countable, plan: Plan, columns: Sequence[str], options: Opt
 
 
 def _observed(
-    records: Countable, plan: Plan, columns: Sequence[str], noises: Sequence[ColumnNoise], options: Options
+    records: Records,
+    plan: Plan,
+    columns: Sequence[str],
+    noises: Sequence[ColumnNoise],
+    options: Options,
+    progress: Progress,
 ) -> Observations:
     """Two passes: every column by itself, which tells the cells; then all columns in those cells."""
-    alone = counted_codes(records, plan, columns)
+    alone = counted_codes(records, plan, columns, progress)
     _check_not_empty(columns, len(alone[0][0]))
     edges = {
         name: released_edges(codes, plan[name], plan.schema[name].step)
         for name, (codes, _) in zip(columns, alone, strict=True)
     }
     axes = [Cells(name, edges[name], ("",) * (len(edges[name]) - 1)) for name in columns]
-    (tally,) = records.tallies([axes])
+    (tally,) = records.tallies([axes], progress)
     places, counts = tally.occupied()
     first_codes = {name: edges[name][place] for name, place in zip(columns, places, strict=True)}
     return observe(_numbers(plan, first_codes), noises, smoothing=options.smoothing, weights=counts)

@@ -16,8 +16,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from kakuran.counts import distinct_rows
 from kakuran.errors import DataError, SchemaError
-from kakuran.schema import Tree, distinct_of, joint_codes, numbers_of
+from kakuran.schema import Tree, distinct_of, numbers_of
 from kakuran.typing import Array
 
 
@@ -128,10 +129,9 @@ def _check_power(p: float) -> None:
 def capacity_of_records(columns: Mapping[str, Any], distance: Callable[[Any, Any], float], p: float) -> float:
     """I(A) for a distance between whole records, given as tuples."""
     parts = [distinct_of(name, column) for name, column in columns.items()]
-    codes, count = joint_codes([places for _, places in parts])
-    first = np.unique(codes, return_index=True)[1]
-    records = list(zip(*([values[place] for place in places[first]] for values, places in parts), strict=True))
-    return _sum_over_pairs(np.bincount(codes, minlength=count), _blocks("records", records, distance), p)
+    found = distinct_rows([places for _, places in parts])
+    told = ([values[place] for place in places] for (values, _), places in zip(parts, found.columns, strict=True))
+    return _sum_over_pairs(found.counts, _blocks("records", list(zip(*told, strict=True)), distance), p)
 
 
 def distances(name: str, values: Sequence[Any], distance: Distance) -> Array:

@@ -89,6 +89,10 @@ class ColumnLoss:
             return 0.0 if not self.after else -np.inf
         return (self.before - self.after) / self.before
 
+    def to_dict(self) -> dict[str, float]:
+        """Plain values for JSON."""
+        return {"before": self.before, "after": self.after, "lost": self.lost}
+
 
 def information_loss(
     original: Any,

@@ -7,20 +7,13 @@ from .client import (
 from .limits import (
     RequestLimits as RequestLimits,
 )
-from .messages import (
-    new_secret as new_secret,
-)
-from .messages import (
-    secret_hash as secret_hash,
-)
 from .records import (
     export_survey as export_survey,
-)
-from .records import (
     hidden_among as hidden_among,
-)
-from .records import (
+    invite as invite,
+    other_versions as other_versions,
     standing as standing,
+    status_of as status_of,
 )
 from .server import (
     create_app as create_app,
@@ -33,11 +26,7 @@ from .site import (
 )
 from .store.opening import (
     back_up as back_up,
-)
-from .store.opening import (
     open_store as open_store,
-)
-from .store.opening import (
     restore as restore,
 )
 from .store.store import (
@@ -45,7 +34,5 @@ from .store.store import (
 )
 from .survey import (
     Question as Question,
-)
-from .survey import (
     Survey as Survey,
 )

@@ -20,11 +20,10 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from kakuran.answers import FALSE_ALARM, impossible
 from kakuran.collect import dashboard
 from kakuran.collect.messages import Problem, new_secret, without_database
 from kakuran.collect.public import PublicRoutes
-from kakuran.collect.records import Live, Snapshot, TooFewError, export_survey, hidden_among, standing
+from kakuran.collect.records import Live, TooFewError, export_survey, hidden_among, standing
 from kakuran.collect.responses import HEADERS, answer
 from kakuran.collect.store.store import Store, StoreError, SurveyState
 from kakuran.collect.survey import Survey
@@ -65,12 +64,12 @@ class Admin:
         """Estimated distributions."""
         return await self._statistics(self._summary)
 
-    def _summary(self, records: Snapshot) -> dict[str, Any]:
+    def _summary(self, records: Release) -> dict[str, Any]:
         """What the dashboard shows, with the k of what can be exported and signs of made-up answers."""
         stands = standing(self._store, records.n)
         k = self._survey.plan.k_for(hidden_among(stands["cohorts"], records.n))
         told = dashboard.summary(records, minimum_n=self._survey.minimum_n)
-        found = [] if told["suppressed"] else impossible(records.plan, records.codes, FALSE_ALARM)
+        found = [] if told["suppressed"] else records.impossible()
         return told | {"export": stands, "k": round(k, 5), "impossible": [asdict(one) for one in found]}
 
     async def crosstab(self, request: Request) -> Response:
@@ -85,7 +84,7 @@ class Admin:
         target = _parameter(request, "target")
         return await self._statistics(lambda records: dashboard.tree(records, target, minimum_n=self._survey.minimum_n))
 
-    async def _statistics(self, ask: Callable[[Snapshot], dict[str, Any]]) -> Response:
+    async def _statistics(self, ask: Callable[[Release], dict[str, Any]]) -> Response:
         return answer(await _in_thread(lambda: ask(self._live.snapshot())))
 
     async def export(self, request: Request) -> Response:

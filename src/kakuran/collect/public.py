@@ -22,7 +22,7 @@ _FRESH = 1.0
 
 
 class PublicRoutes:
-    """PublicRoutes routes."""
+    """Public routes."""
 
     def __init__(self, survey: Survey, store: Store, live: Live, writer: Writer, metrics: Metrics) -> None:
         self._survey = survey

@@ -216,28 +216,6 @@ def distinct_of(name: str, column: Any, *, missing_is_value: bool = False) -> tu
     return values, indices.to_numpy(zero_copy_only=False).astype(np.intp, copy=False)
 
 
-def joint_codes(columns: Sequence[NDArray[np.integer]]) -> tuple[NDArray[np.intp], int]:
-    """One code a record for several columns of codes together, numbered without gaps, and how many there are."""
-    codes, size = np.zeros(len(columns[0]), np.int64), 1
-    for column in columns:
-        lowest, highest = (int(column.min()), int(column.max())) if len(column) else (0, 0)
-        width = highest - lowest + 1
-        if size * width > max(4 * len(codes), 1 << 16):
-            codes, size = _without_gaps(codes, size)
-        codes = codes * width + (column - lowest)
-        size *= width
-    return _without_gaps(codes, size)
-
-
-def _without_gaps(codes: NDArray[np.int64], size: int) -> tuple[NDArray[np.intp], int]:
-    if size > max(8 * len(codes), 1 << 20):
-        found, places = np.unique(codes, return_inverse=True)
-        return places, len(found)
-    is_used = np.zeros(size, bool)
-    is_used[codes] = True
-    return (np.cumsum(is_used) - 1)[codes], int(is_used.sum())
-
-
 def _arrow(column: Any) -> pa.Array:
     if isinstance(column, pa.ChunkedArray):
         return column.combine_chunks()

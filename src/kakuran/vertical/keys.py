@@ -17,6 +17,11 @@ from kakuran.errors import ProtocolError
 _LIFETIME = datetime.timedelta(days=730)
 
 
+def own_key(plan: Path, party: str) -> Path:
+    """Where a party's key is unless it says otherwise: beside the plan."""
+    return plan.parent / f"{party}.key"
+
+
 def make_key(path: Path, party: str) -> str:
     """Write a new private key with its self-signed certificate where only the owner can read it.
 

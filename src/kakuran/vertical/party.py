@@ -1,10 +1,10 @@
-"""One party's side of a run, from the first word to its fit."""
+"""One party's side: the plan it agrees to, and a run from the first word to its fit."""
 
 from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.errors import LeakageWarning, ProtocolError, counted
-from kakuran.schema import to_arrow
+from kakuran.schema import check_there, open_source, to_arrow
 from kakuran.vertical.alignment import align, read_ids
 from kakuran.vertical.checkpoints import Checkpoints
 from kakuran.vertical.earlier import EarlierRuns, Told
 from kakuran.vertical.fit import OwnCoefficient, VerticalFit
 from kakuran.vertical.guard import check_columns, check_count, check_moments, fewest_people, rare_sides
+from kakuran.vertical.keys import certificate_in, make_key, own_key
 from kakuran.vertical.leakage import exposure_of_moments
 from kakuran.vertical.meeting import Greeting, greet
 from kakuran.vertical.messages.codec import numbers
 from kakuran.vertical.messages.types import InterceptPart, Target
-from kakuran.vertical.own import OwnColumns, Standardised
-from kakuran.vertical.plan import VerticalPlan
+from kakuran.vertical.own import OwnColumns, Standardised, read_own
+from kakuran.vertical.plan import Terms, VerticalPlan
 from kakuran.vertical.protocols.gram import pair_stage, pool_moments
 from kakuran.vertical.protocols.residual import WARNING, Outcome, Residual
 from kakuran.vertical.regression import infer, select
@@ -254,3 +255,66 @@ def give_up(links: Mapping[str, Link]) -> None:
     for link in links.values():
         link.refuse("it cannot go on")
         link.close()
+
+
+def agree(
+    path: Path,
+    me: str,
+    data: Any,
+    ids: str,
+    columns: Sequence[str] | None = None,
+    *,
+    target: str | None = None,
+    key: Path | None = None,
+    **settings: Any,
+) -> VerticalPlan:
+    """Make a plan, or join the one that is there: add our columns, make our key.
+
+    Parameters
+    ----------
+    path : Path
+        The plan file; whoever makes it is the first party.
+    me : str
+        What we are called in the plan.
+    data : frame, path or source
+        Our own table.
+    ids : str
+        The column of ids in it.
+    columns : sequence of str
+        Those we bring; all but ids and target by default.
+    target : str
+        The column to explain, which the first party names.
+    key : Path
+        Our key, which is made unless it is there; beside the plan by default, where it must not be there yet.
+    **settings : Any
+        What else the first party settles; see `VerticalPlan`.
+    """
+    draft = VerticalPlan.load(path) if path.exists() else None
+    if draft is not None and (settings or target is not None):
+        raise ProtocolError(
+            f"{path}: is there already; what it says was settled by the first party, {draft.names[0]}; "
+            "move it away to make another"
+        )
+    if draft is None and target is None:
+        raise ProtocolError(f"{path}: is not there; the first party makes it and names the --target")
+    explained = str(target) if draft is None else draft.target
+    source = open_source(data)
+    table = read_own(source, ids)
+    check_there((ids, *(columns or ())), table.column_names, source.described)
+    holds_target = explained in table.column_names
+    brought = columns or [name for name in table.column_names if name not in (ids, explained)]
+    read_ids(table, ids)  # what would stop the run is told now
+    OwnColumns.read(table, [*brought, *([explained] if holds_target else [])])
+
+    def with_us(certificate: str) -> VerticalPlan:
+        terms = Terms(me, tuple(brought), ids, certificate)
+        if draft is not None:
+            return draft.joined_by(terms, holds_target=holds_target)
+        return VerticalPlan((terms,), explained, me if holds_target else "", **settings)
+
+    with_us("")  # what cannot be agreed on is refused before a key is made
+    is_ready = key is not None and key.exists()
+    file = key or own_key(path, me)
+    plan = with_us(certificate_in(file) if is_ready else make_key(file, me))
+    plan.save(path)
+    return plan

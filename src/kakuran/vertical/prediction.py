@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from kakuran.errors import DataError, ProtocolError, counted
@@ -38,6 +39,10 @@ class Predictions:
 
     rows: NDArray[np.int64]
     values: NDArray[np.float64]
+
+    def with_ids(self, table: pa.Table, ids: str, target: str) -> pa.Table:
+        """The predictions as a table: ids of the receiver's own, and the target."""
+        return pa.table({ids: table.column(ids).take(self.rows), target: self.values})
 
 
 def predict_together(

@@ -13,7 +13,7 @@ from kakuran.wide.matrix_release import (
     perturb_counts,
     release_matrix,
 )
-from kakuran.wide.microaggregation import Centre, Microaggregated, default_distance, microaggregate
+from kakuran.wide.microaggregation import Centre, Microaggregated, default_distance, distances_for, microaggregate
 from kakuran.wide.transactions import check_transactions_target, read_transactions, write_transactions
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "check_transactions_target",
     "counts_matrix",
     "default_distance",
+    "distances_for",
     "encode_rows",
     "factorise_boolean",
     "factorise_masked",

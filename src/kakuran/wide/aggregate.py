@@ -54,7 +54,7 @@ def median_rows(X: Any, classes: NDArray[np.intp]) -> Any:
 
 
 _MOST_COMPARISONS = 1 << 30
-"""BitWords up to which everybody is compared with every candidate, and classes are then improved."""
+"""Words up to which everybody is compared with every candidate, and classes are then improved."""
 
 _DONORS = 20_000
 _ROUNDS = 12

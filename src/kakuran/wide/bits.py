@@ -35,7 +35,7 @@ def unpack(words: BitWords, columns: int) -> NDArray[np.uint8]:
 
 
 def full(rows: int, columns: int) -> BitWords:
-    """BitWords whose bits are set in all columns that exist."""
+    """Words whose bits are set in all columns that exist."""
     return np.repeat(pack_dense(np.ones((1, columns))), rows, axis=0)
 
 

@@ -21,10 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.audit import mean_absolute_loss
-from kakuran.design import Calibration, Crowd, Plan, SparseCrowd, calibrate
+from kakuran.counts import SparseTally, Tally, distinct_rows
+from kakuran.design import Calibration, Plan, calibrate
 from kakuran.errors import CalibrationError, NotForPublicationWarning
 from kakuran.randomness import Randomness
-from kakuran.schema import Categorical, Numeric, Schema, joint_codes
+from kakuran.schema import Categorical, Numeric, Schema
 from kakuran.wide.aggregate import aggregate_bits, majority_rows, median_rows
 from kakuran.wide.bits import BitWords, pack, pack_dense
 from kakuran.wide.boolean import BooleanFactors, boolean_product, count_differences, encode_rows, factorise_boolean
@@ -129,17 +130,16 @@ def _calibrated(attributes: list[Any], codes: dict[str, NDArray[np.int32]], k: f
     n = len(next(iter(codes.values())))
     if calibration == "worst-case":
         return calibrate(schema, k=k, n=n)
-    crowd = _narrower_crowd(schema, codes)
-    crowd.update(codes, n)
-    return calibrate(schema, k=k, data=crowd)
+    tally = _narrower_tally(schema, codes)
+    tally.update(codes)
+    return calibrate(schema, k=k, data=tally)
 
 
-def _narrower_crowd(schema: Schema, codes: dict[str, NDArray[np.int32]]) -> Crowd:
+def _narrower_tally(schema: Schema, codes: dict[str, NDArray[np.int32]]) -> Tally:
     """Factors have few distinct rows: comparing those may take less than a histogram over all that are possible."""
-    crowd = Crowd.of(schema.released)
-    _, distinct = joint_codes(list(codes.values()))
-    cells = math.prod(attribute.size for attribute in schema.released)
-    return SparseCrowd(schema.released) if distinct**2 < cells else crowd
+    tally = Tally.of_columns(schema.released)
+    distinct = len(distinct_rows(list(codes.values())))
+    return SparseTally(tally.axes) if distinct**2 < math.prod(tally.shape) else tally
 
 
 MatrixKind: TypeAlias = Literal["binary", "counts"]
@@ -173,6 +173,11 @@ class ReleasedMatrix:
     def loss(self) -> float:
         """The loss of what is released."""
         return self.losses[self.manifest["protect"]]
+
+    @property
+    def is_no_better_than_empty(self) -> bool:
+        """Whether an empty table would lose no more."""
+        return self.loss >= self.losses["empty"]
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,22 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kakuran.audit import Distance, EquivalenceClasses, ancestors, check_weights, distances
+from kakuran.audit import Distance, ancestors, check_weights, distances
+from kakuran.counts import distinct_rows
 from kakuran.errors import DataError, SchemaError
-from kakuran.schema import Tree, check_there, columns_of, distinct_of, is_numeric, like, numbers_of, to_arrow
+from kakuran.randomness import Randomness
+from kakuran.schema import (
+    Categorical,
+    Schema,
+    Tree,
+    check_there,
+    columns_of,
+    distinct_of,
+    is_numeric,
+    like,
+    numbers_of,
+    to_arrow,
+)
 from kakuran.wide.grouping import GroupingMethod, check_groups, check_k, group_records
 
 MOST_COORDINATES = 16
@@ -42,6 +55,13 @@ def embed(
 def default_distance(column: Any) -> Distance:
     """Euclidean for numbers, discrete for everything else."""
     return "euclidean" if is_numeric(column) else "discrete"
+
+
+def distances_for(data: Any, schema: Schema | None, asked: Mapping[str, Distance]) -> dict[str, Distance]:
+    """A distance for every column: as asked for, by the tree in the schema, or by what the column holds."""
+    trees = {one.name: one.tree for one in schema or () if isinstance(one, Categorical) and one.tree is not None}
+    chosen = trees | dict(asked)
+    return {name: chosen.get(name) or default_distance(column) for name, column in columns_of(data).items()}
 
 
 def _coordinates(name: str, column: Any, distance: Distance) -> NDArray[np.float64]:
@@ -105,9 +125,9 @@ def _modes(name: str, column: Any, groups: NDArray[np.intp]) -> NDArray[Any]:
     """The most frequent value; of several, the one that is most frequent in the whole table."""
     values, codes = distinct_of(name, column)
     overall = np.bincount(codes)
-    pairs, counts = np.unique(groups * len(values) + codes, return_counts=True)
-    owner, value = pairs // len(values), pairs % len(values)
-    order = np.lexsort((overall[value], counts, owner))
+    pairs = distinct_rows([groups, codes])
+    owner, value = pairs.columns
+    order = np.lexsort((overall[value], pairs.counts, owner))
     is_last = np.append(owner[order][1:] != owner[order][:-1], True)
     winner = np.empty(int(groups.max()) + 1, np.intp)
     winner[owner[order][is_last]] = value[order][is_last]
@@ -156,6 +176,15 @@ class Microaggregated:
     groups: NDArray[np.intp]
     k: int
 
+    def shuffled(self) -> Any:
+        """The table in random order, by which nobody can be linked."""
+        order = Randomness.secure().permutation(len(self.groups))
+        if isinstance(self.table, list):
+            return [self.table[place] for place in order]
+        if isinstance(self.table, np.ndarray):
+            return self.table[order]
+        return like(to_arrow(self.table).take(order), self.table)
+
 
 def microaggregate(
     data: Any,
@@ -194,9 +223,9 @@ def microaggregate(
         name: represent(name, column, groups, (centre or {}).get(name) or _default_centre(metric[name]))
         for name, column in chosen.items()
     }
-    found = EquivalenceClasses.sharing([distinct_of(name, column)[1] for name, column in masked.items()])
-    check_groups(found.of, k)
-    return Microaggregated(_replaced(data, masked), groups, found.k)
+    found = distinct_rows([distinct_of(name, column)[1] for name, column in masked.items()])
+    check_groups(found.place, k)
+    return Microaggregated(_replaced(data, masked), groups, int(found.counts.min()))
 
 
 def _check_names(names: Sequence[str], given: Mapping[str, Any], *others: Mapping[str, Any] | None) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kakuran.answers.tree.columns import LearningColumns
 from kakuran.answers.tree.growth import Node
 from kakuran.answers.tree.splits import Split
 from kakuran.charts import TreeBox, tree_chart
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
 _SHOWN_VALUES = 4
 
 
-def tree_text(root: Node, axes: Sequence[Cells], is_ordered: Sequence[bool], translate: Translate = str) -> str:
+def tree_text(root: Node, columns: LearningColumns, translate: Translate = str) -> str:
     """The tree as indented text, one line a branch."""
-    return "\n".join("    " * depth + translate(said) for depth, said in _lines(root, axes, is_ordered, 0))
+    return "\n".join("    " * depth + translate(said) for depth, said in _lines(root, columns, 0))
 
 
 def importances(root: Node, axes: int) -> Array:
@@ -35,13 +36,21 @@ def importances(root: Node, axes: int) -> Array:
     return gains[1:] / gains.sum() if gains.sum() > 0 else gains[1:]
 
 
-def condition(split: Split, axes: Sequence[Cells], is_ordered: Sequence[bool], *, is_left: bool, within: Any) -> str:
+def rules(node: Node, columns: LearningColumns, reached: Sequence[str] = ()) -> Iterator[tuple[Node, Sequence[str]]]:
+    """Every leaf, and the conditions that lead to it."""
+    if node.children is None:
+        yield node, reached
+    for child, said in _branches(node, columns):
+        yield from rules(child, columns, (*reached, said))
+
+
+def condition(split: Split, columns: LearningColumns, *, is_left: bool, within: Any) -> str:
     """What holds on one side of a split, in words; `within` are the cells that get there."""
-    axis = axes[split.axis]
+    axis = columns.axes[split.axis]
     inside, other = (
         (within & split.left, within & ~split.left) if is_left else (within & ~split.left, within & split.left)
     )
-    if is_ordered[split.axis]:
+    if columns.is_ordered[split.axis]:
         last = int(np.flatnonzero(within & split.left)[-1])
         edge = axis.labels[last].split("–")[-1]
         return f"{axis.name} {'≤' if is_left else '>'} {edge}"
@@ -58,24 +67,24 @@ def _either(axis: Cells, cells: Any) -> str:
     return Phrase("{values} or {more} more", values=shown, more=more) if more > 0 else shown
 
 
-def _lines(node: Node, axes: Sequence[Cells], is_ordered: Sequence[bool], depth: int) -> Iterator[tuple[int, str]]:
+def _lines(node: Node, columns: LearningColumns, depth: int) -> Iterator[tuple[int, str]]:
     """How deep every line stands, and what it says."""
     if node.children is None:
-        yield depth, _summary(node, axes[0])
-    for child, said in _branches(node, axes, is_ordered):
+        yield depth, _summary(node, columns.axes[0])
+    for child, said in _branches(node, columns):
         if child.children is None:
-            yield depth, Phrase("{condition}: {outcome}", condition=said, outcome=_summary(child, axes[0]))
+            yield depth, Phrase("{condition}: {outcome}", condition=said, outcome=_summary(child, columns.axes[0]))
         else:
             yield depth, said
-            yield from _lines(child, axes, is_ordered, depth + 1)
+            yield from _lines(child, columns, depth + 1)
 
 
-def _branches(node: Node, axes: Sequence[Cells], is_ordered: Sequence[bool]) -> Iterator[tuple[Node, str]]:
+def _branches(node: Node, columns: LearningColumns) -> Iterator[tuple[Node, str]]:
     """What follows a node, and what holds there."""
     if node.split is not None and node.children is not None:
         within = node.path[node.split.axis]
         for child, is_left in zip(node.children, (True, False), strict=True):
-            yield child, condition(node.split, axes, is_ordered, is_left=is_left, within=within)
+            yield child, condition(node.split, columns, is_left=is_left, within=within)
 
 
 def _summary(node: Node, target: Cells) -> str:
@@ -89,16 +98,14 @@ def _summary(node: Node, target: Cells) -> str:
     )
 
 
-def draw_tree(root: Node, axes: Sequence[Cells], is_ordered: Sequence[bool], translate: Translate = str) -> Figure:
+def draw_tree(root: Node, columns: LearningColumns, translate: Translate = str) -> Figure:
     """Boxes from left to right; the bar in each shows the shares of the classes."""
-    classes = [translate(label) for label in axes[0].labels]
-    return tree_chart(_box(root, "", axes, is_ordered, translate), axes[0].name, classes)
+    classes = [translate(label) for label in columns.axes[0].labels]
+    return tree_chart(_box(root, "", columns, translate), columns.axes[0].name, classes)
 
 
-def _box(node: Node, reached: str, axes: Sequence[Cells], is_ordered: Sequence[bool], translate: Translate) -> TreeBox:
+def _box(node: Node, reached: str, columns: LearningColumns, translate: Translate) -> TreeBox:
     """What is drawn of a node that was reached under a condition."""
     shares = node.counts / max(float(node.counts.sum()), 1e-12)
-    children = tuple(
-        _box(child, said, axes, is_ordered, translate) for child, said in _branches(node, axes, is_ordered)
-    )
-    return TreeBox(translate(reached), translate(_summary(node, axes[0])), shares, children)
+    children = tuple(_box(child, said, columns, translate) for child, said in _branches(node, columns))
+    return TreeBox(translate(reached), translate(_summary(node, columns.axes[0])), shares, children)

@@ -20,7 +20,7 @@ from scipy.special import logsumexp
 
 from kakuran.model.mixture.channel import PosteriorMoments
 from kakuran.model.mixture.components import Components, Fit, Observations
-from kakuran.model.threads import one_thread
+from kakuran.model.operator import one_thread
 from kakuran.typing import Array
 
 _LIGHTEST = 1e-300

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 
 Bounds = tuple[float, float]
-UNBOUNDED: Bounds = (-np.inf, np.inf)
 _HALVINGS = 80
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kakuran.counts import distinct_rows
 from kakuran.errors import ArgumentError, DataError, counted
 from kakuran.mechanism import NOISE, Mechanism, Noise
 from kakuran.model.mixture.channel import Channel, GridCells, LaplaceBins, LaplacePoints
@@ -203,15 +204,5 @@ def observations(
     if len(columns) == 1:
         counts = np.bincount(columns[0][1], weights, minlength=len(channels[0].centres)).astype(float)
         return Observations(channels, counts, smoothing=smoothing)
-    shape = [len(channel.centres) for channel in channels]
-    rows, counts = _alike(np.column_stack([places for _, places in columns]), shape, weights)
-    return Observations(channels, counts, rows, smoothing)
-
-
-def _alike(places: NDArray[np.intp], shape: Sequence[int], weights: Array | None) -> tuple[NDArray[np.intp], Array]:
-    if math.prod(shape) >= 1 << 62:
-        rows, of_rows = np.unique(places, axis=0, return_inverse=True)
-    else:
-        flat, of_rows = np.unique(np.ravel_multi_index(tuple(places.T), shape), return_inverse=True)
-        rows = np.column_stack(np.unravel_index(flat, shape))
-    return rows, np.bincount(of_rows, weights, minlength=len(rows)).astype(float)
+    alike = distinct_rows([places for _, places in columns], weights)
+    return Observations(channels, alike.counts.astype(float), np.column_stack(alike.columns), smoothing)

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from kakuran.model.choice import HeldOutSplit, splits
+from kakuran.model.estimators import HeldOutSplit, splits
 from kakuran.model.mixture.climbing import log_likelihood
 from kakuran.model.mixture.components import Components, Fit, Observations
 from kakuran.model.mixture.growth import grow

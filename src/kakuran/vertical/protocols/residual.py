@@ -205,7 +205,7 @@ class Residual:
             raise DataError(self.own.names[-1], "or another of our columns repeats the rest", "Leave it out.")
 
     def run(self, resume: str | None) -> Outcome:
-        """SideFit and eliminate until the criterion rises (S2 §3.3); `resume` names a stage both sides have."""
+        """Fit and eliminate until the criterion rises (S2 §3.3); `resume` names a stage both sides have."""
         model, steps = self._start() if resume is None else self._resume(resume)
         while self.plan.search == "backward":
             if self.plan.ranking == "exact":
