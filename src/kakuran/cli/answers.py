@@ -149,10 +149,9 @@ def count(
 
 
 def _leave(estimate: Estimate, where: str | None, release: Path, results: AnswerResults) -> None:
-    from kakuran.answers import draw
     from kakuran.report import estimate_answer
 
-    results.draw(lambda words: draw(estimate, words.of))
+    results.draw(lambda words: estimate.plot(words.of))
     results.tell_answer(release, lambda words: estimate_answer(estimate, where, words))
 
 
@@ -260,7 +259,6 @@ def mixture(
     results: AnswerResults,
 ) -> None:
     """Reconstruct the clusters of true numbers from a release, and the density of one."""
-    from kakuran.answers import draw_clusters, draw_density
     from kakuran.release import read_release
     from kakuran.report import mixture_answer
 
@@ -277,7 +275,7 @@ def mixture(
     results.answer(described, lambda: _show_mixture(found, density))
     if not found.mixture.converged:
         say("the fit has not settled; the noise hides much of these clusters", "warning")
-    results.draw(lambda words: draw_clusters(found, words.of) if density is None else draw_density(density, words.of))
+    results.draw(lambda words: (found if density is None else density).plot(words.of))
     results.tell_answer(release, lambda words: mixture_answer(found, density, words))
 
 
