@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from kakuran.audit.anonymity import Risk, risk_of
 from kakuran.audit.linkage import ENUMERABLE, IMPOSSIBLE, Attacker, exact_posteriors
-from kakuran.colours import BLUE
+from kakuran.charts import risk_chart
+from kakuran.counts import Tally, distinct_rows
 from kakuran.design import Crowd, Plan
-from kakuran.errors import ReleaseError, check_is, needing
+from kakuran.errors import ReleaseError, check_is
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
 from kakuran.release import Release, read_manifest, read_release
@@ -204,9 +205,9 @@ def _exact(attacker: Attacker, released: dict[str, Codes]) -> Array:
 
 
 def _smallest_crowd(plan: Plan, truth: dict[str, Codes], n: int) -> float:
-    crowd = Crowd.of(plan.schema.released)
-    crowd.update(truth, n)
-    return crowd.smallest(plan.mechanisms, cap=min(_CROWD_CAP * plan.k, n))
+    tally = Tally.of_columns(plan.schema.released)
+    tally.update(truth)
+    return Crowd(tally).smallest(plan.mechanisms, cap=min(_CROWD_CAP * plan.k, n))
 
 
 def _weakness(released: Array, rehearsed: Array) -> float | None:
@@ -236,10 +237,8 @@ def _closeness(truth: dict[str, Codes], released: dict[str, Codes], rehearsed: d
 
 def _overlap(truth: dict[str, Codes], released: dict[str, Codes]) -> int:
     """How many released records can be paired with an equal original."""
-    rows = np.column_stack([np.concatenate([truth[name], released[name]]) for name in truth])
-    cells = np.unique(rows, axis=0, return_inverse=True)[1].ravel()
-    n, size = len(rows) // 2, int(cells.max()) + 1
-    counts = (np.bincount(part, minlength=size) for part in (cells[:n], cells[n:]))
+    found = distinct_rows([np.concatenate([truth[name], released[name]]) for name in truth])
+    counts = (np.bincount(half, minlength=len(found)) for half in np.split(found.place, 2))
     return int(np.minimum(*counts).sum())
 
 
@@ -261,53 +260,58 @@ def _alignment(plan: Plan, truth: dict[str, Codes], released: dict[str, Codes], 
 def _judged(outcome: Audit, release: Release) -> Audit:
     from scipy.stats import binom
 
-    bound = outcome.bound
+    bound, order = outcome.bound, release.manifest.order
     chance = float(binom.isf(FALSE_ALARM, outcome.attacked, bound)) / outcome.attacked
-    problems = []
-    if outcome.certified > bound * (1 + 1e-6):
-        problems.append(
+    certified, worst, weakness = outcome.certified, outcome.worst_posterior, outcome.weakness or 0.0
+    ways = ((Phrase("one by one"), outcome.linked), (Phrase("one to one"), outcome.linked_one_to_one or 0.0))
+    checks = [
+        (
+            certified > bound * (1 + 1e-6),
             Phrase(
                 "its parameters are too weak: they prove only {proved:.3g} for this table, not {bound:.3g}",
-                proved=outcome.certified,
+                proved=certified,
                 bound=bound,
-            )
-        )
-    if outcome.worst_posterior > bound * (1 + 1e-6):
-        problems.append(
-            Phrase(
-                "a record can be linked with probability {risk:.3g}, above {bound:.3g}",
-                risk=outcome.worst_posterior,
-                bound=bound,
-            )
-        )
-    if outcome.impossible:
-        problems.append(Phrase("{count:,} of its records cannot come from this original", count=outcome.impossible))
-    if outcome.closeness > 1:
-        problems.append(Phrase("more of its records equal an original than its parameters allow"))
-    if outcome.alignment > ALARM and release.manifest.order == "shuffled":
-        problems.append(Phrase("its records are in their original order although it says shuffled"))
-    if outcome.weakness is not None and outcome.weakness > ALARM:
-        problems.append(
+            ),
+        ),
+        (
+            worst > bound * (1 + 1e-6),
+            Phrase("a record can be linked with probability {risk:.3g}, above {bound:.3g}", risk=worst, bound=bound),
+        ),
+        (
+            outcome.impossible > 0,
+            Phrase("{count:,} of its records cannot come from this original", count=outcome.impossible),
+        ),
+        (outcome.closeness > 1, Phrase("more of its records equal an original than its parameters allow")),
+        (
+            outcome.alignment > ALARM and order == "shuffled",
+            Phrase("its records are in their original order although it says shuffled"),
+        ),
+        (
+            weakness > ALARM,
             Phrase(
                 "its records lie closer to the originals than its parameters say ({by:.1f} standard deviations)",
-                by=outcome.weakness,
-            )
-        )
-    for how, share in ((Phrase("one by one"), outcome.linked), (Phrase("one to one"), outcome.linked_one_to_one)):
-        if share is not None and share > chance:
-            problems.append(
+                by=weakness,
+            ),
+        ),
+        *(
+            (
+                share > chance,
                 Phrase(
                     "linking {how} was right for {share:.3g} of the records, above {bound:.3g}",
                     how=how,
                     share=share,
                     bound=bound,
-                )
+                ),
             )
-    if release.manifest.order == "kept":
-        problems.append(Phrase("its records are in their original order: whoever knows that order can link them all"))
-    if release.manifest.seeded:
-        problems.append(Phrase("it was drawn from a known seed: whoever knows the seed can undo it"))
-    return replace(outcome, problems=tuple(problems))
+            for how, share in ways
+        ),
+        (
+            order == "kept",
+            Phrase("its records are in their original order: whoever knows that order can link them all"),
+        ),
+        (release.manifest.seeded, Phrase("it was drawn from a known seed: whoever knows the seed can undo it")),
+    ]
+    return replace(outcome, problems=tuple(problem for is_broken, problem in checks if is_broken))
 
 
 def draw_audit(audit: Audit, translate: Translate = str, *, narrow: bool = False) -> Figure:
@@ -315,36 +319,22 @@ def draw_audit(audit: Audit, translate: Translate = str, *, narrow: bool = False
 
     Parameters
     ----------
-    translate : what to write for every label, a `kakuran.words.Phrase`
-    narrow : whether it is for a narrow screen
+    audit : Audit
+        Its outcome.
+    translate : Translate, optional
+        What to write for every label, a `kakuran.words.Phrase`.
+    narrow : bool, optional
+        Whether it is for a narrow screen.
     """
-    with needing("a plot", "plot"):
-        from kakuran.picture import Picture, without_frame
-    figure = Picture(figsize=(4.4, 4.6) if narrow else (7.2, 4.2), layout="constrained")
-    axes = figure.subplots()
-    low = min(audit.posteriors.min(), 1 / audit.n) * 0.8
-    edges = np.geomspace(low, 1.05, 80).tolist()
-    surest = translate(Phrase("after: surest link of each released record"))
-    axes.hist(audit.posteriors, bins=edges, color=BLUE, label=surest)
-    marks = [
-        (audit.bound, "-", "#b3261e", Phrase("promised: 1/k = {risk:.3g}", risk=audit.bound)),
-        (audit.certified, ":", "#b3261e", Phrase("proved for this table: {risk:.3g}", risk=audit.certified)),
-        (
-            audit.before.prosecutor,
-            "--",
-            "#8a6d00",
-            Phrase("before, on average: {risk:.3g}", risk=audit.before.prosecutor),
-        ),
-        (audit.before.worst, "-.", "#8a6d00", Phrase("before, at worst: {risk:.3g}", risk=audit.before.worst)),
-    ]
-    for place, style, colour, label in marks:
-        axes.axvline(place, linestyle=style, color=colour, label=translate(label), linewidth=1.8)
-    axes.set_xscale("log")
-    axes.set_xlabel(translate(Phrase("probability that the link is right")))
-    axes.set_ylabel(translate(Phrase("released records")))
+    average, worst = audit.before.prosecutor, audit.before.worst
+    after = {
+        Phrase("promised: 1/k = {risk:.3g}", risk=audit.bound): audit.bound,
+        Phrase("proved for this table: {risk:.3g}", risk=audit.certified): audit.certified,
+    }
+    before = {
+        Phrase("before, on average: {risk:.3g}", risk=average): average,
+        Phrase("before, at worst: {risk:.3g}", risk=worst): worst,
+    }
     verdict = Phrase("passed") if audit.passed else Phrase("FAILED")
     title = Phrase("Linkage audit {verdict}: n = {n:,}, k = {k:g}", verdict=verdict, n=audit.n, k=audit.k)
-    axes.set_title(translate(title), loc="left")
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=1 if narrow else 2, frameon=False, fontsize=9)
-    without_frame(axes)
-    return figure
+    return risk_chart(audit.posteriors, 1 / audit.n, after, before, title, translate, narrow=narrow)

@@ -36,8 +36,7 @@ def advise(
     results: AnswerResults,
 ) -> None:
     """Compare perturbation, microaggregation and factorisation by expected error, and say which to use."""
-    from kakuran.advice import advise as compare
-    from kakuran.advice import draw_errors
+    from kakuran.advice import advise as compare, draw_errors
     from kakuran.report import advice_report
     from kakuran.schema import Schema
 

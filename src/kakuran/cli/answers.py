@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
@@ -21,11 +21,7 @@ from kakuran.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from kakuran.answers import Density, Estimate, MixtureEstimate
-    from kakuran.counts import Cells, Tally
-    from kakuran.words import Words
+    from kakuran.answers import DecisionTree, Density, Estimate, MixtureEstimate
 
 
 def _known_method(method: str) -> str:
@@ -218,7 +214,7 @@ def tree(
     results: AnswerResults,
 ) -> None:
     """Grow a decision tree on reconstructed counts, pruned by what held-out records say."""
-    from kakuran.answers import CRITERIA, columns_for, draw_tree, grow_tree, importances, tree_text
+    from kakuran.answers import CRITERIA
     from kakuran.errors import SchemaError
     from kakuran.release import read_release
     from kakuran.report import tree_answer
@@ -227,36 +223,22 @@ def tree(
         raise SchemaError(f"--criterion must be one of {', '.join(CRITERIA)}, got {criterion!r}")
     results.check()
     opened = read_release(release)
-    columns = columns_for(opened.plan, target, features or None)
-
-    def tallies(tables: Sequence[Sequence[Cells]]) -> list[Tally]:
-        with progress("counting", opened.n) as advance:
-            return opened.tallies(tables, advance)
-
-    counted = columns.counted(opened.plan, opened.n, tallies)
-    options: Any = {"criterion": criterion, "method": method}
-    grown = grow_tree(counted, columns.is_ordered, max_depth=max_depth, min_support=min_support, **options)
-    shares = dict(
-        zip((axis.name for axis in columns.axes[1:]), importances(grown.root, len(columns.axes)), strict=True)
+    options: Any = {"max_depth": max_depth, "min_support": min_support, "criterion": criterion, "method": method}
+    with progress("counting", None) as advance:
+        found = opened.tree(target, features=features or None, progress=advance, **options)
+    results.answer(found.to_dict(), lambda: _show_tree(found))
+    results.draw(lambda words: found.plot(words.of))
+    results.tell_answer(
+        release,
+        lambda words: tree_answer(
+            target, found.text(words.of), found.plot(words.of), found.importances, found.held_out, words
+        ),
     )
-    text = tree_text(grown.root, columns.axes, columns.is_ordered)
-    described = {"tree": text.splitlines(), "importances": shares, "held_out_likelihood": grown.held_out}
-    results.answer(described, lambda: _show_tree(text, shares))
-
-    def figure(words: Words) -> Figure:
-        return draw_tree(grown.root, columns.axes, columns.is_ordered, words.of)
-
-    def section(words: Words) -> str:
-        said = tree_text(grown.root, columns.axes, columns.is_ordered, words.of)
-        return tree_answer(target, said, figure(words), shares, grown.held_out, words)
-
-    results.draw(figure)
-    results.tell_answer(release, section)
 
 
-def _show_tree(text: str, shares: Mapping[str, float]) -> None:
-    answer_text(text)
-    ranked = sorted(shares.items(), key=lambda pair: -pair[1])
+def _show_tree(found: DecisionTree) -> None:
+    answer_text(str(found))
+    ranked = sorted(found.importances.items(), key=lambda pair: -pair[1])
     matters = ", ".join(f"{name} {share:.0%}" for name, share in ranked if share > 0.005)
     say(f"what matters: {matters or 'nothing that this release shows reliably'}")
 

@@ -28,8 +28,7 @@ def audit(
     results: Results,
 ) -> None:
     """Play the strongest attacker we can compute; exit with 1 if the promise is broken."""
-    from kakuran.audit import audit as run_audit
-    from kakuran.audit import draw_audit
+    from kakuran.audit import audit as run_audit, draw_audit
     from kakuran.release import read_release
     from kakuran.schema import read_table
 
@@ -140,8 +139,10 @@ def loss(
     results: AnswerResults,
 ) -> None:
     """Say how much information a masked table has lost: 0 if all distances are kept, 1 if all records are alike."""
+    import numpy as np
+
     from kakuran.audit import ColumnLoss, losses_by_column
-    from kakuran.cli.bars import draw_bars
+    from kakuran.charts import INK, Series, bar_chart
     from kakuran.schema import open_source, read_all
 
     results.check()
@@ -161,8 +162,14 @@ def loss(
     )
 
     def figure(words: Words) -> Figure:
-        shares = {one.name: one.lost for one in columns}
-        return draw_bars(words("lost_in_all", lost=whole.lost), shares, words("lost_share"))
+        return bar_chart(
+            [one.name for one in columns],
+            [Series("", np.array([one.lost for one in columns]), INK)],
+            title=words("lost_in_all", lost=whole.lost),
+            along=words("lost_share"),
+            written="{x:g}",
+            numbers="%.4g",
+        )
 
     def page() -> str:
         from kakuran.report import loss_report

@@ -20,9 +20,7 @@ from kakuran.answers import (
     ask,
     columns_for,
     estimate,
-    grow_tree,
-    importances,
-    tree_text,
+    learn_tree,
 )
 from kakuran.counts import Cells, Tally
 from kakuran.design import Plan
@@ -101,22 +99,13 @@ def tree(records: PerturbedRecords, target: str, *, minimum_n: int) -> dict[str,
     columns = columns_for(records.plan, target)
     if records.n < minimum_n:
         return _standing(records, minimum_n)
-    grown = grow_tree(
-        columns.counted(records.plan, records.n, records.tallies),
-        columns.is_ordered,
-        criterion="entropy",
-        max_depth=5,
-        min_support=20,
-        method="auto",
-    )
-    names = [axis.name for axis in columns.axes[1:]]
-    shares = importances(grown.root, len(columns.axes))
+    found = learn_tree(records.plan, records.n, records.tallies, target)
     return _standing(records, minimum_n) | {
         "target": target,
         "classes": columns.axes[0].labels,
-        "root": _branch(grown.root, columns),
-        "importances": {name: _short(share) for name, share in zip(names, shares, strict=True)},
-        "text": tree_text(grown.root, columns.axes, columns.is_ordered).splitlines(),
+        "root": _branch(found.root, columns),
+        "importances": {name: _short(share) for name, share in found.importances.items()},
+        "text": found.text().splitlines(),
     }
 
 

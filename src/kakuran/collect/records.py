@@ -11,43 +11,20 @@ the k of the smallest.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from kakuran.collect.messages import Form, new_secret, secret_hash
-from kakuran.collect.store.store import Store
+from kakuran.collect.store import Store
 from kakuran.collect.survey import Survey
-from kakuran.counts import Cells, Tally, count_codes
-from kakuran.design import Plan
+from kakuran.counts import MemoryRecords
 from kakuran.errors import CollectError, ReleaseError, counted
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
 from kakuran.release import Manifest, Release
-from kakuran.typing import Codes
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """The records at one moment, ready to be counted.
-
-    Attributes
-    ----------
-    plan : with the k that so many records reach
-    n : number of records
-    codes : of every column
-    """
-
-    plan: Plan
-    n: int
-    codes: Mapping[str, Codes]
-
-    def tallies(self, tables: Sequence[Sequence[Cells]]) -> list[Tally]:
-        """Count the perturbed records in the cells that the axes of each table span."""
-        return count_codes(self.codes, tables)
 
 
 class Live:
@@ -60,7 +37,7 @@ class Live:
         self._rows = np.empty(0, form.row_type)
         self._mark: Any = None
         self._turn = threading.Lock()
-        self._latest: Snapshot | None = None
+        self._latest: Release | None = None
 
     def refresh(self) -> int:
         """Read what is new; how many records there are."""
@@ -75,12 +52,14 @@ class Live:
             self._latest = None
         return len(self._rows)
 
-    def snapshot(self) -> Snapshot:
-        """The records so far."""
+    def snapshot(self) -> Release:
+        """The records so far, as a release that stays here: its k is what so many records reach."""
         with self._turn:
             n = self._refresh()
             if self._latest is None:
-                self._latest = Snapshot(self._survey.plan_for(max(n, 1)), n, self._kernel.unpack(self._rows))
+                plan = self._survey.plan_for(max(n, 1))
+                records = MemoryRecords(plan.schema, plan.reach, known=self._kernel.unpack(self._rows))
+                self._latest = Release(records, Manifest(plan, n, "kept", seeded=False))
             return self._latest
 
 

@@ -1,7 +1,7 @@
 """From the promise to the noise, and what the noise will cost."""
 
-from kakuran.design.budget import CountsItself, calibrate, crowd_of, mechanisms_within, smallest_group
-from kakuran.design.crowd import Crowd, SparseCrowd
+from kakuran.design.budget import CountsItself, calibrate, count_columns, mechanisms_within, smallest_group
+from kakuran.design.crowd import Crowd
 from kakuran.design.plan import MOST_PEOPLE, Calibration, Plan
 from kakuran.design.preview import TableError, preview
 
@@ -11,10 +11,9 @@ __all__ = [
     "CountsItself",
     "Crowd",
     "Plan",
-    "SparseCrowd",
     "TableError",
     "calibrate",
-    "crowd_of",
+    "count_columns",
     "mechanisms_within",
     "preview",
     "smallest_group",

@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NoReturn, TypeAlias, get_args
 
+from kakuran.counts import Tally
 from kakuran.design.crowd import Crowd
 from kakuran.design.plan import LAST_DIGITS, Calibration, Plan
 from kakuran.errors import CalibrationError, ScatteredNumbersWarning, check_is, counted, is_real
@@ -56,7 +57,7 @@ def calibrate(
         The promise, above 1 and at most n.
     n : int
         Records in the table (worst case); with kept columns, in the smallest group that shares their values.
-    data : frame, path, source or Crowd
+    data : frame, path, source or Tally
         The table itself, instead of n.
     calibration : {"worst-case", "data-dependent"}
         What is taken from the data: by default everything, which needs less noise, but the parameters then depend on
@@ -104,14 +105,14 @@ def calibrate(
         if budget < 0:
             _refuse_fixed(chosen, n, k)
         return _told(Plan(schema, at_budget(budget), int(n), float(k), "worst-case"))
-    crowd = crowd_of(schema, data, schema.released, progress)
-    _check_promise(k, crowd.n)
+    tally = count_columns(schema, data, schema.released, progress)
+    _check_promise(k, tally.n)
     # Laplace swaps cost the same with bounds and without, but only bounded noise can be infinite.
     bounded = {name: BoundedLaplace.kind if kind == Laplace.kind else kind for name, kind in chosen.items()}
-    budget = _largest_rung(crowd, k, _mechanisms_at(schema, bounded, shares), shares)
+    budget = _largest_rung(Crowd(tally), k, _mechanisms_at(schema, bounded, shares), shares)
     if not schema.kept:
-        budget = max(budget, _worst_case_budget(crowd.n, k, at_budget, _fixed_cost(chosen)))
-    return _told(Plan(schema, at_budget(budget), crowd.n, float(k), "data-dependent"))
+        budget = max(budget, _worst_case_budget(tally.n, k, at_budget, _fixed_cost(chosen)))
+    return _told(Plan(schema, at_budget(budget), tally.n, float(k), "data-dependent"))
 
 
 def _told(plan: Plan) -> Plan:
@@ -133,24 +134,24 @@ def mechanisms_within(
 
 
 class CountsItself(ABC):
-    """A table that counts its own crowd, as one on Spark does."""
+    """A table that counts its own records, as one on Spark does."""
 
     @abstractmethod
-    def crowd(self, attributes: Sequence[Categorical | Numeric]) -> Crowd:
-        """The crowd of the table over some of its columns; over none, just the number of records."""
+    def count_columns(self, attributes: Sequence[Categorical | Numeric]) -> Tally:
+        """The records over every code of some columns; over none, just how many there are."""
 
 
-def crowd_of(
+def count_columns(
     schema: Schema, data: Any, attributes: Sequence[Categorical | Numeric] | None = None, progress: Progress = int
-) -> Crowd:
-    """The crowd of a table over all columns that are released, or some; over none, just the number of records.
+) -> Tally:
+    """The records of a table over every code of the released columns, or of some; over none, just how many there are.
 
     Parameters
     ----------
     schema : Schema
         What the columns may hold.
-    data : frame, path, source or Crowd
-        The table; a crowd that was counted elsewhere is taken if it is over these columns.
+    data : frame, path, source or Tally
+        The table; a tally that was counted elsewhere is taken if it is over these columns.
     attributes : sequence of Categorical or Numeric
         The columns to count over.
     progress : callable
@@ -158,21 +159,21 @@ def crowd_of(
     """
     attributes = schema.released if attributes is None else tuple(attributes)
     if isinstance(data, CountsItself):
-        return data.crowd(attributes)
-    if isinstance(data, Crowd):
-        if data.attributes != attributes:
-            raise CalibrationError("the crowd was counted over other columns than those of the schema")
+        return data.count_columns(attributes)
+    if isinstance(data, Tally):
+        if [(axis.name, axis.size) for axis in data.axes] != [(one.name, one.size) for one in attributes]:
+            raise CalibrationError("the table was counted over other columns than those of the schema")
         return data
-    source, crowd = open_source(data), Crowd.of(attributes)
+    source, tally = open_source(data), Tally.of_columns(attributes)
     if not attributes and (rows := source.rows) is not None:
-        crowd.update({}, rows)
-        return crowd
+        tally.update({}, rows)
+        return tally
     names = [attribute.name for attribute in attributes or schema.released[:1]]  # some column tells how many there are
     encoded = partial(encode_columns, attributes)
     for codes, rows in in_order(lambda part: (part.through(encoded), len(part)), read_parts(source, schema, names)):
-        crowd.update(codes, rows)
+        tally.update(codes, rows)
         progress(rows)
-    return crowd
+    return tally
 
 
 def smallest_group(schema: Schema, data: Any, progress: Progress = int) -> int:
@@ -188,8 +189,8 @@ def smallest_group(schema: Schema, data: Any, progress: Progress = int) -> int:
     >>> smallest_group(schema, people)
     1
     """
-    crowd = crowd_of(schema, data, schema.kept, progress)
-    return crowd.fewest_alike if crowd.n else 0
+    tally = count_columns(schema, data, schema.kept, progress)
+    return tally.fewest if tally.n else 0
 
 
 def _check_promise(k: float, n: int) -> None:

@@ -43,7 +43,7 @@ def count_tables(
     source: Source, plan: Plan, tables: Sequence[Sequence[Cells]], progress: Progress = int
 ) -> list[Tally]:
     """The tallies of a release, all in one pass; only the columns that are counted are read."""
-    counting = Counting(plan, tables)
+    counting = Counting(plan.schema, plan.reach, tables)
     idle: SimpleQueue[list[Tally]] = SimpleQueue()
 
     def count(part: Part) -> int:
@@ -88,8 +88,8 @@ def perturb_batches(
 
     Every batch has a random stream of its own. Shuffling spills packed, already perturbed rows to `scratch`.
     """
-    kernel, crowd = Kernel(plan), plan.crowd()
-    needed = {attribute.name for attribute in crowd.attributes}
+    kernel, tally = Kernel(plan), plan.tally()
+    needed = {axis.name for axis in tally.axes}
 
     def perturbed(form: Callable[[dict[str, Codes]], Made]) -> Iterator[Made]:
         """What the kernel drew, batch by batch, in the form that is asked for."""
@@ -101,10 +101,10 @@ def perturb_batches(
             return {name: codes[name] for name in needed}, drawn, len(part)
 
         for codes, drawn, rows in in_order(work, enumerate(read_parts(source, plan.schema))):
-            crowd.update(codes, rows)
+            tally.update(codes, rows)
             yield drawn
             progress(rows)
-        plan.check(crowd)
+        plan.check(tally)
 
     if not shuffle:
         yield from perturbed(kernel.decode)

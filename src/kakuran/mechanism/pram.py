@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from kakuran.errors import CalibrationError
-from kakuran.mechanism.alias import TOTAL, AliasTable, ExactWeights, integer_weights
-from kakuran.mechanism.base import Mechanism, chunks, k_for
+from kakuran.mechanism.base import TOTAL, AliasTable, ExactWeights, Mechanism, chunks, integer_weights, k_for
 from kakuran.mechanism.transition import DenseTransition, Transition
 from kakuran.randomness import Randomness
 from kakuran.typing import Array, Codes, Edges
@@ -93,9 +92,7 @@ class PRAM(Mechanism):
     def _tables(self) -> AliasTable:
         rows = [AliasTable.build(row) for row in self.exact_weights]
         return AliasTable(
-            rows[0].bits,
-            np.concatenate([row.cut for row in rows]),
-            np.concatenate([row.jump for row in rows]),
+            rows[0].bits, np.concatenate([row.cut for row in rows]), np.concatenate([row.jump for row in rows])
         )
 
     @cached_property

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from narwhals.dependencies import is_pyspark_connect_dataframe, is_pyspark_dataframe
 
+from kakuran.counts import MemoryRecords
 from kakuran.design import CountsItself, Plan
 from kakuran.engine import perturb_batches
 from kakuran.errors import ReleaseError, check_is
@@ -70,10 +71,9 @@ def perturb(frame: Any, plan: Plan, *, seed: int | None = None, shuffle: bool = 
     warn_if_seeded(seed)
     table = to_arrow(frame)
     codes = plan.schema.encode(table)
-    crowd = plan.crowd()
-    if table.num_rows:
-        crowd.update(codes, table.num_rows)
-    plan.check(crowd)
+    tally = plan.tally()
+    tally.update(codes, table.num_rows)
+    plan.check(tally)
     randomness = Randomness.from_seed(seed)
     kernel = Kernel(plan)
     perturbed = kernel.sample(codes, randomness)
@@ -83,7 +83,8 @@ def perturb(frame: Any, plan: Plan, *, seed: int | None = None, shuffle: bool = 
     released = pa.Table.from_batches([kernel.decode(perturbed)])
     manifest = Manifest(plan, table.num_rows, "shuffled" if shuffle else "kept", seeded=seed is not None)
     may_lack = [attribute.name for attribute in plan.schema.released if attribute.missing == "category"]
-    return Release(like(_with_types_of(table, released), frame, may_lack), manifest)
+    made = like(_with_types_of(table, released), frame, may_lack)
+    return Release(MemoryRecords(plan.schema, plan.reach, made, perturbed), manifest)
 
 
 def perturb_file(

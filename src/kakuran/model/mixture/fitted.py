@@ -7,29 +7,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtr, ndtri
 
-from kakuran.colours import ESTIMATE, NAIVE
-from kakuran.errors import ArgumentError, needing
+from kakuran.charts import component_chart
+from kakuran.errors import ArgumentError
 from kakuran.model.mixture.climbing import log_joint
-from kakuran.model.mixture.components import Components
-from kakuran.model.mixture.covariance import (
-    Ellipses,
-    noisy_log_joint,
-    shares_of,
-    turned_log_joint_of,
-    whiten,
-)
-from kakuran.model.mixture.observations import ColumnNoise, place_rows
-from kakuran.typing import Array
+from kakuran.model.mixture.covariance import Ellipses, noisy_log_joint, shares_of, turned_log_joint_of, whiten
+from kakuran.model.mixture.observations import ColumnNoise, Components, place_rows
+from kakuran.typing import Array, Indices
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
 Bounds = tuple[float, float]
-UNBOUNDED: Bounds = (-np.inf, np.inf)
 _HALVINGS = 80
 
 
@@ -72,7 +63,7 @@ def quantile(shares: Array, components: Components, bounds: Bounds, column: int 
 
 def sample(
     count: int, components: Components, bounds: Sequence[Bounds], dice: np.random.Generator
-) -> tuple[Array, NDArray[np.intp]]:
+) -> tuple[Array, Indices]:
     """Synthetic true records, and the component each came from."""
     labels = dice.choice(len(components), count, p=components.weights)
     records: Array = np.empty((count, components.means.shape[1]))
@@ -165,7 +156,7 @@ class Mixture:
             raise ArgumentError("shares", "must lie between 0 and 1", "Ask for shares, not percents.")
         return quantile(shares, self.columns, self._supports[column], column)
 
-    def sample(self, count: int, dice: np.random.Generator) -> tuple[Array, NDArray[np.intp]]:
+    def sample(self, count: int, dice: np.random.Generator) -> tuple[Array, Indices]:
         """Synthetic true records, and the component each came from."""
         if self.kind == "diag":
             return sample(count, self.columns, self._supports, dice)
@@ -180,19 +171,13 @@ class Mixture:
 
     def plot(self, column: int = 0) -> Figure:
         """The density of one column, and its components."""
-        with needing("a plot", "plot"):
-            from kakuran.picture import Picture, without_frame
         low, high = self.quantile(np.array([0.001, 0.999]), column)
         points = np.linspace(low - 0.1 * (high - low), high + 0.1 * (high - low), 800)
-        figure = Picture(figsize=(8, 3.6), layout="constrained")
-        axes = figure.subplots()
         whole, support = self.columns, self._supports[column]
-        for chosen in range(len(whole)):
-            one = Components(np.ones(1), whole.means[[chosen]], whole.sigmas[[chosen]])
-            part = whole.weights[chosen] * np.gradient(distribution(points, one, support, column), points)
-            axes.fill_between(points, part, color=NAIVE, alpha=0.6, linewidth=0)
-        axes.plot(points, np.gradient(self.cdf(points, column), points), color=ESTIMATE, linewidth=1.6)
-        axes.set_xlabel(f"column {column}" if len(self.noises) > 1 else "true number")
-        axes.set_ylabel("density")
-        without_frame(axes)
-        return figure
+        ones = (Components(np.ones(1), whole.means[[at]], whole.sigmas[[at]]) for at in range(len(whole)))
+        parts = [
+            weight * np.gradient(distribution(points, one, support, column), points)
+            for weight, one in zip(whole.weights, ones, strict=True)
+        ]
+        name = f"column {column}" if len(self.noises) > 1 else "true number"
+        return component_chart(points, parts, np.gradient(self.cdf(points, column), points), name)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import os
-import re
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,29 +26,13 @@ UNREADABLE = (pa.ArrowException, OSError)
 DUCKDB = (".duckdb", ".ddb")
 
 
-def is_parquet(path: Path) -> bool:
-    """Whether a table is Parquet rather than CSV; refuses what is neither, or not there."""
-    if path.suffix not in PARQUET + CSV:
-        raise SchemaError(f"{path}: expected a .csv or .parquet file")
-    if path.is_dir():
-        raise SchemaError(f"{path}: is a folder; name a file")
-    if not path.exists():
-        raise SchemaError(f"{path}: no such file")
-    return path.suffix in PARQUET
-
-
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
     """Blame what goes wrong inside on this file."""
     try:
         yield
     except (*UNREADABLE, UnicodeDecodeError, csv.Error) as error:
-        raise SchemaError(f"{path}: cannot be read: {without_row(error)}") from None
-
-
-def without_row(error: Exception) -> str:
-    """What arrow complains of, without the row it quotes, dropped columns and all."""
-    return re.sub(r"(got \d+):.*", r"\1", str(error), flags=re.DOTALL)
+        raise SchemaError(f"{path}: cannot be read: {error}") from None
 
 
 def column_names(path: Path) -> list[str]:
