@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from kakuran.answers.answer import Answer
 from kakuran.answers.density import counted_codes
 from kakuran.charts import cluster_chart, plain
-from kakuran.counts import Cells, Countable
+from kakuran.counts import Cells, Records
 from kakuran.design import Plan
 from kakuran.errors import DataError, SchemaError, counted
 from kakuran.mechanism import Noise
@@ -139,7 +139,7 @@ class MixtureEstimate(Answer):
 
 
 def mixture(
-    records: Countable, plan: Plan, columns: Sequence[str], options: Options, *, draws: int, progress: Progress = int
+    records: Records, plan: Plan, columns: Sequence[str], options: Options, *, draws: int, progress: Progress = int
 ) -> MixtureEstimate:
     """Fit a mixture to perturbed numbers of a release; the same release gives the same answer.
 
@@ -181,7 +181,7 @@ def mixture(
 
 
 def _observed(
-    records: Countable,
+    records: Records,
     plan: Plan,
     columns: Sequence[str],
     noises: Sequence[ColumnNoise],

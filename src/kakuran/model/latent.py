@@ -17,8 +17,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from kakuran.counts import distinct_rows
 from kakuran.mechanism import Transition
-from kakuran.model.choice import marginal, splits
+from kakuran.model.estimators import marginal, splits
 from kakuran.randomness import Randomness
 from kakuran.typing import Array
 
@@ -82,15 +83,17 @@ class Records:
 
     def occupied(self, table: Table) -> tuple[tuple[NDArray[np.intp], ...], Array]:
         """The place along each axis of a table of every cell that somebody is in, and how many are."""
-        cells, shape = self._cells(table)
-        distinct, which = np.unique(cells, return_inverse=True)
-        return np.unravel_index(distinct, shape), np.bincount(which, self.weights).astype(float)
+        found = distinct_rows(self._places(table), self.weights)
+        return tuple(found.columns), found.counts.astype(float)
 
     def _cells(self, table: Table) -> tuple[NDArray[np.intp], tuple[int, ...]]:
         """The cell of each record in a table, and the table's shape."""
-        places = [self.places[axis] if parts is None else parts[self.places[axis]] for axis, parts in table.items()]
         shape = tuple(self.sizes[axis] if parts is None else int(parts.max()) + 1 for axis, parts in table.items())
-        return np.ravel_multi_index(places, shape), shape
+        return np.ravel_multi_index(self._places(table), shape), shape
+
+    def _places(self, table: Table) -> list[NDArray[np.intp]]:
+        """The place of each record along the axes of a table."""
+        return [self.places[axis] if parts is None else parts[self.places[axis]] for axis, parts in table.items()]
 
     def distinct(self) -> Records:
         """These."""

@@ -299,7 +299,7 @@ def _loss_section(contents: Contents, release: Release, original: Source, say: W
 def column_losses(release: Release, original: Source) -> list[ColumnLoss]:
     """S3's ILD of every released column, from how often each value occurs."""
     plan, attributes = release.plan, release.plan.schema.released
-    tables = [[every_code(plan, attribute.name)] for attribute in attributes]
+    tables = [[every_code(attribute, plan.reach(attribute.name))] for attribute in attributes]
     counted = zip(attributes, count_tables(original, plan, tables), release.records.tallies(tables), strict=True)
     return [
         ColumnLoss(attribute.name, *(_capacity(plan, attribute, tally) for tally in tallies))

@@ -17,7 +17,7 @@ from kakuran.model import Method, Operator, Records, Table, marginal, reconstruc
 from kakuran.typing import Array
 
 Tallies: TypeAlias = Callable[[Sequence[Sequence[Cells]]], list[Tally]]
-"""Counts the records of a release in some tables, all in one pass (`kakuran.counts.Countable`)."""
+"""Counts the records of a release in some tables, all in one pass (`kakuran.counts.Records`)."""
 
 
 class Counted(Protocol):

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from kakuran.answers.tree.counts import Marginals, NodeCounts, Path
 from kakuran.answers.tree.growth import Node
+from kakuran.counts import distinct_rows
 from kakuran.model import Records
 from kakuran.typing import Array
 
@@ -109,7 +110,7 @@ class Sides:
     def of(cls, root: Node) -> Sides:
         """The sides of all splits of a tree."""
         classes, first, *others = zip(*(node.path for node in root.nodes()), strict=True)
-        parts = [np.unique(np.stack(allowed), axis=1, return_inverse=True)[1].ravel() for allowed in others]
+        parts = [distinct_rows(allowed).place for allowed in others]
         return cls((np.arange(len(classes[0])), np.arange(len(first[0])), *parts))
 
     def path(self, node: Node) -> Path:
