@@ -119,8 +119,8 @@ class DecisionTree(Classifier):
     {'smokes': 1.0}
     >>> tree.predict(pa.table({"smokes": ["no", "yes"]})).tolist()
     ['no', 'yes']
-    >>> tree.to_arrow().select(["rule", "class"]).to_pylist()
-    [{'rule': 'smokes is no', 'class': 'no'}, {'rule': 'smokes is yes', 'class': 'yes'}]
+    >>> sorted(tree.to_arrow().column("rule").to_pylist())
+    ['smokes is no', 'smokes is yes']
     """
 
     learned: GrownTree
