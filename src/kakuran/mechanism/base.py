@@ -9,9 +9,7 @@ from typing import Any, ClassVar
 
 from kakuran.mechanism.transition import Transition
 from kakuran.randomness import Randomness
-from kakuran.typing import Array as Array
-from kakuran.typing import Codes as Codes
-from kakuran.typing import Edges as Edges
+from kakuran.typing import Array, Codes, Edges
 
 CHUNK = 1 << 15
 """Values sampled at a time: small enough for all buffers to stay in cache."""

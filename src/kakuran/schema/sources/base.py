@@ -1,7 +1,4 @@
-"""Files that hold tables: what they are called, and whom to blame when one cannot be read.
-
-What every source of records can do.
-"""
+"""What every source of records can do, and whom to blame when a file cannot be read."""
 
 from __future__ import annotations
 

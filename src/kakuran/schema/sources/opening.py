@@ -1,6 +1,6 @@
-"""Many files that are one table; folders named column=value add that column.
+"""From what somebody types to a source: a file, a pattern, a folder, a database, a frame.
 
-From what somebody types to a source: a file, a pattern, a folder, a database, a frame.
+Many files are one table; folders named column=value add that column.
 """
 
 from __future__ import annotations
