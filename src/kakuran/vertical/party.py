@@ -29,6 +29,7 @@ from kakuran.vertical.plan import Terms, VerticalPlan
 from kakuran.vertical.regression import infer, select
 from kakuran.vertical.residual import WARNING, Outcome, Residual
 from kakuran.vertical.transport import Link, certificate_in, linked_pair, make_key, own_key, with_each
+from kakuran.vertical.transport import Link, give_up, linked_pair, with_each
 
 
 class Party:
@@ -245,6 +246,7 @@ class Party:
         return own
 
 
+<<<<<<< HEAD
 def give_up(links: Mapping[str, Link]) -> None:
     """Tell the others that we stop, and never why: a peer that chose the records would learn from it; and hang up."""
     for link in links.values():
@@ -315,6 +317,8 @@ def agree(
     return plan
 
 
+=======
+>>>>>>> h-trim
 T = TypeVar("T")
 
 
