@@ -5,6 +5,12 @@ from .advice import (
     advise as advise,
 )
 from .answers import (
+    Answer as Answer,
+)
+from .answers import (
+    DecisionTree as DecisionTree,
+)
+from .answers import (
     Density as Density,
 )
 from .answers import (
@@ -12,6 +18,9 @@ from .answers import (
 )
 from .answers import (
     MixtureEstimate as MixtureEstimate,
+)
+from .answers import (
+    NaiveBayes as NaiveBayes,
 )
 from .audit import (
     Anonymity as Anonymity,

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from kakuran.answers.bayes import fit_naive_bayes
-from kakuran.answers.tree.growth import grow_tree
+from kakuran.answers import Growth, fit_naive_bayes, grow_tree
 from kakuran.mechanism import UniformMixture
 from kakuran.model.latent import Records
 
@@ -79,7 +78,7 @@ def accuracies(adult, retention_of):
             shape,
         )
         ordered = (False, *(name in NUMBERS for name in COLUMNS))
-        tree = grow_tree(records, ordered, criterion="entropy", max_depth=DEPTH, min_support=20, method="auto")
+        tree = grow_tree(records, Growth(tuple(ordered), "entropy", DEPTH, 20), "auto")
         bayes = fit_naive_bayes(records, method="auto")
 
         def plain(features, classes, test=test):

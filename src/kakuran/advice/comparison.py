@@ -26,10 +26,10 @@ from kakuran.advice.methods import (
     perturbed,
     perturbed_for_the_data,
 )
-from kakuran.colours import BLUE, ESTIMATE, INK, NAIVE
+from kakuran.charts import BLUE, ESTIMATE, INK, Curve, error_chart
 from kakuran.counts import Cells, cells_of
 from kakuran.design import Crowd, calibrate
-from kakuran.errors import CalibrationError, DataError, SchemaError, needing
+from kakuran.errors import CalibrationError, DataError, SchemaError
 from kakuran.randomness import Randomness
 from kakuran.schema import Categorical, Schema, columns_of, numbers_of
 from kakuran.typing import Codes
@@ -40,40 +40,23 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _STYLES = {
-    "perturb": (ESTIMATE, "o"),
-    "perturb-data-dependent": ("#8c3a1f", "s"),
-    "microaggregate": (INK, "^"),
-    "factorise": (BLUE, "D"),
+    "perturb": (ESTIMATE, "-o"),
+    "perturb-data-dependent": ("#8c3a1f", "-s"),
+    "microaggregate": (INK, "-^"),
+    "factorise": (BLUE, "-D"),
 }
 
 
 def draw_errors(advice: Advice, translate: Translate = str, *, narrow: bool = False) -> Figure:
     """A line a method, the k that is wanted, and what guessing would get wrong; perhaps for a narrow screen."""
-    with needing("a plot", "plot"):
-        from kakuran.picture import Picture, without_frame
-    figure = Picture(figsize=(4.4, 4.8) if narrow else (7.6, 4.4), layout="constrained")
-    axes = figure.subplots()
-    for method, (colour, marker) in _STYLES.items():
+    curves = []
+    for method, (colour, style) in _STYLES.items():
         points = sorted((one.k, one.errors.both) for one in advice.curves if one.method == method and one.errors)
         if points:
-            name = translate(NAMES[method])
-            axes.plot(*zip(*points, strict=True), marker=marker, color=colour, label=name, markersize=5)
-    guess = translate(Phrase("guessing without a release"))
-    axes.axhline(advice.guess, color=NAIVE, linestyle="--", label=guess)
-    axes.axvline(advice.k, color="#00000030", linestyle=":", label=f"k = {advice.k:g}")
-    ks = sorted({one.k for one in advice.curves})
-    axes.set_xscale("log")
-    axes.set_xticks(ks, [f"{k:g}" for k in ks])
-    axes.minorticks_off()
-    axes.set_ylim(bottom=0)
-    axes.yaxis.set_major_formatter("{x:.0%}")
-    axes.set_xlabel("k")
-    axes.set_ylabel(translate(Phrase("people counted in the wrong cell")))
+            ks, errors = zip(*points, strict=True)
+            curves.append(Curve(translate(NAMES[method]), ks, errors, colour, style))
     title = Phrase("Expected error of one- and two-way tables, n = {n:,}", n=advice.n)
-    axes.set_title(translate(title), loc="left", fontsize=11)
-    without_frame(axes)
-    figure.legend(loc="outside lower center", ncols=1 if narrow else 3, frameon=False, fontsize=9)
-    return figure
+    return error_chart(curves, advice.k, advice.guess, title, translate, narrow=narrow)
 
 
 NAMES = {
@@ -219,7 +202,6 @@ class Advice:
 
     def plot(self) -> Figure:
         """Expected error against k, a line a method."""
-
         return draw_errors(self)
 
     def __str__(self) -> str:
@@ -297,8 +279,11 @@ def _matrix(data: Any) -> tuple[Schema, dict[str, Codes]]:
         try:
             numbers = [numbers_of(name, column) for name, column in columns.items()]
         except DataError as error:
-            remedy = "Give the schema (-s); without one the data are a wide table of zeros and ones."
-            raise DataError(error.column, error.problem, remedy) from None
+            raise DataError(
+                error.column,
+                error.problem,
+                "Give the schema (-s); without one the data are a wide table of zeros and ones.",
+            ) from None
         matrix = binary_matrix(np.column_stack(numbers)).toarray()
         names = list(columns)
     schema = Schema([Categorical(name, [0, 1]) for name in names])

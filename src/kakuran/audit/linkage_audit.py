@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from kakuran.audit.anonymity import Risk, risk_of
 from kakuran.audit.linkage import ENUMERABLE, IMPOSSIBLE, Attacker, exact_posteriors
-from kakuran.colours import BLUE
+from kakuran.charts import risk_chart
 from kakuran.design import Crowd, Plan
-from kakuran.errors import ReleaseError, check_is, needing
+from kakuran.errors import ReleaseError, check_is
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
 from kakuran.release import Release
@@ -288,36 +288,22 @@ def draw_audit(audit: Audit, translate: Translate = str, *, narrow: bool = False
 
     Parameters
     ----------
-    translate : what to write for every label, a `kakuran.words.Phrase`
-    narrow : whether it is for a narrow screen
+    audit : Audit
+        Its outcome.
+    translate : Translate, optional
+        What to write for every label, a `kakuran.words.Phrase`.
+    narrow : bool, optional
+        Whether it is for a narrow screen.
     """
-    with needing("a plot", "plot"):
-        from kakuran.picture import Picture, without_frame
-    figure = Picture(figsize=(4.4, 4.6) if narrow else (7.2, 4.2), layout="constrained")
-    axes = figure.subplots()
-    low = min(audit.posteriors.min(), 1 / audit.n) * 0.8
-    edges = np.geomspace(low, 1.05, 80).tolist()
-    surest = translate(Phrase("after: surest link of each released record"))
-    axes.hist(audit.posteriors, bins=edges, color=BLUE, label=surest)
-    marks = [
-        (audit.bound, "-", "#b3261e", Phrase("promised: 1/k = {risk:.3g}", risk=audit.bound)),
-        (audit.certified, ":", "#b3261e", Phrase("proved for this table: {risk:.3g}", risk=audit.certified)),
-        (
-            audit.before.prosecutor,
-            "--",
-            "#8a6d00",
-            Phrase("before, on average: {risk:.3g}", risk=audit.before.prosecutor),
-        ),
-        (audit.before.worst, "-.", "#8a6d00", Phrase("before, at worst: {risk:.3g}", risk=audit.before.worst)),
-    ]
-    for place, style, colour, label in marks:
-        axes.axvline(place, linestyle=style, color=colour, label=translate(label), linewidth=1.8)
-    axes.set_xscale("log")
-    axes.set_xlabel(translate(Phrase("probability that the link is right")))
-    axes.set_ylabel(translate(Phrase("released records")))
+    average, worst = audit.before.prosecutor, audit.before.worst
+    after = {
+        Phrase("promised: 1/k = {risk:.3g}", risk=audit.bound): audit.bound,
+        Phrase("proved for this table: {risk:.3g}", risk=audit.certified): audit.certified,
+    }
+    before = {
+        Phrase("before, on average: {risk:.3g}", risk=average): average,
+        Phrase("before, at worst: {risk:.3g}", risk=worst): worst,
+    }
     verdict = Phrase("passed") if audit.passed else Phrase("FAILED")
     title = Phrase("Linkage audit {verdict}: n = {n:,}, k = {k:g}", verdict=verdict, n=audit.n, k=audit.k)
-    axes.set_title(translate(title), loc="left")
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=1 if narrow else 2, frameon=False, fontsize=9)
-    without_frame(axes)
-    return figure
+    return risk_chart(audit.posteriors, 1 / audit.n, after, before, title, translate, narrow=narrow)

@@ -10,7 +10,6 @@ import typer
 
 from kakuran.cli.console import answer_table, can_draw, check_picture, check_report, progress, require_plots, say
 from kakuran.cli.options import Force, Lang, Language, Plot
-from kakuran.colours import ESTIMATE, INK, NAIVE
 from kakuran.errors import MissingExtraError
 
 if TYPE_CHECKING:
@@ -77,21 +76,13 @@ def demo(
 
 def _draw(jobs: Sequence[str], sexes: Sequence[str], tables: Sequence[Array], lang: str) -> Figure:
     """The three tables as bars, side by side."""
-    from kakuran.picture import Picture, without_frame
+    from kakuran.charts import ESTIMATE, INK, NAIVE, Series, column_chart
     from kakuran.words import Phrase, words_in
 
     words = words_in(lang)
-    figure = Picture(figsize=(9, 3.6), layout="constrained")
-    naive = words.of(Phrase("naive: counted in the release"))
-    kinds = (words("original"), naive, words("reconstructed"))
-    styles = tuple(zip(kinds, (INK, NAIVE, ESTIMATE), strict=True))
-    for place, (axes, sex) in enumerate(zip(figure.subplots(1, len(sexes), sharey=True), sexes, strict=True)):
-        for offset, ((label, colour), table) in enumerate(zip(styles, tables, strict=True)):
-            at = [row + 0.27 * (offset - 1) for row in range(len(jobs))]
-            axes.bar(at, table[:, place], width=0.25, color=colour, label=label)
-        axes.set_xticks(range(len(jobs)), jobs, rotation=30, ha="right")
-        axes.set_title(sex, loc="left")
-        without_frame(axes)
-    figure.axes[0].set_ylabel(words("people"))
-    figure.axes[-1].legend(frameon=False)
-    return figure
+    kinds = (words("original"), words.of(Phrase("naive: counted in the release")), words("reconstructed"))
+    named = list(zip(kinds, tables, (INK, NAIVE, ESTIMATE), strict=True))
+    panels = {
+        sex: [Series(kind, table[:, place], colour) for kind, table, colour in named] for place, sex in enumerate(sexes)
+    }
+    return column_chart(jobs, panels, width=9, up=words("people"))

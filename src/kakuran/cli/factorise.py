@@ -88,7 +88,9 @@ def factorise(
     json: Json = False,
 ) -> None:
     """Release a table of people × items so that nobody's row can be found."""
-    from kakuran.cli.bars import draw_bars
+    import numpy as np
+
+    from kakuran.charts import ESTIMATE, INK, Series, bar_chart
     from kakuran.cli.reporting import leave, leave_picture, typed
     from kakuran.report import loss_table
     from kakuran.wide import (
@@ -128,9 +130,18 @@ def factorise(
         say("an empty table would be as good: take a smaller k, or leave out what few people have", "warning")
     if plot is not None:
         words = words_in(lang)
-        named = {words(f"way_{name}"): loss for name, loss in released.losses.items()}
-        title = words("cell_loss_at", k=k)
-        leave_picture(plot, draw_bars(title, named, words("cell_loss_caption"), words(f"way_{way}")))
+        losses = Series(
+            "", np.array([*released.losses.values()]), [ESTIMATE if name == way else INK for name in released.losses]
+        )
+        drawn = bar_chart(
+            [words(f"way_{name}") for name in released.losses],
+            [losses],
+            title=words("cell_loss_at", k=k),
+            along=words("cell_loss_caption"),
+            written="{x:g}",
+            numbers="%.4g",
+        )
+        leave_picture(plot, drawn)
     if not dry_run:
         files = " and ".join(map(str, write_transactions(output, released, source, chosen)))
         say(f"wrote {files}: {counted(matrix.shape[0], 'row')}, {counted(matrix.shape[1], 'item')}, k = {k}")

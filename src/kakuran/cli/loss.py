@@ -49,8 +49,10 @@ def loss(
     json: Json = False,
 ) -> None:
     """Say how much information a masked table has lost: 0 if all distances are kept, 1 if all records are alike."""
+    import numpy as np
+
     from kakuran.audit import ColumnLoss, losses_by_column
-    from kakuran.cli.bars import draw_bars
+    from kakuran.charts import INK, Series, bar_chart
     from kakuran.cli.reporting import leave, leave_picture, typed
     from kakuran.schema import open_source, read_all
 
@@ -77,8 +79,15 @@ def loss(
         return
     from kakuran.words import words_in
 
-    words, shares = words_in(lang), {one.name: one.lost for one in columns}
-    figure = draw_bars(words("lost_in_all", lost=whole.lost), shares, words("lost_share"))
+    words = words_in(lang)
+    figure = bar_chart(
+        [one.name for one in columns],
+        [Series("", np.array([one.lost for one in columns]), INK)],
+        title=words("lost_in_all", lost=whole.lost),
+        along=words("lost_share"),
+        written="{x:g}",
+        numbers="%.4g",
+    )
     if plot is not None:
         leave_picture(plot, figure)
     if report is not None:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from kakuran.cli.console import answer_json, answer_text, check_picture, check_report, progress, say
 from kakuran.cli.options import Force, Json, Lang, Language, Plot, ReleaseFile, Report, columns_of_release, one_of
-
-if TYPE_CHECKING:
-    from kakuran.counts import Cells, Tally
 
 
 def tree(
@@ -48,7 +44,7 @@ def tree(
     json: Json = False,
 ) -> None:
     """Grow a decision tree on reconstructed counts, pruned by what held-out records say."""
-    from kakuran.answers import CRITERIA, columns_for, draw_tree, grow_tree, importances, tree_text
+    from kakuran.answers import CRITERIA
     from kakuran.errors import SchemaError
     from kakuran.release import read_release
 
@@ -58,24 +54,21 @@ def tree(
         check_picture(plot, force=force)
     check_report(report, force=force)
     opened = read_release(release)
-    columns = columns_for(opened.plan, target, features or None)
-
-    def tallies(tables: Sequence[Sequence[Cells]]) -> list[Tally]:
-        with progress("counting", opened.n) as advance:
-            return opened.tallies(tables, advance)
-
-    counted = columns.counted(opened.plan, opened.n, tallies)
     options: Any = {"criterion": criterion, "method": method}
-    grown = grow_tree(counted, columns.is_ordered, max_depth=max_depth, min_support=min_support, **options)
-    shares = dict(
-        zip((axis.name for axis in columns.axes[1:]), importances(grown.root, len(columns.axes)), strict=True)
-    )
-    text = tree_text(grown.root, columns.axes, columns.is_ordered)
+    with progress("counting", None) as advance:
+        found = opened.tree(
+            target,
+            features=features or None,
+            max_depth=max_depth,
+            min_support=min_support,
+            progress=advance,
+            **options,
+        )
     if json:
-        answer_json({"tree": text.splitlines(), "importances": shares, "held_out_likelihood": grown.held_out})
+        answer_json(found.to_dict())
     else:
-        answer_text(text)
-        ranked = sorted(shares.items(), key=lambda pair: -pair[1])
+        answer_text(str(found))
+        ranked = sorted(found.importances.items(), key=lambda pair: -pair[1])
         matters = ", ".join(f"{name} {share:.0%}" for name, share in ranked if share > 0.005)
         say(f"what matters: {matters or 'nothing that this release shows reliably'}")
     if plot is None and report is None:
@@ -85,9 +78,9 @@ def tree(
     from kakuran.words import words_in
 
     words = words_in(lang)
-    drawn = draw_tree(grown.root, columns.axes, columns.is_ordered, words.of)
+    drawn = found.plot(words.of)
     if plot is not None:
         leave_picture(plot, drawn)
     if report is not None:
-        said = tree_text(grown.root, columns.axes, columns.is_ordered, words.of)
-        report_answer(report, release, tree_answer(target, said, drawn, shares, grown.held_out, words), lang)
+        told = tree_answer(target, found.text(words.of), drawn, found.importances, found.held_out, words)
+        report_answer(report, release, told, lang)

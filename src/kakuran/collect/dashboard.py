@@ -20,9 +20,7 @@ from kakuran.answers import (
     ask,
     columns_for,
     estimate,
-    grow_tree,
-    importances,
-    tree_text,
+    learn_tree,
 )
 from kakuran.counts import Cells, Tally
 from kakuran.design import Plan
@@ -98,25 +96,16 @@ def crosstab(records: PerturbedRecords, rows: str, columns: str, *, minimum_n: i
 
 def tree(records: PerturbedRecords, target: str, *, minimum_n: int) -> dict[str, Any]:
     """What predicts a question: the tree that `kakuran tree` grows on the same records."""
-    columns = columns_for(records.plan, target)
+    columns_for(records.plan, target)  # what cannot be asked is refused, however few have answered
     if records.n < minimum_n:
         return _standing(records, minimum_n)
-    grown = grow_tree(
-        columns.counted(records.plan, records.n, records.tallies),
-        columns.is_ordered,
-        criterion="entropy",
-        max_depth=5,
-        min_support=20,
-        method="auto",
-    )
-    names = [axis.name for axis in columns.axes[1:]]
-    shares = importances(grown.root, len(columns.axes))
+    found = learn_tree(records.plan, records.n, records.tallies, target)
     return _standing(records, minimum_n) | {
         "target": target,
-        "classes": columns.axes[0].labels,
-        "root": _branch(grown.root, columns),
-        "importances": {name: _short(share) for name, share in zip(names, shares, strict=True)},
-        "text": tree_text(grown.root, columns.axes, columns.is_ordered).splitlines(),
+        "classes": found.columns.axes[0].labels,
+        "root": _branch(found.root, found.columns),
+        "importances": {name: _short(share) for name, share in found.importances.items()},
+        "text": found.text().splitlines(),
     }
 
 

@@ -1,14 +1,13 @@
-"""The pages the collector serves, with the fingerprint of every file they load.
-
-The pages people see, served from memory with a policy that lets nothing else in.
-"""
+"""The pages people see, with the fingerprint of every file they load, and a policy that lets nothing else in."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import mimetypes
 import re
+from functools import cache
 from html import escape
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from kakuran.collect.messages import KINDS
+from kakuran.words import LANGUAGES, words_in
 
 STATIC = Path(__file__).parent / "static"
 
@@ -37,15 +37,23 @@ def _text(name: str) -> str:
     return (STATIC / name).read_text(encoding="utf-8")
 
 
+@cache
+def served() -> dict[str, bytes]:
+    """Every script and style by its name; `texts.js` holds the pages' own words, taken from the one catalogue."""
+    texts = {lang: dict(words_in(lang).pages) for lang in LANGUAGES}
+    made = f'"use strict";\nconst Texts = {json.dumps(texts, ensure_ascii=False, indent=1)};\n'
+    found = {path.name: path.read_bytes() for path in STATIC.iterdir() if path.suffix in (".js", ".css")}
+    return found | {"texts.js": made.encode()}
+
+
 def fingerprint(name: str) -> str:
     """The SHA-384 of a file, as browsers write it."""
-    digest = hashlib.sha384((STATIC / name).read_bytes()).digest()
-    return f"sha384-{base64.b64encode(digest).decode()}"
+    return f"sha384-{base64.b64encode(hashlib.sha384(served()[name]).digest()).decode()}"
 
 
 def fingerprints() -> dict[str, str]:
     """The fingerprint of every script, to be compared with those of another copy of the same version."""
-    return {path.name: fingerprint(path.name) for path in sorted(STATIC.glob("*.js"))}
+    return {name: fingerprint(name) for name in sorted(served()) if name.endswith(".js")}
 
 
 POLICY = {
@@ -57,14 +65,12 @@ POLICY = {
     "cross-origin-resource-policy": "same-origin",
 }
 _PAGE = POLICY | {"cache-control": "no-cache"}
-_SERVED = (".js", ".css")
 
 
 class Site:
     """The pages and the static files that come with kakuran."""
 
     def __init__(self) -> None:
-        self._files = {path.name: path.read_bytes() for path in STATIC.iterdir() if path.suffix in _SERVED}
         self._respondent, self._dashboard = page("index.html"), page("dashboard.html")
 
     async def respondent(self, _: Request) -> Response:
@@ -78,9 +84,9 @@ class Site:
     async def static(self, request: Request) -> Response:
         """A script or a style."""
         name = request.path_params["file"]
-        if name not in self._files:
+        if name not in served():
             raise HTTPException(404)
-        return Response(self._files[name], media_type=mimetypes.guess_type(name)[0], headers=_PAGE)
+        return Response(served()[name], media_type=mimetypes.guess_type(name)[0], headers=_PAGE)
 
     async def problem(self, request: Request) -> Response:
         """What a problem means and what to do about it, for who follows its type."""

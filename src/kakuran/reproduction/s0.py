@@ -17,7 +17,7 @@ from scipy.stats import norm
 
 from kakuran.answers import density
 from kakuran.audit import l1_accuracy
-from kakuran.colours import ESTIMATE, INK
+from kakuran.charts import ESTIMATE, INK, Curve, new_plot, put_curves
 from kakuran.counts import FrameRecords
 from kakuran.design import Plan, calibrate
 from kakuran.errors import NotForPublicationWarning, UnclearCellsWarning
@@ -308,34 +308,19 @@ def _finding_of_table_2(table_2: Mapping[str, list[float]] | None) -> Finding:
 
 
 def _figure_1() -> Any:
-    from kakuran.picture import Picture, without_frame
-
     points = np.linspace(-3, 11, 1400)
-    figure = Picture(figsize=(6, 3.2), layout="constrained")
-    axes = figure.subplots()
-    axes.plot(points, norm.pdf(points[:, None], MEANS, SIGMAS) @ WEIGHTS, color=INK)
-    axes.set_title("The mixture of S0 §5.1", loc="left")
-    axes.set_xlabel("x")
-    axes.set_ylabel("density")
-    without_frame(axes)
+    figure, plot = new_plot(6, 3.2, xlabel="x", ylabel="density")
+    plot.plot(points, norm.pdf(points[:, None], MEANS, SIGMAS) @ WEIGHTS, color=INK)
+    plot.set_title("The mixture of S0 §5.1", loc="left")
     return figure
 
 
 def _figure_2(sizes: Sequence[int], curves: Mapping[str, list[float]]) -> Any:
-    from kakuran.picture import Picture, without_frame
-
-    figure = Picture(figsize=(7.5, 3.8), layout="constrained")
-    axes = figure.subplots()
+    figure, plot = new_plot(7.5, 3.8, xlabel="records", ylabel="L1 accuracy", xscale="log")
     shades = iter(("#d9d4ca", "#c2bbae", "#aaa394", "#918a7b", "#777063"))
-    colours = dict(zip(OURS, (ESTIMATE, INK), strict=True))
-    for name, values in curves.items():
-        is_ours = name in colours
-        colour = colours[name] if is_ours else next(shades)
-        axes.plot(sizes, values, "o-" if is_ours else "s:", color=colour, label=name, markersize=5)
-    axes.set_xscale("log")
-    axes.set_xlabel("records")
-    axes.set_ylabel("L1 accuracy")
-    axes.set_title("S0 Figure 2, k = 2", loc="left")
-    without_frame(axes)
+    ours = {name: (colour, "o-") for name, colour in zip(OURS, (ESTIMATE, INK), strict=True)}
+    styles = {name: ours.get(name) or (next(shades), "s:") for name in curves}
+    put_curves(plot, [Curve(name, sizes, values, *styles[name]) for name, values in curves.items()])
+    plot.set_title("S0 Figure 2, k = 2", loc="left")
     figure.legend(loc="outside right upper", frameon=False, fontsize="small")
     return figure

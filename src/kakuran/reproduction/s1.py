@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kakuran.colours import ESTIMATE, INK, NAIVE
+from kakuran.charts import ESTIMATE, INK, NAIVE, Curve, new_figure, new_plot, put_curves
 from kakuran.design import Calibration, calibrate
 from kakuran.randomness import Randomness
 from kakuran.reproduction.findings import Finding, Reproduced
@@ -45,9 +45,7 @@ def baskets() -> NDArray[np.int64]:
 
 def draw() -> Any:
     """Both algorithms from left to right: the table, its factors, the perturbed factor, the release."""
-    from kakuran.picture import Picture
-
-    figure = Picture(figsize=(11, 6.4), layout="constrained")
+    figure = new_figure(11, 6.4)
     counts = baskets()
     rows = [
         ("Figures 2b, 3, 4: bought or not, Algorithm 1", _steps_of_bits(counts > 0)),
@@ -305,19 +303,16 @@ def _told(losses: Sequence[float]) -> str:
 
 
 def _draw(ours: dict[str, list[float]]) -> Any:
-    from kakuran.picture import Picture, without_frame
-
-    figure = Picture(figsize=(7.5, 4), layout="constrained")
-    axes = figure.subplots()
-    palette = (ESTIMATE, INK, "#5b6c9b", "#7a8f5a", "#9a9a9a", NAIVE)
-    for (name, losses), colour in zip(ours.items(), palette, strict=True):
-        axes.plot(range(len(RANKS)), losses, "o-", color=colour, label=name)
-    for (name, printed), style in zip(PRINTED.items(), ("s:", "^:", "v:"), strict=True):
-        axes.plot(range(len(RANKS)), printed, style, color="black", alpha=0.5, label=name)
-    axes.set_yscale("log")
-    axes.set_xticks(range(len(RANKS)), [f"r = {rank}" for rank in RANKS])
-    axes.set_ylabel("mean |x − x′|")
-    axes.set_title(f"Loss of a release at k = {K}", loc="left")
+    figure, plot = new_plot(7.5, 4, ylabel="mean |x − x′|", yscale="log")
+    palette, styles, ranks = (
+        (ESTIMATE, INK, "#5b6c9b", "#7a8f5a", "#9a9a9a", NAIVE),
+        ("s:", "^:", "v:"),
+        range(len(RANKS)),
+    )
+    put_curves(plot, [Curve(name, ranks, ours[name], colour, "o-") for name, colour in zip(ours, palette, strict=True)])
+    printed = [Curve(name, ranks, PRINTED[name], "black", style) for name, style in zip(PRINTED, styles, strict=True)]
+    put_curves(plot, printed, alpha=0.5)
+    plot.set_xticks(ranks, [f"r = {rank}" for rank in RANKS])
+    plot.set_title(f"Loss of a release at k = {K}", loc="left")
     figure.legend(loc="outside right upper", frameon=False, fontsize="small")
-    without_frame(axes)
     return figure

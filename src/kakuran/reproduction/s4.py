@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.answers import CRITERIA
-from kakuran.colours import BLUE, ESTIMATE, INK
+from kakuran.charts import BLUE, ESTIMATE, INK, Curve, new_figure, put_curves, unbox
 from kakuran.mechanism import UniformMixture
 from kakuran.model import Operator, class_by_class, ibt, maximum_likelihood, reconstruct
 from kakuran.randomness import Randomness
@@ -446,15 +446,13 @@ _STYLES = {
 
 def _draw(panels: list[Panel], path: Path) -> None:
     """One small panel a figure."""
-    from kakuran.picture import Picture, without_frame
-
     columns = len(panels) // 2
-    picture = Picture(figsize=(3.1 * columns, 6.2), layout="constrained")
+    picture = new_figure(3.1 * columns, 6.2)
     for axes, panel in zip(picture.subplots(2, columns, sharey=True, sharex=True).flat, panels, strict=True):
-        for curve, (colour, line) in _STYLES.items():
-            axes.plot(panel.places, panel.mean(curve), line, color=colour, label=curve, linewidth=1.6)
+        curves = [Curve(name, panel.places, panel.mean(name), *style) for name, style in _STYLES.items()]
+        put_curves(axes, curves, linewidth=1.6)
         axes.set_title(panel.figure.title, loc="left", fontsize=9)
-        without_frame(axes)
+        unbox(axes)
     picture.axes[0].set_ylim(bottom=0)  # shared by all, once all are drawn
     picture.supxlabel("retention ρ" if panels[0].figure.along == "retention" else "number of classes")
     picture.supylabel("error: L1 / n")

@@ -1,7 +1,4 @@
-"""Perturbed records to learn from, by what is counted of them.
-
-Where a tree gets the counts of its nodes from: class × cell of one attribute, given the path to the node.
-"""
+"""Where a tree gets the counts of its nodes from: class × cell of one attribute, given the path to the node."""
 
 from __future__ import annotations
 

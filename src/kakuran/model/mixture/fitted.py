@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtr, ndtri
 
-from kakuran.colours import ESTIMATE, NAIVE
-from kakuran.errors import ArgumentError, needing
+from kakuran.charts import component_chart
+from kakuran.errors import ArgumentError
 from kakuran.model.mixture.climbing import log_joint
 from kakuran.model.mixture.components import Components
 from kakuran.model.mixture.covariance import (
@@ -180,19 +180,13 @@ class Mixture:
 
     def plot(self, column: int = 0) -> Figure:
         """The density of one column, and its components."""
-        with needing("a plot", "plot"):
-            from kakuran.picture import Picture, without_frame
         low, high = self.quantile(np.array([0.001, 0.999]), column)
         points = np.linspace(low - 0.1 * (high - low), high + 0.1 * (high - low), 800)
-        figure = Picture(figsize=(8, 3.6), layout="constrained")
-        axes = figure.subplots()
         whole, support = self.columns, self._supports[column]
-        for chosen in range(len(whole)):
-            one = Components(np.ones(1), whole.means[[chosen]], whole.sigmas[[chosen]])
-            part = whole.weights[chosen] * np.gradient(distribution(points, one, support, column), points)
-            axes.fill_between(points, part, color=NAIVE, alpha=0.6, linewidth=0)
-        axes.plot(points, np.gradient(self.cdf(points, column), points), color=ESTIMATE, linewidth=1.6)
-        axes.set_xlabel(f"column {column}" if len(self.noises) > 1 else "true number")
-        axes.set_ylabel("density")
-        without_frame(axes)
-        return figure
+        ones = (Components(np.ones(1), whole.means[[at]], whole.sigmas[[at]]) for at in range(len(whole)))
+        parts = [
+            weight * np.gradient(distribution(points, one, support, column), points)
+            for weight, one in zip(whole.weights, ones, strict=True)
+        ]
+        name = f"column {column}" if len(self.noises) > 1 else "true number"
+        return component_chart(points, parts, np.gradient(self.cdf(points, column), points), name)

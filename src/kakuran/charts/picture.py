@@ -50,11 +50,6 @@ class Picture(Figure):
             )
 
 
-def without_frame(axes: Any) -> None:
-    """Leave a plot its two axes and take away the box around it."""
-    axes.spines[["top", "right"]].set_visible(False)
-
-
 def _texts(figure: Figure) -> Iterator[Text]:
     """Every text of a figure, those at ticks included."""
     for axes in figure.axes:
