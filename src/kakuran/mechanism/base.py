@@ -19,7 +19,6 @@ from kakuran.mechanism.transition import Transition
 from kakuran.randomness import Randomness
 from kakuran.schema import Categorical, Numeric
 from kakuran.typing import Array as Array, Codes as Codes, Edges as Edges
-from kakuran.typing import Array, Codes, Edges
 
 CHUNK = 1 << 15
 """Values sampled at a time: small enough for all buffers to stay in cache."""

@@ -29,8 +29,6 @@ from kakuran.schema.schema import (
 )
 from kakuran.schema.sources.arrow import ParquetSource
 from kakuran.schema.sources.base import CSV, PARQUET, UNREADABLE, Part, Source, in_order, reading
-from kakuran.schema.sources.delimited import CsvFormat, CsvSource, most_frequent, one_character, open_text
-from kakuran.schema.sources.base import CSV, PARQUET, UNREADABLE, Part, Source, reading
 from kakuran.schema.sources.delimited import (
     CsvFormat,
     CsvSource,
