@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 import numpy as np
 from scipy.special import logsumexp, ndtr, ndtri
 
-from kakuran.errors import ArgumentError, DataError, counted, needing
+from kakuran.charts import component_chart
+from kakuran.errors import ArgumentError, DataError, counted
 from kakuran.model.mixture.climbing import climb, climb_by_gradient, log_joint, polish
 from kakuran.model.mixture.covariance import (
     Ellipses,
@@ -184,21 +185,16 @@ class Mixture:
 
     def plot(self, column: int = 0) -> Figure:
         """The density of one column, and its components."""
-        with needing("a plot", "plot"):
         low, high = self.quantile(np.array([0.001, 0.999]), column)
         points = np.linspace(low - 0.1 * (high - low), high + 0.1 * (high - low), 800)
-        figure = Picture(figsize=(8, 3.6), layout="constrained")
-        axes = figure.subplots()
         whole, support = self.columns, self._supports[column]
-        for chosen in range(len(whole)):
-            one = Components(np.ones(1), whole.means[[chosen]], whole.sigmas[[chosen]])
-            part = whole.weights[chosen] * np.gradient(distribution(points, one, support, column), points)
-            axes.fill_between(points, part, color=NAIVE, alpha=0.6, linewidth=0)
-        axes.plot(points, np.gradient(self.cdf(points, column), points), color=ESTIMATE, linewidth=1.6)
-        axes.set_xlabel(f"column {column}" if len(self.noises) > 1 else "true number")
-        axes.set_ylabel("density")
-        without_frame(axes)
-        return figure
+        ones = (Components(np.ones(1), whole.means[[at]], whole.sigmas[[at]]) for at in range(len(whole)))
+        parts = [
+            weight * np.gradient(distribution(points, one, support, column), points)
+            for weight, one in zip(whole.weights, ones, strict=True)
+        ]
+        name = f"column {column}" if len(self.noises) > 1 else "true number"
+        return component_chart(points, parts, np.gradient(self.cdf(points, column), points), name)
 
 
 Solver: TypeAlias = Literal["em", "gradient"]

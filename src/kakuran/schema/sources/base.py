@@ -1,8 +1,4 @@
-<<<<<<< HEAD
 """What every source of records can do; what files are called, and whom to blame when one cannot be read."""
-=======
-"""What every source of records can do, and whom to blame when a file cannot be read."""
->>>>>>> h-trim
 
 from __future__ import annotations
 

@@ -1,10 +1,6 @@
 """From what somebody types to a source: a file, a pattern, a folder, a database, a frame.
 
-<<<<<<< HEAD
 Many files can be one table; folders named column=value then add that column.
-=======
-Many files are one table; folders named column=value add that column.
->>>>>>> h-trim
 """
 
 from __future__ import annotations
