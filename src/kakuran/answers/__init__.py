@@ -2,10 +2,10 @@
 
 from kakuran.answers.answer import Answer
 from kakuran.answers.bayes import NaiveBayes, fit_naive_bayes, learn_bayes
-from kakuran.answers.density import Density, density, draw_density
-from kakuran.answers.estimate import MOST_CELLS, Estimate, answer, draw, estimate
+from kakuran.answers.density import Density, density
+from kakuran.answers.estimate import MOST_CELLS, Estimate, estimate, tabulate
 from kakuran.answers.impossible import FALSE_ALARM, Impossible, ImpossibleFindings, impossible
-from kakuran.answers.mixture import MixtureEstimate, draw_clusters, mixture
+from kakuran.answers.mixture import MixtureEstimate, mixture
 from kakuran.answers.question import TableQuestion, ask
 from kakuran.answers.tree import (
     CRITERIA,
@@ -41,14 +41,10 @@ __all__ = [
     "Node",
     "SplitCriterion",
     "TableQuestion",
-    "answer",
     "ask",
     "check_classes",
     "columns_for",
     "density",
-    "draw",
-    "draw_clusters",
-    "draw_density",
     "estimate",
     "fit_naive_bayes",
     "grow_tree",
@@ -56,4 +52,5 @@ __all__ = [
     "learn_bayes",
     "learn_tree",
     "mixture",
+    "tabulate",
 ]

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from kakuran.answers.answer import Answer
 from kakuran.answers.question import TableQuestion
 from kakuran.charts import ESTIMATE, NAIVE, Series, column_chart, estimate_heatmaps, plain
-from kakuran.counts import Cells, Tally
+from kakuran.counts import Cells, Records, Tally
 from kakuran.design import Plan
 from kakuran.errors import SchemaError, UnclearCellsWarning, counted, is_real
 from kakuran.model import About, Method, interval, reconstruct
-from kakuran.typing import Array
+from kakuran.typing import Array, Progress
 from kakuran.words import Phrase, Translate
 
 if TYPE_CHECKING:
@@ -29,50 +29,6 @@ if TYPE_CHECKING:
 MOST_PANELS = 12
 MOST_BARS = 100
 MOST_CELLS = 1_000
-
-
-def draw(estimate: Estimate, translate: Translate = str) -> Figure:
-    """One column: bars with intervals. Two: a heatmap. More: one heatmap a value of the others."""
-    _check_size(estimate)
-    named = [(axis.name, [translate(label) for label in axis.labels]) for axis in estimate.axes]
-    if len(named) <= 1:
-        return _columns(estimate, named[0] if named else ("", [""]), translate)
-    (down, across), others = named[:2], named[2:]
-    hatched = [Phrase("hatched: cannot be told from noise")] if estimate.unclear.any() else []
-    return estimate_heatmaps(
-        down,
-        across,
-        estimate.counts,
-        (estimate.low, estimate.high),
-        estimate.unclear,
-        [", ".join(cell) for cell in product(*([f"{name} = {label}" for label in labels] for name, labels in others))],
-        "\n".join(map(translate, [estimate.caption, *hatched])),
-    )
-
-
-def _columns(estimate: Estimate, axis: tuple[str, list[str]], translate: Translate) -> Figure:
-    counts, low, high, naive = map(np.atleast_1d, (estimate.counts, estimate.low, estimate.high, estimate.naive))
-    name, labels = axis
-    series = [
-        Series(translate(Phrase("naive: counted in the release")), naive, NAIVE),
-        Series(translate(Phrase("estimated")), counts, ESTIMATE, (low, high)),
-    ]
-    return column_chart(
-        labels,
-        {translate(estimate.caption): series},
-        width=max(4.0, 1.5 + 0.45 * len(labels)),
-        along=plain(name),
-        up=translate(Phrase("records")),
-    )
-
-
-def _check_size(estimate: Estimate) -> None:
-    """Refuse a picture that nobody could read."""
-    most, cells = MOST_BARS if len(estimate.axes) <= 1 else MOST_CELLS, estimate.counts.size
-    if cells > most:
-        raise SchemaError(f"{cells:,} cells are too many to look at; ask for fewer columns or bins")
-    if (panels := math.prod(estimate.counts.shape[2:])) > MOST_PANELS:
-        raise SchemaError(f"{panels} heatmaps are too many to look at; ask for fewer columns")
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +122,22 @@ class Estimate(Answer):
 
     def plot(self, translate: Translate = str) -> Figure:
         """One column: bars with intervals. Two: a heatmap. More: one heatmap a value of the others."""
-        return draw(self, translate)
+        _check_size(self)
+        named = [(axis.name, [translate(label) for label in axis.labels]) for axis in self.axes]
+        if len(named) <= 1:
+            return _columns(self, named[0] if named else ("", [""]), translate)
+        (down, across), others = named[:2], named[2:]
+        parts = [[f"{name} = {label}" for label in labels] for name, labels in others]
+        hatched = [Phrase("hatched: cannot be told from noise")] if self.unclear.any() else []
+        return estimate_heatmaps(
+            down,
+            across,
+            self.counts,
+            (self.low, self.high),
+            self.unclear,
+            list(map(", ".join, product(*parts))),
+            "\n".join(map(translate, [self.caption, *hatched])),
+        )
 
     def __str__(self) -> str:
         if self.axes:
@@ -178,10 +149,44 @@ def _free_name(name: str, taken: Container[str]) -> str:
     return _free_name(f"{name}_", taken) if name in taken else name
 
 
-def answer(
-    question: TableQuestion, tally: Tally, plan: Plan, *, method: Method, level: float, about: About, fakes: float
+def _columns(estimate: Estimate, axis: tuple[str, list[str]], translate: Translate) -> Figure:
+    counts, low, high, naive = map(np.atleast_1d, (estimate.counts, estimate.low, estimate.high, estimate.naive))
+    name, labels = axis
+    series = [
+        Series(translate(Phrase("naive: counted in the release")), naive, NAIVE),
+        Series(translate(Phrase("estimated")), counts, ESTIMATE, (low, high)),
+    ]
+    return column_chart(
+        labels,
+        {translate(estimate.caption): series},
+        width=max(4.0, 1.5 + 0.45 * len(labels)),
+        along=plain(name),
+        up=translate(Phrase("records")),
+    )
+
+
+def _check_size(estimate: Estimate) -> None:
+    """Refuse a picture that nobody could read."""
+    most, cells = MOST_BARS if len(estimate.axes) <= 1 else MOST_CELLS, estimate.counts.size
+    if cells > most:
+        raise SchemaError(f"{cells:,} cells are too many to look at; ask for fewer columns or bins")
+    if (panels := math.prod(estimate.counts.shape[2:])) > MOST_PANELS:
+        raise SchemaError(f"{panels} heatmaps are too many to look at; ask for fewer columns")
+
+
+def tabulate(
+    records: Records,
+    plan: Plan,
+    question: TableQuestion,
+    progress: Progress,
+    *,
+    method: Method,
+    level: float,
+    about: About,
+    fakes: float,
 ) -> Estimate:
-    """Like `estimate`, with a warning for cells that cannot be told from noise."""
+    """Count what a question needs and estimate; warns of cells that cannot be told from noise."""
+    (tally,) = records.tallies([question.axes], progress)
     found = estimate(question, tally, plan, method=method, level=level, about=about, fakes=fakes)
     unclear = int(np.count_nonzero(found.unclear))
     if unclear:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import islice, product
-from typing import TYPE_CHECKING
 
 from kakuran.advice import Advice, draw_errors
-from kakuran.answers import Density, Estimate, MixtureEstimate, draw, draw_clusters, draw_density
+from kakuran.answers import DecisionTree, Density, Estimate, MixtureEstimate
 from kakuran.errors import SchemaError
 from kakuran.report.page import Html, code, page, paragraph, picture, points, section, table
 from kakuran.report.rows import cluster_rows, outlook_rows, quantile_row
 from kakuran.words import Words, words_in
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 MOST_ROWS = 400
 
@@ -47,23 +42,21 @@ def estimate_answer(estimate: Estimate, where: str | None, say: Words) -> Html:
 def _picture_of(estimate: Estimate, asked: str, say: Words) -> str:
     """The picture, unless there are more cells than anybody could look at."""
     try:
-        figure = draw(estimate, say.of)
+        figure = estimate.plot(say.of)
     except SchemaError:
         return ""
     return picture(figure, say("answer_picture", asked=asked, caption=estimate.caption))
 
 
-def tree_answer(
-    target: str, tree: str, drawn: Figure, importances: Mapping[str, float], held_out: float, say: Words
-) -> Html:
+def tree_answer(found: DecisionTree, say: Words) -> Html:
     """A decision tree: drawn, in words, and what matters in it."""
-    ranked = sorted(importances.items(), key=lambda pair: -pair[1])
+    ranked = sorted(found.importances.items(), key=lambda pair: -pair[1])
     return section(
-        say("predicts", target=target),
-        picture(drawn, say("tree_picture", target=target)),
-        code(tree),
+        say("predicts", target=found.target),
+        picture(found.plot(say.of), say("tree_picture", target=found.target)),
+        code(found.text(say.of)),
         table(say("matters"), [say("column"), say("gain")], [[name, f"{share:.1%}"] for name, share in ranked]),
-        paragraph(say("tree_how", likelihood=held_out), kind="note"),
+        paragraph(say("tree_how", likelihood=found.held_out), kind="note"),
     )
 
 
@@ -71,10 +64,10 @@ def mixture_answer(found: MixtureEstimate, density: Density | None, say: Words) 
     """Clusters with intervals, and the density of a single number."""
     columns = say.listed(found.columns)
     if density is None:
-        drawn = picture(draw_clusters(found, say.of), say("clusters_picture", columns=columns))
+        drawn = picture(found.plot(say.of), say("clusters_picture", columns=columns))
         quantiles = []
     else:
-        drawn = picture(draw_density(density, say.of), say("density_picture", column=columns))
+        drawn = picture(density.plot(say.of), say("density_picture", column=columns))
         header, row = quantile_row(density)
         quantiles = [
             table(say("quantiles", column=density.name), header, [row], text_columns=0),
