@@ -250,13 +250,15 @@ def mixture(
 
     results.check()
     opened = read_release(release)
-    found = opened.mixture(
-        *columns,
-        n_components=whole_or_auto("--components", components),
-        covariance=covariance,  # type: ignore[arg-type]
-        draws=draws,
-    )
-    density = opened.density(columns[0], bins=bins) if len(columns) == 1 else None
+    with progress("counting", None) as advance:
+        found = opened.mixture(
+            *columns,
+            n_components=whole_or_auto("--components", components),
+            covariance=covariance,  # type: ignore[arg-type]
+            draws=draws,
+            progress=advance,
+        )
+        density = opened.density(columns[0], bins=bins, progress=advance) if len(columns) == 1 else None
     described = found.to_dict() | ({} if density is None else {"density": density.to_dict()})
     results.answer(described, lambda: _show_mixture(found, density))
     if not found.mixture.converged:
