@@ -11,9 +11,9 @@ import numpy as np
 
 from kakuran.answers.tree import Classifier, LatentModel, PathCounts, columns_for, held_out_score
 from kakuran.charts import ESTIMATE, Series, bar_chart
-from kakuran.counts import Records as CodedRecords
+from kakuran.counts import Records
 from kakuran.design import Plan
-from kakuran.model import STARTS, Method, Records, held_out
+from kakuran.model import STARTS, Method, PlacedRecords, held_out
 from kakuran.typing import Array, Progress
 from kakuran.words import Translate
 
@@ -31,12 +31,12 @@ class FittedBayes:
     model: LatentModel
     held_out: float
 
-    def predict(self, records: Records) -> Array:
+    def predict(self, records: PlacedRecords) -> Array:
         """Class probabilities of records, clean where their transitions are None, perturbed otherwise."""
         return self.model.classes(records)
 
 
-def fit_naive_bayes(records: Records, *, method: Method) -> FittedBayes:
+def fit_naive_bayes(records: PlacedRecords, *, method: Method) -> FittedBayes:
     """Naive Bayes for the class, which is the first axis of the records."""
     scores = weights = 0.0
     for start in range(STARTS):
@@ -47,7 +47,7 @@ def fit_naive_bayes(records: Records, *, method: Method) -> FittedBayes:
     return FittedBayes(_model(records, method), scores / max(weights, 1.0))
 
 
-def _model(records: Records, method: Method) -> LatentModel:
+def _model(records: PlacedRecords, method: Method) -> LatentModel:
     everything = tuple(np.ones(size, bool) for size in records.sizes)
     (tables,) = PathCounts(records, method).tables([everything])
     shares = tables[0].sum(axis=1) + SMOOTHING
@@ -146,7 +146,7 @@ def _shared_bits(joint: Array) -> float:
 
 
 def learn_bayes(
-    records: CodedRecords,
+    records: Records,
     plan: Plan,
     n: int,
     target: str,

@@ -125,9 +125,9 @@ class Estimate(Answer):
         _check_size(self)
         named = [(axis.name, [translate(label) for label in axis.labels]) for axis in self.axes]
         if len(named) <= 1:
-            return _columns(self, named[0] if named else ("", [""]), translate)
+            return self._columns(*(named[0] if named else ("", [""])), translate)
         (down, across), others = named[:2], named[2:]
-        parts = [[f"{name} = {label}" for label in labels] for name, labels in others]
+        places = ([f"{name} = {label}" for label in labels] for name, labels in others)
         hatched = [Phrase("hatched: cannot be told from noise")] if self.unclear.any() else []
         return estimate_heatmaps(
             down,
@@ -135,34 +135,23 @@ class Estimate(Answer):
             self.counts,
             (self.low, self.high),
             self.unclear,
-            list(map(", ".join, product(*parts))),
+            [", ".join(cell) for cell in product(*places)],
             "\n".join(map(translate, [self.caption, *hatched])),
         )
+
+    def _columns(self, name: str, labels: list[str], translate: Translate) -> Figure:
+        counts, low, high, naive = map(np.atleast_1d, (self.counts, self.low, self.high, self.naive))
+        series = [
+            Series(translate(Phrase("naive: counted in the release")), naive, NAIVE),
+            Series(translate(Phrase("estimated")), counts, ESTIMATE, (low, high)),
+        ]
+        width, up = max(4.0, 1.5 + 0.45 * len(labels)), translate(Phrase("records"))
+        return column_chart(labels, {translate(self.caption): series}, width=width, along=plain(name), up=up)
 
     def __str__(self) -> str:
         if self.axes:
             return f"{' × '.join(axis.name for axis in self.axes)}: {counted(self.counts.size, 'cell')}, {self.reason}"
         return f"{self.counts:,.0f} ({self.low:,.0f} … {self.high:,.0f}; naive {self.naive:,.0f})"
-
-
-def _free_name(name: str, taken: Container[str]) -> str:
-    return _free_name(f"{name}_", taken) if name in taken else name
-
-
-def _columns(estimate: Estimate, axis: tuple[str, list[str]], translate: Translate) -> Figure:
-    counts, low, high, naive = map(np.atleast_1d, (estimate.counts, estimate.low, estimate.high, estimate.naive))
-    name, labels = axis
-    series = [
-        Series(translate(Phrase("naive: counted in the release")), naive, NAIVE),
-        Series(translate(Phrase("estimated")), counts, ESTIMATE, (low, high)),
-    ]
-    return column_chart(
-        labels,
-        {translate(estimate.caption): series},
-        width=max(4.0, 1.5 + 0.45 * len(labels)),
-        along=plain(name),
-        up=translate(Phrase("records")),
-    )
 
 
 def _check_size(estimate: Estimate) -> None:
@@ -172,6 +161,10 @@ def _check_size(estimate: Estimate) -> None:
         raise SchemaError(f"{cells:,} cells are too many to look at; ask for fewer columns or bins")
     if (panels := math.prod(estimate.counts.shape[2:])) > MOST_PANELS:
         raise SchemaError(f"{panels} heatmaps are too many to look at; ask for fewer columns")
+
+
+def _free_name(name: str, taken: Container[str]) -> str:
+    return _free_name(f"{name}_", taken) if name in taken else name
 
 
 def tabulate(

@@ -263,7 +263,7 @@ def mixture(
     results.answer(described, lambda: _show_mixture(found, density))
     if not found.mixture.converged:
         say("the fit has not settled; the noise hides much of these clusters", "warning")
-    results.draw(lambda words: (density or found).plot(words.of))
+    results.draw(lambda words: (found if density is None else density).plot(words.of))
     results.tell_answer(release, lambda words: mixture_answer(found, density, words))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import islice, product
 
-from kakuran.advice import Advice, draw_errors
+from kakuran.advice import Advice
 from kakuran.answers import DecisionTree, Density, Estimate, MixtureEstimate
 from kakuran.errors import SchemaError
 from kakuran.report.page import Html, code, page, paragraph, picture, points, section, table
@@ -89,7 +89,6 @@ def advice_report(advice: Advice, command: str | None = None, *, lang: str = "en
     curves = sorted((one for one in advice.curves if one.errors is not None), key=lambda one: (one.method, one.k))
     (method, promise, *header), rows = outlook_rows(curves, say)
     several = [[*row[:2], f"{one.k:g}", *row[2:]] for one, row in zip(curves, rows, strict=True)]
-    drawn, narrow = draw_errors(advice, say.of), draw_errors(advice, say.of, narrow=True)
     return page(
         say,
         say("advice_title", k=advice.k),
@@ -98,7 +97,7 @@ def advice_report(advice: Advice, command: str | None = None, *, lang: str = "en
         section(say("this_k"), table(say("wrong_cell"), *outlook_rows(advice.outlooks, say), text_columns=2)),
         section(
             say("other_k"),
-            picture(drawn, say("advice_picture"), narrow),
+            picture(advice.plot(say.of), say("advice_picture"), advice.plot(say.of, narrow=True)),
             table(say("wrong_cell"), [method, promise, "k", *header], several, text_columns=2),
         ),
         internal=say("advice_internal") if advice.from_data else "",

@@ -15,9 +15,9 @@ from kakuran.answers.tree.growth import Growth, Node
 from kakuran.answers.tree.pruning import Fold, Judge, LatentModel, Sides, probabilities
 from kakuran.answers.tree.splits import SplitCriterion
 from kakuran.answers.tree.view import draw_tree, importances, rules, tree_text
-from kakuran.counts import Records as CodedRecords
+from kakuran.counts import Records
 from kakuran.design import Plan
-from kakuran.model import STARTS, Method, Records, average, fit_latent_classes, held_out
+from kakuran.model import STARTS, Method, PlacedRecords, average, fit_latent_classes, held_out
 from kakuran.typing import Array, Progress
 from kakuran.words import Translate
 
@@ -46,7 +46,7 @@ class GrownTree:
     model: LatentModel
     held_out: float
 
-    def predict(self, records: Records) -> Array:
+    def predict(self, records: PlacedRecords) -> Array:
         """Class probabilities of records, clean where their transitions are None, perturbed otherwise."""
         return self.model.along(records, [leaf.path for leaf in self.root.leaves()]) @ self.probabilities
 
@@ -58,12 +58,12 @@ def grow_tree(counted: Counted, growth: Growth, method: Method) -> GrownTree:
     level of the tree is one counting pass, and pruning is one more.
     """
     is_exact = all(transition is None for transition in counted.transitions)
-    if method == "auto" and not is_exact and isinstance(counted, Records):
+    if method == "auto" and not is_exact and isinstance(counted, PlacedRecords):
         return _by_latent_classes(counted, growth)
     return _node_by_node(PathCounts(counted, method), growth)
 
 
-def _by_latent_classes(records: Records, growth: Growth) -> GrownTree:
+def _by_latent_classes(records: PlacedRecords, growth: Growth) -> GrownTree:
     total = float(records.weights.sum())
     fits = fit_latent_classes(records)
     marginals = Marginals(records.transitions, tuple(map(records.counts, range(len(records.sizes)))))
@@ -181,7 +181,7 @@ class DecisionTree(Classifier):
 
 
 def learn_tree(
-    records: CodedRecords,
+    records: Records,
     plan: Plan,
     n: int,
     target: str,
