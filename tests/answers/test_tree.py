@@ -6,7 +6,7 @@ import pytest
 
 import kakuran as kk
 from kakuran.answers import Growth, fit_naive_bayes, grow_tree
-from kakuran.answers.tree.counts import MixtureCounts, PathCounts
+from kakuran.answers.tree.counts import LatentCounts, PathCounts
 from kakuran.mechanism import UniformMixture
 from kakuran.model.latent import PlacedRecords, average, fit_latent_classes
 
@@ -119,7 +119,7 @@ def test_both_sources_tell_nearly_the_same_of_a_joint_they_can_both_know():
     truth = np.zeros((2, 3))
     on = (columns[1] >= 5) & (columns[2] == 1)
     np.add.at(truth, (columns[0][on], columns[3][on]), 1)
-    latent = MixtureCounts(*average(fit_latent_classes(records)), 200_000).table(path, 3)
+    latent = LatentCounts(*average(fit_latent_classes(records)), 200_000).table(path, 3)
     joint = PathCounts(records, "mle").tables([path])[0][2]
     assert np.abs(joint - truth).sum() < 0.05 * truth.sum()
     assert np.abs(latent - truth).sum() < 0.2 * truth.sum()

@@ -3,7 +3,7 @@
 from kakuran.answers.answer import Answer
 from kakuran.answers.bayes import NaiveBayes, fit_naive_bayes, learn_bayes
 from kakuran.answers.density import Density, density
-from kakuran.answers.estimate import MOST_CELLS, Estimate, answer, estimate
+from kakuran.answers.estimate import MOST_CELLS, Estimate, estimate, tabulate
 from kakuran.answers.impossible import FALSE_ALARM, Impossible, ImpossibleFindings, impossible
 from kakuran.answers.mixture import MixtureEstimate, mixture
 from kakuran.answers.question import TableQuestion, ask
@@ -41,7 +41,6 @@ __all__ = [
     "Node",
     "SplitCriterion",
     "TableQuestion",
-    "answer",
     "ask",
     "check_classes",
     "columns_for",
@@ -53,4 +52,5 @@ __all__ = [
     "learn_bayes",
     "learn_tree",
     "mixture",
+    "tabulate",
 ]

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kakuran.answers.tree import Classifier, MixtureModel, PathCounts, Tallies, columns_for, held_out_score
+from kakuran.answers.tree import Classifier, LatentModel, PathCounts, columns_for, held_out_score
 from kakuran.charts import ESTIMATE, Series, bar_chart
+from kakuran.counts import Records
 from kakuran.design import Plan
 from kakuran.model import STARTS, Method, PlacedRecords, held_out
-from kakuran.typing import Array
+from kakuran.typing import Array, Progress
 from kakuran.words import Translate
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ SMOOTHING = 1.0
 class FittedBayes:
     """A joint model whose latent classes are the classes themselves, and how well it predicts held-out records."""
 
-    model: MixtureModel
+    model: LatentModel
     held_out: float
 
     def predict(self, records: PlacedRecords) -> Array:
@@ -45,11 +47,11 @@ def fit_naive_bayes(records: PlacedRecords, *, method: Method) -> FittedBayes:
     return FittedBayes(_model(records, method), scores / max(weights, 1.0))
 
 
-def _model(records: PlacedRecords, method: Method) -> MixtureModel:
+def _model(records: PlacedRecords, method: Method) -> LatentModel:
     everything = tuple(np.ones(size, bool) for size in records.sizes)
     (tables,) = PathCounts(records, method).tables([everything])
     shares = tables[0].sum(axis=1) + SMOOTHING
-    return MixtureModel(shares / shares.sum(), (np.eye(len(shares)), *map(_conditional, tables)))
+    return LatentModel(shares / shares.sum(), (np.eye(len(shares)), *map(_conditional, tables)))
 
 
 def _conditional(table: Array) -> Array:
@@ -144,15 +146,16 @@ def _shared_bits(joint: Array) -> float:
 
 
 def learn_bayes(
+    records: Records,
     plan: Plan,
     n: int,
-    tallies: Tallies,
     target: str,
     *,
     features: Sequence[str] | None = None,
     method: Method = "auto",
+    progress: Progress = int,
 ) -> NaiveBayes:
-    """Learn naive Bayes from n perturbed records that can be counted."""
+    """Learn naive Bayes from n perturbed records."""
     columns = columns_for(plan, target, features)
-    records = columns.counted(plan, n, tallies).distinct()
-    return NaiveBayes(columns, fit_naive_bayes(records, method=method))
+    distinct = columns.counted(plan, n, partial(records.tallies, progress=progress)).distinct()
+    return NaiveBayes(columns, fit_naive_bayes(distinct, method=method))

@@ -116,8 +116,7 @@ class Density(Answer):
 
     def plot(self, translate: Translate = str) -> Figure:
         """The estimated density with its intervals, over the uncorrected one."""
-        interval = self.low, self.high
-        return density_chart(self.name, self.edges, self.shares, interval, self.naive, translate)
+        return density_chart(self.name, self.edges, self.shares, (self.low, self.high), self.naive, translate)
 
     def __str__(self) -> str:
         low, middle, high = self.quantile([0.25, 0.5, 0.75])

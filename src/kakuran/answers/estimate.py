@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from kakuran.answers.answer import Answer
 from kakuran.answers.question import TableQuestion
 from kakuran.charts import ESTIMATE, NAIVE, Series, column_chart, estimate_heatmaps, plain
-from kakuran.counts import Cells, Tally
+from kakuran.counts import Cells, Records, Tally
 from kakuran.design import Plan
 from kakuran.errors import SchemaError, UnclearCellsWarning, counted, is_real
 from kakuran.model import About, Method, interval, reconstruct
-from kakuran.typing import Array
+from kakuran.typing import Array, Progress
 from kakuran.words import Phrase, Translate
 
 if TYPE_CHECKING:
@@ -167,10 +167,19 @@ def _free_name(name: str, taken: Container[str]) -> str:
     return _free_name(f"{name}_", taken) if name in taken else name
 
 
-def answer(
-    question: TableQuestion, tally: Tally, plan: Plan, *, method: Method, level: float, about: About, fakes: float
+def tabulate(
+    records: Records,
+    plan: Plan,
+    question: TableQuestion,
+    progress: Progress,
+    *,
+    method: Method,
+    level: float,
+    about: About,
+    fakes: float,
 ) -> Estimate:
-    """Like `estimate`, with a warning for cells that cannot be told from noise."""
+    """Count what a question needs and estimate; warns of cells that cannot be told from noise."""
+    (tally,) = records.tallies([question.axes], progress)
     found = estimate(question, tally, plan, method=method, level=level, about=about, fakes=fakes)
     unclear = int(np.count_nonzero(found.unclear))
     if unclear:

@@ -67,22 +67,20 @@ class EstimateOptions:
         self, path: Path, columns: Sequence[str] = (), bins: Sequence[str] | None = None, where: str | None = None
     ) -> Estimate:
         """Count the release in one pass over the columns asked for, and estimate."""
-        from kakuran.answers import answer, ask
         from kakuran.release import read_release
 
         cells, fakes, release = numbers("--bins", bins, int), _share(self.assume_fakes), read_release(path)
-        question = ask(release.plan, columns, cells, where)
         with progress("counting", release.n) as advance:
-            tally = release.tally(question.axes, advance)
-        return answer(
-            question,
-            tally,
-            release.plan,
-            method=self.method,  # type: ignore[arg-type]
-            level=self.level,
-            about="population" if self.population else "table",
-            fakes=fakes,
-        )
+            return release.crosstab(
+                *columns,
+                bins=cells,
+                where=where,
+                method=self.method,  # type: ignore[arg-type]
+                level=self.level,
+                about="population" if self.population else "table",
+                fakes=fakes,
+                progress=advance,
+            )
 
 
 def _share(text: str) -> float:
@@ -126,8 +124,7 @@ def crosstab(
     if output is not None:
         write_table(output, estimate.to_arrow())
         say(f"wrote {output}")
-    described = _described(estimate) | {"cells": estimate.to_arrow().to_pylist()}
-    results.answer(described, lambda: _show_cells(estimate))
+    results.answer(estimate.to_dict(), lambda: _show_cells(estimate))
 
 
 @grouped
@@ -144,8 +141,7 @@ def count(
     results.check()
     estimate = options.estimate(release, where=where)
     _leave(estimate, where, release, results)
-    described = _described(estimate) | estimate.to_arrow().to_pylist()[0]
-    results.answer(described, lambda: _show_count(estimate))
+    results.answer(estimate.to_dict(), lambda: _show_count(estimate))
 
 
 def _leave(estimate: Estimate, where: str | None, release: Path, results: AnswerResults) -> None:
@@ -153,11 +149,6 @@ def _leave(estimate: Estimate, where: str | None, release: Path, results: Answer
 
     results.draw(lambda words: estimate.plot(words.of))
     results.tell_answer(release, lambda words: estimate_answer(estimate, where, words))
-
-
-def _described(estimate: Estimate) -> dict[str, Any]:
-    names = ("method", "reason", "gap", "level", "about", "fakes")
-    return {name: getattr(estimate, name) for name in names}
 
 
 def _show_cells(estimate: Estimate) -> None:
@@ -227,12 +218,7 @@ def tree(
         found = opened.tree(target, features=features or None, progress=advance, **options)
     results.answer(found.to_dict(), lambda: _show_tree(found))
     results.draw(lambda words: found.plot(words.of))
-    results.tell_answer(
-        release,
-        lambda words: tree_answer(
-            target, found.text(words.of), found.plot(words.of), found.importances, found.held_out, words
-        ),
-    )
+    results.tell_answer(release, lambda words: tree_answer(found, words))
 
 
 def _show_tree(found: DecisionTree) -> None:
@@ -264,13 +250,15 @@ def mixture(
 
     results.check()
     opened = read_release(release)
-    found = opened.mixture(
-        *columns,
-        n_components=whole_or_auto("--components", components),
-        covariance=covariance,  # type: ignore[arg-type]
-        draws=draws,
-    )
-    density = opened.density(columns[0], bins=bins) if len(columns) == 1 else None
+    with progress("counting", None) as advance:
+        found = opened.mixture(
+            *columns,
+            n_components=whole_or_auto("--components", components),
+            covariance=covariance,  # type: ignore[arg-type]
+            draws=draws,
+            progress=advance,
+        )
+        density = opened.density(columns[0], bins=bins, progress=advance) if len(columns) == 1 else None
     described = found.to_dict() | ({} if density is None else {"density": density.to_dict()})
     results.answer(described, lambda: _show_mixture(found, density))
     if not found.mixture.converged:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,13 +17,13 @@ from kakuran.answers import (
     MixtureEstimate,
     NaiveBayes,
     SplitCriterion,
-    answer,
     ask,
     density,
     impossible,
     learn_bayes,
     learn_tree,
     mixture,
+    tabulate,
 )
 from kakuran.counts import Cells, MemoryRecords, Records, Tally
 from kakuran.design import Plan
@@ -151,8 +151,9 @@ class Release:
             Told how many more records are counted.
         """
         question = ask(self.plan, columns, bins or {}, where)
-        tally = self.tally(question.axes, progress)
-        return answer(question, tally, self.plan, method=method, level=level, about=about, fakes=fakes)
+        return tabulate(
+            self.records, self.plan, question, progress, method=method, level=level, about=about, fakes=fakes
+        )
 
     def count(
         self,
@@ -166,8 +167,9 @@ class Release:
     ) -> Estimate:
         """The estimated number of records that fulfil a condition; parameters as for `crosstab`."""
         question = ask(self.plan, (), {}, where)
-        tally = self.tally(question.axes, progress)
-        return answer(question, tally, self.plan, method=method, level=level, about=about, fakes=fakes)
+        return tabulate(
+            self.records, self.plan, question, progress, method=method, level=level, about=about, fakes=fakes
+        )
 
     def impossible(self, false_alarm: float = FALSE_ALARM, *, progress: Progress = int) -> ImpossibleFindings:
         """What no true table can have brought about: signs of made-up records.
@@ -267,15 +269,16 @@ class Release:
             Told how many more records are counted, in every pass.
         """
         return learn_tree(
+            self.records,
             self.plan,
             self.n,
-            partial(self.tallies, progress=progress),
             target,
             features=features,
             criterion=criterion,
             max_depth=max_depth,
             min_support=min_support,
             method=method,
+            progress=progress,
         )
 
     def bayes(
@@ -299,8 +302,7 @@ class Release:
         progress : callable, optional
             Told how many more records are counted.
         """
-        tallies = partial(self.tallies, progress=progress)
-        return learn_bayes(self.plan, self.n, tallies, target, features=features, method=method)
+        return learn_bayes(self.records, self.plan, self.n, target, features=features, method=method, progress=progress)
 
 
 def read_release(path: str | Path, *, spark: Any = None) -> Release:

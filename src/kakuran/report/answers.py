@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import islice, product
-from typing import TYPE_CHECKING
 
 from kakuran.advice import Advice
-from kakuran.answers import Density, Estimate, MixtureEstimate
+from kakuran.answers import DecisionTree, Density, Estimate, MixtureEstimate
 from kakuran.errors import SchemaError
 from kakuran.report.page import Html, code, page, paragraph, picture, points, section, table
 from kakuran.report.rows import cluster_rows, outlook_rows, quantile_row
 from kakuran.words import Words, words_in
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 MOST_ROWS = 400
 
@@ -53,17 +48,15 @@ def _picture_of(estimate: Estimate, asked: str, say: Words) -> str:
     return picture(figure, say("answer_picture", asked=asked, caption=estimate.caption))
 
 
-def tree_answer(
-    target: str, tree: str, drawn: Figure, importances: Mapping[str, float], held_out: float, say: Words
-) -> Html:
+def tree_answer(found: DecisionTree, say: Words) -> Html:
     """A decision tree: drawn, in words, and what matters in it."""
-    ranked = sorted(importances.items(), key=lambda pair: -pair[1])
+    ranked = sorted(found.importances.items(), key=lambda pair: -pair[1])
     return section(
-        say("predicts", target=target),
-        picture(drawn, say("tree_picture", target=target)),
-        code(tree),
+        say("predicts", target=found.target),
+        picture(found.plot(say.of), say("tree_picture", target=found.target)),
+        code(found.text(say.of)),
         table(say("matters"), [say("column"), say("gain")], [[name, f"{share:.1%}"] for name, share in ranked]),
-        paragraph(say("tree_how", likelihood=held_out), kind="note"),
+        paragraph(say("tree_how", likelihood=found.held_out), kind="note"),
     )
 
 

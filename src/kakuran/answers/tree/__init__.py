@@ -5,10 +5,10 @@ held-out records → the `decision` tree, which is the answer; `view` puts it in
 """
 
 from kakuran.answers.tree.columns import Classifier, LearningColumns, check_classes, columns_for
-from kakuran.answers.tree.counts import Counted, PathCounts, Tallies
+from kakuran.answers.tree.counts import Counted, PathCounts
 from kakuran.answers.tree.decision import DecisionTree, GrownTree, grow_tree, learn_tree
 from kakuran.answers.tree.growth import Growth, Node
-from kakuran.answers.tree.pruning import MixtureModel, held_out_score
+from kakuran.answers.tree.pruning import LatentModel, held_out_score
 from kakuran.answers.tree.splits import CRITERIA, SplitCriterion
 
 __all__ = [
@@ -18,12 +18,11 @@ __all__ = [
     "DecisionTree",
     "GrownTree",
     "Growth",
+    "LatentModel",
     "LearningColumns",
-    "MixtureModel",
     "Node",
     "PathCounts",
     "SplitCriterion",
-    "Tallies",
     "check_classes",
     "columns_for",
     "grow_tree",

@@ -93,7 +93,7 @@ class NodeCounts(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class MixtureCounts:
+class LatentCounts:
     """From one joint reconstruction of all attributes as latent classes."""
 
     shares: Array

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kakuran.answers.tree.columns import Classifier, columns_for
-from kakuran.answers.tree.counts import Counted, Marginals, MixtureCounts, NodeCounts, PathCounts, Tallies
+from kakuran.answers.tree.counts import Counted, LatentCounts, Marginals, NodeCounts, PathCounts
 from kakuran.answers.tree.growth import Growth, Node
-from kakuran.answers.tree.pruning import Fold, Judge, MixtureModel, Sides, probabilities
+from kakuran.answers.tree.pruning import Fold, Judge, LatentModel, Sides, probabilities
 from kakuran.answers.tree.splits import SplitCriterion
 from kakuran.answers.tree.view import draw_tree, importances, rules, tree_text
+from kakuran.counts import Records
 from kakuran.design import Plan
 from kakuran.model import STARTS, Method, PlacedRecords, average, fit_latent_classes, held_out
-from kakuran.typing import Array
+from kakuran.typing import Array, Progress
 from kakuran.words import Translate
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ class GrownTree:
         The tree.
     probabilities : array
         Of each class, leaf by leaf.
-    model : MixtureModel
+    model : LatentModel
         What is known of where a perturbed record truly lies.
     held_out : float
         Mean log-likelihood of the perturbed class of held-out records given their perturbed attributes.
@@ -41,7 +43,7 @@ class GrownTree:
 
     root: Node
     probabilities: Array
-    model: MixtureModel
+    model: LatentModel
     held_out: float
 
     def predict(self, records: PlacedRecords) -> Array:
@@ -65,14 +67,14 @@ def _by_latent_classes(records: PlacedRecords, growth: Growth) -> GrownTree:
     total = float(records.weights.sum())
     fits = fit_latent_classes(records)
     marginals = Marginals(records.transitions, tuple(map(records.counts, range(len(records.sizes)))))
-    source = MixtureCounts(*average(fits), total)
+    source = LatentCounts(*average(fits), total)
     root = growth.grown(source, marginals)
     folds = [
-        Fold(MixtureCounts(fit.shares, fit.profiles, total), MixtureModel(fit.shares, fit.profiles), fit.held)
+        Fold(LatentCounts(fit.shares, fit.profiles, total), LatentModel(fit.shares, fit.profiles), fit.held)
         for fit in fits
     ]
     judge = Judge(records, folds, root, [node.path for node in root.nodes()])
-    return _pruned(root, judge, source, MixtureModel(*average(fits)))
+    return _pruned(root, judge, source, LatentModel(*average(fits)))
 
 
 def _node_by_node(source: PathCounts, growth: Growth) -> GrownTree:
@@ -81,17 +83,17 @@ def _node_by_node(source: PathCounts, growth: Growth) -> GrownTree:
     sides = Sides.of(root)
     records = source.coarse(sides.parts)
     everybody = PathCounts(records, source.method)
-    model = MixtureModel.of_marginals(everybody.marginals)
+    model = LatentModel.of_marginals(everybody.marginals)
     folds = []
     for start in range(STARTS):
         held = held_out(records, start)
         kept = replace(records, weights=records.weights - held)
         folds.append(Fold(PathCounts(kept, source.method), model, held))
     judge = Judge(records, folds, root, [sides.path(node) for node in root.nodes()])
-    return _pruned(root, judge, everybody, MixtureModel.of_marginals(source.marginals))
+    return _pruned(root, judge, everybody, LatentModel.of_marginals(source.marginals))
 
 
-def _pruned(root: Node, judge: Judge, source: NodeCounts, model: MixtureModel) -> GrownTree:
+def _pruned(root: Node, judge: Judge, source: NodeCounts, model: LatentModel) -> GrownTree:
     root = judge.pruned(root)
     leaves = np.stack([probabilities(counts) for counts in source.classes(judge.leaf_paths(root))])
     return GrownTree(root, leaves, model, judge.mean_score(root))
@@ -179,9 +181,9 @@ class DecisionTree(Classifier):
 
 
 def learn_tree(
+    records: Records,
     plan: Plan,
     n: int,
-    tallies: Tallies,
     target: str,
     *,
     features: Sequence[str] | None = None,
@@ -189,8 +191,10 @@ def learn_tree(
     max_depth: int = 5,
     min_support: float = 20,
     method: Method = "auto",
+    progress: Progress = int,
 ) -> DecisionTree:
-    """Learn a tree from n perturbed records that can be counted."""
+    """Learn a tree from n perturbed records."""
     columns = columns_for(plan, target, features)
     growth = Growth(columns.is_ordered, criterion, max_depth, min_support)
-    return DecisionTree(columns, grow_tree(columns.counted(plan, n, tallies), growth, method))
+    counted = columns.counted(plan, n, partial(records.tallies, progress=progress))
+    return DecisionTree(columns, grow_tree(counted, growth, method))

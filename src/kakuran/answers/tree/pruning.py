@@ -25,14 +25,14 @@ SMOOTHING = 1.0
 
 
 @dataclass(frozen=True, eq=False)
-class MixtureModel:
+class LatentModel:
     """A joint distribution in latent classes; its first axis is the class to predict, which is never looked at."""
 
     shares: Array
     profiles: tuple[Array, ...]
 
     @classmethod
-    def of_marginals(cls, marginals: Marginals) -> MixtureModel:
+    def of_marginals(cls, marginals: Marginals) -> LatentModel:
         """As if attributes were independent: one latent class."""
         return cls(np.ones(1), tuple((count / max(count.sum(), 1.0))[:, None] for count in marginals.estimated))
 
@@ -88,7 +88,7 @@ class Fold:
     """What some records say of nodes and of where others truly lie, and how many of each were held out."""
 
     source: NodeCounts
-    model: MixtureModel
+    model: LatentModel
     held: Array
 
 
