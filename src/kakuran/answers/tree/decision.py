@@ -119,7 +119,7 @@ class DecisionTree(Classifier):
     {'smokes': 1.0}
     >>> tree.predict(pa.table({"smokes": ["no", "yes"]})).tolist()
     ['no', 'yes']
-    >>> tree.to_arrow().select(["rule", "class"]).to_pylist()
+    >>> tree.to_arrow().select(["rule", "class"]).sort_by("rule").to_pylist()
     [{'rule': 'smokes is no', 'class': 'no'}, {'rule': 'smokes is yes', 'class': 'yes'}]
     """
 
