@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, settings, strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
 
+from kakuran.collect.databases import open_store
 from kakuran.collect.messages import Form, Problem, Submission, id_bytes, secret_hash
 from kakuran.collect.records import Live
-from kakuran.collect.store import open_store
 
 from .conftest import make_survey
 

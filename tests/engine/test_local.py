@@ -22,9 +22,9 @@ from kakuran.engine import local
 from kakuran.engine.local import count_tables, perturb_batches
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
-from kakuran.schema import in_order
+from kakuran.schema import in_order, open_source
 from kakuran.schema.schema import read_parts
-from kakuran.schema.sources import base, delimited, open_source
+from kakuran.schema.sources import base, delimited
 
 SCHEMA = kk.Schema(
     [

@@ -11,7 +11,7 @@ from kakuran.errors import DataError, ProtocolError
 from kakuran.vertical import Limits, VerticalPlan, alignment
 from kakuran.vertical.alignment import Blinding, Matching, _receive_places, align, as_points, canonical_ids, intersect
 from kakuran.vertical.messages import AlignmentCheck, Kept
-from kakuran.vertical.together import side_by_side
+from kakuran.vertical.party import side_by_side
 from kakuran.vertical.transport import linked_pair
 
 

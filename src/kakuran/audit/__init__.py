@@ -1,12 +1,16 @@
 """How much is lost, how much is at risk."""
 
 from kakuran.audit.anonymity import Anonymity, Diversity, Risk, check_anonymity, risk_of
-from kakuran.audit.distance import Distance, Graph, ancestors, capacity_of_counts, distances
 from kakuran.audit.linkage import ENUMERABLE, IMPOSSIBLE, Attacker, LinkageAttack, exact_posteriors
 from kakuran.audit.linkage_audit import Audit, audit, quick_audit
 from kakuran.audit.loss import (
     ColumnLoss,
+    Distance,
+    Graph,
+    ancestors,
+    capacity_of_counts,
     check_weights,
+    distances,
     ilssdm,
     information_capacity,
     information_loss,

@@ -15,12 +15,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kakuran.counts import DistinctRows, distinct_rows
 from kakuran.errors import ArgumentError, DataError, counted
 from kakuran.schema import check_there, columns_of, distinct_of, is_numeric
-from kakuran.typing import Codes
+from kakuran.typing import Array, Codes, Indices
 
 
 @dataclass(frozen=True)
@@ -28,28 +27,28 @@ class SensitiveContents:
     """How often each value of a sensitive column occurs in each class; sorted by class, then value."""
 
     classes: DistinctRows
-    class_of: NDArray[np.intp]
-    value_of: NDArray[np.intp]
-    counts: NDArray[np.intp]
+    class_of: Indices
+    value_of: Indices
+    counts: Indices
     values: int
 
     @classmethod
-    def of(cls, classes: DistinctRows, codes: NDArray[np.intp], values: int) -> SensitiveContents:
+    def of(cls, classes: DistinctRows, codes: Indices, values: int) -> SensitiveContents:
         """Count the pairs that occur."""
         pairs = distinct_rows([classes.place, codes])
         class_of, value_of = pairs.columns
         return cls(classes, class_of, value_of, pairs.counts, values)
 
     @cached_property
-    def _shares(self) -> NDArray[np.float64]:
+    def _shares(self) -> Array:
         return self.counts / self.classes.counts[self.class_of]
 
     @cached_property
-    def _overall(self) -> NDArray[np.float64]:
+    def _overall(self) -> Array:
         return np.bincount(self.value_of, self.counts, minlength=self.values) / self.counts.sum()
 
-    def _per_class(self, parts: NDArray[np.float64]) -> NDArray[np.float64]:
-        sums: NDArray[np.float64] = np.bincount(self.class_of, parts, minlength=len(self.classes)).astype(float)
+    def _per_class(self, parts: Array) -> Array:
+        sums: Array = np.bincount(self.class_of, parts, minlength=len(self.classes)).astype(float)
         return sums
 
     @property
@@ -147,7 +146,7 @@ class Anonymity:
     classes: int
     k: int
     uniques: int
-    risks: NDArray[np.float64]
+    risks: Array
     sensitive: dict[str, Diversity]
 
     @property

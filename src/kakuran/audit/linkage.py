@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from kakuran.counts import distinct_rows
 from kakuran.mechanism import Mechanism
-from kakuran.typing import Array, Codes
+from kakuran.typing import Array, Codes, Indices
 
 ENUMERABLE = 8
 """Records up to which all assignments are enumerated."""
@@ -71,7 +71,7 @@ class Attacker:
         self._classes = dict(zip(original, classes.columns, strict=True))
         self._class_of, self._sizes = classes.place, classes.counts.astype(self._precision)
         self._tables: dict[str, NDArray[np.floating]] = {}
-        self._places: dict[str, NDArray[np.intp]] = {}
+        self._places: dict[str, Indices] = {}
         for name, mechanism in mechanisms.items():
             values, places = np.unique(self._classes[name], return_inverse=True)
             outcomes = np.arange(-mechanism.reach, mechanism.size + mechanism.reach, dtype=np.int32)
@@ -112,7 +112,7 @@ class Attacker:
     def attack(
         self,
         released: Mapping[str, Codes],
-        owners: NDArray[np.intp] | None,
+        owners: Indices | None,
         dice: np.random.Generator,
         progress: Callable[[int], object] = int,
     ) -> LinkageAttack:
@@ -160,10 +160,10 @@ class Attacker:
     def _match(
         self,
         records: Mapping[str, Codes],
-        record_of: NDArray[np.intp],
+        record_of: Indices,
         dice: np.random.Generator,
         progress: Callable[[int], object],
-    ) -> NDArray[np.intp]:
+    ) -> Indices:
         """The person of every record when each has exactly one.
 
         Small tables: the most probable matching. Large ones: the most probable person of each record once every

@@ -1,8 +1,10 @@
-from .admin import (
-    load_token as load_token,
-)
 from .client import (
     SurveyClient as SurveyClient,
+)
+from .databases import (
+    back_up as back_up,
+    open_store as open_store,
+    restore as restore,
 )
 from .limits import (
     RequestLimits as RequestLimits,
@@ -15,6 +17,9 @@ from .records import (
     standing as standing,
     status_of as status_of,
 )
+from .routes import (
+    load_token as load_token,
+)
 from .server import (
     create_app as create_app,
 )
@@ -24,12 +29,7 @@ from .serving import (
 from .site import (
     fingerprints as fingerprints,
 )
-from .store.opening import (
-    back_up as back_up,
-    open_store as open_store,
-    restore as restore,
-)
-from .store.store import (
+from .store import (
     Store as Store,
 )
 from .survey import (

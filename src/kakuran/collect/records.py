@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from kakuran.collect.messages import Form, new_secret, secret_hash
-from kakuran.collect.store.store import Store
+from kakuran.collect.store import Store
 from kakuran.collect.survey import Survey
 from kakuran.counts import MemoryRecords
 from kakuran.errors import CollectError, ReleaseError, counted

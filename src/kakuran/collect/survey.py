@@ -18,16 +18,7 @@ from typing import Any, TypeAlias
 from kakuran.design import Plan, calibrate, mechanisms_within
 from kakuran.errors import CalibrationError, SchemaError
 from kakuran.mechanism import PRAM, Mechanism, Noise, RetentionReplacement
-from kakuran.parsing import (
-    ANYTHING,
-    NUMBER,
-    WHOLE,
-    YES_OR_NO,
-    SettingKind,
-    check_settings,
-    naming,
-    read_document,
-)
+from kakuran.parsing import ANYTHING, NUMBER, WHOLE, YES_OR_NO, SettingKind, check_settings, naming, read_document
 from kakuran.schema import Categorical, Dropped, Numeric, Schema, attribute_of
 
 MOST_WEIGHTS = 1 << 13

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kakuran.typing import Array
+from kakuran.typing import Array, Indices
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,8 +30,8 @@ class DistinctRows:
 
     columns: list[NDArray[Any]]
     counts: NDArray[Any]
-    place: NDArray[np.intp]
-    first: NDArray[np.intp]
+    place: Indices
+    first: Indices
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -55,7 +55,7 @@ def distinct_rows(columns: Sequence[NDArray[np.integer]], weights: Array | None 
     return DistinctRows([column[first] for column in columns], counts, place, first)
 
 
-def _joint_codes(columns: Sequence[NDArray[np.integer]]) -> tuple[NDArray[np.intp], int]:
+def _joint_codes(columns: Sequence[NDArray[np.integer]]) -> tuple[Indices, int]:
     """One code a row for several columns together, numbered in order and without gaps, and how many there are."""
     codes, size = np.zeros(len(columns[0]), np.int64), 1
     for column in columns:
@@ -69,7 +69,7 @@ def _joint_codes(columns: Sequence[NDArray[np.integer]]) -> tuple[NDArray[np.int
     return _without_gaps(codes, size)
 
 
-def _without_gaps(codes: NDArray[np.integer], size: int) -> tuple[NDArray[np.intp], int]:
+def _without_gaps(codes: NDArray[np.integer], size: int) -> tuple[Indices, int]:
     if size > max(8 * len(codes), 1 << 20):
         found, places = np.unique(codes, return_inverse=True)
         return places, len(found)

@@ -5,11 +5,18 @@ from kakuran.model.estimators import Method, Reconstruction, marginal, reconstru
 from kakuran.model.intervals import About, influence, interval
 from kakuran.model.latent import STARTS, Records, Table, average, fit_latent_classes, held_out
 from kakuran.model.likelihood import class_by_class, ibt, maximum_likelihood
-from kakuran.model.mixture.components import Observations
 from kakuran.model.mixture.fit import Options, Solver, bootstrap, bootstrap_counts, fit_mixture, mixture_of_columns
 from kakuran.model.mixture.fitted import Covariance, Mixture
-from kakuran.model.mixture.observations import ColumnNoise, noises_of, observations, observe, of_codes, released_edges
-from kakuran.model.mixture.selection import SelectionCriterion
+from kakuran.model.mixture.growth import SelectionCriterion
+from kakuran.model.mixture.observations import (
+    ColumnNoise,
+    Observations,
+    noises_of,
+    observations,
+    observe,
+    of_codes,
+    released_edges,
+)
 from kakuran.model.operator import Operator, transition_between
 
 __all__ = [

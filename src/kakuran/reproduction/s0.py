@@ -1,7 +1,4 @@
-"""S0's experiments (§5): draws from its mixture and columns of Adult, perturbed at k = 2 and reconstructed.
-
-S0: distributions reconstructed through mixtures; Tables 1 and 2, Figures 1 and 2.
-"""
+"""S0: its mixture and columns of Adult, perturbed at k = 2 and reconstructed; Tables 1 and 2, Figures 1 and 2."""
 
 from __future__ import annotations
 

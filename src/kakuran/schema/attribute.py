@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from kakuran.errors import SchemaError
 from kakuran.parsing import ANYTHING, check_settings, check_table
-from kakuran.schema.kinds import is_writable
+from kakuran.schema.frames import is_writable
 from kakuran.schema.tree import Tree
+from kakuran.typing import Array
 
 Missing: TypeAlias = Literal["error", "category"]
 Value: TypeAlias = str | int | float | bool
@@ -194,11 +195,11 @@ class Numeric:
         edges = np.rint(np.linspace(0, self.points, count + 1)).astype(np.int64)
         return np.append(edges, self.size) if self.missing == "category" else edges
 
-    def codes_of(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    def codes_of(self, numbers: Array) -> Array:
         """The nearest grid index of each number, as floats: out of range, NaN and infinity stay visible."""
         return np.rint((numbers - self.low) / self.step)
 
-    def numbers_of(self, codes: NDArray[np.integer]) -> NDArray[np.int64] | NDArray[np.float64]:
+    def numbers_of(self, codes: NDArray[np.integer]) -> NDArray[np.int64] | Array:
         """The grid points of codes, which may lie beyond the bounds."""
         if self.is_whole:
             return codes.astype(np.int64) * int(self.step) + int(self.low)

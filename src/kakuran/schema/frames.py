@@ -1,24 +1,48 @@
-"""Any frame in, the same kind out.
-
-The columns of whatever holds records: frames, arrays, plain lists.
-"""
+"""Any frame in, the same kind out; and the columns of whatever holds records: frames, arrays, plain lists."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from narwhals.dependencies import is_pandas_dataframe, is_polars_dataframe, is_polars_lazyframe
-from numpy.typing import NDArray
 
 from kakuran.errors import DataError, which_there_are
-from kakuran.schema.kinds import family_of, is_text, is_writable
+from kakuran.typing import Array, Indices
+
+Family: TypeAlias = Literal["text", "true/false", "numbers", "nothing", "other"]
+
+
+def family_of(kind: pa.DataType) -> Family:
+    """What values of a type are."""
+    if is_text(kind):
+        return "text"
+    if pa.types.is_boolean(kind):
+        return "true/false"
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return "numbers"
+    return "nothing" if pa.types.is_null(kind) else "other"
+
+
+def is_writable(text: str) -> bool:
+    """Whether text can be written to a file: half of a character, such as U+D800, cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether values of a type are text, however long it may be."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
 
 _NO_COLUMN = (pa.ArrowException, UnicodeEncodeError, OverflowError)
 """As what it shows that arrow cannot hold a column."""
@@ -179,7 +203,7 @@ def is_numeric(column: Any) -> bool:
     return family_of(_arrow(column).type) == "numbers"
 
 
-def numbers_of(name: str, column: Any) -> NDArray[np.float64]:
+def numbers_of(name: str, column: Any) -> Array:
     """A column of finite numbers, or a `DataError`."""
     if isinstance(column, np.ndarray) and column.dtype.kind in "iuf":
         numbers = column.astype(np.float64, copy=False)
@@ -194,7 +218,7 @@ def numbers_of(name: str, column: Any) -> NDArray[np.float64]:
     return numbers
 
 
-def distinct_of(name: str, column: Any, *, missing_is_value: bool = False) -> tuple[list[Any], NDArray[np.intp]]:
+def distinct_of(name: str, column: Any, *, missing_is_value: bool = False) -> tuple[list[Any], Indices]:
     """The distinct values of a column and, for every record, the place of its value among them."""
     array = _arrow(column)
     if pa.types.is_floating(array.type):

@@ -14,9 +14,8 @@ import pyarrow.compute as pc
 
 from kakuran.errors import DataError, InferredDomainWarning, SchemaError
 from kakuran.schema.attribute import FARTHEST, LARGEST_GRID, Attribute, Categorical, Dropped, Numeric
-from kakuran.schema.frames import check_columns_are_unique
-from kakuran.schema.kinds import Family, family_of
-from kakuran.schema.sources.csv_header import UNSPLIT, look_unsplit
+from kakuran.schema.frames import Family, check_columns_are_unique, family_of
+from kakuran.schema.sources.delimited import UNSPLIT, look_unsplit
 from kakuran.schema.sources.opening import open_source
 from kakuran.schema.written_numbers import what_to_type
 
@@ -221,14 +220,8 @@ _NOTES: tuple[tuple[str, Callable[[ColumnSummary], bool]], ...] = (
         "leaves little of a number with many steps)",
         lambda column: not column.is_dropped and column.has_missing and column.family == "numbers",
     ),
-    (
-        "Named like a value (does the file start with the names of its columns?)",
-        lambda column: is_number(column.name),
-    ),
-    (
-        "Named with a space at an end, which belongs to the name",
-        lambda column: column.name != column.name.strip(),
-    ),
+    ("Named like a value (does the file start with the names of its columns?)", lambda column: is_number(column.name)),
+    ("Named with a space at an end, which belongs to the name", lambda column: column.name != column.name.strip()),
 )
 """What to say of the columns of which something holds."""
 

@@ -17,7 +17,7 @@ from kakuran.schema.codes import declared_type, encode_columns
 from kakuran.schema.frames import check_columns_are_unique, to_arrow
 from kakuran.schema.infer import infer_attributes
 from kakuran.schema.sources.base import Part, Source
-from kakuran.schema.sources.csv_header import UNSPLIT, look_unsplit
+from kakuran.schema.sources.delimited import UNSPLIT, look_unsplit
 from kakuran.typing import Codes
 from kakuran.writing import write_text
 

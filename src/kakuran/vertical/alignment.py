@@ -33,9 +33,9 @@ from numpy.typing import NDArray
 
 from kakuran.errors import DataError, ProtocolError
 from kakuran.randomness import Randomness
-from kakuran.vertical.messages.types import AlignmentCheck, Blinded, Commitment, Kept, Opening, Reblinded, SetSize
+from kakuran.vertical.messages import AlignmentCheck, Blinded, Commitment, Kept, Opening, Reblinded, SetSize
 from kakuran.vertical.plan import VerticalPlan
-from kakuran.vertical.transport.link import Link
+from kakuran.vertical.transport import Link
 
 
 def read_ids(table: pa.Table, name: str) -> list[bytes]:
@@ -227,12 +227,7 @@ def _swap_sizes(link: Link, count: int, matching: Matching, speaks_first: bool) 
 
 
 def _swap_points(
-    link: Link,
-    kind: type[Blinded] | type[Reblinded],
-    ours: Points,
-    due: int,
-    speaks_first: bool,
-    patience: float,
+    link: Link, kind: type[Blinded] | type[Reblinded], ours: Points, due: int, speaks_first: bool, patience: float
 ) -> Points:
     """Show all our points and see all of theirs, both bound to them before the first is shown."""
     said, nonce = link.transcript.digest(we_first=speaks_first), Randomness.secure().words(4).tobytes()

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from kakuran.counts import distinct_rows
 from kakuran.errors import GuardError, ProtocolError, counted
 from kakuran.randomness import Randomness
-from kakuran.typing import Array
+from kakuran.typing import Array, Indices
 
 Members: TypeAlias = NDArray[np.uint64]
 
@@ -155,7 +155,7 @@ def fewest_apart(members: Members, earlier: Sequence[Members], enough: int) -> i
     return fewest
 
 
-def _holds_everywhere(patterns: Array, sizes: NDArray[np.intp], enough: int) -> bool:
+def _holds_everywhere(patterns: Array, sizes: Indices, enough: int) -> bool:
     """Whether people make up so many groups, each with patterns enough that no combination cancels on a whole group.
 
     Then every combination speaks of somebody in each group. It holds for most runs, and is quicker seen than searched.

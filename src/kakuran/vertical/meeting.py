@@ -16,10 +16,9 @@ from pathlib import Path
 from kakuran.errors import ProtocolError
 from kakuran.randomness import Randomness
 from kakuran.sockets import in_address
-from kakuran.vertical.messages.types import Hello
+from kakuran.vertical.messages import Hello
 from kakuran.vertical.plan import VerticalPlan
-from kakuran.vertical.transport.link import Link
-from kakuran.vertical.transport.tls import Identity, Listener, connect
+from kakuran.vertical.transport import Identity, Link, Listener, connect
 
 _PATIENCE = 5
 """How many times longer we wait for the first word of a party that may still be waiting for others."""

@@ -1,10 +1,9 @@
 """Wide tables of people × items: factorised, perturbed or aggregated, and multiplied out again."""
 
-from kakuran.wide.bits import pack
 from kakuran.wide.boolean import BooleanFactors, boolean_product, encode_rows, factorise_boolean
 from kakuran.wide.grouping import GroupingMethod, check_groups, check_k, group_records
 from kakuran.wide.masked import MaskedFactors, factorise_masked, solve_rows
-from kakuran.wide.matrices import binary_matrix, counts_matrix
+from kakuran.wide.matrices import binary_matrix, counts_matrix, pack
 from kakuran.wide.matrix_release import (
     MatrixKind,
     Protect,

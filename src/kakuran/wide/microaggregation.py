@@ -35,15 +35,14 @@ from kakuran.schema import (
     numbers_of,
     to_arrow,
 )
+from kakuran.typing import Array, Indices
 from kakuran.wide.grouping import GroupingMethod, check_groups, check_k, group_records
 
 MOST_COORDINATES = 16
 MOST_VALUES = 3000
 
 
-def embed(
-    columns: Mapping[str, Any], distance: Mapping[str, Distance], weights: Mapping[str, float]
-) -> NDArray[np.float64]:
+def embed(columns: Mapping[str, Any], distance: Mapping[str, Distance], weights: Mapping[str, float]) -> Array:
     """Records × coordinates; every column varies by its weight, 1 unless given, whatever its unit."""
     parts = [
         np.sqrt(float(weights.get(name, 1.0))) * _standardised(_coordinates(name, column, distance[name]))
@@ -64,7 +63,7 @@ def distances_for(data: Any, schema: Schema | None, asked: Mapping[str, Distance
     return {name: chosen.get(name) or default_distance(column) for name, column in columns_of(data).items()}
 
 
-def _coordinates(name: str, column: Any, distance: Distance) -> NDArray[np.float64]:
+def _coordinates(name: str, column: Any, distance: Distance) -> Array:
     if distance == "euclidean":
         return numbers_of(name, column)[:, None]
     values, codes = distinct_of(name, column)
@@ -76,7 +75,7 @@ def _coordinates(name: str, column: Any, distance: Distance) -> NDArray[np.float
     return _scaled(squares, np.bincount(codes, minlength=len(values)) / len(codes))[codes]
 
 
-def _scaled(squares: NDArray[np.float64], shares: NDArray[np.float64]) -> NDArray[np.float64]:
+def _scaled(squares: Array, shares: Array) -> Array:
     """Coordinates of values with these squared distances; principal components when records occur by shares."""
     rows = squares @ shares
     products = -0.5 * (squares - rows[:, None] - rows[None, :] + shares @ rows)
@@ -87,7 +86,7 @@ def _scaled(squares: NDArray[np.float64], shares: NDArray[np.float64]) -> NDArra
     return directions[:, is_real] * np.sqrt(np.maximum(strengths[is_real], 0.0)) / roots[:, None]
 
 
-def _standardised(coordinates: NDArray[np.float64]) -> NDArray[np.float64]:
+def _standardised(coordinates: Array) -> Array:
     centred = coordinates - coordinates.mean(axis=0)
     spread = float((centred**2).sum() / max(len(centred), 1))
     return centred / np.sqrt(spread) if spread else centred
@@ -96,7 +95,7 @@ def _standardised(coordinates: NDArray[np.float64]) -> NDArray[np.float64]:
 Centre: TypeAlias = Literal["mean", "median", "mode"]
 
 
-def represent(name: str, column: Any, groups: NDArray[np.intp], centre: Centre | Tree) -> Any:
+def represent(name: str, column: Any, groups: Indices, centre: Centre | Tree) -> Any:
     """Every record's value replaced by what stands for its group.
 
     A tree as centre stands for the lowest ancestor all members share: S3's hierarchical form. The mode of true/false or
@@ -114,14 +113,14 @@ def represent(name: str, column: Any, groups: NDArray[np.intp], centre: Centre |
     return _medians(numbers, groups)[groups]
 
 
-def _medians(numbers: NDArray[np.float64], groups: NDArray[np.intp]) -> NDArray[np.float64]:
+def _medians(numbers: Array, groups: Indices) -> Array:
     ordered = numbers[np.lexsort((numbers, groups))]
     sizes = np.bincount(groups)
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     return (ordered[starts + (sizes - 1) // 2] + ordered[starts + sizes // 2]) / 2
 
 
-def _modes(name: str, column: Any, groups: NDArray[np.intp]) -> NDArray[Any]:
+def _modes(name: str, column: Any, groups: Indices) -> NDArray[Any]:
     """The most frequent value; of several, the one that is most frequent in the whole table."""
     values, codes = distinct_of(name, column)
     overall = np.bincount(codes)
@@ -134,7 +133,7 @@ def _modes(name: str, column: Any, groups: NDArray[np.intp]) -> NDArray[Any]:
     return _array(values)[winner[groups]]
 
 
-def _common_ancestors(name: str, column: Any, groups: NDArray[np.intp], tree: Tree) -> NDArray[Any]:
+def _common_ancestors(name: str, column: Any, groups: Indices, tree: Tree) -> NDArray[Any]:
     values, codes = distinct_of(name, column)
     paths = ancestors(name, values, tree)
     order = np.argsort(groups, kind="stable")
@@ -173,7 +172,7 @@ class Microaggregated:
     """
 
     table: Any
-    groups: NDArray[np.intp]
+    groups: Indices
     k: int
 
     def shuffled(self) -> Any:

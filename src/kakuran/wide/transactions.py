@@ -60,11 +60,7 @@ class Transactions:
 
 
 def read_transactions(
-    path: Path,
-    layout: Layout,
-    columns: Sequence[str] = (),
-    identifier: str | None = None,
-    **written: str | None,
+    path: Path, layout: Layout, columns: Sequence[str] = (), identifier: str | None = None, **written: str | None
 ) -> Transactions:
     """Read people × items.
 

@@ -20,9 +20,8 @@ from kakuran.model.mixture.climbing import (
     m_step,
     polish,
 )
-from kakuran.model.mixture.components import Components, Observations
 from kakuran.model.mixture.growth import spread_out
-from kakuran.model.mixture.observations import observations, of_codes, of_numbers
+from kakuran.model.mixture.observations import Components, Observations, observations, of_codes, of_numbers
 
 from .conftest import MECHANISMS, S0, channel_and_places, draw
 

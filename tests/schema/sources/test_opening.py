@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import kakuran as kk
-from kakuran.schema.sources import base, databases as duck, open_source
+from kakuran.schema import open_source
+from kakuran.schema.sources import base, databases as duck
 
 TABLE = pa.table(
     {

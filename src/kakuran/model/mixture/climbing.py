@@ -19,7 +19,7 @@ from scipy.optimize import OptimizeResult, minimize
 from scipy.special import logsumexp
 
 from kakuran.model.mixture.channel import PosteriorMoments
-from kakuran.model.mixture.components import Components, Fit, Observations
+from kakuran.model.mixture.observations import Components, Fit, Observations
 from kakuran.model.operator import one_thread
 from kakuran.typing import Array
 
@@ -166,9 +166,7 @@ def _step(components: Components, sums: Sums, observed: Observations, rate: floa
         weights=sums.records / sums.records.sum(),
         means=np.clip(components.means + rate * by_mean, [one.low for one in limits], [one.high for one in limits]),
         sigmas=np.clip(
-            components.sigmas + rate * by_sigma,
-            [one.least_sigma for one in limits],
-            [one.most_sigma for one in limits],
+            components.sigmas + rate * by_sigma, [one.least_sigma for one in limits], [one.most_sigma for one in limits]
         ),
     )
 

@@ -17,18 +17,10 @@ import numpy as np
 
 from kakuran.errors import ArgumentError, DataError, counted
 from kakuran.model.mixture.climbing import climb, climb_by_gradient, log_joint, polish
-from kakuran.model.mixture.components import Components, Fit, Observations
-from kakuran.model.mixture.covariance import (
-    Ellipses,
-    fit_full,
-    fit_rotated,
-    floored,
-    shares_of,
-)
+from kakuran.model.mixture.covariance import Ellipses, fit_full, fit_rotated, floored, shares_of
 from kakuran.model.mixture.fitted import Covariance, Mixture
-from kakuran.model.mixture.growth import grow, spread_out
-from kakuran.model.mixture.observations import ColumnNoise, observe
-from kakuran.model.mixture.selection import _ROUGH, SelectionCriterion, choose
+from kakuran.model.mixture.growth import _ROUGH, SelectionCriterion, choose, grow, spread_out
+from kakuran.model.mixture.observations import ColumnNoise, Components, Fit, Observations, observe
 from kakuran.typing import Array
 
 if TYPE_CHECKING:
@@ -128,11 +120,7 @@ def fit_columns(observed: Observations, options: Options) -> Fit:
             most_steps=options.most_steps,
         )
     *_, last = grow(
-        observed,
-        options.components,
-        starts=options.starts,
-        tolerance=options.tolerance,
-        most_steps=options.most_steps,
+        observed, options.components, starts=options.starts, tolerance=options.tolerance, most_steps=options.most_steps
     )
     return _finished(last, observed, options)
 

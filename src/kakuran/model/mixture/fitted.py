@@ -7,22 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtr, ndtri
 
 from kakuran.charts import component_chart
 from kakuran.errors import ArgumentError
 from kakuran.model.mixture.climbing import log_joint
-from kakuran.model.mixture.components import Components
-from kakuran.model.mixture.covariance import (
-    Ellipses,
-    noisy_log_joint,
-    shares_of,
-    turned_log_joint_of,
-    whiten,
-)
-from kakuran.model.mixture.observations import ColumnNoise, place_rows
-from kakuran.typing import Array
+from kakuran.model.mixture.covariance import Ellipses, noisy_log_joint, shares_of, turned_log_joint_of, whiten
+from kakuran.model.mixture.observations import ColumnNoise, Components, place_rows
+from kakuran.typing import Array, Indices
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -71,7 +63,7 @@ def quantile(shares: Array, components: Components, bounds: Bounds, column: int 
 
 def sample(
     count: int, components: Components, bounds: Sequence[Bounds], dice: np.random.Generator
-) -> tuple[Array, NDArray[np.intp]]:
+) -> tuple[Array, Indices]:
     """Synthetic true records, and the component each came from."""
     labels = dice.choice(len(components), count, p=components.weights)
     records: Array = np.empty((count, components.means.shape[1]))
@@ -164,7 +156,7 @@ class Mixture:
             raise ArgumentError("shares", "must lie between 0 and 1", "Ask for shares, not percents.")
         return quantile(shares, self.columns, self._supports[column], column)
 
-    def sample(self, count: int, dice: np.random.Generator) -> tuple[Array, NDArray[np.intp]]:
+    def sample(self, count: int, dice: np.random.Generator) -> tuple[Array, Indices]:
         """Synthetic true records, and the component each came from."""
         if self.kind == "diag":
             return sample(count, self.columns, self._supports, dice)

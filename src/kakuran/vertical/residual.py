@@ -30,8 +30,7 @@ from kakuran.typing import Array
 from kakuran.vertical.checkpoints import Checkpoints
 from kakuran.vertical.guard import check_directions
 from kakuran.vertical.leakage import DirectionMeter, Exposure
-from kakuran.vertical.messages.codec import numbers
-from kakuran.vertical.messages.types import Estimates, FittedPart, Offer, Space
+from kakuran.vertical.messages import Estimates, FittedPart, Offer, Space, numbers
 from kakuran.vertical.own import Standardised
 from kakuran.vertical.plan import VerticalPlan
 from kakuran.vertical.regression import (
@@ -46,7 +45,7 @@ from kakuran.vertical.regression import (
     parameters_of,
     score,
 )
-from kakuran.vertical.transport.link import Link
+from kakuran.vertical.transport import Link
 
 
 @dataclass(frozen=True)
