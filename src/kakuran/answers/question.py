@@ -28,9 +28,12 @@ class TableQuestion:
 
     Attributes
     ----------
-    cells : the cells of the answer, one axis a column; none for a single number
-    axes : the cells to count, the same columns first, then those that only the condition speaks of
-    reading : which of those cells make up each cell of the answer
+    cells : tuple of Cells
+        The cells of the answer, one axis a column; none for a single number.
+    axes : tuple of Cells
+        The cells to count, the same columns first, then those that only the condition speaks of.
+    reading : Reading
+        Which of those cells make up each cell of the answer.
     """
 
     cells: tuple[Cells, ...]

@@ -36,7 +36,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     asks `inspect.signature` what a command takes, so a signature is written for it, here and nowhere else.
     """
     taken = inspect.signature(command, eval_str=True).parameters
-    groups = {name: offer for name, one in taken.items() if (offer := _Offer.of(one.annotation)) is not None}
+    groups = {name: offer for name, one in taken.items() if (offer := _Spread.of(one.annotation)) is not None}
 
     @wraps(command)
     def called(**given: Any) -> None:
@@ -54,14 +54,14 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @dataclass(frozen=True)
-class _Offer:
+class _Spread:
     """A group, and the options of it that a command takes."""
 
     group: type[Any]
     names: Sequence[str]
 
     @classmethod
-    def of(cls, annotation: Any) -> _Offer | None:
+    def of(cls, annotation: Any) -> _Spread | None:
         """What a parameter offers, if it is one for a group."""
         group, *names = get_args(annotation) or (annotation,)
         if not (isinstance(group, type) and is_dataclass(group)):
@@ -264,7 +264,7 @@ K: TypeAlias = Annotated[float, typer.Option("--k", help="Nobody can be linked w
 ReleaseFile: TypeAlias = Annotated[
     Path, typer.Argument(metavar="RELEASE", help="A release: .parquet, .csv with its manifest, or a folder.")
 ]
-Seed: TypeAlias = Annotated[
+SeedOption: TypeAlias = Annotated[
     int | None, typer.Option("--seed", help="Insecure: a reproducible draw, marked as not for publication.")
 ]
 KeepOrder: TypeAlias = Annotated[

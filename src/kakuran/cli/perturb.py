@@ -20,7 +20,7 @@ from kakuran.cli.options import (
     ReleaseResults,
     Results,
     SchemaFile,
-    Seed,
+    SeedOption,
     Sql,
     grouped,
     numbers,
@@ -140,7 +140,7 @@ def perturb(
         Engine, typer.Option("--engine", help="spark: read, perturb and write a folder with Spark.")
     ] = Engine.local,
     keep_order: KeepOrder = False,
-    seed: Seed = None,
+    seed: SeedOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and its cost; write nothing.")] = False,
     *,
     csv: CsvOptions,

@@ -15,7 +15,7 @@ from kakuran.cli.options import (
     KeepOrder,
     ReleaseResults,
     Results,
-    Seed,
+    SeedOption,
     Sql,
     grouped,
     one_of,
@@ -163,7 +163,7 @@ def factorise(
     keep_order: Annotated[
         bool, typer.Option("--keep-order", help="Insecure: leave rows in their order, by which they can be linked.")
     ] = False,
-    seed: Seed = None,
+    seed: SeedOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the losses; write nothing.")] = False,
     *,
     csv: CsvOptions,
