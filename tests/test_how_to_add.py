@@ -83,9 +83,7 @@ except kk.SchemaError as error:
 
 
 def test_an_answer_is_one_file_and_one_line_and_can_do_what_others_can(tmp_path):
-    told = follow("answer", tmp_path).splitlines()
-    assert told[0] in ("sex: female > male", "sex: male > female")
-    assert told[1] == "['sex', 'count']"
+    assert follow("answer", tmp_path) == "['sex', 'count']\n"
     code = """
 import pickle
 import kakuran as kk, pyarrow as pa
