@@ -8,10 +8,11 @@ from typing import Any
 from benchmarks.claims import Claim, at_most
 from benchmarks.timing import seconds
 from kakuran.collect import dashboard
-from kakuran.collect.records import Snapshot
+from kakuran.counts import MemoryRecords
 from kakuran.design import calibrate
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
+from kakuran.release import Manifest, Release
 from kakuran.samples import census, census_schema
 
 NOTE = "Four questions of a made-up census; wall-clock times, the best of three runs."
@@ -34,7 +35,7 @@ def measure(*, quick: bool) -> Iterator[Claim]:
         yield refresh(f"dashboard, {records:,} records: {text}", ask, many, few, bar)
 
 
-def refresh(text: str, ask: Callable[[Snapshot], Any], many: Snapshot, few: Snapshot, bar: float | None) -> Claim:
+def refresh(text: str, ask: Callable[[Release], Any], many: Release, few: Release, bar: float | None) -> Claim:
     """How long an answer takes, beside the same for few records."""
     ours, least = (min(seconds(lambda one=one: ask(one)) for _ in range(3)) for one in (many, few))
     beside = f"{few.n:,} records: {least:.2f} s"
@@ -43,8 +44,10 @@ def refresh(text: str, ask: Callable[[Snapshot], Any], many: Snapshot, few: Snap
     return at_most(text, ours, bar, "s", beside)
 
 
-def collected(count: int) -> Snapshot:
+def collected(count: int) -> Release:
     """Made-up people's answers, perturbed for k = 10 among 1,000."""
     schema = census_schema()
     plan = calibrate(schema, n=1000, k=10)
-    return Snapshot(plan, count, Kernel(plan).sample(schema.encode(census(count)), Randomness.seeded(1)))
+    codes = Kernel(plan).sample(schema.encode(census(count)), Randomness.seeded(1))
+    records = MemoryRecords(schema, plan.reach, known=codes)
+    return Release(records, Manifest(plan, count, "kept", seeded=False))

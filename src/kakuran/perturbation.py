@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from kakuran.design import Plan
 from kakuran.randomness import Randomness
-from kakuran.schema import decode, narrowest_integer, released_type
+from kakuran.schema import decode_columns, narrowest_integer, released_type
 from kakuran.typing import Codes
 
 CodedColumns: TypeAlias = Mapping[str, Codes]
@@ -58,8 +58,7 @@ class Kernel:
 
     def decode(self, codes: CodedColumns) -> pa.RecordBatch:
         """The batch that has these codes."""
-        arrays = [decode(attribute, codes[attribute.name]) for attribute in self.plan.schema.released]
-        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+        return decode_columns(self.plan.schema.released, codes)
 
     @property
     def row_type(self) -> np.dtype[np.void]:

@@ -1,13 +1,13 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import kakuran as kk
 from kakuran.answers import ask
 from kakuran.counts import Tally
 from kakuran.mechanism import UniformMixture
+from kakuran.model import transition_between
 
 JOBS = ["clerk", "nurse", "cook", "guard", "pilot"]
 SCHEMA = kk.Schema(
@@ -57,7 +57,7 @@ def only_axis(where, *columns):
 def test_values_that_are_replaced_uniformly_are_lumped_by_their_share_of_the_domain():
     """S4 eq. 6: the cells of a condition keep ρ, and catch (1−ρ) b_r where b_r is their share of the domain."""
     axis = only_axis("10 <= pay < 14 or pay == 39")
-    transition = axis.transition(PLAN["pay"])
+    transition = transition_between(axis, PLAN["pay"])
     assert isinstance(transition, UniformMixture)
     assert transition.retention == PLAN["pay"].retention
     assert transition.shares[axis.of_code[[0, 10, 14, 39]]] == pytest.approx([10 / 40, 4 / 40, 25 / 40, 1 / 40])
@@ -67,7 +67,7 @@ def test_values_that_are_replaced_uniformly_are_lumped_by_their_share_of_the_dom
 def test_values_that_need_not_be_told_apart_share_a_cell_wherever_they_lie():
     axis = only_axis("pay in [3, 17, 30]")
     assert np.flatnonzero(axis.of_code == axis.of_code[3]).tolist() == [3, 17, 30]
-    assert axis.transition(PLAN["pay"]).matrix == pytest.approx(
+    assert transition_between(axis, PLAN["pay"]).matrix == pytest.approx(
         PLAN["pay"].retention * np.eye(2) + (1 - PLAN["pay"].retention) * np.array([[37 / 40], [3 / 40]])
     )
 
@@ -82,7 +82,7 @@ def test_lumping_loses_nothing(release):
 def test_values_with_a_matrix_of_their_own_stay_apart():
     axis = only_axis("`class` == 'a'")
     assert axis.size == 3
-    assert axis.transition(PLAN["class"]).matrix == pytest.approx(MATRIX.T)
+    assert transition_between(axis, PLAN["class"]).matrix == pytest.approx(MATRIX.T)
 
 
 def test_noisy_numbers_are_cut_into_runs_at_the_ends_of_the_condition_too():

@@ -12,8 +12,7 @@ import math
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 import kakuran as kk
 from kakuran.errors import CalibrationError
@@ -254,9 +253,9 @@ class TestThePromise:
         assume(n >= 2)
         k = data.draw(st.floats(1.01, n))
         plan = self.calibrated(schema, style, n=n, k=k)
-        plan_crowd = plan.crowd()
-        plan_crowd.update(schema.encode(frame_of(schema, table)), len(table))
-        plan.check(plan_crowd)
+        tally = plan.tally()
+        tally.update(schema.encode(frame_of(schema, table)), len(table))
+        plan.check(tally)
         self.assert_kept(plan, table, data)
 
     @settings(deadline=None, max_examples=25)
@@ -307,10 +306,10 @@ def test_people_with_other_kept_values_are_no_crowd():
     plan = kk.calibrate(schema, n=3, k=2)
     links = worst_link(mechanisms_of(plan), table, table)
     assert links[2] == 1
-    crowd = plan.crowd()
-    crowd.update(schema.encode(frame_of(schema, table)), 3)
+    tally = plan.tally()
+    tally.update(schema.encode(frame_of(schema, table)), 3)
     with pytest.raises(CalibrationError, match="only 1 in the smallest group that shares its kept values"):
-        plan.check(crowd)
+        plan.check(tally)
 
 
 def test_a_broken_calibration_would_be_found_out():

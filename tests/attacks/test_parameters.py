@@ -13,8 +13,9 @@ import pytest
 from scipy.optimize import brentq
 
 import kakuran as kk
+from kakuran.counts import Tally
 from kakuran.design import Crowd, mechanisms_within
-from kakuran.release.manifest import Manifest
+from kakuran.release.files import Manifest
 from kakuran.samples import census, census_schema
 
 SCHEMA = kk.Schema(
@@ -31,20 +32,20 @@ def records(n):
 
 def parameters(table, k):
     """What is published."""
-    plan = kk.calibrate(SCHEMA, data=crowd_of(table), k=k)
+    plan = kk.calibrate(SCHEMA, data=tally_of(table), k=k)
     return {name: mechanism.parameters() for name, mechanism in plan.mechanisms.items()}
 
 
 def exact_epsilon(table, k):
     """What would be published if the noise were just enough."""
-    crowd = crowd_of(table)
+    crowd = Crowd(tally_of(table))
     return brentq(lambda epsilon: crowd.smallest(mechanisms_within(SCHEMA, epsilon)) - k, 1e-6, 60, xtol=1e-12)
 
 
-def crowd_of(table):
-    crowd = Crowd.of(SCHEMA.released)
-    crowd.update(dict(zip(SCHEMA.names, table.T.astype(np.int32), strict=True)), len(table))
-    return crowd
+def tally_of(table):
+    tally = Tally.of_columns(SCHEMA.released)
+    tally.update(dict(zip(SCHEMA.names, table.T.astype(np.int32), strict=True)))
+    return tally
 
 
 def given_parameters(table, k):
@@ -54,7 +55,7 @@ def given_parameters(table, k):
 
 def given_exact_epsilon(table, k):
     told = mechanisms_within(SCHEMA, exact_epsilon(table, k))
-    return lambda candidate: abs(crowd_of(candidate).smallest(told) / k - 1) < 1e-7
+    return lambda candidate: abs(Crowd(tally_of(candidate)).smallest(told) / k - 1) < 1e-7
 
 
 def singled_out(told):
@@ -83,14 +84,14 @@ def test_rounded_parameters_single_out_one_of_40_people():
 def test_two_tables_on_one_rung_have_the_same_manifest_to_the_last_digit():
     tables = [records(301)[:300], records(301)[1:]]
     assert abs(exact_epsilon(tables[0], 5) - exact_epsilon(tables[1], 5)) > 1e-4
-    plans = [kk.calibrate(SCHEMA, data=crowd_of(table), k=5) for table in tables]
+    plans = [kk.calibrate(SCHEMA, data=tally_of(table), k=5) for table in tables]
     manifests = [Manifest(plan, 300, "shuffled", seeded=False).to_json() for plan in plans]
     assert manifests[0] == manifests[1]
 
 
 def test_rounding_takes_at_most_a_tenth_of_epsilon_and_a_fiftieth_on_average():
     lost = [
-        1 - kk.calibrate(SCHEMA, data=crowd_of(records(n)), k=k).epsilon / exact_epsilon(records(n), k)
+        1 - kk.calibrate(SCHEMA, data=tally_of(records(n)), k=k).epsilon / exact_epsilon(records(n), k)
         for n in (30, 100, 300, 1000)
         for k in (1.5, 2, 3, 5, 8)
     ]

@@ -8,14 +8,13 @@ import pyarrow as pa
 import pytest
 
 from kakuran.errors import GuardError, ProtocolError
-from kakuran.vertical import Limits, Party, VerticalPlan, alignment
-from kakuran.vertical import party as party_module
+from kakuran.vertical import Limits, Party, VerticalPlan, alignment, party as party_module
 from kakuran.vertical.alignment import Matching, intersect
 from kakuran.vertical.checkpoints import Checkpoints
 from kakuran.vertical.messages import FittedPart, Kept, MaskedPart, Space, Target, numbers
 from kakuran.vertical.own import OwnColumns
-from kakuran.vertical.protocols.residual import MOST_ROUNDS, Residual
-from kakuran.vertical.together import side_by_side
+from kakuran.vertical.party import side_by_side
+from kakuran.vertical.residual import MOST_ROUNDS, Residual
 from kakuran.vertical.transport import linked_pair
 
 RNG = np.random.default_rng(4)
@@ -216,7 +215,7 @@ def test_directions_hidden_in_the_last_digits_of_answers_are_counted():
 
 
 def test_an_answering_side_does_not_answer_for_ever(monkeypatch):
-    monkeypatch.setattr("kakuran.vertical.protocols.residual.MOST_ROUNDS", 20)
+    monkeypatch.setattr("kakuran.vertical.residual.MOST_ROUNDS", 20)
     assert MOST_ROUNDS > 20
 
     def questions(link, target):

@@ -9,8 +9,7 @@ from PIL import Image
 
 import kakuran as kk
 from kakuran.charts import new_figure
-from kakuran.report.page import page as whole_page
-from kakuran.report.page import picture
+from kakuran.report.page import page as whole_page, picture
 from kakuran.samples import census, census_schema
 from kakuran.words import words_in
 

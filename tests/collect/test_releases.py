@@ -15,8 +15,8 @@ import pytest
 
 import kakuran as kk
 from kakuran.collect import Survey, SurveyClient
+from kakuran.collect.databases import back_up, open_store, restore
 from kakuran.collect.records import export_survey
-from kakuran.collect.store import back_up, open_store, restore
 from kakuran.randomness import Randomness
 
 from .sheets import batch, problem, sheet, submission

@@ -44,7 +44,7 @@ def test_the_survey_to_start_from_is_a_survey(tmp_path):
     ("changes", "complaint"),
     [
         ({"id": "Working Life"}, "small letters"),
-        ({"id": None}, "has no id"),
+        ({"id": None}, "the survey does not say id"),
         ({"languages": []}, "languages must be a list"),
         ({"languages": ["english"]}, "not the code of a language"),
         ({"title": {"en": "Only English"}}, "title is not given in 'ja'"),
@@ -139,6 +139,6 @@ def test_k_grows_with_those_who_answer_until_it_is_the_one_promised():
     for n in (2, 500, 1000):
         plan = survey.plan_for(n)
         assert plan.mechanisms == survey.plan.mechanisms
-        crowd = plan.crowd()
-        crowd.update({}, n)
-        plan.check(crowd)
+        tally = plan.tally()
+        tally.update({}, n)
+        plan.check(tally)

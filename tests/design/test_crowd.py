@@ -6,11 +6,12 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import kakuran as kk
-from kakuran.design.crowd import DENSE_CELLS, Crowd, DenseCrowd, SparseCrowd
+from kakuran.counts import DenseTally, SparseTally, Tally, every_code
+from kakuran.counts.tally import DENSE_CELLS
+from kakuran.design import Crowd
 
 PRAM = kk.PRAM([[0.5, 0.3, 0.2], [0.3, 0.4, 0.3], [0.0, 0.25, 0.75]])
 COLUMNS = {
@@ -38,11 +39,11 @@ def crowds_by_pairs(names, codes):
 
 
 def filled(kind, names, codes, batches=1):
-    crowd = kind([COLUMNS[name][0] for name in names])
+    tally = kind([every_code(COLUMNS[name][0]) for name in names])
     n = len(codes[names[0]])
     for part in np.array_split(np.arange(n), batches):
-        crowd.update({name: codes[name][part] for name in names}, len(part))
-    return crowd
+        tally.update({name: codes[name][part] for name in names})
+    return tally
 
 
 def mechanisms_for(names):
@@ -61,30 +62,33 @@ def cases(draw, most=60):
     return names, codes
 
 
-@pytest.mark.parametrize("kind", [DenseCrowd, SparseCrowd])
+@pytest.mark.parametrize("kind", [DenseTally, SparseTally])
 class TestBothKinds:
     @settings(deadline=None, max_examples=150)
     @given(case=cases(), batches=st.integers(1, 3))
     def test_the_smallest_crowd_is_the_smallest_sum_over_all_pairs(self, kind, case, batches):
         names, codes = case
         batches = min(batches, len(codes[names[0]]))
-        crowd = filled(kind, names, codes, batches)
-        assert crowd.smallest(mechanisms_for(names)) == pytest.approx(crowds_by_pairs(names, codes).min(), rel=1e-10)
+        tally = filled(kind, names, codes, batches)
+        assert Crowd(tally).smallest(mechanisms_for(names)) == pytest.approx(
+            crowds_by_pairs(names, codes).min(), rel=1e-10
+        )
 
     @settings(deadline=None, max_examples=150)
     @given(case=cases(), cap=st.floats(1, 70))
     def test_a_cap_bounds_the_answer_and_changes_nothing_below_it(self, kind, case, cap):
         names, codes = case
-        crowd = filled(kind, names, codes)
+        tally = filled(kind, names, codes)
         expected = min(cap, crowds_by_pairs(names, codes).min())
-        assert crowd.smallest(mechanisms_for(names), cap=cap) == pytest.approx(expected, rel=1e-10)
+        assert Crowd(tally).smallest(mechanisms_for(names), cap=cap) == pytest.approx(expected, rel=1e-10)
 
     @settings(deadline=None, max_examples=150)
     @given(case=cases(), enough=st.floats(1, 70), asks=st.integers(1, 3))
     def test_an_answer_below_enough_is_somebodys_crowd_and_any_other_is_the_smallest(self, kind, case, enough, asks):
         names, codes = case
-        crowd = filled(kind, names, codes)
+        tally = filled(kind, names, codes)
         everybody = crowds_by_pairs(names, codes)
+        crowd = Crowd(tally)
         for _ in range(asks):
             answer = crowd.smallest(mechanisms_for(names), enough=enough)
             if answer < enough:
@@ -99,23 +103,23 @@ class TestBothKinds:
         names, codes = case
         smallest = crowds_by_pairs(names, codes).min()
         if abs(smallest / k - 1) > 1e-9:
-            assert filled(kind, names, codes).reaches(k, mechanisms_for(names)) == (smallest >= k)
+            assert Crowd(filled(kind, names, codes)).reaches(k, mechanisms_for(names)) == (smallest >= k)
 
     @settings(deadline=None, max_examples=100)
     @given(case=cases())
     def test_the_fewest_alike_are_the_rarest_record(self, kind, case):
         names, codes = case
         counts = np.unique(np.column_stack(list(codes.values())), axis=0, return_counts=True)[1]
-        crowd = filled(kind, names, codes)
-        assert crowd.fewest_alike == counts.min()
-        assert crowd.n == counts.sum()
+        tally = filled(kind, names, codes)
+        assert tally.fewest == counts.min()
+        assert tally.n == counts.sum()
 
     @settings(deadline=None, max_examples=50)
     @given(case=cases())
     def test_without_mechanisms_a_crowd_is_those_who_are_alike(self, kind, case):
         names, codes = case
-        crowd = filled(kind, names, codes)
-        assert crowd.smallest({}) == crowd.fewest_alike
+        tally = filled(kind, names, codes)
+        assert Crowd(tally).smallest({}) == tally.fewest
 
     @settings(deadline=None, max_examples=50)
     @given(case=cases(most=30), seed=st.integers(0, 1 << 32))
@@ -124,35 +128,36 @@ class TestBothKinds:
         order = np.random.default_rng(seed).permutation(len(codes[names[0]]))
         mixed = {name: column[order] for name, column in codes.items()}
         mechanisms = mechanisms_for(names)
-        assert filled(kind, names, codes).smallest(mechanisms) == pytest.approx(
-            filled(kind, names, mixed).smallest(mechanisms), rel=1e-12
+        assert Crowd(filled(kind, names, codes)).smallest(mechanisms) == pytest.approx(
+            Crowd(filled(kind, names, mixed)).smallest(mechanisms), rel=1e-12
         )
 
     def test_what_is_asked_first_does_not_change_later_answers(self, kind):
         names = ["laplace", "retention"]
         generator = np.random.default_rng(3)
         codes = {name: generator.integers(0, COLUMNS[name][0].size, 200).astype(np.int32) for name in names}
-        crowd = filled(kind, names, codes)
+        tally = filled(kind, names, codes)
         mechanisms = mechanisms_for(names)
+        crowd = Crowd(tally)
         for scale in (0.5, 50.0, 2.0):
             crowd.smallest({"laplace": kk.BoundedLaplace(21, 1, scale), "retention": mechanisms["retention"]}, 8, 4)
         assert crowd.smallest(mechanisms) == pytest.approx(crowds_by_pairs(names, codes).min(), rel=1e-10)
 
     def test_an_empty_batch_adds_nobody(self, kind):
-        crowd = kind([COLUMNS["retention"][0]])
+        tally = kind([every_code(COLUMNS["retention"][0])])
         empty = {"retention": np.empty(0, np.int32)}
-        crowd.update(empty, 0)
-        assert crowd.n == 0
-        crowd.update({"retention": np.array([1, 1, 2], np.int32)}, 3)
-        crowd.update(empty, 0)
-        assert crowd.n == 3
-        assert crowd.fewest_alike == 1
+        tally.update(empty, 0)
+        assert tally.n == 0
+        tally.update({"retention": np.array([1, 1, 2], np.int32)}, 3)
+        tally.update(empty, 0)
+        assert tally.n == 3
+        assert tally.fewest == 1
 
     def test_counting_after_an_answer_counts(self, kind):
-        crowd = filled(kind, ["retention"], {"retention": np.array([0, 0, 1], np.int32)})
-        assert crowd.smallest({}) == 1
-        crowd.update({"retention": np.array([1, 1, 2, 2], np.int32)}, 4)
-        assert crowd.smallest({}) == 2
+        tally = filled(kind, ["retention"], {"retention": np.array([0, 0, 1], np.int32)})
+        assert Crowd(tally).smallest({}) == 1
+        tally.update({"retention": np.array([1, 1, 2, 2], np.int32)}, 4)
+        assert Crowd(tally).smallest({}) == 2
 
 
 @settings(deadline=None, max_examples=60)
@@ -160,8 +165,8 @@ class TestBothKinds:
 def test_dense_and_sparse_agree(case):
     names, codes = case
     mechanisms = mechanisms_for(names)
-    dense, sparse = filled(DenseCrowd, names, codes), filled(SparseCrowd, names, codes)
-    assert dense.smallest(mechanisms) == pytest.approx(sparse.smallest(mechanisms), rel=1e-10)
+    dense, sparse = filled(DenseTally, names, codes), filled(SparseTally, names, codes)
+    assert Crowd(dense).smallest(mechanisms) == pytest.approx(Crowd(sparse).smallest(mechanisms), rel=1e-10)
 
 
 def test_more_records_than_one_block_are_summed_in_full():
@@ -172,38 +177,60 @@ def test_more_records_than_one_block_are_summed_in_full():
     codes = {name: generator.integers(0, 1000, 2500).astype(np.int32) for name in ("a", "b")}
     cost = sum(mechanisms[name].swap_cost(codes[name][:, None], codes[name][None, :]) for name in codes)
     expected = np.exp(-cost).sum(axis=1).min()
-    for kind in (DenseCrowd, SparseCrowd):
-        crowd = kind(attributes)
-        crowd.update(codes, 2500)
-        assert crowd.smallest(mechanisms) == pytest.approx(expected, rel=1e-10)
-        assert crowd.smallest(mechanisms, cap=expected * 2, enough=expected * 0.5) == pytest.approx(expected, rel=1e-10)
+    for kind in (DenseTally, SparseTally):
+        tally = kind(list(map(every_code, attributes)))
+        tally.update(codes, 2500)
+        assert Crowd(tally).smallest(mechanisms) == pytest.approx(expected, rel=1e-10)
+        assert Crowd(tally).smallest(mechanisms, cap=expected * 2, enough=expected * 0.5) == pytest.approx(
+            expected, rel=1e-10
+        )
 
 
 def test_the_kind_is_chosen_by_the_number_of_cells():
     assert DENSE_CELLS >= 1000 * 1000
     thousand = [kk.Numeric(name, 0, 999, step=1) for name in "abc"]
-    assert isinstance(Crowd.of(thousand[:2]), DenseCrowd)
-    assert isinstance(Crowd.of(thousand), SparseCrowd)
+    assert isinstance(Tally.of_columns(thousand[:2]), DenseTally)
+    assert isinstance(Tally.of_columns(thousand), SparseTally)
+
+
+def test_people_are_told_apart_where_records_have_more_values_than_can_be_numbered():
+    """Thirty columns of 21 values: more cells than 64 bits count."""
+    attributes = [kk.Numeric(f"x{place}", 0, 20, step=1) for place in range(30)]
+    generator = np.random.default_rng(1)
+    rows = generator.integers(0, 21, (40, 30))[generator.integers(0, 40, 300)].astype(np.int32)
+    codes = {attribute.name: rows[:, place] for place, attribute in enumerate(attributes)}
+    one, other = Tally.of_columns(attributes), Tally.of_columns(attributes)
+    one.update({name: column[:150] for name, column in codes.items()})
+    other.update({name: column[150:] for name, column in codes.items()})
+    tally = one.merge(other)
+    distinct, counts = np.unique(rows, axis=0, return_counts=True)
+    found = np.column_stack(tally.occupied()[0])
+    assert tally.n == 300
+    assert (found == distinct).all()
+    assert (tally.occupied()[1] == counts).all()
+    assert Crowd(tally).smallest({}) == counts.min()
 
 
 def test_a_crowd_over_no_columns_is_everybody():
-    crowd = Crowd.of([])
-    crowd.update({}, 5)
-    crowd.update({}, 2)
-    assert crowd.n == 7
-    assert crowd.fewest_alike == 7
-    assert crowd.smallest({}) == 7
+    tally = Tally.of_columns([])
+    tally.update({}, 5)
+    tally.update({}, 2)
+    assert tally.n == 7
+    assert tally.fewest == 7
+    assert Crowd(tally).smallest({}) == 7
 
 
-@given(cases(), st.sampled_from([DenseCrowd, SparseCrowd]))
+@given(cases(), st.sampled_from([DenseTally, SparseTally]))
 @settings(deadline=None, max_examples=50)
 def test_crowds_counted_apart_and_merged_are_the_crowd_of_all(case, kind):
     names, codes = case
     half = len(codes[names[0]]) // 2
     parts = [{name: column[place] for name, column in codes.items()} for place in (slice(half), slice(half, None))]
     one, other = (filled(kind, names, part) for part in parts)
-    one.merge(other)
+    both = one.merge(other)
     whole = filled(kind, names, codes)
-    assert one.n == whole.n
-    assert one.fewest_alike == whole.fewest_alike
-    assert math.isclose(one.smallest(mechanisms_for(names)), whole.smallest(mechanisms_for(names)), rel_tol=1e-12)
+    assert both.n == whole.n
+    assert both.fewest == whole.fewest
+    assert math.isclose(
+        Crowd(both).smallest(mechanisms_for(names)), Crowd(whole).smallest(mechanisms_for(names)), rel_tol=1e-12
+    )

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import kakuran as kk
-from kakuran.design import Plan, crowd_of
+from kakuran.design import Plan, count_columns
 from kakuran.errors import CalibrationError, SchemaError
 
 SCHEMA = kk.Schema(
@@ -85,42 +85,42 @@ class TestChecking:
     def test_a_worst_case_plan_holds_for_any_table_large_enough(self):
         schema, table = groups(6, 5)
         plan = kk.calibrate(schema, n=5, k=3)
-        crowd = plan.crowd()
-        crowd.update(schema.encode(table), table.num_rows)
-        assert plan.check(crowd) is None
-        assert crowd.fewest_alike == 5
+        tally = plan.tally()
+        tally.update(schema.encode(table), table.num_rows)
+        assert plan.check(tally) is None
+        assert tally.fewest == 5
 
     def test_a_worst_case_plan_refuses_a_table_whose_smallest_group_is_too_small(self):
         schema, table = groups(60, 4)
         plan = kk.calibrate(schema, n=5, k=3)
-        crowd = plan.crowd()
-        crowd.update(schema.encode(table), table.num_rows)
+        tally = plan.tally()
+        tally.update(schema.encode(table), table.num_rows)
         with pytest.raises(CalibrationError, match=r"for 5 records but there are only 4 in the smallest group .* n=4"):
-            plan.check(crowd)
+            plan.check(tally)
 
     def test_without_kept_columns_all_records_are_one_group(self):
         schema = kk.Schema([kk.Numeric("age", 0, 9, step=1)])
         plan = kk.calibrate(schema, n=5, k=3)
         for ages, fits in ((range(5), True), (range(4), False)):
-            crowd = plan.crowd()
-            crowd.update(schema.encode(pa.table({"age": list(ages)})), len(ages))
+            tally = plan.tally()
+            tally.update(schema.encode(pa.table({"age": list(ages)})), len(ages))
             if fits:
-                assert plan.check(crowd) is None
+                assert plan.check(tally) is None
             else:
                 with pytest.raises(CalibrationError, match=r"for 5 records but there are only 4; calibrate with n=4"):
-                    plan.check(crowd)
+                    plan.check(tally)
 
     def test_an_empty_table_is_refused(self):
         schema, table = groups(60, 40)
         for plan in (kk.calibrate(schema, n=5, k=3), kk.calibrate(schema, data=table, k=3)):
             with pytest.raises(CalibrationError, match="the table is empty"):
-                plan.check(plan.crowd())
+                plan.check(plan.tally())
 
     def test_a_data_dependent_plan_looks_at_all_released_columns(self):
         schema, table = groups(60, 40)
         plan = kk.calibrate(schema, data=table, k=3)
-        assert [attribute.name for attribute in plan.crowd().attributes] == ["job", "age", "pay", "town"]
-        assert plan.check(crowd_of(schema, table)) is None
+        assert [axis.name for axis in plan.tally().axes] == ["job", "age", "pay", "town"]
+        assert plan.check(count_columns(schema, table)) is None
 
 
 @pytest.mark.parametrize("asked", [{"n": 100}, {"data": pa.table({"age": [None, *range(1, 100)]})}])

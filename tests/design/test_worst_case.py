@@ -4,8 +4,7 @@ import math
 from fractions import Fraction
 
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 import kakuran as kk
 from kakuran.errors import CalibrationError
@@ -260,7 +259,7 @@ class TestLargeTables:
         budget = math.log((n - 1) / (k - 1))
         assume(kind != "laplace" or budget > 1e-2)  # else the noise is too wide to be drawn exactly, which is refused
         plan = kk.calibrate(BOTH, n=n, k=k, mechanisms={"age": kind})
-        crowd = plan.crowd()
-        crowd.update({}, n)
-        plan.check(crowd)
+        tally = plan.tally()
+        tally.update({}, n)
+        plan.check(tally)
         assert k <= plan.k_for(n) <= 1 + (k - 1) * (1 + 1e-5)

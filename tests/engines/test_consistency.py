@@ -20,11 +20,10 @@ from scipy.stats import chi2_contingency, chisquare
 import kakuran as kk
 from kakuran.answers.tree import columns
 from kakuran.counts import Tally, cells_of, every_code
-from kakuran.engine.local import count_crowd
-from kakuran.release.files import FOLDER_MANIFEST
-from kakuran.release.manifest import METADATA_KEY
+from kakuran.design import count_columns
+from kakuran.release.files import FOLDER_MANIFEST, METADATA_KEY
 from kakuran.release.perturbing import perturb_on_spark
-from kakuran.release.streamed import StreamedRecords
+from kakuran.release.streamed import FileRecords
 
 FALSE_ALARM = 1e-9
 
@@ -67,7 +66,7 @@ def hold_in_a_file(table, manifest, folder):
     path = folder / "release.parquet"
     with_manifest = table.replace_schema_metadata({METADATA_KEY: manifest.to_json().encode()})
     pq.write_table(with_manifest, path, row_group_size=1000)
-    return kk.Release(StreamedRecords.open(path, manifest), manifest)
+    return kk.Release(FileRecords.open(path, manifest), manifest)
 
 
 def hold_in_a_folder(table, manifest, folder):
@@ -76,7 +75,7 @@ def hold_in_a_folder(table, manifest, folder):
     for number, start in enumerate(range(0, table.num_rows, 7_000)):
         pq.write_table(table.slice(start, 7_000), parts / f"part-{number}.parquet")
     (parts / FOLDER_MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
-    return kk.Release(StreamedRecords.open(parts, manifest), manifest)
+    return kk.Release(FileRecords.open(parts, manifest), manifest)
 
 
 def perturb_a_file(table, plan, folder):
@@ -152,7 +151,7 @@ def held(engine, release, tmp_path_factory):
 
 TABLES = [
     [cells_of(SCHEMA, "job", None), cells_of(SCHEMA, "age", 8), cells_of(SCHEMA, "region", None)],
-    [every_code(PLAN, "age")],
+    [every_code(PLAN.schema["age"], PLAN.reach("age"))],
     [cells_of(SCHEMA, "income", 201), cells_of(SCHEMA, "age", 80), cells_of(SCHEMA, "job", None)]
     + [cells_of(SCHEMA, name, None) for name in ("region", "ill")],
 ]
@@ -257,23 +256,23 @@ class TestPerturbing:
         assert (tallies[0] != tallies[1]).any()
 
 
-def crowd_of_a_file(_, table, folder):
+def tally_of_a_file(_, table, folder):
     pq.write_table(table, folder / "people.parquet", row_group_size=400)
-    return count_crowd(kk.open_source(folder / "people.parquet"), SCHEMA, SCHEMA.released)
+    return count_columns(SCHEMA, kk.open_source(folder / "people.parquet"))
 
 
-def crowd_on_spark(request, table, _):
+def tally_on_spark(request, table, _):
     from kakuran.engine.spark import Originals
 
     frame = request.getfixturevalue("spark").createDataFrame(table).repartition(3)
-    return Originals(frame, SCHEMA).crowd(SCHEMA.released)
+    return Originals(frame, SCHEMA).count_columns(SCHEMA.released)
 
 
 @pytest.mark.parametrize(
-    "crowd_of", [crowd_of_a_file, pytest.param(crowd_on_spark, marks=pytest.mark.xdist_group("spark"))]
+    "tally_of", [tally_of_a_file, pytest.param(tally_on_spark, marks=pytest.mark.xdist_group("spark"))]
 )
-def test_the_crowd_an_engine_counts_calibrates_as_the_table_does(crowd_of, request, tmp_path):
+def test_the_table_an_engine_counts_calibrates_as_the_table_does(tally_of, request, tmp_path):
     table = people(3_000)
-    crowd = crowd_of(request, table, tmp_path)
-    found, expected = (kk.calibrate(SCHEMA, data=data, k=5) for data in (crowd, table))
+    tally = tally_of(request, table, tmp_path)
+    found, expected = (kk.calibrate(SCHEMA, data=data, k=5) for data in (tally, table))
     assert found == expected

@@ -8,9 +8,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import kakuran as kk
+from kakuran.counts import MemoryRecords
 from kakuran.release import release as opening
 from kakuran.release.files import FOLDER_MANIFEST
-from kakuran.release.streamed import StreamedRecords
+from kakuran.release.streamed import FileRecords
 
 SCHEMA = kk.Schema(
     [kk.Categorical("job", ["clerk", "", "nurse"], missing="category"), kk.Numeric("age", 0, 99, step=1)]
@@ -48,9 +49,9 @@ def large(monkeypatch):
 
 
 def test_a_small_release_is_read_at_once_and_a_large_one_is_not(path, monkeypatch):
-    assert isinstance(kk.read_release(path).source, pa.Table)
+    assert isinstance(kk.read_release(path).source, MemoryRecords)
     monkeypatch.setattr(opening, "ROWS_IN_MEMORY", 10)
-    assert isinstance(kk.read_release(path).source, StreamedRecords)
+    assert isinstance(kk.read_release(path).source, FileRecords)
 
 
 @pytest.mark.filterwarnings("ignore::kakuran.UnclearCellsWarning")

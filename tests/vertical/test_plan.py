@@ -110,8 +110,8 @@ def test_a_plan_is_complete_once_all_have_joined():
         ('id = "member"', "", "[parties.bob] does not say id"),
         ("least = 2", "leest = 2", "[plan]: unknown setting 'leest'. Did you mean 'least'?"),
         ("smallest_group = 20", 'smallest_group = "few"', "[limits]: smallest_group must be a number, got 'few'"),
-        ("[parties.bob]", "[[parties.bob]]", "[parties.bob] must be a table of settings, got ["),
-        ("[plan]", "[paln]", "[plan] must be a table of settings, got nothing"),
+        ("[parties.bob]", "[[parties.bob]]", "[parties.bob]: expected a table of settings, got ["),
+        ("[plan]", "[paln]", "[plan]: expected a table of settings, got nothing"),
     ],
 )
 def test_a_word_of_a_file_that_cannot_be_meant_is_named(tmp_path, before, after, words):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,11 +28,20 @@ from kakuran.advice.methods import (
     perturbed_for_the_data,
 )
 from kakuran.charts import BLUE, ESTIMATE, INK, Curve, error_chart
-from kakuran.counts import Cells, cells_of
-from kakuran.design import Crowd, calibrate
+from kakuran.counts import Cells, Tally, cells_of
+from kakuran.design import calibrate
 from kakuran.errors import CalibrationError, DataError, SchemaError
 from kakuran.randomness import Randomness
-from kakuran.schema import Categorical, Schema, columns_of, numbers_of
+from kakuran.schema import (
+    Categorical,
+    Schema,
+    Source,
+    columns_of,
+    numbers_of,
+    open_source,
+    read_all,
+    read_table,
+)
 from kakuran.typing import Codes
 from kakuran.wide import binary_matrix
 from kakuran.words import Phrase, Translate
@@ -45,18 +55,6 @@ _STYLES = {
     "microaggregate": (INK, "-^"),
     "factorise": (BLUE, "-D"),
 }
-
-
-def draw_errors(advice: Advice, translate: Translate = str, *, narrow: bool = False) -> Figure:
-    """A line a method, the k that is wanted, and what guessing would get wrong; perhaps for a narrow screen."""
-    curves = []
-    for method, (colour, style) in _STYLES.items():
-        points = sorted((one.k, one.errors.both) for one in advice.curves if one.method == method and one.errors)
-        if points:
-            ks, errors = zip(*points, strict=True)
-            curves.append(Curve(translate(NAMES[method]), ks, errors, colour, style))
-    title = Phrase("Expected error of one- and two-way tables, n = {n:,}", n=advice.n)
-    return error_chart(curves, advice.k, advice.guess, title, translate, narrow=narrow)
 
 
 NAMES = {
@@ -200,9 +198,24 @@ class Advice:
             "curves": [_described(outlook) for outlook in self.curves],
         }
 
-    def plot(self) -> Figure:
-        """Expected error against k, a line a method."""
-        return draw_errors(self)
+    def plot(self, translate: Translate = str, *, narrow: bool = False) -> Figure:
+        """Expected error against k, a line a method; the k that is wanted, and what guessing would get wrong.
+
+        Parameters
+        ----------
+        translate : callable, optional
+            Says the picture's words in another language.
+        narrow : bool, optional
+            Whether it is for a narrow screen.
+        """
+        curves = []
+        for method, (colour, style) in _STYLES.items():
+            points = sorted((one.k, one.errors.both) for one in self.curves if one.method == method and one.errors)
+            if points:
+                ks, errors = zip(*points, strict=True)
+                curves.append(Curve(translate(NAMES[method]), ks, errors, colour, style))
+        title = Phrase("Expected error of one- and two-way tables, n = {n:,}", n=self.n)
+        return error_chart(curves, self.k, self.guess, title, translate, narrow=narrow)
 
     def __str__(self) -> str:
         return " ".join(self.sentences)
@@ -221,7 +234,7 @@ def advise(
     schema : what the columns may hold; None for a wide table of zeros and ones, given as `data`
     k : the promise
     n : people in the table, where the data must not be looked at; with kept columns, in the smallest group
-    data : the table itself; methods are then tried on it, and the advice depends on it
+    data : the table itself, as a frame, a path or a source; methods are then tried on it, and the advice depends on it
     progress : told in a word what is being tried
 
     Examples
@@ -252,6 +265,9 @@ def trial_of(schema: Schema | None, n: int | None, data: Any, k: float) -> Trial
     """The table to try methods on: the data, or records made up in their stead."""
     if (n is None) == (data is None):
         raise CalibrationError("give either n or the data, not both and not neither")
+    if isinstance(data, str | Path | Source):
+        source = open_source(data)
+        data = read_all(source) if schema is None else read_table(source, schema)
     if schema is None:
         schema, codes = _matrix(data)
     elif data is not None:
@@ -261,10 +277,10 @@ def trial_of(schema: Schema | None, n: int | None, data: Any, k: float) -> Trial
         return Trial(schema, _made_up(schema, min(people, max(MADE_UP, math.ceil(20 * k)))), people, is_assumed=True)
     if not schema.perturbed:
         raise CalibrationError("the schema has no column to perturb")
-    crowd = Crowd.of(schema.kept)
+    tally = Tally.of_columns(schema.kept)
     records = len(codes[schema.perturbed[0].name])
-    crowd.update(codes, records)
-    return Trial(schema, codes, crowd.fewest_alike if records else 0, is_assumed=False)
+    tally.update(codes, records)
+    return Trial(schema, codes, tally.fewest if records else 0, is_assumed=False)
 
 
 def _matrix(data: Any) -> tuple[Schema, dict[str, Codes]]:

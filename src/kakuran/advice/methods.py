@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from kakuran.answers import ask
 from kakuran.audit import wrong_cells
-from kakuran.counts import Tally, cells_of
-from kakuran.design import Crowd, Plan, SparseCrowd, calibrate, preview
+from kakuran.counts import SparseTally, Tally, cells_of
+from kakuran.design import Plan, calibrate, preview
 from kakuran.errors import NotForPublicationWarning
 from kakuran.model import reconstruct
 from kakuran.perturbation import Kernel
@@ -184,12 +184,12 @@ def perturbed_for_the_data(trial: Trial, k: float) -> Outlook:
     """Perturbation with just the noise this table needs."""
     if trial.is_assumed:
         return _not_assessed("perturb-data-dependent", k, Phrase("its noise depends on the data: give them"))
-    crowd = Crowd.of(trial.schema.released)
-    if isinstance(crowd, SparseCrowd) and trial.records > MOST_DISTINCT:
+    tally = Tally.of_columns(trial.schema.released)
+    if isinstance(tally, SparseTally) and trial.records > MOST_DISTINCT:
         why = Phrase("fitting noise to so many distinct records takes long")
         return _not_assessed("perturb-data-dependent", k, why)
-    crowd.update(trial.codes, trial.records)
-    plan = calibrate(trial.schema, k=k, data=crowd)
+    tally.update(trial.codes)
+    plan = calibrate(trial.schema, k=k, data=tally)
     return Outlook("perturb-data-dependent", k, PK_ANONYMITY, _rehearsed(plan, trial), REHEARSED)
 
 

@@ -13,7 +13,7 @@ from scipy.special import ndtri
 
 from kakuran.answers.answer import Answer
 from kakuran.charts import density_chart
-from kakuran.counts import Countable, cells_of, every_code
+from kakuran.counts import Records, cells_of, every_code
 from kakuran.design import Plan
 from kakuran.errors import ArgumentError, DataError, SchemaError, counted
 from kakuran.mechanism import Mechanism
@@ -116,21 +116,16 @@ class Density(Answer):
 
     def plot(self, translate: Translate = str) -> Figure:
         """The estimated density with its intervals, over the uncorrected one."""
-        return draw_density(self, translate)
+        interval = self.low, self.high
+        return density_chart(self.name, self.edges, self.shares, interval, self.naive, translate)
 
     def __str__(self) -> str:
         low, middle, high = self.quantile([0.25, 0.5, 0.75])
         return f"{self.name}: {middle:.4g} ({low:.4g} … {high:.4g}); {counted(len(self.shares), 'bin')}, {self.reason}"
 
 
-def draw_density(density: Density, translate: Translate = str) -> Figure:
-    """The estimated density with its intervals, over the uncorrected one."""
-    interval = density.low, density.high
-    return density_chart(density.name, density.edges, density.shares, interval, density.naive, translate)
-
-
 def density(
-    records: Countable, plan: Plan, column: str, *, bins: int | None, method: DensityMethod, progress: Progress = int
+    records: Records, plan: Plan, column: str, *, bins: int | None, method: DensityMethod, progress: Progress = int
 ) -> Density:
     """Count one perturbed column code by code and estimate the shares of its bins."""
     if method not in get_args(DensityMethod):
@@ -157,11 +152,12 @@ def density(
 
 
 def counted_codes(
-    records: Countable, plan: Plan, columns: Sequence[str], progress: Progress
+    records: Records, plan: Plan, columns: Sequence[str], progress: Progress
 ) -> list[tuple[Codes, Array]]:
     """The distinct codes of each perturbed column and how many records have them, in one pass."""
     found = []
-    tallies = records.tallies([[every_code(plan, name)] for name in columns], progress)
+    tables = [[every_code(plan.schema.in_release(name), plan.reach(name))] for name in columns]
+    tallies = records.tallies(tables, progress)
     for column, tally in zip(columns, tallies, strict=True):
         (places,), counts = tally.occupied()
         found.append(((places - plan.reach(column)).astype(np.int32), counts))

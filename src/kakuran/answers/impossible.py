@@ -22,7 +22,7 @@ from kakuran.answers.answer import Answer
 from kakuran.counts import Cells, cells_of, count_codes
 from kakuran.design import Plan
 from kakuran.errors import SchemaError, is_real
-from kakuran.model import Operator, reconstruct
+from kakuran.model import Operator, reconstruct, transition_between
 from kakuran.schema import Numeric
 from kakuran.typing import Array, Codes
 
@@ -105,7 +105,7 @@ def impossible(plan: Plan, codes: Mapping[str, Codes], false_alarm: float) -> Im
     tallies = count_codes(codes, [[axis] for axis in axes])
     found = [_repeated(plan, axes, codes)]
     for axis, tally in zip(axes, tallies, strict=True):
-        chance = _chance_of_misfit(tally.counts, Operator([axis.transition(plan[axis.name])]))
+        chance = _chance_of_misfit(tally.counts, Operator([transition_between(axis, plan[axis.name])]))
         found.append(Impossible((axis.name,), 2 * len(axes) * chance))
     return ImpossibleFindings(one for one in found if one.chance <= false_alarm)
 
@@ -146,7 +146,7 @@ def _repeated(plan: Plan, axes: list[Cells], codes: Mapping[str, Codes]) -> Impo
     several = np.flatnonzero(times > 1)
     likeliest = np.zeros(len(several))
     for axis, place in zip(axes, places, strict=True):
-        likeliest += np.log(axis.transition(plan[axis.name]).matrix.max(axis=1))[place[one_of[several]]]
+        likeliest += np.log(transition_between(axis, plan[axis.name]).matrix.max(axis=1))[place[one_of[several]]]
     all_there_are = sum(math.log(axis.size) for axis in axes)
     chances = np.asarray(binom.logsf(times[several] - 1, len(kind), np.exp(likeliest)))
     worst = int(np.argmin(chances)) if len(chances) else None

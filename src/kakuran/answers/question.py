@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kakuran.counts import Cells, Predicate, Reading, cells_of, parse
+from kakuran.counts import Cells, Predicate, Reading, cells_of, distinct_rows, parse
 from kakuran.design import Plan
 from kakuran.errors import SchemaError
 from kakuran.mechanism import Transition
-from kakuran.model import Operator
+from kakuran.model import Operator, transition_between
 from kakuran.schema import Numeric
 
 FINE_BINS = (50, 20)
@@ -52,7 +52,7 @@ def transition_of(plan: Plan, axis: Cells) -> Transition | None:
         return None
     if mechanism.epsilon == 0:
         raise SchemaError(f"column {axis.name!r} was replaced entirely: the release tells nothing about it")
-    return axis.transition(mechanism)
+    return transition_between(axis, mechanism)
 
 
 def ask(plan: Plan, columns: Sequence[str], bins: Mapping[str, int], where: str | None) -> TableQuestion:
@@ -115,11 +115,8 @@ def _cut(plan: Plan, name: str, predicate: Predicate | None, shown: Cells | None
     elif _is_noisy(plan, name):
         parts.append(cells_of(plan.schema, name, min(bins, plan.schema[name].points)).of_code)
         parts.append(np.cumsum(sum(np.abs(np.diff(part, prepend=part[0])) for part in parts) > 0))
-    merged = parts[0]
-    for part in parts[1:]:
-        merged = np.unique(merged * (part.max() + 1) + part, return_inverse=True)[1]
-    _, first_codes, merged = np.unique(merged, return_index=True, return_inverse=True)
-    return _Cut(Cells.of_parts(name, merged, [""] * len(first_codes)), first_codes)
+    merged = distinct_rows(parts)
+    return _Cut(Cells.of_parts(name, merged.place, [""] * len(merged)), merged.first)
 
 
 def _counted(predicate: Predicate, cuts: Sequence[_Cut]) -> NDArray[np.bool_]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,11 +14,13 @@ from numpy.typing import NDArray
 from kakuran.audit.anonymity import Risk, risk_of
 from kakuran.audit.linkage import ENUMERABLE, IMPOSSIBLE, Attacker, exact_posteriors
 from kakuran.charts import risk_chart
+from kakuran.counts import Tally, distinct_rows
 from kakuran.design import Crowd, Plan
 from kakuran.errors import ReleaseError, check_is
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
-from kakuran.release import Release
+from kakuran.release import Release, read_manifest, read_release
+from kakuran.schema import open_source, read_table
 from kakuran.typing import Array, Codes
 from kakuran.words import Phrase, Translate
 
@@ -97,10 +100,53 @@ class Audit:
         del fields["posteriors"]
         return fields
 
-    def plot(self) -> Figure:
-        """How sure the attacker is of each link, against the promise and the risk before."""
+    def plot(self, translate: Translate = str, *, narrow: bool = False) -> Figure:
+        """How sure the attacker is of each link, against the promise and the risk before.
 
-        return draw_audit(self)
+        Parameters
+        ----------
+        translate : callable, optional
+            Says the picture's words in another language.
+        narrow : bool, optional
+            Whether it is for a narrow screen.
+        """
+        average, worst = self.before.prosecutor, self.before.worst
+        after = {
+            Phrase("promised: 1/k = {risk:.3g}", risk=self.bound): self.bound,
+            Phrase("proved for this table: {risk:.3g}", risk=self.certified): self.certified,
+        }
+        before = {
+            Phrase("before, on average: {risk:.3g}", risk=average): average,
+            Phrase("before, at worst: {risk:.3g}", risk=worst): worst,
+        }
+        verdict = Phrase("passed") if self.passed else Phrase("FAILED")
+        title = Phrase("Linkage audit {verdict}: n = {n:,}, k = {k:g}", verdict=verdict, n=self.n, k=self.k)
+        return risk_chart(self.posteriors, 1 / self.n, after, before, title, translate, narrow=narrow)
+
+
+MOST_RECORDS = 1_000_000
+"""Records up to which a quick audit plays the attacker, who needs the whole table in memory."""
+FEW_PAIRS = 1e8
+"""What he may compare in it."""
+
+
+def quick_audit(original: Any, release: str | Path, progress: Callable[[int], object] = int) -> Audit | None:
+    """The audit of random records, as a report shows it; None where the table is too large for one.
+
+    Parameters
+    ----------
+    original : frame, path or source
+        The true table.
+    release : str or Path
+        The release that was made from it.
+    progress : callable
+        Told how many records were attacked.
+    """
+    if read_manifest(Path(release)).records > MOST_RECORDS:
+        return None
+    released = read_release(release)
+    truth = read_table(open_source(original), released.plan.schema)
+    return audit(truth, released, most_pairs=FEW_PAIRS, progress=progress)
 
 
 def audit(
@@ -177,9 +223,9 @@ def _exact(attacker: Attacker, released: dict[str, Codes]) -> Array:
 
 
 def _smallest_crowd(plan: Plan, truth: dict[str, Codes], n: int) -> float:
-    crowd = Crowd.of(plan.schema.released)
-    crowd.update(truth, n)
-    return crowd.smallest(plan.mechanisms, cap=min(_CROWD_CAP * plan.k, n))
+    tally = Tally.of_columns(plan.schema.released)
+    tally.update(truth)
+    return Crowd(tally).smallest(plan.mechanisms, cap=min(_CROWD_CAP * plan.k, n))
 
 
 def _weakness(released: Array, rehearsed: Array) -> float | None:
@@ -209,10 +255,8 @@ def _closeness(truth: dict[str, Codes], released: dict[str, Codes], rehearsed: d
 
 def _overlap(truth: dict[str, Codes], released: dict[str, Codes]) -> int:
     """How many released records can be paired with an equal original."""
-    rows = np.column_stack([np.concatenate([truth[name], released[name]]) for name in truth])
-    cells = np.unique(rows, axis=0, return_inverse=True)[1].ravel()
-    n, size = len(rows) // 2, int(cells.max()) + 1
-    counts = (np.bincount(part, minlength=size) for part in (cells[:n], cells[n:]))
+    found = distinct_rows([np.concatenate([truth[name], released[name]]) for name in truth])
+    counts = (np.bincount(half, minlength=len(found)) for half in np.split(found.place, 2))
     return int(np.minimum(*counts).sum())
 
 
@@ -234,76 +278,55 @@ def _alignment(plan: Plan, truth: dict[str, Codes], released: dict[str, Codes], 
 def _judged(outcome: Audit, release: Release) -> Audit:
     from scipy.stats import binom
 
-    bound = outcome.bound
+    bound, order = outcome.bound, release.manifest.order
     chance = float(binom.isf(FALSE_ALARM, outcome.attacked, bound)) / outcome.attacked
-    problems = []
-    if outcome.certified > bound * (1 + 1e-6):
-        problems.append(
+    certified, worst, weakness = outcome.certified, outcome.worst_posterior, outcome.weakness or 0.0
+    ways = ((Phrase("one by one"), outcome.linked), (Phrase("one to one"), outcome.linked_one_to_one or 0.0))
+    checks = [
+        (
+            certified > bound * (1 + 1e-6),
             Phrase(
                 "its parameters are too weak: they prove only {proved:.3g} for this table, not {bound:.3g}",
-                proved=outcome.certified,
+                proved=certified,
                 bound=bound,
-            )
-        )
-    if outcome.worst_posterior > bound * (1 + 1e-6):
-        problems.append(
-            Phrase(
-                "a record can be linked with probability {risk:.3g}, above {bound:.3g}",
-                risk=outcome.worst_posterior,
-                bound=bound,
-            )
-        )
-    if outcome.impossible:
-        problems.append(Phrase("{count:,} of its records cannot come from this original", count=outcome.impossible))
-    if outcome.closeness > 1:
-        problems.append(Phrase("more of its records equal an original than its parameters allow"))
-    if outcome.alignment > ALARM and release.manifest.order == "shuffled":
-        problems.append(Phrase("its records are in their original order although it says shuffled"))
-    if outcome.weakness is not None and outcome.weakness > ALARM:
-        problems.append(
+            ),
+        ),
+        (
+            worst > bound * (1 + 1e-6),
+            Phrase("a record can be linked with probability {risk:.3g}, above {bound:.3g}", risk=worst, bound=bound),
+        ),
+        (
+            outcome.impossible > 0,
+            Phrase("{count:,} of its records cannot come from this original", count=outcome.impossible),
+        ),
+        (outcome.closeness > 1, Phrase("more of its records equal an original than its parameters allow")),
+        (
+            outcome.alignment > ALARM and order == "shuffled",
+            Phrase("its records are in their original order although it says shuffled"),
+        ),
+        (
+            weakness > ALARM,
             Phrase(
                 "its records lie closer to the originals than its parameters say ({by:.1f} standard deviations)",
-                by=outcome.weakness,
-            )
-        )
-    for how, share in ((Phrase("one by one"), outcome.linked), (Phrase("one to one"), outcome.linked_one_to_one)):
-        if share is not None and share > chance:
-            problems.append(
+                by=weakness,
+            ),
+        ),
+        *(
+            (
+                share > chance,
                 Phrase(
                     "linking {how} was right for {share:.3g} of the records, above {bound:.3g}",
                     how=how,
                     share=share,
                     bound=bound,
-                )
+                ),
             )
-    if release.manifest.order == "kept":
-        problems.append(Phrase("its records are in their original order: whoever knows that order can link them all"))
-    if release.manifest.seeded:
-        problems.append(Phrase("it was drawn from a known seed: whoever knows the seed can undo it"))
-    return replace(outcome, problems=tuple(problems))
-
-
-def draw_audit(audit: Audit, translate: Translate = str, *, narrow: bool = False) -> Figure:
-    """How sure the attacker is of each link, against the promise and the risk before.
-
-    Parameters
-    ----------
-    audit : Audit
-        Its outcome.
-    translate : Translate, optional
-        What to write for every label, a `kakuran.words.Phrase`.
-    narrow : bool, optional
-        Whether it is for a narrow screen.
-    """
-    average, worst = audit.before.prosecutor, audit.before.worst
-    after = {
-        Phrase("promised: 1/k = {risk:.3g}", risk=audit.bound): audit.bound,
-        Phrase("proved for this table: {risk:.3g}", risk=audit.certified): audit.certified,
-    }
-    before = {
-        Phrase("before, on average: {risk:.3g}", risk=average): average,
-        Phrase("before, at worst: {risk:.3g}", risk=worst): worst,
-    }
-    verdict = Phrase("passed") if audit.passed else Phrase("FAILED")
-    title = Phrase("Linkage audit {verdict}: n = {n:,}, k = {k:g}", verdict=verdict, n=audit.n, k=audit.k)
-    return risk_chart(audit.posteriors, 1 / audit.n, after, before, title, translate, narrow=narrow)
+            for how, share in ways
+        ),
+        (
+            order == "kept",
+            Phrase("its records are in their original order: whoever knows that order can link them all"),
+        ),
+        (release.manifest.seeded, Phrase("it was drawn from a known seed: whoever knows the seed can undo it")),
+    ]
+    return replace(outcome, problems=tuple(problem for is_broken, problem in checks if is_broken))

@@ -1,6 +1,6 @@
-"""The cells of one axis of a table: every value of a category, intervals of a number, the parts a condition makes.
+"""The cells of a table: along one axis, and how an answer is read off a finer table.
 
-How an answer is read off a finer table: which cells count, and which of them add up.
+Along an axis lies every value of a category, intervals of a number, or the parts that a condition makes.
 """
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from kakuran.design import Plan
 from kakuran.errors import SchemaError
-from kakuran.mechanism import Mechanism, Transition
 from kakuran.schema import Categorical, Numeric, Schema
 from kakuran.typing import Array, Codes
 from kakuran.words import Phrase
 
 DEFAULT_BINS = 10
+_AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +55,6 @@ class Cells:
         first = int(self.edges[0])
         return np.take(self.of_code, codes - first if first else codes, mode="clip")
 
-    def transition(self, mechanism: Mechanism) -> Transition:
-        """How the mechanism moves records between these cells."""
-        runs = mechanism.transition(self.edges)
-        return runs if self.groups is None else runs.lumped(self.groups, np.diff(self.edges).astype(float))
-
     def lumped(self, parts: NDArray[np.intp]) -> Cells:
         """Fewer cells, given the number of the one that each of these becomes part of."""
         groups = parts if self.groups is None else parts[self.groups]
@@ -83,11 +77,10 @@ def cells_of(schema: Schema, name: str, bins: int | None) -> Cells:
     return Cells(name, np.arange(attribute.size + 1), _category_labels(attribute))
 
 
-def every_code(plan: Plan, name: str) -> Cells:
-    """A cell for every code that may be released of a column, beyond its bounds too."""
-    reach, size = plan.reach(name), plan.schema[name].size
-    edges = np.arange(-reach, size + reach + 1)
-    return Cells(name, edges, ("",) * (len(edges) - 1))
+def every_code(attribute: Categorical | Numeric, reach: int = 0) -> Cells:
+    """A cell for every code of a column, also for those that lie as far beyond its bounds as noise reaches."""
+    edges = np.arange(-reach, attribute.size + reach + 1)
+    return Cells(attribute.name, edges, ("",) * (len(edges) - 1))
 
 
 def _category_labels(attribute: Categorical) -> tuple[str, ...]:
@@ -103,9 +96,6 @@ def _intervals(attribute: Numeric, bins: int) -> Cells:
     if attribute.missing == "category":
         labels.append(Phrase("missing"))
     return Cells(attribute.name, edges, tuple(labels))
-
-
-_AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,13 +1,10 @@
-"""Counting records: a monoid, so that any engine can count in pieces and put the pieces together.
-
-Counting as a map over record batches: a batch in, a tally of each table out.
-"""
+"""Counting records: a monoid, so that any engine can count in pieces and put the pieces together."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kakuran.counts.cells import Cells
-from kakuran.design import Plan
+from kakuran.counts.cells import Cells, every_code
+from kakuran.counts.distinct import distinct_rows
 from kakuran.errors import SchemaError
-from kakuran.schema import Categorical, Numeric, encode_columns
-from kakuran.typing import Array, Codes
+from kakuran.schema import Categorical, Numeric, Schema, encode_columns
+from kakuran.typing import Array, Codes, Reach
 
 DENSE_CELLS = 1 << 22
 _MOST_CELLS = 1 << 62
@@ -28,9 +25,21 @@ _FEW = 1 << 18
 
 
 class Places:
-    """Where some records lie in many tables; what the first axes of several tables have in common is found once."""
+    """Where some records lie in many tables; what the first axes of several tables have in common is found once.
 
-    def __init__(self, codes: Mapping[str, Codes]) -> None:
+    Parameters
+    ----------
+    codes : Mapping[str, Codes]
+        Of every column that is counted.
+    n : int | None
+        How many records there are, for tables of no column at all.
+    weights : Array | None
+        How often each record counts; once without them.
+    """
+
+    def __init__(self, codes: Mapping[str, Codes], n: int | None = None, weights: Array | None = None) -> None:
+        self.n = len(next(iter(codes.values()))) if n is None else n
+        self.weights = weights
         self._codes = codes
         self._known: dict[tuple[Cells, ...], NDArray[np.int64]] = {}
 
@@ -49,11 +58,16 @@ class Places:
         return self._known[axes]
 
 
-def count_codes(codes: Mapping[str, Codes], tables: Sequence[Sequence[Cells]]) -> list[Tally]:
+def count_codes(
+    codes: Mapping[str, Codes], tables: Sequence[Sequence[Cells]], weights: Array | None = None
+) -> list[Tally]:
     """The tallies of records in memory, some of them at a time."""
     tallies = [Tally.zero(axes) for axes in tables]
     for start in range(0, len(next(iter(codes.values()))), _FEW):
-        records = Places({name: column[start : start + _FEW] for name, column in codes.items()})
+        some = slice(start, start + _FEW)
+        records = Places(
+            {name: column[some] for name, column in codes.items()}, weights=None if weights is None else weights[some]
+        )
         for tally in tallies:
             tally.add(records)
     return tallies
@@ -88,23 +102,25 @@ class Tally(ABC):
         return DenseTally(axes) if cells <= DENSE_CELLS else SparseTally(axes)
 
     @staticmethod
+    def of_columns(attributes: Iterable[Categorical | Numeric]) -> Tally:
+        """No records yet, over every code of some columns, however many cells that makes."""
+        axes = list(map(every_code, attributes))
+        return DenseTally(axes) if math.prod(axis.size for axis in axes) <= DENSE_CELLS else SparseTally(axes)
+
+    @staticmethod
     def of(codes: Mapping[str, Codes], axes: Sequence[Cells]) -> Tally:
         """The records with these codes."""
         tally = Tally.zero(axes)
         tally.update(codes)
         return tally
 
-    def update(self, codes: Mapping[str, Codes]) -> None:
-        """Count records, given the codes of each column."""
-        self.add(Places(codes))
-
-    def add(self, records: Places) -> None:
-        """Count records whose places other tallies ask for too."""
-        self._add(records.cells(self.axes))
+    def update(self, codes: Mapping[str, Codes], n: int | None = None) -> None:
+        """Count records, given the codes of each column; where there is none, how many records."""
+        self.add(Places(codes, n))
 
     @abstractmethod
-    def _add(self, cells: NDArray[np.int64]) -> None:
-        """Count records, given the cell of each."""
+    def add(self, records: Places) -> None:
+        """Count records whose places other tallies ask for too."""
 
     def merge(self, other: Tally) -> Tally:
         """The records of both."""
@@ -129,6 +145,11 @@ class Tally(ABC):
     def counts(self) -> Array:
         """The whole table."""
 
+    @property
+    def fewest(self) -> int:
+        """The fewest records in any cell that somebody is in."""
+        return int(self.occupied()[1].min())
+
     @abstractmethod
     def occupied(self) -> tuple[tuple[NDArray[np.intp], ...], Array]:
         """The place along each axis of every cell that somebody is in, and how many are."""
@@ -141,8 +162,15 @@ class DenseTally(Tally):
         super().__init__(axes)
         self._counts = np.zeros(math.prod(self.shape), np.int64)
 
-    def _add(self, cells: NDArray[np.int64]) -> None:
-        if len(cells) < self._counts.size:
+    def add(self, records: Places) -> None:
+        """Count records whose places other tallies ask for too."""
+        if not self.axes:
+            self._counts += records.n
+            return
+        cells, weights = records.cells(self.axes), records.weights
+        if weights is not None:
+            self._counts += np.bincount(cells, weights, self._counts.size).astype(np.int64)
+        elif len(cells) < self._counts.size:
             np.add.at(self._counts, cells, 1)
         else:
             self._counts += np.bincount(cells, minlength=self._counts.size)
@@ -165,43 +193,52 @@ class DenseTally(Tally):
     def occupied(self) -> tuple[tuple[NDArray[np.intp], ...], Array]:
         """The place along each axis of every cell that somebody is in, and how many are."""
         cells = np.flatnonzero(self._counts)
-        return np.unravel_index(cells, self.shape), self._counts[cells].astype(float)
+        return np.unravel_index(cells, self.shape) if self.axes else (), self._counts[cells].astype(float)
 
 
 class SparseTally(Tally):
     """The cells that somebody is in, in order.
 
     New records wait until they are as many as the cells, so that every cell is sorted a few times and not once a batch.
+    They are told apart by their numbers, or by their places along the axes where there are more than can be numbered.
     """
 
     def __init__(self, axes: Sequence[Cells]) -> None:
         super().__init__(axes)
-        self._cells = np.empty(0, np.int64)
-        self._counts = np.empty(0, np.int64)
-        self._waiting: list[NDArray[np.int64]] = []
+        self._is_numbered = math.prod(self.shape) <= _MOST_CELLS
+        self._keys: list[NDArray[Any]] = [np.empty(0, np.int64)] * (1 if self._is_numbered else len(self.axes))
+        self._counts = np.empty(0)
+        self._waiting: list[tuple[list[NDArray[Any]], Array]] = []
 
-    def _add(self, cells: NDArray[np.int64]) -> None:
-        self._waiting.append(cells)
-        if sum(map(len, self._waiting)) >= max(len(self._cells), _FEW):
+    def add(self, records: Places) -> None:
+        """Count records whose places other tallies ask for too."""
+        parts = [self.axes] if self._is_numbered else [(axis,) for axis in self.axes]
+        weights = np.ones(records.n) if records.weights is None else records.weights
+        self._waiting.append(([records.cells(axes) for axes in parts], weights))
+        if sum(len(some) for _, some in self._waiting) >= max(len(self._counts), _FEW):
             self._settle()
 
     def _settle(self) -> None:
         if self._waiting:
-            found = np.unique(np.concatenate(self._waiting), return_counts=True)
+            keys, weights = zip((self._keys, self._counts), *self._waiting, strict=True)
             self._waiting.clear()
-            self._cells, self._counts = _added((self._cells, self._counts), found)
+            found = distinct_rows(
+                [np.concatenate(column) for column in zip(*keys, strict=True)], np.concatenate(weights)
+            )
+            self._keys, self._counts = found.columns, found.counts
 
     def _merged(self, other: SparseTally) -> SparseTally:
         self._settle()
         other._settle()
         both = SparseTally(self.axes)
-        both._cells, both._counts = _added((self._cells, self._counts), (other._cells, other._counts))
+        both._waiting = [(self._keys, self._counts), (other._keys, other._counts)]
+        both._settle()
         return both
 
     @property
     def n(self) -> int:
         """Number of records."""
-        return int(self._counts.sum()) + sum(map(len, self._waiting))
+        return int(self._counts.sum() + sum(weights.sum() for _, weights in self._waiting))
 
     @property
     def counts(self) -> Array:
@@ -214,15 +251,8 @@ class SparseTally(Tally):
     def occupied(self) -> tuple[tuple[NDArray[np.intp], ...], Array]:
         """The place along each axis of every cell that somebody is in, and how many are."""
         self._settle()
-        return np.unravel_index(self._cells, self.shape), self._counts.astype(float)
-
-
-def _added(
-    one: tuple[NDArray[np.int64], NDArray[np.int64]], other: tuple[NDArray[np.int64], NDArray[np.int64]]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    cells, place = np.unique(np.concatenate([one[0], other[0]]), return_inverse=True)
-    counts = np.bincount(place, weights=np.concatenate([one[1], other[1]]), minlength=len(cells))
-    return cells, counts.astype(np.int64)
+        places = np.unravel_index(self._keys[0], self.shape) if self._is_numbered else tuple(self._keys)
+        return places, self._counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,17 +261,22 @@ class Counting:
 
     Attributes
     ----------
-    plan : of the release
-    tables : the axes of each table
+    schema : Schema
+        Of the release.
+    reach : Reach
+        How far beyond its domain each column was released.
+    tables : Sequence[Sequence[Cells]]
+        The axes of each table.
     """
 
-    plan: Plan
+    schema: Schema
+    reach: Reach
     tables: Sequence[Sequence[Cells]]
 
     @cached_property
     def attributes(self) -> tuple[Categorical | Numeric, ...]:
         """The columns that are counted, and so have to be read."""
-        return self.plan.schema.some({axis.name for axes in self.tables for axis in axes})
+        return self.schema.some({axis.name for axes in self.tables for axis in axes})
 
     def zero(self) -> list[Tally]:
         """No records yet."""
@@ -249,7 +284,7 @@ class Counting:
 
     def update(self, tallies: Sequence[Tally], batch: pa.RecordBatch) -> None:
         """Count a batch that has at least the counted columns."""
-        records = Places(encode_columns(self.attributes, batch, self.plan.reach))
+        records = Places(encode_columns(self.attributes, batch, self.reach))
         for tally in tallies:
             tally.add(records)
 

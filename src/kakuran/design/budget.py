@@ -15,15 +15,27 @@ from __future__ import annotations
 
 import math
 import warnings
+from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
-from typing import Any, NoReturn, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NoReturn, TypeAlias, get_args
 
+from kakuran.counts import Tally
 from kakuran.design.crowd import Crowd
-from kakuran.design.plan import LAST_DIGITS, Plan
+from kakuran.design.plan import LAST_DIGITS, Calibration, Plan
 from kakuran.errors import CalibrationError, ScatteredNumbersWarning, check_is, is_real
-from kakuran.mechanism import MECHANISMS, BoundedLaplace, Laplace, Mechanism, RetentionReplacement, k_for, k_of
-from kakuran.schema import Categorical, Numeric, Schema, open_source, read_parts
+from kakuran.mechanism import (
+    MECHANISMS,
+    BoundedLaplace,
+    Laplace,
+    Mechanism,
+    RetentionReplacement,
+    k_for,
+    k_of,
+)
+from kakuran.schema import Categorical, Numeric, Schema, encode_columns, in_order, open_source, read_parts
+from kakuran.typing import Progress
 
 Choice: TypeAlias = str | Mechanism
 At: TypeAlias = Callable[[float], dict[str, Mechanism]]
@@ -38,23 +50,35 @@ def calibrate(
     k: float,
     n: int | None = None,
     data: Any = None,
+    calibration: Calibration | None = None,
     weights: Mapping[str, float] | None = None,
     mechanisms: Mapping[str, Choice] | None = None,
+    progress: Progress = int,
 ) -> Plan:
     """The least noise that keeps everybody from being linked with probability above 1/k.
 
     Parameters
     ----------
-    schema : what the columns may hold
-    k : the promise, above 1 and at most n
-    n : records in the table (worst case); with kept columns, in the smallest group that shares their values
-    data : the table itself, for the data-dependent calibration: less noise, but the parameters then depend on
-        the data and hold for this table only; ε is rounded down to two digits, so that they tell little of it. A
-        frame, the path of files, or a `Crowd` counted elsewhere.
-    weights : each column's share of the budget, adding up to 1; equal by default
-    mechanisms : per column, ``"retention"``, ``"laplace"``, ``"bounded-laplace"`` or ``"bounded-gaussian"``, or a
-        ready mechanism such as `PRAM`, whose cost is taken off the budget first. By default retention for
-        categories and bounded-laplace for numbers.
+    schema : Schema
+        What the columns may hold.
+    k : float
+        The promise, above 1 and at most n.
+    n : int
+        Records in the table (worst case); with kept columns, in the smallest group that shares their values.
+    data : frame, path, source or Tally
+        The table itself, instead of n.
+    calibration : {"worst-case", "data-dependent"}
+        What is taken from the data: by default everything, which needs less noise, but the parameters then depend on
+        the data and hold for this table only; ε is rounded down to two digits, so that they tell little of it. With
+        ``"worst-case"`` only n is counted in them.
+    weights : mapping from column to float
+        Each column's share of the budget, adding up to 1; equal by default.
+    mechanisms : mapping from column to str or Mechanism
+        ``"retention"``, ``"laplace"``, ``"bounded-laplace"`` or ``"bounded-gaussian"``, or a ready mechanism such as
+        `PRAM`, whose cost is taken off the budget first. By default retention for categories and bounded-laplace for
+        numbers.
+    progress : callable
+        Told how many records have been counted, batch by batch.
 
     Returns
     -------
@@ -74,26 +98,29 @@ def calibrate(
         raise CalibrationError("the schema has no column to perturb")
     if (n is None) == (data is None):
         raise CalibrationError("give either n (worst case) or data (data-dependent), not both and not neither")
+    calibration = calibration or ("worst-case" if data is None else "data-dependent")
+    if calibration not in get_args(Calibration):
+        raise CalibrationError(f"calibration must be worst-case or data-dependent, got {calibration!r}")
+    if calibration == "data-dependent" and data is None:
+        raise CalibrationError("the data-dependent calibration needs the data, not n")
     chosen = _choices(schema, mechanisms or {})
     shares = _shares(chosen, weights)
     at_budget = _mechanisms_at(schema, chosen, shares)
-    if data is None:
-        assert n is not None  # noqa: S101
+    if calibration == "worst-case":
+        n = smallest_group(schema, data, progress) if n is None else n
         _check_promise(k, n)
         budget = _worst_case_budget(n, k, at_budget, _fixed_cost(chosen))
         if budget < 0:
             _refuse_fixed(chosen, n, k)
         return _told(Plan(schema, at_budget(budget), int(n), float(k), "worst-case"))
-    crowd = data if isinstance(data, Crowd) else crowd_of(schema, data)
-    if crowd.attributes != schema.released:
-        raise CalibrationError("the crowd was counted over other columns than those of the schema")
-    _check_promise(k, crowd.n)
+    tally = count_columns(schema, data, schema.released, progress)
+    _check_promise(k, tally.n)
     # Laplace swaps cost the same with bounds and without, but only bounded noise can be infinite.
     bounded = {name: BoundedLaplace.kind if kind == Laplace.kind else kind for name, kind in chosen.items()}
-    budget = _largest_rung(crowd, k, _mechanisms_at(schema, bounded, shares), shares)
+    budget = _largest_rung(Crowd(tally), k, _mechanisms_at(schema, bounded, shares), shares)
     if not schema.kept:
-        budget = max(budget, _worst_case_budget(crowd.n, k, at_budget, _fixed_cost(chosen)))
-    return _told(Plan(schema, at_budget(budget), crowd.n, float(k), "data-dependent"))
+        budget = max(budget, _worst_case_budget(tally.n, k, at_budget, _fixed_cost(chosen)))
+    return _told(Plan(schema, at_budget(budget), tally.n, float(k), "data-dependent"))
 
 
 def _told(plan: Plan) -> Plan:
@@ -114,12 +141,64 @@ def mechanisms_within(
     return found
 
 
-def crowd_of(schema: Schema, data: Any) -> Crowd:
-    """The crowd of a frame, or of any other source, over all columns that are released."""
-    crowd = Crowd.of(schema.released)
-    for part in read_parts(open_source(data), schema):
-        crowd.update(part.through(schema.encode), len(part))
-    return crowd
+class CountsItself(ABC):
+    """A table that counts its own records, as one on Spark does."""
+
+    @abstractmethod
+    def count_columns(self, attributes: Sequence[Categorical | Numeric]) -> Tally:
+        """The records over every code of some columns; over none, just how many there are."""
+
+
+def count_columns(
+    schema: Schema, data: Any, attributes: Sequence[Categorical | Numeric] | None = None, progress: Progress = int
+) -> Tally:
+    """The records of a table over every code of the released columns, or of some; over none, just how many there are.
+
+    Parameters
+    ----------
+    schema : Schema
+        What the columns may hold.
+    data : frame, path, source or Tally
+        The table; a tally that was counted elsewhere is taken if it is over these columns.
+    attributes : sequence of Categorical or Numeric
+        The columns to count over.
+    progress : callable
+        Told how many records have been counted, batch by batch.
+    """
+    attributes = schema.released if attributes is None else tuple(attributes)
+    if isinstance(data, CountsItself):
+        return data.count_columns(attributes)
+    if isinstance(data, Tally):
+        if [(axis.name, axis.size) for axis in data.axes] != [(one.name, one.size) for one in attributes]:
+            raise CalibrationError("the table was counted over other columns than those of the schema")
+        return data
+    source, tally = open_source(data), Tally.of_columns(attributes)
+    if not attributes and (rows := source.rows) is not None:
+        tally.update({}, rows)
+        return tally
+    names = [attribute.name for attribute in attributes or schema.released[:1]]  # some column tells how many there are
+    encoded = partial(encode_columns, attributes)
+    for codes, rows in in_order(lambda part: (part.through(encoded), len(part)), read_parts(source, schema, names)):
+        tally.update(codes, rows)
+        progress(rows)
+    return tally
+
+
+def smallest_group(schema: Schema, data: Any, progress: Progress = int) -> int:
+    """The fewest records that share the values of all kept columns: all there are, where none is kept.
+
+    Examples
+    --------
+    >>> import kakuran as kk, pyarrow as pa
+    >>> from kakuran.design import smallest_group
+    >>> region = kk.Categorical("region", ["east", "west"], role="keep")
+    >>> schema = kk.Schema([region, kk.Categorical("job", ["clerk", "nurse"])])
+    >>> people = pa.table({"region": ["east", "east", "west"], "job": ["clerk", "nurse", "nurse"]})
+    >>> smallest_group(schema, people)
+    1
+    """
+    tally = count_columns(schema, data, schema.kept, progress)
+    return tally.fewest if tally.n else 0
 
 
 def _check_promise(k: float, n: int) -> None:

@@ -2,10 +2,10 @@
 
 Whoever knows the whole true table can link person i to a released record with probability at most
 1 / Σ_j m_ij, where m_ij = exp(−swap cost of i and j) and the sum runs over everybody, i included. That sum
-is the person's crowd. Two ways to the smallest crowd, chosen by size:
+is the person's crowd. Two ways to the smallest crowd, chosen by how the table was counted:
 
-- `DenseCrowd`: a histogram over all cells, one pass per axis, O(cells);
-- `SparseCrowd`: distinct × distinct records, where records leave as soon as their crowd is large enough.
+- over all cells, one pass per axis, O(cells);
+- over distinct × distinct records, where records leave as soon as their crowd is large enough.
 
 Columns without a mechanism are public: people who differ there are never in each other's crowd.
 """
@@ -13,132 +13,60 @@ Columns without a mechanism are public: people who differ there are never in eac
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Mapping
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kakuran.counts import DenseTally, Tally
 from kakuran.mechanism import Mechanism
-from kakuran.schema import Categorical, Numeric
-from kakuran.typing import Array, Codes
+from kakuran.typing import Array
 
 MechanismsByName: TypeAlias = Mapping[str, Mechanism]
 
-DENSE_CELLS = 1 << 22
 _ROWS, _COLUMNS = 1024, 1024
 
 
-class Crowd(ABC):
-    """The records of a table, counted batch by batch, and the crowds they stand in."""
+class Crowd:
+    """The crowds that the people of a table stand in.
 
-    def __init__(self, attributes: Sequence[Categorical | Numeric]) -> None:
-        self.attributes = tuple(attributes)
-        self.n = 0
+    Parameters
+    ----------
+    tally : Tally
+        The table, counted over every code of the columns that the attacker may know.
+    """
 
-    @staticmethod
-    def of(attributes: Sequence[Categorical | Numeric]) -> Crowd:
-        """An empty crowd over these attributes."""
-        cells = math.prod(attribute.size for attribute in attributes)
-        return DenseCrowd(attributes) if cells <= DENSE_CELLS else SparseCrowd(attributes)
-
-    @abstractmethod
-    def update(self, codes: Mapping[str, Codes], n: int) -> None:
-        """Count n more records."""
-
-    @abstractmethod
-    def merge(self, other: Any) -> None:
-        """Count the records of another crowd over the same attributes too."""
-
-    @abstractmethod
-    def smallest(self, mechanisms: MechanismsByName, cap: float = math.inf, enough: float = 0.0) -> float:
-        """The smallest crowd of anybody, or `cap` if that is smaller.
-
-        May stop at the first crowd found below `enough`; the answer is then that crowd, not the smallest.
-        """
-
-    @property
-    @abstractmethod
-    def fewest_alike(self) -> int:
-        """The fewest people who share all their values: the smallest crowd without any noise."""
+    def __init__(self, tally: Tally) -> None:
+        self._tally = tally
+        self._names = [axis.name for axis in tally.axes]
+        if not isinstance(tally, DenseTally):
+            places, self._counts = tally.occupied()
+            self._places = [place.astype(np.int32) for place in places]
+            self._hardest: NDArray[np.intp] = np.argmin(self._counts, keepdims=True)
 
     def reaches(self, k: float, mechanisms: MechanismsByName) -> bool:
         """Whether everybody's crowd is at least k."""
         return self.smallest(mechanisms, cap=k, enough=k) >= k
 
-
-class DenseCrowd(Crowd):
-    """A histogram over every possible record."""
-
-    def __init__(self, attributes: Sequence[Categorical | Numeric]) -> None:
-        super().__init__(attributes)
-        self.counts: Array = np.zeros(tuple(attribute.size for attribute in attributes))
-
-    def update(self, codes: Mapping[str, Codes], n: int) -> None:
-        """Add to the histogram."""
-        self.n += n
-        if not self.attributes:
-            self.counts += n
-            return
-        cell = np.ravel_multi_index([codes[attribute.name] for attribute in self.attributes], self.counts.shape)
-        if len(cell) < self.counts.size:
-            np.add.at(self.counts.reshape(-1), cell, 1.0)
-        else:
-            self.counts += np.bincount(cell, minlength=self.counts.size).reshape(self.counts.shape)
-
-    def merge(self, other: DenseCrowd) -> None:
-        """Add the histograms."""
-        self.n += other.n
-        self.counts += other.counts
-
     def smallest(self, mechanisms: MechanismsByName, cap: float = math.inf, enough: float = 0.0) -> float:
+        """The smallest crowd of anybody, or `cap` if that is smaller.
+
+        May stop at the first crowd found below `enough`; the answer is then that crowd, not the smallest.
+        """
+        if isinstance(self._tally, DenseTally):
+            return min(cap, self._smallest_of_cells(self._tally.counts, mechanisms))
+        return self._smallest_of_records(mechanisms, cap, enough)
+
+    def _smallest_of_cells(self, counts: Array, mechanisms: MechanismsByName) -> float:
         """One pass per perturbed axis, then the least over the cells that hold somebody."""
-        sums = self.counts
-        for axis, attribute in enumerate(self.attributes):
-            if attribute.name in mechanisms:
-                sums = mechanisms[attribute.name].swap_sums(sums, axis)
-        return min(cap, float(sums[self.counts > 0].min()))
+        sums = counts
+        for axis, name in enumerate(self._names):
+            if name in mechanisms:
+                sums = mechanisms[name].swap_sums(sums, axis)
+        return float(sums[counts > 0].min())
 
-    @property
-    def fewest_alike(self) -> int:
-        """The smallest cell that holds somebody."""
-        return int(self.counts[self.counts > 0].min())
-
-
-class SparseCrowd(Crowd):
-    """The distinct records and how often each occurs."""
-
-    def __init__(self, attributes: Sequence[Categorical | Numeric]) -> None:
-        super().__init__(attributes)
-        self._records: NDArray[np.int32] = np.empty((0, len(self.attributes)), np.int32)
-        self._counts: NDArray[np.int64] = np.empty(0, np.int64)
-        self._hardest: NDArray[np.intp] = np.zeros(1, np.intp)
-
-    def update(self, codes: Mapping[str, Codes], n: int) -> None:
-        """Merge into the distinct records."""
-        if not n:
-            return
-        batch = np.column_stack([codes[attribute.name] for attribute in self.attributes])
-        self._add(batch, np.ones(n, np.int64))
-
-    def merge(self, other: SparseCrowd) -> None:
-        """Merge the distinct records of both."""
-        if other.n:
-            self._add(other._records, other._counts)
-
-    def _add(self, more: NDArray[np.int32], copies: NDArray[np.int64]) -> None:
-        self.n += int(copies.sum())
-        records = np.concatenate([self._records, more])
-        weights = np.concatenate([self._counts, copies])
-        order = np.lexsort(records.T)
-        records, weights = records[order], weights[order]
-        is_first = np.concatenate([[True], (records[1:] != records[:-1]).any(axis=1)])
-        self._records = records[is_first]
-        self._counts = np.add.reduceat(weights, np.flatnonzero(is_first))
-        self._hardest = np.array([np.argmin(self._counts)])
-
-    def smallest(self, mechanisms: MechanismsByName, cap: float = math.inf, enough: float = 0.0) -> float:
+    def _smallest_of_records(self, mechanisms: MechanismsByName, cap: float, enough: float) -> float:
         """Sum over others, most frequent first; a record leaves once its crowd has reached the bound.
 
         Partial sums only ever grow, so leaving early is safe, and whoever stays to the end has been summed in full.
@@ -174,13 +102,8 @@ class SparseCrowd(Crowd):
 
     def _costs(self, rows: NDArray[np.intp], columns: NDArray[np.intp], mechanisms: MechanismsByName) -> Array:
         cost = np.zeros((len(rows), len(columns)))
-        for place, attribute in enumerate(self.attributes):
-            a, b = self._records[rows, place][:, None], self._records[columns, place][None, :]
-            mechanism = mechanisms.get(attribute.name)
+        for name, places in zip(self._names, self._places, strict=True):
+            a, b = places[rows][:, None], places[columns][None, :]
+            mechanism = mechanisms.get(name)
             cost += np.where(a != b, math.inf, 0.0) if mechanism is None else mechanism.swap_cost(a, b)
         return cost
-
-    @property
-    def fewest_alike(self) -> int:
-        """The fewest copies of any record."""
-        return int(self._counts.min())

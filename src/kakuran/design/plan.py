@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import pyarrow as pa
 
+from kakuran.counts import Tally
 from kakuran.design.crowd import Crowd
 from kakuran.errors import CalibrationError, counted
 from kakuran.mechanism import Mechanism, k_of, mechanism_of
@@ -108,25 +109,25 @@ class Plan:
         """The codes of some columns of a release; noise without bounds reaches beyond the domain's."""
         return encode_columns(self.schema.some(columns), table, self.reach)
 
-    def crowd(self) -> Crowd:
-        """An empty crowd over the columns this plan's promise depends on, to be filled with the table."""
-        return Crowd.of(self.schema.kept if self.calibration == "worst-case" else self.schema.released)
+    def tally(self) -> Tally:
+        """An empty tally of the columns this plan's promise depends on, to be filled with the table."""
+        return Tally.of_columns(self.schema.kept if self.calibration == "worst-case" else self.schema.released)
 
-    def check(self, crowd: Crowd) -> None:
-        """Raise unless the promise holds for the table counted in this crowd."""
-        if not crowd.n:
+    def check(self, tally: Tally) -> None:
+        """Raise unless the promise holds for the table that was counted."""
+        if not tally.n:
             raise CalibrationError("the table is empty: there is nobody to hide among")
         if self.calibration == "worst-case":
             if self.k_for(self.n) < self.k * (1 - LAST_DIGITS):
                 raise CalibrationError(f"the mechanisms of this plan do not reach k={self.k:g}; calibrate again")
-            fewest = crowd.fewest_alike
+            fewest = tally.fewest
             if fewest < self.n:
                 where = " in the smallest group that shares its kept values" if self.schema.kept else ""
                 raise CalibrationError(
                     f"the plan was calibrated for {counted(self.n, 'record')} but there are only {fewest:,}{where}; "
                     f"calibrate with n={fewest}"
                 )
-        elif not crowd.reaches(self.k * (1 - LAST_DIGITS), self.mechanisms):
+        elif not Crowd(tally).reaches(self.k * (1 - LAST_DIGITS), self.mechanisms):
             raise CalibrationError(
                 f"the plan was calibrated on another table: on this one somebody's crowd is below k={self.k:g}; "
                 "calibrate with data=this table"

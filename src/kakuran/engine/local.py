@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -15,31 +12,17 @@ import numpy as np
 import pyarrow as pa
 
 from kakuran.counts import Cells, Counting, Tally
-from kakuran.design import Crowd, Plan
+from kakuran.design import Plan
 from kakuran.perturbation import Kernel, Shuffler
 from kakuran.randomness import Randomness
-from kakuran.schema import Categorical, Numeric, Part, Schema, Source, encode_columns, read_parts
+from kakuran.schema import Part, Schema, Source, in_order, read_parts
 from kakuran.typing import Codes, Progress
 
-Given = TypeVar("Given")
 Made = TypeVar("Made")
 
 ROWS_A_BUCKET = 1 << 18
 """Rows that are put in random order together, in memory."""
 MOST_BUCKETS = 1024
-
-
-def count_crowd(
-    source: Source, schema: Schema, attributes: Sequence[Categorical | Numeric], progress: Progress = int
-) -> Crowd:
-    """The crowd of a source over some of its columns; over none, just the number of records."""
-    crowd = Crowd.of(attributes)
-    names = [attribute.name for attribute in attributes] or [schema.released[0].name]
-    encoded = partial(encode_columns, attributes)
-    for codes, rows in in_order(lambda part: (part.through(encoded), len(part)), read_parts(source, schema, names)):
-        crowd.update(codes, rows)
-        progress(rows)
-    return crowd
 
 
 def check_values(source: Source, schema: Schema, progress: Progress = int) -> int:
@@ -60,7 +43,7 @@ def count_tables(
     source: Source, plan: Plan, tables: Sequence[Sequence[Cells]], progress: Progress = int
 ) -> list[Tally]:
     """The tallies of a release, all in one pass; only the columns that are counted are read."""
-    counting = Counting(plan, tables)
+    counting = Counting(plan.schema, plan.reach, tables)
     idle: SimpleQueue[list[Tally]] = SimpleQueue()
 
     def count(part: Part) -> int:
@@ -105,8 +88,8 @@ def perturb_batches(
 
     Every batch has a random stream of its own. Shuffling spills packed, already perturbed rows to `scratch`.
     """
-    kernel, crowd = Kernel(plan), plan.crowd()
-    needed = {attribute.name for attribute in crowd.attributes}
+    kernel, tally = Kernel(plan), plan.tally()
+    needed = {axis.name for axis in tally.axes}
 
     def perturbed(form: Callable[[dict[str, Codes]], Made]) -> Iterator[Made]:
         """What the kernel drew, batch by batch, in the form that is asked for."""
@@ -118,10 +101,10 @@ def perturb_batches(
             return {name: codes[name] for name in needed}, drawn, len(part)
 
         for codes, drawn, rows in in_order(work, enumerate(read_parts(source, plan.schema))):
-            crowd.update(codes, rows)
+            tally.update(codes, rows)
             yield drawn
             progress(rows)
-        plan.check(crowd)
+        plan.check(tally)
 
     if not shuffle:
         yield from perturbed(kernel.decode)
@@ -138,19 +121,3 @@ def perturb_batches(
 
     for batches in in_order(decoded, range(buckets)):
         yield from batches
-
-
-def in_order(work: Callable[[Given], Made], items: Iterable[Given]) -> Iterator[Made]:
-    """Do the work on all cores, a few items ahead, and hand out the results in order."""
-    workers = os.cpu_count() or 1
-    with ThreadPoolExecutor(workers) as pool:
-        ahead: deque[Future[Made]] = deque()
-        try:
-            for item in items:
-                ahead.append(pool.submit(work, item))
-                if len(ahead) > workers:
-                    yield ahead.popleft().result()
-            while ahead:
-                yield ahead.popleft().result()
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)

@@ -22,8 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kakuran.errors import CalibrationError, is_real
-from kakuran.mechanism.alias import TOTAL, AliasTable, ExactWeights, truncated_weights
-from kakuran.mechanism.base import Mechanism, chunks
+from kakuran.mechanism.base import TOTAL, AliasTable, ExactWeights, Mechanism, chunks, truncated_weights
 from kakuran.mechanism.registry import register
 from kakuran.mechanism.transition import DenseTransition, Transition
 from kakuran.randomness import Randomness

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from kakuran.errors import CalibrationError, counted
-from kakuran.mechanism.alias import TOTAL, AliasTable, ExactWeights, integer_weights
-from kakuran.mechanism.base import Mechanism, chunks, k_for
+from kakuran.mechanism.base import TOTAL, AliasTable, ExactWeights, Mechanism, chunks, integer_weights, k_for
 from kakuran.mechanism.registry import register
 from kakuran.mechanism.transition import DenseTransition, Transition
 from kakuran.randomness import Randomness
@@ -57,6 +57,14 @@ class PRAM(Mechanism):
         object.__setattr__(self, "matrix", matrix)
 
     @classmethod
+    def load(cls, path: str | Path) -> PRAM:
+        """Read the matrix from a CSV file without header."""
+        try:
+            return cls(np.loadtxt(path, delimiter=",", ndmin=2))
+        except (OSError, ValueError) as error:
+            raise CalibrationError(f"{path}: not a matrix in CSV: {error}") from error
+
+    @classmethod
     def invariant(cls, matrix: ArrayLike, counts: ArrayLike) -> PRAM:
         """A PRAM matrix made from this one that leaves the given counts unchanged on average.
 
@@ -89,9 +97,7 @@ class PRAM(Mechanism):
     def _tables(self) -> AliasTable:
         rows = [AliasTable.build(row) for row in self.exact_weights]
         return AliasTable(
-            rows[0].bits,
-            np.concatenate([row.cut for row in rows]),
-            np.concatenate([row.jump for row in rows]),
+            rows[0].bits, np.concatenate([row.cut for row in rows]), np.concatenate([row.jump for row in rows])
         )
 
     @cached_property

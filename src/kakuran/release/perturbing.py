@@ -1,7 +1,4 @@
-"""Releases made and counted on Spark.
-
-From a table to a release, in memory or from any source into a file.
-"""
+"""From a table to a release: in memory, from any source into a file, or on Spark into a folder."""
 
 from __future__ import annotations
 
@@ -11,13 +8,21 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from narwhals.dependencies import is_pyspark_connect_dataframe, is_pyspark_dataframe
 
-from kakuran.design import Plan
+from kakuran.counts import MemoryRecords
+from kakuran.design import CountsItself, Plan
 from kakuran.engine import perturb_batches
 from kakuran.errors import ReleaseError, check_is
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
-from kakuran.release.files import check_folder, check_target, write_folder, write_release
-from kakuran.release.manifest import Manifest, Order, warn_if_seeded
+from kakuran.release.files import (
+    Manifest,
+    Order,
+    check_folder,
+    check_target,
+    warn_if_seeded,
+    write_folder,
+    write_release,
+)
 from kakuran.release.release import Release
 from kakuran.schema import like, open_source, to_arrow
 from kakuran.typing import Progress
@@ -73,10 +78,9 @@ def perturb(frame: Any, plan: Plan, *, seed: int | None = None, shuffle: bool = 
     warn_if_seeded(seed)
     table = to_arrow(frame)
     codes = plan.schema.encode(table)
-    crowd = plan.crowd()
-    if table.num_rows:
-        crowd.update(codes, table.num_rows)
-    plan.check(crowd)
+    tally = plan.tally()
+    tally.update(codes, table.num_rows)
+    plan.check(tally)
     randomness = Randomness.from_seed(seed)
     kernel = Kernel(plan)
     perturbed = kernel.sample(codes, randomness)
@@ -86,7 +90,8 @@ def perturb(frame: Any, plan: Plan, *, seed: int | None = None, shuffle: bool = 
     released = pa.Table.from_batches([kernel.decode(perturbed)])
     manifest = Manifest(plan, table.num_rows, "shuffled" if shuffle else "kept", seeded=seed is not None)
     may_lack = [attribute.name for attribute in plan.schema.released if attribute.missing == "category"]
-    return Release(like(_with_types_of(table, released), frame, may_lack), manifest)
+    made = like(_with_types_of(table, released), frame, may_lack)
+    return Release(MemoryRecords(plan.schema, plan.reach, made, perturbed), manifest)
 
 
 def perturb_file(
@@ -127,9 +132,12 @@ def perturb_file(
     if is_spark_frame(source):
         from kakuran.engine import Originals
 
+        source = Originals(source, plan.schema)
+    is_on_spark = isinstance(source, CountsItself)
+    if is_on_spark:
         if not shuffle:
             raise ReleaseError("a Spark DataFrame has no order that could be kept: leave out shuffle=False")
-        return perturb_on_spark(Originals(source, plan.schema), Path(target), plan, seed=seed, force=force)
+        return perturb_on_spark(source, Path(target), plan, seed=seed, force=force)
     warn_if_seeded(seed)
     check_target(Path(target), force=force)
     source = open_source(source)

@@ -26,14 +26,13 @@ from kakuran.answers import (
     learn_tree,
     mixture,
 )
-from kakuran.counts import Cells, Countable, FrameRecords, Tally
+from kakuran.counts import Cells, MemoryRecords, Records, Tally
 from kakuran.design import Plan
 from kakuran.errors import counted
 from kakuran.model import About, Covariance, DensityMethod, Method, Options
 from kakuran.perturbation import Kernel
-from kakuran.release.files import check_target, read_manifest, write_release
-from kakuran.release.manifest import Manifest
-from kakuran.release.streamed import ROWS_IN_MEMORY, StreamedRecords, records_on_spark
+from kakuran.release.files import Manifest, check_target, read_manifest, write_release
+from kakuran.release.streamed import ROWS_IN_MEMORY, FileRecords, records_on_spark
 from kakuran.typing import Codes, Progress
 
 
@@ -43,8 +42,8 @@ class Release:
 
     Attributes
     ----------
-    source : data frame or Countable
-        The perturbed records: a frame, or whatever else can count them (`kakuran.counts.Countable`).
+    source : data frame or Records
+        The perturbed records: a frame, or whatever else can count them (`kakuran.counts.Records`).
     manifest : Manifest
         What is published about them.
 
@@ -77,9 +76,11 @@ class Release:
             return [*super().__dir__(), *QUESTIONS]
 
     @cached_property
-    def records(self) -> Countable:
+    def records(self) -> Records:
         """The perturbed records, to be counted."""
-        return self.source if isinstance(self.source, Countable) else FrameRecords(self.source, self.plan)
+        if isinstance(self.source, Records):
+            return self.source
+        return MemoryRecords(self.plan.schema, self.plan.reach, self.source)
 
     @property
     def table(self) -> Any:
@@ -333,5 +334,5 @@ def read_release(path: str | Path, *, spark: Any = None) -> Release:
     manifest = read_manifest(Path(path))
     if spark is not None:
         return Release(records_on_spark(Path(path), manifest, spark), manifest)
-    records = StreamedRecords.open(Path(path), manifest)
-    return Release(records.frame() if manifest.records <= ROWS_IN_MEMORY else records, manifest)
+    records = FileRecords.open(Path(path), manifest)
+    return Release(records.in_memory() if manifest.records <= ROWS_IN_MEMORY else records, manifest)

@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from kakuran.counts import Cells, Tally
+from kakuran.counts import Cells, MemoryRecords, Tally
 from kakuran.engine import count_tables, read_codes
 from kakuran.errors import DataError, ReleaseError, SchemaError
-from kakuran.perturbation import Kernel
-from kakuran.release.files import released_source
-from kakuran.release.manifest import Manifest
+from kakuran.release.files import Manifest, released_source
 from kakuran.schema import CSV, Source
 from kakuran.typing import Codes, Progress
 
@@ -28,14 +26,14 @@ ROWS_IN_MEMORY = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
-class StreamedRecords:
+class FileRecords:
     """Released records in files, countable."""
 
     source: Source
     manifest: Manifest
 
     @classmethod
-    def open(cls, path: Path, manifest: Manifest) -> StreamedRecords:
+    def open(cls, path: Path, manifest: Manifest) -> FileRecords:
         """The records of a release in a file or a folder, whose columns are as its manifest says."""
         with _refusing(path):
             source = released_source(path)
@@ -57,10 +55,15 @@ class StreamedRecords:
         self._check(len(next(iter(codes.values()))))
         return codes
 
-    def frame(self) -> pa.Table:
+    def in_memory(self) -> MemoryRecords:
         """All records in memory."""
-        released = [attribute.name for attribute in self.manifest.plan.schema.released]
-        return pa.Table.from_batches([Kernel(self.manifest.plan).decode(self.codes(released))])
+        plan = self.manifest.plan
+        codes = self.codes([attribute.name for attribute in plan.schema.released])
+        return MemoryRecords(plan.schema, plan.reach, known=codes)
+
+    def frame(self) -> pa.Table:
+        """All records in memory, as an arrow table."""
+        return self.in_memory().frame()
 
     def _check(self, records: int) -> None:
         self.manifest.check_columns(self.source.names, records, self.source.described)
@@ -80,5 +83,5 @@ def records_on_spark(path: Path, manifest: Manifest, session: Any) -> SparkRecor
 
     if path.suffix in CSV:
         raise ReleaseError(f"{path}: Spark counts Parquet files, not CSV; leave out the session")
-    source = StreamedRecords.open(path.absolute(), manifest).source
+    source = FileRecords.open(path.absolute(), manifest).source
     return SparkRecords(Files(session, source), manifest.plan)

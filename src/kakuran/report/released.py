@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from kakuran.audit import Audit, ColumnLoss, Distance, capacity_of_counts, draw_audit, wrong_cells
+from kakuran.audit import Audit, ColumnLoss, Distance, capacity_of_counts, wrong_cells
 from kakuran.charts import COLOUR_OF, Series, bar_chart
 from kakuran.counts import Tally, every_code
 from kakuran.design import Plan
@@ -299,7 +299,7 @@ def _loss_section(contents: Contents, release: Release, original: Source, say: W
 def column_losses(release: Release, original: Source) -> list[ColumnLoss]:
     """S3's ILD of every released column, from how often each value occurs."""
     plan, attributes = release.plan, release.plan.schema.released
-    tables = [[every_code(plan, attribute.name)] for attribute in attributes]
+    tables = [[every_code(attribute, plan.reach(attribute.name))] for attribute in attributes]
     counted = zip(attributes, count_tables(original, plan, tables), release.records.tallies(tables), strict=True)
     return [
         ColumnLoss(attribute.name, *(_capacity(plan, attribute, tally) for tally in tallies))
@@ -334,9 +334,9 @@ def _audit_section(audit: Audit, say: Words) -> Html:
         *verdict,
         paragraph(say("audit_why")),
         picture(
-            draw_audit(audit, say.of),
+            audit.plot(say.of),
             say("audit_picture", worst=audit.worst_posterior, bound=audit.bound),
-            narrow=draw_audit(audit, say.of, narrow=True),
+            narrow=audit.plot(say.of, narrow=True),
         ),
         beside(
             table(say("audit_before"), [say("risk"), say("value")], risk_before(audit, say)),

@@ -1,7 +1,4 @@
-"""S0's experiments (§5): draws from its mixture and columns of Adult, perturbed at k = 2 and reconstructed.
-
-S0: distributions reconstructed through mixtures; Tables 1 and 2, Figures 1 and 2.
-"""
+"""S0: its mixture and columns of Adult, perturbed at k = 2 and reconstructed; Tables 1 and 2, Figures 1 and 2."""
 
 from __future__ import annotations
 
@@ -18,12 +15,11 @@ from scipy.stats import norm
 from kakuran.answers import density
 from kakuran.audit import l1_accuracy
 from kakuran.charts import ESTIMATE, INK, Curve, new_plot, put_curves
-from kakuran.counts import FrameRecords
+from kakuran.counts import MemoryRecords
 from kakuran.design import Plan, calibrate
 from kakuran.errors import NotForPublicationWarning, UnclearCellsWarning
 from kakuran.mechanism import Laplace
 from kakuran.model import ColumnNoise, DensityMethod, Options, fit_mixture
-from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
 from kakuran.release import perturb
 from kakuran.reproduction.findings import Finding, Reproduced
@@ -74,7 +70,7 @@ def synthetic_accuracy(n: int, method: DensityMethod, seed: int) -> float:
     """L1 accuracy over 56 bins of one draw."""
     truth, codes = draw_codes(n, seed)
     plan = Plan(Schema([DOMAIN]), {"x": _noise(n)}, n, 1, "worst-case")
-    found = density(FrameRecords(Kernel(plan).decode({"x": codes}), plan), plan, "x", bins=BINS, method=method)
+    found = density(MemoryRecords(plan.schema, plan.reach, known={"x": codes}), plan, "x", bins=BINS, method=method)
     return l1_accuracy(np.histogram(truth, DOMAIN.cells(BINS))[0], found.shares)
 
 

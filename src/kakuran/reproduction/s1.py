@@ -1,9 +1,4 @@
-"""S1's Figures 1 to 5: what its drawings show, on a table small enough to see.
-
-S1 on real data: what releases of baskets, invoices and ratings lose.
-
-S1: wide tables released through their factors; Table 1, with Algorithm 1 as the paper has it, and Figures 1–5.
-"""
+"""S1: wide tables released through their factors: Table 1, Algorithm 1 as the paper has it, Figures 1–5, real data."""
 
 from __future__ import annotations
 
@@ -21,14 +16,7 @@ from kakuran.randomness import Randomness
 from kakuran.reproduction.findings import Finding, Reproduced
 from kakuran.samples import planted_matrix
 from kakuran.schema import Categorical, Schema
-from kakuran.wide import (
-    factorise_boolean,
-    factorise_masked,
-    pack,
-    perturb_bits,
-    perturb_counts,
-    release_matrix,
-)
+from kakuran.wide import factorise_boolean, factorise_masked, pack, perturb_bits, perturb_counts, release_matrix
 
 Panel = tuple[str, NDArray[Any]]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from kakuran.errors import DataError, counted
 from kakuran.schema.attribute import Categorical, Numeric
-from kakuran.schema.kinds import family_of, is_text
-from kakuran.typing import Codes
+from kakuran.schema.frames import family_of, is_text
+from kakuran.typing import Codes, Reach
 
 
 def encode(attribute: Categorical | Numeric, column: pa.Array | pa.ChunkedArray, reach: int = 0) -> Codes:
@@ -32,10 +32,15 @@ def encode(attribute: Categorical | Numeric, column: pa.Array | pa.ChunkedArray,
 def encode_columns(
     attributes: Iterable[Categorical | Numeric],
     table: pa.Table | pa.RecordBatch,
-    reach: Callable[[str], int] = lambda _: 0,
+    reach: Reach = lambda _: 0,
 ) -> dict[str, Codes]:
     """The codes of some columns of a table, each of which may have a reach of its own."""
     return {one.name: encode(one, table.column(one.name), reach(one.name)) for one in attributes}
+
+
+def decode_columns(attributes: Iterable[Categorical | Numeric], codes: Mapping[str, Codes]) -> pa.RecordBatch:
+    """The batch whose columns have these codes."""
+    return pa.record_batch({one.name: decode(one, codes[one.name]) for one in attributes})
 
 
 def decode(attribute: Categorical | Numeric, codes: NDArray[np.integer]) -> pa.Array:

@@ -20,9 +20,10 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from kakuran.counts import distinct_rows
 from kakuran.errors import GuardError, ProtocolError, counted
 from kakuran.randomness import Randomness
-from kakuran.typing import Array
+from kakuran.typing import Array, Indices
 
 Members: TypeAlias = NDArray[np.uint64]
 
@@ -129,8 +130,8 @@ def fewest_apart(members: Members, earlier: Sequence[Members], enough: int) -> i
     runs = [members, *earlier]
     everybody = np.unique(np.concatenate(runs))
     takes_part = np.column_stack([np.isin(everybody, people, assume_unique=True) for people in runs])
-    found, sizes = np.unique(takes_part, axis=0, return_counts=True)
-    patterns = found.astype(np.float64)
+    found = distinct_rows(list(takes_part.T))
+    patterns, sizes = np.column_stack(found.columns).astype(np.float64), found.counts
     if np.linalg.matrix_rank(patterns) == np.linalg.matrix_rank(patterns[:, 1:]):
         return enough  # its sums are those of earlier runs, added and subtracted
     if _holds_everywhere(patterns, sizes, enough):
@@ -154,7 +155,7 @@ def fewest_apart(members: Members, earlier: Sequence[Members], enough: int) -> i
     return fewest
 
 
-def _holds_everywhere(patterns: Array, sizes: NDArray[np.intp], enough: int) -> bool:
+def _holds_everywhere(patterns: Array, sizes: Indices, enough: int) -> bool:
     """Whether people make up so many groups, each with patterns enough that no combination cancels on a whole group.
 
     Then every combination speaks of somebody in each group. It holds for most runs, and is quicker seen than searched.

@@ -11,10 +11,10 @@ import numpy as np
 
 from kakuran.errors import GuardError, ProtocolError, counted
 from kakuran.typing import Array
+from kakuran.vertical.encryption import precision
 from kakuran.vertical.leakage import DirectionMeter, pins_down
 from kakuran.vertical.own import OwnColumns, Standardised
 from kakuran.vertical.plan import Limits, VerticalPlan
-from kakuran.vertical.protocols.encryption import precision
 from kakuran.vertical.regression import Moments
 
 _NEARLY_ALL = 0.99

@@ -11,20 +11,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from kakuran.errors import DataError, ProtocolError, counted
 from kakuran.randomness import Randomness
 from kakuran.schema import to_arrow
+from kakuran.typing import Array
 from kakuran.vertical.alignment import align, read_ids
 from kakuran.vertical.fit import VerticalFit
 from kakuran.vertical.meeting import greet
-from kakuran.vertical.messages.codec import numbers
-from kakuran.vertical.messages.types import Mask, MaskedPart
+from kakuran.vertical.messages import Mask, MaskedPart, numbers
 from kakuran.vertical.own import OwnColumns
-from kakuran.vertical.party import give_up
 from kakuran.vertical.plan import VerticalPlan
-from kakuran.vertical.transport.link import Link
+from kakuran.vertical.transport import Link, give_up
 
 _STEPS = 2.0**30
 """Parts are counted in steps of the target's scale over this."""
@@ -37,7 +37,11 @@ class Predictions:
     """Predictions for the rows of the receiver's own table that all parties know."""
 
     rows: NDArray[np.int64]
-    values: NDArray[np.float64]
+    values: Array
+
+    def with_ids(self, table: pa.Table, ids: str, target: str) -> pa.Table:
+        """The predictions as a table: ids of the receiver's own, and the target."""
+        return pa.table({ids: table.column(ids).take(self.rows), target: self.values})
 
 
 def predict_together(
@@ -56,7 +60,7 @@ def predict_together(
     >>> import kakuran as kk
     >>> from kakuran.samples import companies
     >>> from kakuran.vertical import predict_together
-    >>> from kakuran.vertical.together import side_by_side
+    >>> from kakuran.vertical.party import side_by_side
     >>> tables = dict(zip(("bank", "shop"), companies(400)))
     >>> columns = {"bank": ["income", "age", "savings"], "shop": ["visits", "basket", "coupons"]}
     >>> plan = kk.VerticalPlan.of(columns, target="spending", holder="shop", ids="customer")
@@ -100,7 +104,7 @@ def _predict(
     return Predictions(rows, steps.astype(np.float64) * (fit.target_scale / _STEPS))
 
 
-def _in_steps(part: NDArray[np.float64], fit: VerticalFit) -> NDArray[np.int64]:
+def _in_steps(part: Array, fit: VerticalFit) -> NDArray[np.int64]:
     steps = np.rint(part * (_STEPS / fit.target_scale))
     if not (np.abs(steps) < _FARTHEST).all():
         raise DataError(

@@ -17,14 +17,14 @@ if __name__ == "__main__":
     print(type(spark).__module__)
     schema, people = census_schema(), census(3_000)
     frame = spark.createDataFrame(people).repartition(3)
-    crowd = Originals(frame, schema).crowd(schema.released)
+    tally = Originals(frame, schema).count_columns(schema.released)
     assert spark.conf.get(BYTES_A_BATCH, None) is None
-    kk.perturb_file(frame, folder / "out", kk.calibrate(schema, data=crowd, k=5))
+    kk.perturb_file(frame, folder / "out", kk.calibrate(schema, data=tally, k=5))
     counted, read = kk.read_release(folder / "out", spark=spark), kk.read_release(folder / "out")
     for one in (counted, read):
         print(one.n, one.crosstab("sex", "region").counts.round(6).tolist())
     (folder / "people.csv").write_text("sex,age,job,region\nmale,1000,office,west\n", encoding="utf-8")
     try:
-        read_originals(spark, folder / "people.csv", schema).crowd(schema.released)
+        read_originals(spark, folder / "people.csv", schema).count_columns(schema.released)
     except DataError as error:
         print(error)

@@ -12,8 +12,8 @@ import pytest
 
 import kakuran as kk
 from kakuran.cli import main
-from kakuran.design import Crowd
-from kakuran.engine.local import count_crowd
+from kakuran.counts import Tally
+from kakuran.design import count_columns
 from kakuran.engine.spark import Originals, originals, read_originals
 from kakuran.errors import CalibrationError, DataError, ReleaseError, SchemaError
 from kakuran.samples import census, census_schema
@@ -87,7 +87,7 @@ def test_a_folder_of_files_becomes_a_folder_that_anybody_can_read(kakuran, folde
 def test_csv_is_read_as_locally(spark, folder):
     found = read_originals(spark, folder / "csv", SCHEMA)
     assert isinstance(found, Originals)
-    counted, expected = found.crowd(SCHEMA.released), Crowd.of(SCHEMA.released)
+    counted, expected = found.count_columns(SCHEMA.released), Tally.of_columns(SCHEMA.released)
     expected.update(SCHEMA.encode(PEOPLE), 3_000)
     assert (counted.counts == expected.counts).all()
 
@@ -105,12 +105,12 @@ def test_decimal_commas_are_read_as_told_and_a_bad_number_is_placed(spark, tmp_p
     schema = kk.Schema([kk.Numeric("pay", 0, 2_000, step=0.5), kk.Categorical("code", ["1,5", "2"])])
     path = tmp_path / "people.csv"
     path.write_text("pay;code\n1.234,5;1,5\n950;2\n", encoding="utf-8")
-    counted = read_originals(spark, path, schema, decimal=",", thousands=".").crowd(schema.released)
-    locally = count_crowd(kk.open_source(path, decimal=",", thousands="."), schema, schema.released)
+    counted = read_originals(spark, path, schema, decimal=",", thousands=".").count_columns(schema.released)
+    locally = count_columns(schema, kk.open_source(path, decimal=",", thousands="."))
     assert counted.n == 2
     assert (counted.counts == locally.counts).all()
     with pytest.raises(kk.DataError, match=r"'1\.234,5', in .*people\.csv, rows 1 to 2\. Say .* --thousands"):
-        read_originals(spark, path, schema, decimal=",").crowd(schema.released)
+        read_originals(spark, path, schema, decimal=",").count_columns(schema.released)
 
 
 def test_missing_cells_and_odd_column_names_are_read_as_locally(spark, tmp_path):
@@ -123,10 +123,10 @@ def test_missing_cells_and_odd_column_names_are_read_as_locally(spark, tmp_path)
     )
     path = tmp_path / "odd.csv"
     path.write_text('a.b,n `1`,flag\n"y, z",3,true\n,NA,false\nx,,true\n', encoding="utf-8")
-    locally = count_crowd(kk.open_source(path), schema, schema.released)
+    locally = count_columns(schema, kk.open_source(path))
     table = pa.table({"n `1`": [3, None, None], "flag": [True, False, True], "a.b": ["y, z", "", "x"]})
     for found in (read_originals(spark, path, schema), Originals(spark.createDataFrame(table), schema)):
-        counted = found.crowd(schema.released)
+        counted = found.count_columns(schema.released)
         assert counted.n == 3
         assert (counted.counts == locally.counts).all()
 
@@ -145,7 +145,7 @@ def test_bad_data_names_its_file_and_column_and_nothing_is_published(kakuran, fo
 def test_bad_data_in_a_frame_straight_from_files_names_its_file(spark, folder):
     pq.write_table(PEOPLE.slice(0, 9).set_column(1, "age", pa.array([480] * 9)), folder / "parquet/part1.parquet")
     with pytest.raises(DataError, match=r"column 'age': 9 rows outside .*, in .*parquet/part1.parquet"):
-        Originals(spark.read.parquet(str(folder / "parquet")), SCHEMA).crowd(SCHEMA.released)
+        Originals(spark.read.parquet(str(folder / "parquet")), SCHEMA).count_columns(SCHEMA.released)
 
 
 def test_text_that_is_no_number_is_bad_data_and_not_missing(spark, folder):
@@ -154,7 +154,7 @@ def test_text_that_is_no_number_is_bad_data_and_not_missing(spark, folder):
         path.read_text(encoding="utf-8").replace("\n", '\n"male","old","retired","west"\n', 1), encoding="utf-8"
     )
     with pytest.raises(DataError, match=r"not a valid double, for example 'old', in .*part2.csv, after row 0"):
-        read_originals(spark, folder / "csv", SCHEMA).crowd(SCHEMA.released)
+        read_originals(spark, folder / "csv", SCHEMA).count_columns(SCHEMA.released)
 
 
 def test_values_of_the_data_do_not_reach_the_files_of_a_failed_run(spark, tmp_path):
@@ -176,8 +176,8 @@ def test_the_promise_is_checked_before_anything_is_published(spark, tmp_path):
         kk.perturb_file(frame, tmp_path / "out", kk.calibrate(kept, n=90, k=5))
     with pytest.raises(CalibrationError, match="the table is empty"):
         kk.perturb_file(frame.limit(0), tmp_path / "out", kk.calibrate(kept, n=90, k=5))
-    crowd = Originals(frame, kept).crowd(kept.released)
-    plan = kk.calibrate(kept, data=crowd, k=5)
+    tally = Originals(frame, kept).count_columns(kept.released)
+    plan = kk.calibrate(kept, data=tally, k=5)
     with pytest.raises(CalibrationError, match="calibrated on another table"):
         kk.perturb_file(frame.where("sex = 'female' or age < 0").limit(4), tmp_path / "out", plan)
     assert names_in(tmp_path) == []

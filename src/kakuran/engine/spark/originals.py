@@ -20,7 +20,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
-from kakuran.design import Crowd, Plan
+from kakuran.counts import Tally
+from kakuran.design import CountsItself, Plan
 from kakuran.engine.spark.partials import FEW_CELLS, folded, numbered, told_plainly
 from kakuran.engine.spark.tables import Files, table_of
 from kakuran.engine.spark.tasks import BUCKETS, Attempt, Drawn, DrawTask, OrderTask, commit
@@ -33,7 +34,7 @@ ROWS_A_FILE = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
-class Originals:
+class Originals(CountsItself):
     """A table of original records: a DataFrame, classic or of Spark Connect, or files.
 
     Attributes
@@ -49,7 +50,7 @@ class Originals:
     >>> from kakuran.engine.spark import Originals
     >>> schema = kk.Schema([kk.Categorical("job", ["clerk", "nurse"])])
     >>> people = Originals(spark.createDataFrame([("nurse",), ("clerk",), ("nurse",)], ["job"]), schema)
-    >>> people.crowd(schema.released).n
+    >>> people.count_columns(schema.released).n
     3
     """
 
@@ -62,26 +63,26 @@ class Originals:
         self.schema.check_columns(columns)
 
     @told_plainly()
-    def crowd(self, attributes: Sequence[Categorical | Numeric]) -> Crowd:
-        """The crowd of the table over some of its columns; over none, just the number of records."""
-        table, everybody = table_of(self.records), Crowd.of(attributes)
+    def count_columns(self, attributes: Sequence[Categorical | Numeric]) -> Tally:
+        """The records over every code of some columns; over none, just how many there are."""
+        table, nobody = table_of(self.records), Tally.of_columns(attributes)
         if not attributes and (rows := table.rows) is not None:
-            everybody.update({}, rows)
-            return everybody
+            nobody.update({}, rows)
+            return nobody
 
-        def of_parts(parts: Iterator[Part]) -> Crowd:
-            crowd = Crowd.of(attributes)
+        def of_parts(parts: Iterator[Part]) -> Tally:
+            tally = Tally.of_columns(attributes)
             for part in parts:
-                crowd.update(part.through(lambda batch: encode_columns(attributes, batch)), len(part))
-            return crowd
+                tally.update(part.through(lambda batch: encode_columns(attributes, batch)), len(part))
+            return tally
 
         # Where nothing else tells how many records there are, a column does.
         columns = attributes or self.schema.released[:1]
-        return table.folded(columns, of_parts, _both, everybody, is_large=_is_large(everybody))
+        return table.folded(columns, of_parts, Tally.merge, nobody, is_large=_is_large(nobody))
 
     @told_plainly()
     def draw(self, plan: Plan, folder: Path, seed: int | None = None) -> tuple[list[Path], int]:
-        """DrawTask every record once and write the draws in random order; the Parquet files, and how many records.
+        """Draw every record once and write the draws in random order; the Parquet files, and how many records.
 
         Parameters
         ----------
@@ -93,17 +94,17 @@ class Originals:
         drawn.mkdir()
         ordered.mkdir()
         found = self._drawn(DrawTask(Kernel(plan), drawn, seed))
-        plan.check(found.crowd)
-        files = min(-(-found.crowd.n // ROWS_A_FILE), BUCKETS)
+        plan.check(found.tally)
+        files = min(-(-found.tally.n // ROWS_A_FILE), BUCKETS)
         order = OrderTask(Kernel(plan), commit(drawn, found.attempts), ordered, files, seed)
         parts = commit(ordered, self._ordered(order))
-        _check_none_is_missing(parts, found.crowd.n)
-        return parts, found.crowd.n
+        _check_none_is_missing(parts, found.tally.n)
+        return parts, found.tally.n
 
     def _drawn(self, draw: DrawTask) -> Drawn:
         plan = draw.kernel.plan
-        nothing = Drawn([], plan.crowd())
-        is_large = _is_large(nothing.crowd)
+        nothing = Drawn([], plan.tally())
+        is_large = _is_large(nothing.tally)
         return table_of(self.records).folded(plan.schema.released, draw, Drawn.merge, nothing, is_large=is_large)
 
     def _ordered(self, order: OrderTask) -> list[Attempt]:
@@ -114,13 +115,8 @@ class Originals:
         return found
 
 
-def _both(one: Crowd, other: Crowd) -> Crowd:
-    one.merge(other)
-    return one
-
-
-def _is_large(crowd: Crowd) -> bool:
-    return math.prod(attribute.size for attribute in crowd.attributes) > FEW_CELLS
+def _is_large(tally: Tally) -> bool:
+    return math.prod(tally.shape) > FEW_CELLS
 
 
 def _check_none_is_missing(parts: Sequence[Path], records: int) -> None:

@@ -47,7 +47,7 @@ class SparkRecords:
     @told_plainly()
     def tallies(self, tables: Sequence[Sequence[Cells]], progress: Progress = int) -> list[Tally]:
         """Count the records in the cells that the axes of each table span; one job for all tables."""
-        counting = Counting(self.plan, tables)
+        counting = Counting(self.plan.schema, self.plan.reach, tables)
 
         def of_parts(parts: Iterator[Part]) -> list[Tally]:
             tallies = counting.zero()

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kakuran.design import Crowd
+from kakuran.counts import Tally
 from kakuran.engine.spark.partials import numbers_in, running_task
 from kakuran.errors import ReleaseError
 from kakuran.perturbation import ROWS_AT_A_TIME, Kernel, Rows, scatter
@@ -76,15 +76,14 @@ _PACKED = pa.schema([("rows", pa.large_binary())])
 
 @dataclass(frozen=True)
 class Drawn:
-    """Files of drawn records, and the crowd of the very originals they were drawn of."""
+    """Files of drawn records, and the tally of the very originals they were drawn of."""
 
     attempts: Sequence[Attempt]
-    crowd: Crowd
+    tally: Tally
 
     def merge(self, other: Drawn) -> Drawn:
         """Both."""
-        self.crowd.merge(other.crowd)
-        return Drawn([*self.attempts, *other.attempts], self.crowd)
+        return Drawn([*self.attempts, *other.attempts], self.tally.merge(other.tally))
 
 
 @dataclass(frozen=True)
@@ -96,18 +95,18 @@ class DrawTask:
     seed: int | None
 
     def __call__(self, parts: Iterator[Part]) -> Drawn:
-        """The file that this attempt wrote, and the crowd of what it read."""
-        crowd = self.kernel.plan.crowd()
+        """The file that this attempt wrote, and the tally of what it read."""
+        tally = self.kernel.plan.tally()
         with writing(self.folder) as (file, attempt), pa.ipc.new_file(file, _PACKED) as writer:
             randomness = Randomness.from_seed(self.seed).spawn(attempt.partition)
-            for rows in _rechunked(self._drawn(parts, crowd, randomness), ROWS_AT_A_TIME):
+            for rows in _rechunked(self._drawn(parts, tally, randomness), ROWS_AT_A_TIME):
                 writer.write_batch(_packed(*scatter(rows, BUCKETS, randomness)))
-        return Drawn([attempt], crowd)
+        return Drawn([attempt], tally)
 
-    def _drawn(self, parts: Iterator[Part], crowd: Crowd, randomness: Randomness) -> Iterator[Rows]:
+    def _drawn(self, parts: Iterator[Part], tally: Tally, randomness: Randomness) -> Iterator[Rows]:
         for part in parts:
             codes = part.through(self.kernel.plan.schema.encode)
-            crowd.update({attribute.name: codes[attribute.name] for attribute in crowd.attributes}, len(part))
+            tally.update(codes, len(part))
             yield self.kernel.pack(self.kernel.sample(codes, randomness))
 
 

@@ -19,9 +19,8 @@ import pyarrow.compute as pc
 from kakuran.errors import DataError, SchemaError
 from kakuran.schema.sources.arrow import IpcSource, ParquetSource, frame_source
 from kakuran.schema.sources.base import ARROW, CSV, DUCKDB, PARQUET, Part, Source, Wanted, runs
-from kakuran.schema.sources.csv_header import AS_FOUND, CsvFormat
 from kakuran.schema.sources.databases import SCHEMES, DuckSource, PostgresSource
-from kakuran.schema.sources.delimited import CsvSource
+from kakuran.schema.sources.delimited import AS_FOUND, CsvFormat, CsvSource
 
 Opener = TypeVar("Opener", bound=Callable[[Path], Source])
 

@@ -1,16 +1,11 @@
-"""What a protocol leaves with a party, whichever it was.
-
-Least squares over two sets of columns, by asking the other side for fits to what we leave (S2 §2).
-
-`ask(v)` sends v and returns the other side's fit to y − v. Everything else happens here, so that the plain and the
-accelerated way differ on one side only and send the same kind of messages.
-
-A model of the residual protocol as one side sees it, and how it outlives a restart.
-
-S2's protocol: both sides exchange their fitted parts, and each offers its least useful variable.
+"""S2's protocol: both sides exchange their fitted parts, and each offers its least useful variable.
 
 It reveals far more than the result: see the leakage meter. Kept as published, for comparison, and for partners who may
 know each other's columns anyway.
+
+Least squares over two sets of columns goes by asking the other side for fits to what we leave (S2 §2): `ask(v)` sends v
+and returns its fit to y − v. Everything else happens here, so that the plain and the accelerated way differ on one side
+only and send the same kind of messages.
 """
 
 from __future__ import annotations
@@ -30,8 +25,7 @@ from kakuran.typing import Array
 from kakuran.vertical.checkpoints import Checkpoints
 from kakuran.vertical.guard import check_directions
 from kakuran.vertical.leakage import DirectionMeter, Exposure
-from kakuran.vertical.messages.codec import numbers
-from kakuran.vertical.messages.types import Estimates, FittedPart, Offer, Space
+from kakuran.vertical.messages import Estimates, FittedPart, Offer, Space, numbers
 from kakuran.vertical.own import Standardised
 from kakuran.vertical.plan import VerticalPlan
 from kakuran.vertical.regression import (
@@ -46,7 +40,7 @@ from kakuran.vertical.regression import (
     parameters_of,
     score,
 )
-from kakuran.vertical.transport.link import Link
+from kakuran.vertical.transport import Link
 
 
 @dataclass(frozen=True)
@@ -205,7 +199,7 @@ class Residual:
             raise DataError(self.own.names[-1], "or another of our columns repeats the rest", "Leave it out.")
 
     def run(self, resume: str | None) -> Outcome:
-        """SideFit and eliminate until the criterion rises (S2 §3.3); `resume` names a stage both sides have."""
+        """Fit and eliminate until the criterion rises (S2 §3.3); `resume` names a stage both sides have."""
         model, steps = self._start() if resume is None else self._resume(resume)
         while self.plan.search == "backward":
             if self.plan.ranking == "exact":

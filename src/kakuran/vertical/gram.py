@@ -22,18 +22,7 @@ from kakuran.errors import ProtocolError
 from kakuran.randomness import Randomness
 from kakuran.typing import Array
 from kakuran.vertical.checkpoints import Checkpoints
-from kakuran.vertical.messages.types import (
-    Columns,
-    Commitment,
-    CrossMoments,
-    EncryptionKey,
-    OwnMoments,
-    Products,
-    TossShare,
-)
-from kakuran.vertical.own import Standardised
-from kakuran.vertical.plan import VerticalPlan
-from kakuran.vertical.protocols.encryption import (
+from kakuran.vertical.encryption import (
     PLAIN_MODULUS,
     KeyOwner,
     Multiplier,
@@ -43,9 +32,12 @@ from kakuran.vertical.protocols.encryption import (
     precision,
     secret_weights,
 )
-from kakuran.vertical.protocols.polynomials import DEGREE
+from kakuran.vertical.messages import Columns, Commitment, CrossMoments, EncryptionKey, OwnMoments, Products, TossShare
+from kakuran.vertical.own import Standardised
+from kakuran.vertical.plan import VerticalPlan
+from kakuran.vertical.polynomials import DEGREE
 from kakuran.vertical.regression import Moments
-from kakuran.vertical.transport.link import Link, with_each
+from kakuran.vertical.transport import Link, with_each
 
 Integers: TypeAlias = NDArray[np.int64]
 _SIDE_BY_SIDE = 16

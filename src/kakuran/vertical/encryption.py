@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from kakuran.errors import ProtocolError
 from kakuran.randomness import Randomness
-from kakuran.vertical.protocols.polynomials import (
+from kakuran.vertical.polynomials import (
     DEGREE,
     PRIMES,
     SUMMED_AT_ONCE,

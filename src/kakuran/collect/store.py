@@ -1,12 +1,9 @@
-"""The tables. Nothing in them says who answered or when; PostgreSQL's alone tell the order, in groups (`postgres`).
+"""A store: submissions in, all of a transaction durable or none, and every record exactly once.
 
-A record lies under the random id its client made, an invitation under its hash until it is used and then nowhere.
-SQLite keeps both in the order of these keys (WITHOUT ROWID). Records that have been exported carry the number of their
-cohort, as anybody can tell who has the exports.
-
-What can be wrong with a database, told without the values of any statement.
-
-A store: submissions in, all of a transaction durable or none, and every record exactly once.
+Nothing in its tables says who answered or when; PostgreSQL's alone tell the order, in groups (`databases`). A record
+lies under the random id its client made, an invitation under its hash until it is used and then nowhere. SQLite keeps
+both in the order of these keys (WITHOUT ROWID). Records that have been exported carry the number of their cohort, as
+anybody can tell who has the exports.
 """
 
 from __future__ import annotations
@@ -68,12 +65,7 @@ cohorts = Table(
     Column("size", Integer, nullable=False),
 )
 
-invitations = Table(
-    "invitations",
-    metadata,
-    Column("hash", LargeBinary, primary_key=True),
-    sqlite_with_rowid=False,
-)
+invitations = Table("invitations", metadata, Column("hash", LargeBinary, primary_key=True), sqlite_with_rowid=False)
 
 
 class StoreError(CollectError):
@@ -190,12 +182,7 @@ class Store(ABC):
         return outcomes if is_done else None
 
     def _judge(
-        self,
-        submission: Submission,
-        kept: Mapping[bytes, tuple[int, bytes]],
-        unused: set[bytes],
-        *,
-        is_open: bool,
+        self, submission: Submission, kept: Mapping[bytes, tuple[int, bytes]], unused: set[bytes], *, is_open: bool
     ) -> StoreVerdict:
         """What was stored before is a replay even if the survey is closed and the invitation spent by now."""
         known = [(kept[key], (self.number, row)) for key, row in _pairs(submission) if key in kept]
