@@ -80,3 +80,27 @@ except kk.SchemaError as error:
     assert told[1].endswith("part.orc: DuckDB does not read .orc files; leave out the query")
     assert told[2] == "True"
     assert told[3].startswith("folder/broken.orc: cannot be read")
+
+
+def test_an_answer_is_one_file_and_one_line_and_can_do_what_others_can(tmp_path):
+    assert follow("answer", tmp_path) == "['sex', 'count']\n"
+    code = """
+import pickle
+import kakuran as kk, pyarrow as pa
+people = pa.table({"job": ["<clerk>", "nurse", "nurse", "nurse"] * 500})
+schema = kk.Schema([kk.Categorical("job", ["<clerk>", "nurse"])])
+release = kk.perturb(people, kk.calibrate(schema, n=2000, k=5), seed=1)
+counted = []
+ranking = release.ranking("job", progress=counted.append)
+print(ranking, sum(counted), "ranking" in dir(release), hasattr(release, "nonsense"))
+print(isinstance(ranking, kk.Answer), ranking.to_dict()["values"], "&lt;clerk&gt;" in ranking._repr_html_())
+print(pickle.loads(pickle.dumps(release)).ranking("job") == ranking)
+release.save("jobs.parquet")
+print(kk.read_release("jobs.parquet").ranking("job") == ranking)
+"""
+    assert run(code, tmp_path).splitlines() == [
+        "job: nurse > <clerk> 2000 True False",
+        "True ('nurse', '<clerk>') True",
+        "True",
+        "True",
+    ]

@@ -1,6 +1,6 @@
 """Answers from a release: everything that can be asked of one, and one protocol for what comes back (`Answer`)."""
 
-from kakuran.answers.answer import Answer
+from kakuran.answers.answer import QUESTIONS, Answer, can_be_asked
 from kakuran.answers.bayes import NaiveBayes, fit_naive_bayes, learn_bayes
 from kakuran.answers.density import Density, density
 from kakuran.answers.estimate import MOST_CELLS, Estimate, estimate, tabulate
@@ -26,6 +26,7 @@ __all__ = [
     "CRITERIA",
     "FALSE_ALARM",
     "MOST_CELLS",
+    "QUESTIONS",
     "Answer",
     "Classifier",
     "DecisionTree",
@@ -42,6 +43,7 @@ __all__ = [
     "SplitCriterion",
     "TableQuestion",
     "ask",
+    "can_be_asked",
     "check_classes",
     "columns_for",
     "density",

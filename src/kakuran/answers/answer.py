@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
@@ -86,6 +86,17 @@ class Answer(ABC):
         rows = [_row("th", table.column_names), *(_row("td", map(_written, row)) for row in shown)]
         more = f"<p>and {left_out:,} more</p>" if left_out > 0 else ""
         return f"<pre>{escape(str(self))}</pre><table>{''.join(rows)}</table>{more}"
+
+
+QUESTIONS: dict[str, Callable[..., Answer]] = {}
+"""What can be asked of a release beyond the methods it is written with, by name."""
+Question = TypeVar("Question", bound=Callable[..., Answer])
+
+
+def can_be_asked(question: Question) -> Question:
+    """Make a question known: every release has a method of that name, and is handed to it first."""
+    QUESTIONS[question.__name__] = question
+    return question
 
 
 def _row(kind: str, cells: Any) -> str:

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from kakuran.answers import (
     FALSE_ALARM,
+    QUESTIONS,
     DecisionTree,
     Density,
     Estimate,
@@ -63,6 +64,16 @@ class Release:
     def __repr__(self) -> str:
         columns = ", ".join(attribute.name for attribute in self.plan.schema.released)
         return f"Release({counted(self.n, 'record')}, k = {self.k:g}, ε = {self.epsilon:.3g}: {columns})"
+
+    if not TYPE_CHECKING:  # What others add to the questions is looked up; checkers see the methods below.
+
+        def __getattr__(self, name: str) -> Any:
+            if name not in QUESTIONS:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            return partial(QUESTIONS[name], self)
+
+        def __dir__(self) -> list[str]:
+            return [*super().__dir__(), *QUESTIONS]
 
     @cached_property
     def records(self) -> Records:
