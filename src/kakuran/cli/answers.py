@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
@@ -63,26 +62,11 @@ class EstimateOptions:
         ),
     ] = "0%"
 
-    def estimate(
-        self, path: Path, columns: Sequence[str] = (), bins: Sequence[str] | None = None, where: str | None = None
-    ) -> Estimate:
-        """Count the release in one pass over the columns asked for, and estimate."""
-        from kakuran.answers import answer, ask
-        from kakuran.release import read_release
-
-        cells, fakes, release = numbers("--bins", bins, int), _share(self.assume_fakes), read_release(path)
-        question = ask(release.plan, columns, cells, where)
-        with progress("counting", release.n) as advance:
-            tally = release.tally(question.axes, advance)
-        return answer(
-            question,
-            tally,
-            release.plan,
-            method=self.method,  # type: ignore[arg-type]
-            level=self.level,
-            about="population" if self.population else "table",
-            fakes=fakes,
-        )
+    @property
+    def asked(self) -> dict[str, Any]:
+        """The same, as a release is asked."""
+        about = "population" if self.population else "table"
+        return {"method": self.method, "level": self.level, "about": about, "fakes": _share(self.assume_fakes)}
 
 
 def _share(text: str) -> float:
@@ -114,20 +98,20 @@ def crosstab(
     results: AnswerResults,
 ) -> None:
     """Estimate the true counts over one or more columns, with intervals, beside the uncorrected ones."""
-    from kakuran.release import check_table, write_table
+    from kakuran.release import check_table, read_release, write_table
     from kakuran.writing import check_apart
 
     results.check()
     if output is not None:
         check_table(output, force=results.force)
         check_apart(output, [release])
-    estimate = options.estimate(release, columns, bins, where)
-    _leave(estimate, where, release, results)
+    cells, asked, opened = numbers("--bins", bins, int), options.asked, read_release(release)
+    with progress("counting", opened.n) as advance:
+        estimate = opened.crosstab(*columns, bins=cells, where=where, progress=advance, **asked)
+    _give(estimate, where, release, results)
     if output is not None:
         write_table(output, estimate.to_arrow())
         say(f"wrote {output}")
-    described = _described(estimate) | {"cells": estimate.to_arrow().to_pylist()}
-    results.answer(described, lambda: _show_cells(estimate))
 
 
 @grouped
@@ -141,24 +125,29 @@ def count(
     results: AnswerResults,
 ) -> None:
     """Estimate how many records truly fulfil a condition."""
+    from kakuran.release import read_release
+
     results.check()
-    estimate = options.estimate(release, where=where)
-    _leave(estimate, where, release, results)
-    described = _described(estimate) | estimate.to_arrow().to_pylist()[0]
-    results.answer(described, lambda: _show_count(estimate))
+    asked, opened = options.asked, read_release(release)
+    with progress("counting", opened.n) as advance:
+        estimate = opened.count(where, progress=advance, **asked)
+    _give(estimate, where, release, results)
 
 
-def _leave(estimate: Estimate, where: str | None, release: Path, results: AnswerResults) -> None:
-    from kakuran.answers import draw
+def _give(estimate: Estimate, where: str | None, release: Path, results: AnswerResults) -> None:
     from kakuran.report import estimate_answer
 
-    results.draw(lambda words: draw(estimate, words.of))
+    results.draw(lambda words: estimate.plot(words.of))
     results.tell_answer(release, lambda words: estimate_answer(estimate, where, words))
+    results.answer(estimate.to_dict(), lambda: _show_estimate(estimate))
 
 
-def _described(estimate: Estimate) -> dict[str, Any]:
-    names = ("method", "reason", "gap", "level", "about", "fakes")
-    return {name: getattr(estimate, name) for name in names}
+def _show_estimate(estimate: Estimate) -> None:
+    if estimate.axes:
+        _show_cells(estimate)
+    else:
+        answer_text(str(estimate))
+    say(f"estimator: {estimate.reason}")
 
 
 def _show_cells(estimate: Estimate) -> None:
@@ -174,12 +163,6 @@ def _show_cells(estimate: Estimate) -> None:
         ],
         text_columns=len(names),
     )
-    say(f"estimator: {estimate.reason}")
-
-
-def _show_count(estimate: Estimate) -> None:
-    answer_text(str(estimate))
-    say(f"estimator: {estimate.reason}")
 
 
 @grouped
@@ -260,7 +243,6 @@ def mixture(
     results: AnswerResults,
 ) -> None:
     """Reconstruct the clusters of true numbers from a release, and the density of one."""
-    from kakuran.answers import draw_clusters, draw_density
     from kakuran.release import read_release
     from kakuran.report import mixture_answer
 
@@ -277,7 +259,7 @@ def mixture(
     results.answer(described, lambda: _show_mixture(found, density))
     if not found.mixture.converged:
         say("the fit has not settled; the noise hides much of these clusters", "warning")
-    results.draw(lambda words: draw_clusters(found, words.of) if density is None else draw_density(density, words.of))
+    results.draw(lambda words: (density or found).plot(words.of))
     results.tell_answer(release, lambda words: mixture_answer(found, density, words))
 
 
