@@ -60,11 +60,6 @@ class NumberFormat:
         return f'numbers with "{self.decimal}" before decimals{between}'
 
     @property
-    def is_plain(self) -> bool:
-        """Whether numbers are as programs write them."""
-        return self == NumberFormat()
-
-    @property
     def options(self) -> str:
         """What to type so that numbers are read like this."""
         told = [f'--decimal "{self.decimal}"'] * (self.decimal != ".")
