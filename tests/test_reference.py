@@ -72,7 +72,7 @@ def test_a_reference_that_says_everything_is_built(tmp_path):
         ({"parameter": "by : the goods"}, "boxes.Box.filled: by has no description"),
         (
             {"parameter": "by : the goods, and whatever\n            belongs to them"},
-            "boxes.Box.filled: by has a type that cannot be read: 'the goods, and whatever'",
+            "boxes.Box.filled: by is described from the middle of a sentence on",
         ),
     ],
     ids=["an attribute in one line", "no description", "no type", "a parameter in one line", "prose as a type"],

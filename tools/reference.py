@@ -15,6 +15,8 @@ from griffe import Alias, Docstring, DocstringSectionKind, Object
 
 ENTRY = re.compile(r"^::: (\S+)$", re.MULTILINE)
 """How a page names what it shows."""
+MIDST = re.compile(r"[a-z]{2}")
+"""How a description goes on whose first line was taken for the type."""
 SECTIONS = {
     DocstringSectionKind.parameters,
     DocstringSectionKind.other_parameters,
@@ -52,5 +54,5 @@ def _problems_in(docstring: Docstring) -> Iterator[str]:
                 yield f"{told} has no description; write `name : type`, and the description below it, indented"
             if item.annotation is None:
                 yield f"{told} has no type; write `name : type`"
-            elif isinstance(item.annotation, str):
-                yield f"{told} has a type that cannot be read: {item.annotation!r}"
+            if MIDST.match(item.description):
+                yield f"{told} is described from the middle of a sentence on; does its type stand where it should?"

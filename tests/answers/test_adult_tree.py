@@ -10,7 +10,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from kakuran.answers import Growth, fit_naive_bayes, grow_tree
 from kakuran.mechanism import UniformMixture
-from kakuran.model.latent import Records
+from kakuran.model.latent import PlacedRecords
 
 ADULT = Path(__file__).parents[3] / "shared/data/adult.data"
 COLUMNS = {
@@ -68,10 +68,10 @@ def accuracies(adult, retention_of):
             UniformMixture(retention_of(2), np.full(2, 0.5)),
             *(UniformMixture(retention_of(len(bins)), np.bincount(bins) / len(bins)) for bins in binned.values()),
         )
-        records = Records(
+        records = PlacedRecords(
             (target, *(bins[noisy[name]] for name, bins in binned.items())), np.ones(len(train)), transitions, shape
         )
-        clean = Records(
+        clean = PlacedRecords(
             (income[test], *(bins[codes[name][test]] for name, bins in binned.items())),
             np.ones(len(test)),
             (None,) * 9,

@@ -8,7 +8,7 @@ import kakuran as kk
 from kakuran.answers import Growth, fit_naive_bayes, grow_tree
 from kakuran.answers.tree.counts import MixtureCounts, PathCounts
 from kakuran.mechanism import UniformMixture
-from kakuran.model.latent import Records, average, fit_latent_classes
+from kakuran.model.latent import PlacedRecords, average, fit_latent_classes
 
 GROWTH = Growth((False, True, False, False, False), "entropy", max_depth=3, min_support=20)
 
@@ -27,11 +27,11 @@ def perturbed(columns, sizes, retention, rng):
     ]
     transitions = tuple(UniformMixture(retention, np.full(size, 1 / size)) for size in sizes)
     distinct, counts = np.unique(np.ravel_multi_index(drawn, sizes), return_counts=True)
-    return Records(np.unravel_index(distinct, sizes), counts.astype(float), transitions, sizes)
+    return PlacedRecords(np.unravel_index(distinct, sizes), counts.astype(float), transitions, sizes)
 
 
 def clean(columns, sizes):
-    return Records(tuple(columns), np.ones(len(columns[0])), (None,) * len(sizes), sizes)
+    return PlacedRecords(tuple(columns), np.ones(len(columns[0])), (None,) * len(sizes), sizes)
 
 
 @pytest.mark.parametrize("method", ["auto", "ibt", "inverse"])
@@ -82,7 +82,7 @@ def test_perturbed_records_are_predicted_with_the_doubt_they_deserve():
         for column, size in zip(fresh, sizes, strict=True)
     ]
     transitions = tuple(UniformMixture(0.6, np.full(size, 1 / size)) for size in sizes)
-    blurred = grown.predict(Records(tuple(seen), np.ones(4_000), transitions, sizes))
+    blurred = grown.predict(PlacedRecords(tuple(seen), np.ones(4_000), transitions, sizes))
     sharp = grown.predict(clean(seen, sizes))
     assert blurred.sum(axis=1) == pytest.approx(np.ones(4_000))
     truth = np.arange(4_000), fresh[0]

@@ -57,18 +57,6 @@ _STYLES = {
 }
 
 
-def draw_errors(advice: Advice, translate: Translate = str, *, narrow: bool = False) -> Figure:
-    """A line a method, the k that is wanted, and what guessing would get wrong; perhaps for a narrow screen."""
-    curves = []
-    for method, (colour, style) in _STYLES.items():
-        points = sorted((one.k, one.errors.both) for one in advice.curves if one.method == method and one.errors)
-        if points:
-            ks, errors = zip(*points, strict=True)
-            curves.append(Curve(translate(NAMES[method]), ks, errors, colour, style))
-    title = Phrase("Expected error of one- and two-way tables, n = {n:,}", n=advice.n)
-    return error_chart(curves, advice.k, advice.guess, title, translate, narrow=narrow)
-
-
 NAMES = {
     "perturb": Phrase("perturbation (worst case)"),
     "perturb-data-dependent": Phrase("perturbation (data-dependent)"),
@@ -210,9 +198,24 @@ class Advice:
             "curves": [_described(outlook) for outlook in self.curves],
         }
 
-    def plot(self) -> Figure:
-        """Expected error against k, a line a method."""
-        return draw_errors(self)
+    def plot(self, translate: Translate = str, *, narrow: bool = False) -> Figure:
+        """Expected error against k, a line a method; the k that is wanted, and what guessing would get wrong.
+
+        Parameters
+        ----------
+        translate : callable, optional
+            Says the picture's words in another language.
+        narrow : bool, optional
+            Whether it is for a narrow screen.
+        """
+        curves = []
+        for method, (colour, style) in _STYLES.items():
+            points = sorted((one.k, one.errors.both) for one in self.curves if one.method == method and one.errors)
+            if points:
+                ks, errors = zip(*points, strict=True)
+                curves.append(Curve(translate(NAMES[method]), ks, errors, colour, style))
+        title = Phrase("Expected error of one- and two-way tables, n = {n:,}", n=self.n)
+        return error_chart(curves, self.k, self.guess, title, translate, narrow=narrow)
 
     def __str__(self) -> str:
         return " ".join(self.sentences)

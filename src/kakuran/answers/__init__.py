@@ -2,10 +2,10 @@
 
 from kakuran.answers.answer import Answer
 from kakuran.answers.bayes import NaiveBayes, fit_naive_bayes, learn_bayes
-from kakuran.answers.density import Density, density, draw_density
-from kakuran.answers.estimate import MOST_CELLS, Estimate, answer, draw, estimate
+from kakuran.answers.density import Density, density
+from kakuran.answers.estimate import MOST_CELLS, Estimate, answer, estimate
 from kakuran.answers.impossible import FALSE_ALARM, Impossible, ImpossibleFindings, impossible
-from kakuran.answers.mixture import MixtureEstimate, draw_clusters, mixture
+from kakuran.answers.mixture import MixtureEstimate, mixture
 from kakuran.answers.question import TableQuestion, ask
 from kakuran.answers.tree import (
     CRITERIA,
@@ -46,9 +46,6 @@ __all__ = [
     "check_classes",
     "columns_for",
     "density",
-    "draw",
-    "draw_clusters",
-    "draw_density",
     "estimate",
     "fit_naive_bayes",
     "grow_tree",

@@ -11,7 +11,7 @@ import numpy as np
 from kakuran.answers.tree import Classifier, MixtureModel, PathCounts, Tallies, columns_for, held_out_score
 from kakuran.charts import ESTIMATE, Series, bar_chart
 from kakuran.design import Plan
-from kakuran.model import STARTS, Method, Records, held_out
+from kakuran.model import STARTS, Method, PlacedRecords, held_out
 from kakuran.typing import Array
 from kakuran.words import Translate
 
@@ -29,12 +29,12 @@ class FittedBayes:
     model: MixtureModel
     held_out: float
 
-    def predict(self, records: Records) -> Array:
+    def predict(self, records: PlacedRecords) -> Array:
         """Class probabilities of records, clean where their transitions are None, perturbed otherwise."""
         return self.model.classes(records)
 
 
-def fit_naive_bayes(records: Records, *, method: Method) -> FittedBayes:
+def fit_naive_bayes(records: PlacedRecords, *, method: Method) -> FittedBayes:
     """Naive Bayes for the class, which is the first axis of the records."""
     scores = weights = 0.0
     for start in range(STARTS):
@@ -45,7 +45,7 @@ def fit_naive_bayes(records: Records, *, method: Method) -> FittedBayes:
     return FittedBayes(_model(records, method), scores / max(weights, 1.0))
 
 
-def _model(records: Records, method: Method) -> MixtureModel:
+def _model(records: PlacedRecords, method: Method) -> MixtureModel:
     everything = tuple(np.ones(size, bool) for size in records.sizes)
     (tables,) = PathCounts(records, method).tables([everything])
     shares = tables[0].sum(axis=1) + SMOOTHING

@@ -116,17 +116,12 @@ class Density(Answer):
 
     def plot(self, translate: Translate = str) -> Figure:
         """The estimated density with its intervals, over the uncorrected one."""
-        return draw_density(self, translate)
+        interval = self.low, self.high
+        return density_chart(self.name, self.edges, self.shares, interval, self.naive, translate)
 
     def __str__(self) -> str:
         low, middle, high = self.quantile([0.25, 0.5, 0.75])
         return f"{self.name}: {middle:.4g} ({low:.4g} … {high:.4g}); {counted(len(self.shares), 'bin')}, {self.reason}"
-
-
-def draw_density(density: Density, translate: Translate = str) -> Figure:
-    """The estimated density with its intervals, over the uncorrected one."""
-    interval = density.low, density.high
-    return density_chart(density.name, density.edges, density.shares, interval, density.naive, translate)
 
 
 def density(

@@ -31,50 +31,6 @@ MOST_BARS = 100
 MOST_CELLS = 1_000
 
 
-def draw(estimate: Estimate, translate: Translate = str) -> Figure:
-    """One column: bars with intervals. Two: a heatmap. More: one heatmap a value of the others."""
-    _check_size(estimate)
-    named = [(axis.name, [translate(label) for label in axis.labels]) for axis in estimate.axes]
-    if len(named) <= 1:
-        return _columns(estimate, named[0] if named else ("", [""]), translate)
-    (down, across), others = named[:2], named[2:]
-    hatched = [Phrase("hatched: cannot be told from noise")] if estimate.unclear.any() else []
-    return estimate_heatmaps(
-        down,
-        across,
-        estimate.counts,
-        (estimate.low, estimate.high),
-        estimate.unclear,
-        [", ".join(cell) for cell in product(*([f"{name} = {label}" for label in labels] for name, labels in others))],
-        "\n".join(map(translate, [estimate.caption, *hatched])),
-    )
-
-
-def _columns(estimate: Estimate, axis: tuple[str, list[str]], translate: Translate) -> Figure:
-    counts, low, high, naive = map(np.atleast_1d, (estimate.counts, estimate.low, estimate.high, estimate.naive))
-    name, labels = axis
-    series = [
-        Series(translate(Phrase("naive: counted in the release")), naive, NAIVE),
-        Series(translate(Phrase("estimated")), counts, ESTIMATE, (low, high)),
-    ]
-    return column_chart(
-        labels,
-        {translate(estimate.caption): series},
-        width=max(4.0, 1.5 + 0.45 * len(labels)),
-        along=plain(name),
-        up=translate(Phrase("records")),
-    )
-
-
-def _check_size(estimate: Estimate) -> None:
-    """Refuse a picture that nobody could read."""
-    most, cells = MOST_BARS if len(estimate.axes) <= 1 else MOST_CELLS, estimate.counts.size
-    if cells > most:
-        raise SchemaError(f"{cells:,} cells are too many to look at; ask for fewer columns or bins")
-    if (panels := math.prod(estimate.counts.shape[2:])) > MOST_PANELS:
-        raise SchemaError(f"{panels} heatmaps are too many to look at; ask for fewer columns")
-
-
 @dataclass(frozen=True, eq=False)
 class Estimate(Answer):
     """Counts over the cells of one or more columns, or of no column: a single number.
@@ -166,12 +122,45 @@ class Estimate(Answer):
 
     def plot(self, translate: Translate = str) -> Figure:
         """One column: bars with intervals. Two: a heatmap. More: one heatmap a value of the others."""
-        return draw(self, translate)
+        _check_size(self)
+        named = [(axis.name, [translate(label) for label in axis.labels]) for axis in self.axes]
+        if len(named) <= 1:
+            return self._columns(*(named[0] if named else ("", [""])), translate)
+        (down, across), others = named[:2], named[2:]
+        places = ([f"{name} = {label}" for label in labels] for name, labels in others)
+        hatched = [Phrase("hatched: cannot be told from noise")] if self.unclear.any() else []
+        return estimate_heatmaps(
+            down,
+            across,
+            self.counts,
+            (self.low, self.high),
+            self.unclear,
+            [", ".join(cell) for cell in product(*places)],
+            "\n".join(map(translate, [self.caption, *hatched])),
+        )
+
+    def _columns(self, name: str, labels: list[str], translate: Translate) -> Figure:
+        counts, low, high, naive = map(np.atleast_1d, (self.counts, self.low, self.high, self.naive))
+        series = [
+            Series(translate(Phrase("naive: counted in the release")), naive, NAIVE),
+            Series(translate(Phrase("estimated")), counts, ESTIMATE, (low, high)),
+        ]
+        width, up = max(4.0, 1.5 + 0.45 * len(labels)), translate(Phrase("records"))
+        return column_chart(labels, {translate(self.caption): series}, width=width, along=plain(name), up=up)
 
     def __str__(self) -> str:
         if self.axes:
             return f"{' × '.join(axis.name for axis in self.axes)}: {counted(self.counts.size, 'cell')}, {self.reason}"
         return f"{self.counts:,.0f} ({self.low:,.0f} … {self.high:,.0f}; naive {self.naive:,.0f})"
+
+
+def _check_size(estimate: Estimate) -> None:
+    """Refuse a picture that nobody could read."""
+    most, cells = MOST_BARS if len(estimate.axes) <= 1 else MOST_CELLS, estimate.counts.size
+    if cells > most:
+        raise SchemaError(f"{cells:,} cells are too many to look at; ask for fewer columns or bins")
+    if (panels := math.prod(estimate.counts.shape[2:])) > MOST_PANELS:
+        raise SchemaError(f"{panels} heatmaps are too many to look at; ask for fewer columns")
 
 
 def _free_name(name: str, taken: Container[str]) -> str:

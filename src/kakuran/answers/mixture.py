@@ -135,7 +135,9 @@ class MixtureEstimate(Answer):
             figure = self.mixture.plot()
             figure.axes[0].set_xlabel(plain(self.columns[0]))
             return figure
-        return draw_clusters(self, translate)
+        shown = self.records[:: max(len(self.records) // _SHOWN, 1), :2]
+        means, covariances = self.mixture.means[:, :2], self.mixture.covariances[:, :2, :2]
+        return cluster_chart(self.columns[:2], shown, means, covariances, translate)
 
 
 def mixture(
@@ -225,10 +227,3 @@ def _noise(plan: Plan, name: str, covariance: str) -> ColumnNoise:
             "so use covariance diag or release it with the mechanism laplace"
         )
     return ColumnNoise(mechanism.kind, mechanism.scale)
-
-
-def draw_clusters(estimate: MixtureEstimate, translate: Translate = str) -> Figure:
-    """The first two columns: clusters as ellipses over the perturbed records."""
-    shown = estimate.records[:: max(len(estimate.records) // _SHOWN, 1), :2]
-    means, covariances = estimate.mixture.means[:, :2], estimate.mixture.covariances[:, :2, :2]
-    return cluster_chart(estimate.columns[:2], shown, means, covariances, translate)

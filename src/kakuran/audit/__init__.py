@@ -2,7 +2,7 @@
 
 from kakuran.audit.anonymity import Anonymity, Diversity, Risk, check_anonymity, risk_of
 from kakuran.audit.linkage import ENUMERABLE, IMPOSSIBLE, Attacker, LinkageAttack, exact_posteriors
-from kakuran.audit.linkage_audit import Audit, audit, draw_audit, quick_audit
+from kakuran.audit.linkage_audit import Audit, audit, quick_audit
 from kakuran.audit.loss import (
     ColumnLoss,
     Distance,
@@ -38,7 +38,6 @@ __all__ = [
     "check_anonymity",
     "check_weights",
     "distances",
-    "draw_audit",
     "exact_posteriors",
     "ilssdm",
     "information_capacity",

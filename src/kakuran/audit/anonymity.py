@@ -1,10 +1,6 @@
-"""Equivalence classes and what a sensitive column looks like inside them.
+"""k-anonymity, l-diversity, t-closeness and the risk of every record, for any set of quasi-identifiers.
 
 Everything works on the pairs (class, value) that occur, so the cost follows the records and not classes × values.
-
-k-anonymity, l-diversity, t-closeness and the risk of every record, for any set of quasi-identifiers.
-
-The risk of publishing a table as it is.
 """
 
 from __future__ import annotations

@@ -100,10 +100,28 @@ class Audit:
         del fields["posteriors"]
         return fields
 
-    def plot(self) -> Figure:
-        """How sure the attacker is of each link, against the promise and the risk before."""
+    def plot(self, translate: Translate = str, *, narrow: bool = False) -> Figure:
+        """How sure the attacker is of each link, against the promise and the risk before.
 
-        return draw_audit(self)
+        Parameters
+        ----------
+        translate : callable, optional
+            Says the picture's words in another language.
+        narrow : bool, optional
+            Whether it is for a narrow screen.
+        """
+        average, worst = self.before.prosecutor, self.before.worst
+        after = {
+            Phrase("promised: 1/k = {risk:.3g}", risk=self.bound): self.bound,
+            Phrase("proved for this table: {risk:.3g}", risk=self.certified): self.certified,
+        }
+        before = {
+            Phrase("before, on average: {risk:.3g}", risk=average): average,
+            Phrase("before, at worst: {risk:.3g}", risk=worst): worst,
+        }
+        verdict = Phrase("passed") if self.passed else Phrase("FAILED")
+        title = Phrase("Linkage audit {verdict}: n = {n:,}, k = {k:g}", verdict=verdict, n=self.n, k=self.k)
+        return risk_chart(self.posteriors, 1 / self.n, after, before, title, translate, narrow=narrow)
 
 
 MOST_RECORDS = 1_000_000
@@ -312,29 +330,3 @@ def _judged(outcome: Audit, release: Release) -> Audit:
         (release.manifest.seeded, Phrase("it was drawn from a known seed: whoever knows the seed can undo it")),
     ]
     return replace(outcome, problems=tuple(problem for is_broken, problem in checks if is_broken))
-
-
-def draw_audit(audit: Audit, translate: Translate = str, *, narrow: bool = False) -> Figure:
-    """How sure the attacker is of each link, against the promise and the risk before.
-
-    Parameters
-    ----------
-    audit : Audit
-        Its outcome.
-    translate : Translate, optional
-        What to write for every label, a `kakuran.words.Phrase`.
-    narrow : bool, optional
-        Whether it is for a narrow screen.
-    """
-    average, worst = audit.before.prosecutor, audit.before.worst
-    after = {
-        Phrase("promised: 1/k = {risk:.3g}", risk=audit.bound): audit.bound,
-        Phrase("proved for this table: {risk:.3g}", risk=audit.certified): audit.certified,
-    }
-    before = {
-        Phrase("before, on average: {risk:.3g}", risk=average): average,
-        Phrase("before, at worst: {risk:.3g}", risk=worst): worst,
-    }
-    verdict = Phrase("passed") if audit.passed else Phrase("FAILED")
-    title = Phrase("Linkage audit {verdict}: n = {n:,}, k = {k:g}", verdict=verdict, n=audit.n, k=audit.k)
-    return risk_chart(audit.posteriors, 1 / audit.n, after, before, title, translate, narrow=narrow)

@@ -138,6 +138,13 @@ def bar_chart(
     return figure
 
 
+def loss_chart(title: str, losses: Mapping[str, float], along: str, chosen: str | None = None) -> Figure:
+    """A bar and a number for each name; one of them may stand out."""
+    colours = [ESTIMATE if name == chosen else INK for name in losses]
+    bars = Series("", np.array([*losses.values()]), colours)
+    return bar_chart([*losses], [bars], title=title, along=along, written="{x:g}", numbers="%.4g")
+
+
 def column_chart(
     labels: Sequence[str],
     panels: Mapping[str, Sequence[Series]],

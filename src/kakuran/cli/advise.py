@@ -36,7 +36,7 @@ def advise(
     results: AnswerResults,
 ) -> None:
     """Compare perturbation, microaggregation and factorisation by expected error, and say which to use."""
-    from kakuran.advice import advise as compare, draw_errors
+    from kakuran.advice import advise as compare
     from kakuran.report import advice_report
     from kakuran.schema import Schema
 
@@ -47,7 +47,7 @@ def advise(
         source = None if data is None else csv.open(data, sql)
         advice = compare(declared, k=k, n=n, data=source, progress=tell)
     results.answer(advice.to_dict(), lambda: _show(advice))
-    results.draw(lambda words: draw_errors(advice, words.of))
+    results.draw(lambda words: advice.plot(words.of))
     results.tell(lambda: advice_report(advice, typed(), lang=results.lang), public=not advice.from_data)
 
 

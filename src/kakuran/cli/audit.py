@@ -28,7 +28,7 @@ def audit(
     results: Results,
 ) -> None:
     """Play the strongest attacker we can compute; exit with 1 if the promise is broken."""
-    from kakuran.audit import audit as run_audit, draw_audit
+    from kakuran.audit import audit as run_audit
     from kakuran.release import read_release
     from kakuran.schema import read_table
 
@@ -39,7 +39,7 @@ def audit(
     with progress("attacking", 2 * released.n) as advance:
         outcome = run_audit(truth, released, progress=advance)
     results.answer(outcome.to_dict(), lambda: _show_audit(outcome))
-    results.draw(lambda words: draw_audit(outcome, words.of))
+    results.draw(lambda words: outcome.plot(words.of))
     results.tell_release(release, lambda: source, outcome)
     if outcome.passed:
         say(f"no attack linked anybody with probability above 1/{outcome.k:g}", "passed")
@@ -139,10 +139,8 @@ def loss(
     results: AnswerResults,
 ) -> None:
     """Say how much information a masked table has lost: 0 if all distances are kept, 1 if all records are alike."""
-    import numpy as np
-
     from kakuran.audit import ColumnLoss, losses_by_column
-    from kakuran.charts import INK, Series, bar_chart
+    from kakuran.charts import loss_chart
     from kakuran.schema import open_source, read_all
 
     results.check()
@@ -162,14 +160,8 @@ def loss(
     )
 
     def figure(words: Words) -> Figure:
-        return bar_chart(
-            [one.name for one in columns],
-            [Series("", np.array([one.lost for one in columns]), INK)],
-            title=words("lost_in_all", lost=whole.lost),
-            along=words("lost_share"),
-            written="{x:g}",
-            numbers="%.4g",
-        )
+        shares = {one.name: one.lost for one in columns}
+        return loss_chart(words("lost_in_all", lost=whole.lost), shares, words("lost_share"))
 
     def page() -> str:
         from kakuran.report import loss_report

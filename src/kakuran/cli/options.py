@@ -57,7 +57,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 class _Spread:
     """A group, and the options of it that a command takes."""
 
-    group: type[Any]
+    group: Any
     names: Sequence[str]
 
     @classmethod
@@ -79,7 +79,7 @@ class _Spread:
 
 
 @cache
-def _options_of(group: type[Any]) -> dict[str, inspect.Parameter]:
+def _options_of(group: Any) -> dict[str, inspect.Parameter]:
     types = get_type_hints(group, include_extras=True)
     defaults = {one.name: inspect.Parameter.empty if one.default is MISSING else one.default for one in fields(group)}
     return {

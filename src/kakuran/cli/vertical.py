@@ -204,7 +204,7 @@ def join(
 
 def _fit(addresses: Sequence[str], options: FitOptions, seat: SeatOptions, csv: CsvOptions, results: Results) -> None:
     """Meet the others, fit, and write and show what came of it."""
-    from kakuran.vertical import Party, VerticalPlan, draw_path, meet, read_own
+    from kakuran.vertical import Party, VerticalPlan, meet, read_own
 
     me, beside, meeting = options.me, seat.plan.parent, seat.meeting(options.me, addresses)
     source = csv.open(seat.data)
@@ -227,7 +227,7 @@ def _fit(addresses: Sequence[str], options: FitOptions, seat: SeatOptions, csv: 
     fit.save(output, force=results.force)
     say(f"wrote {output}: for us alone")
     results.tell(lambda: fit.report(results.lang), public=False)
-    results.draw(lambda words: draw_path(fit, words.of))
+    results.draw(lambda words: fit.plot(words.of))
     results.answer(fit.to_dict(), lambda: _show_fit(fit, plan))
 
 

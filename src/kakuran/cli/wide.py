@@ -170,9 +170,7 @@ def factorise(
     results: Results,
 ) -> None:
     """Release a table of people × items so that nobody's row can be found."""
-    import numpy as np
-
-    from kakuran.charts import ESTIMATE, INK, Series, bar_chart
+    from kakuran.charts import loss_chart
     from kakuran.report import loss_table, matrix_report
     from kakuran.wide import (
         check_transactions_target,
@@ -210,16 +208,8 @@ def factorise(
         say("an empty table would be as good: take a smaller k, or leave out what few people have", "warning")
 
     def figure(words: Words) -> Figure:
-        losses = np.array([*released.losses.values()])
-        colours = [ESTIMATE if name == way else INK for name in released.losses]
-        return bar_chart(
-            [words(f"way_{name}") for name in released.losses],
-            [Series("", losses, colours)],
-            title=words("cell_loss_at", k=k),
-            along=words("cell_loss_caption"),
-            written="{x:g}",
-            numbers="%.4g",
-        )
+        named = {words(f"way_{name}"): loss for name, loss in released.losses.items()}
+        return loss_chart(words("cell_loss_at", k=k), named, words("cell_loss_caption"), words(f"way_{way}"))
 
     results.draw(figure)
     if not dry_run:

@@ -96,14 +96,14 @@ def crosstab(records: PerturbedRecords, rows: str, columns: str, *, minimum_n: i
 
 def tree(records: PerturbedRecords, target: str, *, minimum_n: int) -> dict[str, Any]:
     """What predicts a question: the tree that `kakuran tree` grows on the same records."""
-    columns = columns_for(records.plan, target)
+    columns_for(records.plan, target)  # what cannot be asked is refused, however few have answered
     if records.n < minimum_n:
         return _standing(records, minimum_n)
     found = learn_tree(records.plan, records.n, records.tallies, target)
     return _standing(records, minimum_n) | {
         "target": target,
-        "classes": columns.axes[0].labels,
-        "root": _branch(found.root, columns),
+        "classes": found.columns.axes[0].labels,
+        "root": _branch(found.root, found.columns),
         "importances": {name: _short(share) for name, share in found.importances.items()},
         "text": found.text().splitlines(),
     }

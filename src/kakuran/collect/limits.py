@@ -1,6 +1,6 @@
-"""How much one address may send and hold at a time. Kept in memory, never logged.
+"""How much one address may send and hold at a time, kept in memory and never logged; and numbers for Prometheus.
 
-Numbers for whoever runs the server, as Prometheus reads them. Counts of events alone: nothing of any answer.
+They are counts of events alone: nothing of any answer.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Random names: of answer sheets (UUID version 4), of invitations and tokens.
+"""The messages of respondents: from JSON to packed rows of released codes, every value checked. No input or output.
 
-The messages of respondents: from JSON to packed rows of released codes, every value checked. No input or output.
+With them stand random names, of answer sheets (UUID version 4), invitations and tokens; and what can go wrong with a
+request, as problem details (RFC 9457), none of which ever repeats what was sent.
 """
 
 from __future__ import annotations

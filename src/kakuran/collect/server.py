@@ -1,7 +1,4 @@
-"""Reading a request's body and sending an answer, without more than that costs.
-
-The collector's HTTP server: an ASGI application around a survey and its store.
-"""
+"""The collector's HTTP server: an ASGI application around a survey and its store."""
 
 from __future__ import annotations
 

@@ -24,8 +24,16 @@ from typing import Any, NoReturn, TypeAlias, get_args
 from kakuran.counts import Tally
 from kakuran.design.crowd import Crowd
 from kakuran.design.plan import LAST_DIGITS, Calibration, Plan
-from kakuran.errors import CalibrationError, ScatteredNumbersWarning, check_is, counted, is_real
-from kakuran.mechanism import NOISE, BoundedLaplace, Laplace, Mechanism, Noise, RetentionReplacement, k_for, k_of
+from kakuran.errors import CalibrationError, ScatteredNumbersWarning, check_is, is_real
+from kakuran.mechanism import (
+    MECHANISMS,
+    BoundedLaplace,
+    Laplace,
+    Mechanism,
+    RetentionReplacement,
+    k_for,
+    k_of,
+)
 from kakuran.schema import Categorical, Numeric, Schema, encode_columns, in_order, open_source, read_parts
 from kakuran.typing import Progress
 
@@ -235,39 +243,12 @@ def _checked_choice(attribute: Categorical | Numeric, choice: Choice) -> Choice:
             "list its other values, keep it, or drop it"
         )
     if isinstance(choice, Mechanism):
-        if choice.size != attribute.size:
-            raise CalibrationError(
-                f"column {attribute.name!r} has {counted(attribute.size, 'value')} "
-                f"but its mechanism is made for {choice.size:,}"
-            )
-        if isinstance(choice, Noise):
-            _check_ready_noise(attribute, choice)
+        choice.check_fits(attribute)
         return choice
-    if choice == RetentionReplacement.kind:
-        return choice
-    if choice not in NOISE:
-        known = ", ".join([RetentionReplacement.kind, *NOISE])
-        raise CalibrationError(f"column {attribute.name!r}: unknown mechanism {choice!r}; there are {known}")
-    if isinstance(attribute, Categorical):
-        raise CalibrationError(
-            f"column {attribute.name!r} holds categories: {choice} noise is for numbers; use retention"
-        )
-    if attribute.missing == "category":
-        raise CalibrationError(
-            f"column {attribute.name!r}: missing values as a category need the retention mechanism, not {choice}"
-        )
+    known = [name for name, mechanism in MECHANISMS.items() if not mechanism.is_ready_made]
+    if choice not in known:
+        raise CalibrationError(f"column {attribute.name!r}: unknown mechanism {choice!r}; there are {', '.join(known)}")
     return choice
-
-
-def _check_ready_noise(attribute: Categorical | Numeric, noise: Noise) -> None:
-    if isinstance(attribute, Categorical) or attribute.missing == "category":
-        raise CalibrationError(
-            f"column {attribute.name!r}: {noise.kind} noise is for numbers without missing values; use retention"
-        )
-    if noise.step != attribute.step:
-        raise CalibrationError(
-            f"column {attribute.name!r} has a step of {attribute.step:g} but its noise is made for {noise.step:g}"
-        )
 
 
 def _shares(chosen: Mapping[str, Choice], weights: Mapping[str, float] | None) -> dict[str, float]:
@@ -304,10 +285,7 @@ def _mechanisms_at(schema: Schema, chosen: Mapping[str, Choice], shares: Mapping
 def _at_swap_cost(attribute: Categorical | Numeric, choice: Choice, swap_cost: float) -> Mechanism:
     if isinstance(choice, Mechanism):
         return choice
-    step = attribute.step if isinstance(attribute, Numeric) else None
-    if choice == RetentionReplacement.kind or step is None:
-        return RetentionReplacement.for_swap_cost(attribute.size, swap_cost, step)
-    return NOISE[choice].for_swap_cost(attribute.size, step, swap_cost)
+    return MECHANISMS[choice].at_swap_cost(attribute, swap_cost)
 
 
 def _fixed_cost(chosen: Mapping[str, Choice]) -> float:

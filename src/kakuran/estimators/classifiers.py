@@ -27,7 +27,7 @@ from kakuran.answers import (
 )
 from kakuran.counts import Cells
 from kakuran.errors import DataError, SchemaError
-from kakuran.model import Method, Records
+from kakuran.model import Method, PlacedRecords
 from kakuran.release import Release
 from kakuran.typing import Array
 
@@ -81,7 +81,7 @@ class _LearntFromReleases(ClassifierMixin, BaseEstimator):
         """What the release answers."""
 
     @abstractmethod
-    def _learned(self, columns: LearningColumns, records: Records) -> Classifier:
+    def _learned(self, columns: LearningColumns, records: PlacedRecords) -> Classifier:
         """What clean records tell."""
 
     def predict_proba(self, X: Any) -> Array:
@@ -98,7 +98,7 @@ class _LearntFromReleases(ClassifierMixin, BaseEstimator):
         probabilities = self.predict_proba(X)
         return self.classes_[np.argmax(probabilities, axis=1)]
 
-    def _from_arrays(self, X: Any, y: Any) -> tuple[LearningColumns, Records]:
+    def _from_arrays(self, X: Any, y: Any) -> tuple[LearningColumns, PlacedRecords]:
         values, given = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(given)
         classes, labels = np.unique(given, return_inverse=True)
@@ -176,7 +176,7 @@ class ReconstructedTree(_LearntFromReleases):
     def _asked(self, release: Release, target: str, features: Sequence[str] | None) -> DecisionTree:
         return release.tree(target, features=features, **self.get_params())
 
-    def _learned(self, columns: LearningColumns, records: Records) -> DecisionTree:
+    def _learned(self, columns: LearningColumns, records: PlacedRecords) -> DecisionTree:
         growth = Growth(columns.is_ordered, self.criterion, self.max_depth, self.min_support)
         return DecisionTree(columns, grow_tree(records, growth, self.method))
 
@@ -240,7 +240,7 @@ class ReconstructedNaiveBayes(_LearntFromReleases):
     def _asked(self, release: Release, target: str, features: Sequence[str] | None) -> NaiveBayes:
         return release.bayes(target, features=features, method=self.method)
 
-    def _learned(self, columns: LearningColumns, records: Records) -> NaiveBayes:
+    def _learned(self, columns: LearningColumns, records: PlacedRecords) -> NaiveBayes:
         return NaiveBayes(columns, fit_naive_bayes(records, method=self.method))
 
 

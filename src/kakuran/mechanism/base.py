@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kakuran.errors import CalibrationError, counted
 from kakuran.mechanism.transition import Transition
 from kakuran.randomness import Randomness
+from kakuran.schema import Categorical, Numeric
 from kakuran.typing import Array as Array, Codes as Codes, Edges as Edges
 
 CHUNK = 1 << 15
@@ -31,7 +33,31 @@ class Mechanism(ABC):
     """
 
     kind: ClassVar[str]
+    """What manifests and options call it."""
+    lumping: ClassVar[Literal["any", "neighbours", "none"]] = "none"
+    """Which values can be counted together though nobody knows where in the lump the true ones lie: any, exactly
+    (S4 eq. 6); neighbours, nearly; or none."""
+    is_ready_made: ClassVar[bool] = False
+    """Whether a plan cannot set it to a share of its budget and must be given it."""
     size: int
+
+    @classmethod
+    @abstractmethod
+    def of(cls, attribute: Categorical | Numeric, parameters: Mapping[str, Any]) -> Mechanism:
+        """The mechanism of a column from what a manifest says of it, the inverse of `parameters`."""
+
+    @classmethod
+    def at_swap_cost(cls, attribute: Categorical | Numeric, swap_cost: float) -> Mechanism:
+        """The mechanism of a column whose largest swap cost is this, from 0 to infinity; raise for other columns."""
+        raise NotImplementedError
+
+    def check_fits(self, attribute: Categorical | Numeric) -> None:
+        """Raise unless this very mechanism can perturb the column."""
+        if self.size != attribute.size:
+            raise CalibrationError(
+                f"column {attribute.name!r} has {counted(attribute.size, 'value')} "
+                f"but its mechanism is made for {self.size:,}"
+            )
 
     @abstractmethod
     def sample(self, codes: Codes, randomness: Randomness) -> Codes:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from itertools import islice, product
 from typing import TYPE_CHECKING
 
-from kakuran.advice import Advice, draw_errors
-from kakuran.answers import Density, Estimate, MixtureEstimate, draw, draw_clusters, draw_density
+from kakuran.advice import Advice
+from kakuran.answers import Density, Estimate, MixtureEstimate
 from kakuran.errors import SchemaError
 from kakuran.report.page import Html, code, page, paragraph, picture, points, section, table
 from kakuran.report.rows import cluster_rows, outlook_rows, quantile_row
@@ -47,7 +47,7 @@ def estimate_answer(estimate: Estimate, where: str | None, say: Words) -> Html:
 def _picture_of(estimate: Estimate, asked: str, say: Words) -> str:
     """The picture, unless there are more cells than anybody could look at."""
     try:
-        figure = draw(estimate, say.of)
+        figure = estimate.plot(say.of)
     except SchemaError:
         return ""
     return picture(figure, say("answer_picture", asked=asked, caption=estimate.caption))
@@ -71,10 +71,10 @@ def mixture_answer(found: MixtureEstimate, density: Density | None, say: Words) 
     """Clusters with intervals, and the density of a single number."""
     columns = say.listed(found.columns)
     if density is None:
-        drawn = picture(draw_clusters(found, say.of), say("clusters_picture", columns=columns))
+        drawn = picture(found.plot(say.of), say("clusters_picture", columns=columns))
         quantiles = []
     else:
-        drawn = picture(draw_density(density, say.of), say("density_picture", column=columns))
+        drawn = picture(density.plot(say.of), say("density_picture", column=columns))
         header, row = quantile_row(density)
         quantiles = [
             table(say("quantiles", column=density.name), header, [row], text_columns=0),
@@ -96,7 +96,6 @@ def advice_report(advice: Advice, command: str | None = None, *, lang: str = "en
     curves = sorted((one for one in advice.curves if one.errors is not None), key=lambda one: (one.method, one.k))
     (method, promise, *header), rows = outlook_rows(curves, say)
     several = [[*row[:2], f"{one.k:g}", *row[2:]] for one, row in zip(curves, rows, strict=True)]
-    drawn, narrow = draw_errors(advice, say.of), draw_errors(advice, say.of, narrow=True)
     return page(
         say,
         say("advice_title", k=advice.k),
@@ -105,7 +104,7 @@ def advice_report(advice: Advice, command: str | None = None, *, lang: str = "en
         section(say("this_k"), table(say("wrong_cell"), *outlook_rows(advice.outlooks, say), text_columns=2)),
         section(
             say("other_k"),
-            picture(drawn, say("advice_picture"), narrow),
+            picture(advice.plot(say.of), say("advice_picture"), advice.plot(say.of, narrow=True)),
             table(say("wrong_cell"), [method, promise, "k", *header], several, text_columns=2),
         ),
         internal=say("advice_internal") if advice.from_data else "",

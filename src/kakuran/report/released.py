@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from kakuran.audit import Audit, ColumnLoss, Distance, capacity_of_counts, draw_audit, wrong_cells
+from kakuran.audit import Audit, ColumnLoss, Distance, capacity_of_counts, wrong_cells
 from kakuran.charts import COLOUR_OF, Series, bar_chart
 from kakuran.counts import Tally, every_code
 from kakuran.design import Plan
@@ -334,9 +334,9 @@ def _audit_section(audit: Audit, say: Words) -> Html:
         *verdict,
         paragraph(say("audit_why")),
         picture(
-            draw_audit(audit, say.of),
+            audit.plot(say.of),
             say("audit_picture", worst=audit.worst_posterior, bound=audit.bound),
-            narrow=draw_audit(audit, say.of, narrow=True),
+            narrow=audit.plot(say.of, narrow=True),
         ),
         beside(
             table(say("audit_before"), [say("risk"), say("value")], risk_before(audit, say)),

@@ -16,7 +16,12 @@ from kakuran.words import Words
 def plan_rows(plan: Plan, say: Words) -> list[list[str]]:
     """Column, mechanism, parameter, value and ε of every perturbed column."""
     return [
-        [name, say(f"is_{mechanism.kind}"), *_parameter(mechanism, say), f"{mechanism.epsilon:.3g}"]
+        [
+            name,
+            say.named.get(f"is_{mechanism.kind}", mechanism.kind),
+            *_parameter(mechanism, say),
+            f"{mechanism.epsilon:.3g}",
+        ]
         for name, mechanism in plan.mechanisms.items()
     ]
 

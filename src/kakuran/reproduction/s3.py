@@ -1,7 +1,4 @@
-"""S3's Figures 1 to 4: two trees and two weighted graphs.
-
-S3: the information-loss index ILD on data that are not numbers.
-"""
+"""S3: the information-loss index ILD on data that are not numbers, and its figures of two trees and two graphs."""
 
 from __future__ import annotations
 

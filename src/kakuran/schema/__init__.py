@@ -29,7 +29,14 @@ from kakuran.schema.schema import (
 )
 from kakuran.schema.sources.arrow import ParquetSource
 from kakuran.schema.sources.base import CSV, PARQUET, UNREADABLE, Part, Source, in_order, reading
-from kakuran.schema.sources.delimited import CsvFormat, CsvSource, most_frequent, one_character, open_text
+from kakuran.schema.sources.delimited import (
+    CsvFormat,
+    CsvSource,
+    UnevenRowsError,
+    most_frequent,
+    one_character,
+    open_text,
+)
 from kakuran.schema.sources.opening import open_source
 from kakuran.schema.tree import Tree
 from kakuran.schema.written_numbers import say_how, way_to_read
@@ -49,6 +56,7 @@ __all__ = [
     "Schema",
     "Source",
     "Tree",
+    "UnevenRowsError",
     "attribute_of",
     "check_columns_are_unique",
     "check_there",

@@ -4,7 +4,7 @@ plan + keys → meet → greet → align → guard → gram | residual → fit �
 """
 
 from kakuran.vertical.alignment import read_ids
-from kakuran.vertical.fit import CRITERIA, VerticalFit, all_columns, draw_path
+from kakuran.vertical.fit import CRITERIA, VerticalFit, all_columns
 from kakuran.vertical.meeting import Meeting, meet
 from kakuran.vertical.own import OwnColumns, read_own
 from kakuran.vertical.party import Party, agree, fit_vertically
@@ -28,7 +28,6 @@ __all__ = [
     "agree",
     "all_columns",
     "certificate_in",
-    "draw_path",
     "fit_vertically",
     "make_key",
     "meet",

@@ -1,11 +1,8 @@
-"""Ids as both sides must write them: text, one record each.
+"""The records all parties share, in one order, while nobody learns the others' ids.
 
-Ids as points of a curve that only two secrets together can compare (ECDH private set intersection).
-
-The curve is P-256: its order is prime and the library refuses what is not on it, so no small subgroup and no twist has
-to be thought of. Only x-coordinates travel; k·P and −k·P have the same one.
-
-The records all parties share, in one order, while nobody learns the others' ids.
+Ids become points of a curve that only two secrets together can compare (ECDH private set intersection). The curve is
+P-256: its order is prime and the library refuses what is not on it, so no small subgroup and no twist has to be thought
+of. Only x-coordinates travel; k·P and −k·P have the same one.
 
 A peer that holds none of our ids must not be able to pass for one that does. So both are bound to all their points
 before either shows one, in both rounds: what it sends cannot be made from what we sent. And every id travels twice,

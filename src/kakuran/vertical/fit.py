@@ -25,24 +25,6 @@ if TYPE_CHECKING:
 CRITERIA = {"aic": "AIC", "aicc": "AICc", "bic": "BIC"}
 
 
-def draw_path(fit: VerticalFit, translate: Translate = str) -> Figure:
-    """The criterion step by step; each step is named by the column that went (−) or came (+)."""
-    steps = fit.selection.steps
-    signs = {"drop": "−", "add": "+"}
-    labels = [
-        f"{signs[step.action]} {step.column}" if step.action in signs else translate(Phrase("start")) for step in steps
-    ]
-    last = max(place for place, step in enumerate(steps) if step.accepted)
-    said = {
-        "refused": Phrase("not taken"),
-        "chosen": Phrase("chosen, with {count} in the model", count=steps[last].variables),
-        "score": Phrase("{criterion} (lower is better)", criterion=CRITERIA[fit.criterion]),
-        "title": Phrase("Selection path, {n:,} shared records", n=fit.quality.records),
-    }
-    scores = [step.score for step in steps]
-    return path_chart(labels, scores, last, {part: translate(phrase) for part, phrase in said.items()})
-
-
 def render(fit: VerticalFit, lang: str = "en") -> str:
     """The page, with its picture inside."""
     say, quality = words_in(lang), fit.quality
@@ -67,7 +49,7 @@ def render(fit: VerticalFit, lang: str = "en") -> str:
         table(say("fit"), ["", ""], about, text_columns=2),
         section(say("standardised"), table(say("every_party"), every, all_columns(fit), text_columns=2)),
         section(say("own_units"), table(say("own_columns"), own, _own_columns(fit))),
-        section(say("path"), picture(draw_path(fit, say.of), _path_in_words(fit, say))),
+        section(say("path"), picture(fit.plot(say.of), _path_in_words(fit, say))),
         section(
             say("exposed"),
             points(map(say.of, fit.exposure.sentences())),
@@ -214,9 +196,29 @@ class VerticalFit:
             total += own.coefficient * (values[name] - own.mean)
         return total
 
-    def plot(self) -> Figure:
-        """The selection path as a picture."""
-        return draw_path(self)
+    def plot(self, translate: Translate = str) -> Figure:
+        """The criterion step by step; each step is named by the column that went (−) or came (+).
+
+        Parameters
+        ----------
+        translate : callable, optional
+            Says the picture's words in another language.
+        """
+        steps = self.selection.steps
+        signs = {"drop": "−", "add": "+"}
+        labels = [
+            f"{signs[step.action]} {step.column}" if step.action in signs else translate(Phrase("start"))
+            for step in steps
+        ]
+        last = max(place for place, step in enumerate(steps) if step.accepted)
+        said = {
+            "refused": Phrase("not taken"),
+            "chosen": Phrase("chosen, with {count} in the model", count=steps[last].variables),
+            "score": Phrase("{criterion} (lower is better)", criterion=CRITERIA[self.criterion]),
+            "title": Phrase("Selection path, {n:,} shared records", n=self.quality.records),
+        }
+        scores = [step.score for step in steps]
+        return path_chart(labels, scores, last, {part: translate(phrase) for part, phrase in said.items()})
 
     def report(self, lang: str = "en") -> str:
         """A standalone page with model, path, leakage meter and transcript, in English or Japanese (``"ja"``)."""

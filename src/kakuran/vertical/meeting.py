@@ -1,6 +1,7 @@
-"""The first words of a run: same kakuran, same plan, same purpose, and how far everybody got before.
+"""How parties find each other, and the first words of a run.
 
-How parties find each other: each listens for those after it in the plan and connects to those before it.
+Each listens for those after it in the plan and connects to those before it; then all say that they have the same
+kakuran, the same plan and the same purpose, and how far they got before.
 """
 
 from __future__ import annotations

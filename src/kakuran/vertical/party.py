@@ -28,7 +28,7 @@ from kakuran.vertical.own import OwnColumns, Standardised, read_own
 from kakuran.vertical.plan import Terms, VerticalPlan
 from kakuran.vertical.regression import infer, select
 from kakuran.vertical.residual import WARNING, Outcome, Residual
-from kakuran.vertical.transport import Link, certificate_in, linked_pair, make_key, own_key, with_each
+from kakuran.vertical.transport import Link, certificate_in, give_up, linked_pair, make_key, own_key, with_each
 
 
 class Party:
@@ -243,13 +243,6 @@ class Party:
                 mean=float(standardised.means[column]),
             )
         return own
-
-
-def give_up(links: Mapping[str, Link]) -> None:
-    """Tell the others that we stop, and never why: a peer that chose the records would learn from it; and hang up."""
-    for link in links.values():
-        link.refuse("it cannot go on")
-        link.close()
 
 
 def agree(

@@ -23,9 +23,8 @@ from kakuran.vertical.fit import VerticalFit
 from kakuran.vertical.meeting import greet
 from kakuran.vertical.messages import Mask, MaskedPart, numbers
 from kakuran.vertical.own import OwnColumns
-from kakuran.vertical.party import give_up
 from kakuran.vertical.plan import VerticalPlan
-from kakuran.vertical.transport import Link
+from kakuran.vertical.transport import Link, give_up
 
 _STEPS = 2.0**30
 """Parts are counted in steps of the target's scale over this."""

@@ -1,11 +1,4 @@
-"""What a model is judged by: fit against the number of its parameters.
-
-Second moments of standardised columns: all that least squares needs to know of the data.
-
-Standard errors, tests, intervals and the health of a model, from moments alone.
-
-Which variables stay: backward, forward or both, from moments alone.
-"""
+"""Least squares from second moments of standardised columns alone: the fit, which variables stay, how sure it is."""
 
 from __future__ import annotations
 

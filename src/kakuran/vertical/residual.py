@@ -1,16 +1,11 @@
-"""What a protocol leaves with a party, whichever it was.
-
-Least squares over two sets of columns, by asking the other side for fits to what we leave (S2 §2).
-
-`ask(v)` sends v and returns the other side's fit to y − v. Everything else happens here, so that the plain and the
-accelerated way differ on one side only and send the same kind of messages.
-
-A model of the residual protocol as one side sees it, and how it outlives a restart.
-
-S2's protocol: both sides exchange their fitted parts, and each offers its least useful variable.
+"""S2's protocol: both sides exchange their fitted parts, and each offers its least useful variable.
 
 It reveals far more than the result: see the leakage meter. Kept as published, for comparison, and for partners who may
 know each other's columns anyway.
+
+Least squares over two sets of columns goes by asking the other side for fits to what we leave (S2 §2): `ask(v)` sends v
+and returns its fit to y − v. Everything else happens here, so that the plain and the accelerated way differ on one side
+only and send the same kind of messages.
 """
 
 from __future__ import annotations

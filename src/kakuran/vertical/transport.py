@@ -215,6 +215,13 @@ class Link(ABC):
     def _read(self, seconds: float, expected: type[Message], most: int | None) -> bytes: ...
 
 
+def give_up(links: Mapping[str, Link]) -> None:
+    """Tell the others that we stop, and never why: a peer that chose the records would learn from it; and hang up."""
+    for link in links.values():
+        link.refuse("it cannot go on")
+        link.close()
+
+
 def with_each(links: Mapping[str, Link], talk: Callable[[str], T]) -> dict[str, T]:
     """Talk to every peer at the same time; if one talk fails, hang up on all."""
     with ThreadPoolExecutor(max(1, len(links))) as pool:
@@ -222,9 +229,7 @@ def with_each(links: Mapping[str, Link], talk: Callable[[str], T]) -> dict[str, 
         done, _ = wait(talks.values(), return_when=FIRST_EXCEPTION)
         failed = next((future.exception() for future in done if future.exception() is not None), None)
         if failed is not None:
-            for link in links.values():
-                link.refuse("it cannot go on")
-                link.close()
+            give_up(links)
             raise failed
         return {peer: future.result() for peer, future in talks.items()}
 

@@ -1,11 +1,10 @@
-"""The row a class publishes: in every cell the median of its members, which for bits is the vote of the majority.
-
-k-anonymous rows: every class of at least k people publishes one row (the other half of S1's Theorem 1).
+"""k-anonymous rows: every class of at least k people publishes one row (the other half of S1's Theorem 1).
 
 Candidates for such rows are the unions of patterns that people have, every single pattern, and nothing. Everybody
 starts at the nearest candidate. Candidates with fewer than k people are then visited from the smallest: either it
 closes, and its people go to their next best, or it is filled up with those who mind least from classes that can spare
-them, whichever costs less. In the end every class publishes the vote of its majority, which can only bring rows nearer.
+them, whichever costs less. In the end every class publishes in every cell the median of its members, which for bits is
+the vote of the majority and can only bring rows nearer.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""How many factors? As many as guess entries best that were hidden from the fit.
-
-Non-negative factors fitted to the non-zero entries alone: min ‖O ∗ (X − UVᵀ)‖² (S1 eq. 10).
+"""Non-negative factors fitted to the non-zero entries alone: min ‖O ∗ (X − UVᵀ)‖² (S1 eq. 10).
 
 Alternating least squares: given V, every row of U is a small non-negative least-squares problem of its own, solved by
-coordinate descent on its R × R Gram matrix; then the other way round. No step can raise the error.
+coordinate descent on its R × R Gram matrix; then the other way round. No step can raise the error. There are as many
+factors as guess entries best that were hidden from the fit.
 """
 
 from __future__ import annotations

@@ -1,12 +1,9 @@
-"""Records as points: distances between the values of a column become distances between coordinates.
+"""Microaggregation of a table: group alike records, publish what stands for each group.
 
-Numbers are their own coordinate. Categories are placed by weighted classical scaling: the coordinates are those of the
-principal components of the records, so where a column needs more than `MOST_COORDINATES` the frequent values keep their
-distances best. Discrete distances, and the square roots of distances in a tree, can be met exactly.
-
-What stands for a group: its mean, median, most frequent value, or lowest common ancestor.
-
-Microaggregation of a table: group alike records, publish what stands for each group.
+Records become points. Numbers are their own coordinate. Categories are placed by weighted classical scaling: the
+coordinates are those of the principal components of the records, so where a column needs more than `MOST_COORDINATES`
+the frequent values keep their distances best. Discrete distances, and the square roots of distances in a tree, can be
+met exactly. A group is stood for by its mean, median, most frequent value, or lowest common ancestor.
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ from kakuran.schema import (
     CSV,
     PARQUET,
     CsvFormat,
+    UnevenRowsError,
     check_there,
     distinct_of,
     is_numeric,
@@ -38,7 +39,6 @@ from kakuran.writing import check_apart, check_free, whole_or_nothing
 Layout: TypeAlias = Literal["baskets", "long", "wide"]
 
 _SNIFFED = 1 << 16
-_RAGGED = "columns are named"
 _FEW, _MOST = 10, 0.9
 """From so many baskets on, and for more than this share of them, a first item of its own counts as an id."""
 
@@ -77,10 +77,8 @@ def read_transactions(
         return _read_baskets(path, CsvFormat(**written))
     try:
         table = read_all(open_source(path, **written))
-    except SchemaError as error:
-        if _RAGGED in str(error):
-            raise SchemaError(f"{error}; if every line is a basket, say so with --layout baskets") from None
-        raise
+    except UnevenRowsError as error:
+        raise SchemaError(f"{error}; if every line is a basket, say so with --layout baskets") from None
     return _read_long(path, table, columns) if layout == "long" else _read_wide(table, identifier)
 
 

@@ -23,8 +23,10 @@ class Phrase(str):
 
     Parameters
     ----------
-    template : the text, with places to fill in, as for `str.format`
-    **values : what fills them; phrases among them are said in the other language, too
+    template : str
+        The text, with places to fill in, as for `str.format`.
+    **values : Any
+        What fills them; phrases among them are said in the other language, too.
 
     Examples
     --------

@@ -16,7 +16,7 @@ from kakuran.answers.tree.counts import Counted, Passes, Tallies
 from kakuran.counts import Cells, cells_of
 from kakuran.design import Plan
 from kakuran.errors import DataError, SchemaError
-from kakuran.model import Records
+from kakuran.model import PlacedRecords
 from kakuran.schema import Categorical, Numeric, Schema, encode_columns, to_arrow
 from kakuran.typing import Array, Codes
 
@@ -62,14 +62,14 @@ class LearningColumns:
         passes = Passes(self.axes, transitions, tallies)
         return passes.distinct() if min(n, math.prod(passes.sizes)) <= MOST_DISTINCT else passes
 
-    def placed(self, records: Any, plan: Plan | None = None) -> Records:
+    def placed(self, records: Any, plan: Plan | None = None) -> PlacedRecords:
         """Records to predict the target of, a frame or codes; clean, unless a plan says how they were perturbed."""
         codes = records if isinstance(records, Mapping) else self._codes(records, plan)
         places = [axis.place(codes[axis.name]).astype(np.intp) for axis in self.axes[1:]]
         unknown: NDArray[np.intp] = np.zeros(len(places[0]), np.intp)
         transitions = [None if plan is None else transition_of(plan, axis) for axis in self.axes[1:]]
         sizes = tuple(axis.size for axis in self.axes)
-        return Records((unknown, *places), np.ones(len(unknown)), (None, *transitions), sizes)
+        return PlacedRecords((unknown, *places), np.ones(len(unknown)), (None, *transitions), sizes)
 
     def _codes(self, frame: Any, plan: Plan | None) -> Mapping[str, Codes]:
         if self.schema is None:
@@ -133,7 +133,7 @@ class Learned(Protocol):
     def held_out(self) -> float:
         """Mean log-likelihood of the perturbed class of held-out records given their perturbed attributes."""
 
-    def predict(self, records: Records) -> Array:
+    def predict(self, records: PlacedRecords) -> Array:
         """Class probabilities of records, clean where their transitions are None, perturbed otherwise."""
 
 

@@ -15,7 +15,7 @@ from kakuran.answers.tree.pruning import Fold, Judge, MixtureModel, Sides, proba
 from kakuran.answers.tree.splits import SplitCriterion
 from kakuran.answers.tree.view import draw_tree, importances, rules, tree_text
 from kakuran.design import Plan
-from kakuran.model import STARTS, Method, Records, average, fit_latent_classes, held_out
+from kakuran.model import STARTS, Method, PlacedRecords, average, fit_latent_classes, held_out
 from kakuran.typing import Array
 from kakuran.words import Translate
 
@@ -44,7 +44,7 @@ class GrownTree:
     model: MixtureModel
     held_out: float
 
-    def predict(self, records: Records) -> Array:
+    def predict(self, records: PlacedRecords) -> Array:
         """Class probabilities of records, clean where their transitions are None, perturbed otherwise."""
         return self.model.along(records, [leaf.path for leaf in self.root.leaves()]) @ self.probabilities
 
@@ -56,12 +56,12 @@ def grow_tree(counted: Counted, growth: Growth, method: Method) -> GrownTree:
     level of the tree is one counting pass, and pruning is one more.
     """
     is_exact = all(transition is None for transition in counted.transitions)
-    if method == "auto" and not is_exact and isinstance(counted, Records):
+    if method == "auto" and not is_exact and isinstance(counted, PlacedRecords):
         return _by_latent_classes(counted, growth)
     return _node_by_node(PathCounts(counted, method), growth)
 
 
-def _by_latent_classes(records: Records, growth: Growth) -> GrownTree:
+def _by_latent_classes(records: PlacedRecords, growth: Growth) -> GrownTree:
     total = float(records.weights.sum())
     fits = fit_latent_classes(records)
     marginals = Marginals(records.transitions, tuple(map(records.counts, range(len(records.sizes)))))
@@ -119,8 +119,8 @@ class DecisionTree(Classifier):
     {'smokes': 1.0}
     >>> tree.predict(pa.table({"smokes": ["no", "yes"]})).tolist()
     ['no', 'yes']
-    >>> tree.to_arrow().select(["rule", "class"]).to_pylist()
-    [{'rule': 'smokes is no', 'class': 'no'}, {'rule': 'smokes is yes', 'class': 'yes'}]
+    >>> sorted(tree.to_arrow().column("rule").to_pylist())
+    ['smokes is no', 'smokes is yes']
     """
 
     learned: GrownTree

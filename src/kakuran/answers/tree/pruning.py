@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from kakuran.answers.tree.counts import Marginals, NodeCounts, Path
 from kakuran.answers.tree.growth import Node
 from kakuran.counts import distinct_rows
-from kakuran.model import Records
+from kakuran.model import PlacedRecords
 from kakuran.typing import Array
 
 WORTH = 1.0
@@ -36,7 +36,7 @@ class MixtureModel:
         """As if attributes were independent: one latent class."""
         return cls(np.ones(1), tuple((count / max(count.sum(), 1.0))[:, None] for count in marginals.estimated))
 
-    def along(self, records: Records, paths: Sequence[Path]) -> Array:
+    def along(self, records: PlacedRecords, paths: Sequence[Path]) -> Array:
         """The probability that each record truly lies on each path."""
         if all(transition is None for transition in records.transitions[1:]):
             return np.column_stack([_is_on(records, path) for path in paths]).astype(float)
@@ -54,11 +54,11 @@ class MixtureModel:
             columns.append(inside.sum(axis=1))
         return np.column_stack(columns)
 
-    def classes(self, records: Records) -> Array:
+    def classes(self, records: PlacedRecords) -> Array:
         """The probability of each class, record by record."""
         return self._members(records) @ self.profiles[0].T
 
-    def _members(self, records: Records) -> Array:
+    def _members(self, records: PlacedRecords) -> Array:
         """The probability of each latent class given the attributes."""
         logs = [np.log(np.maximum(part, 1e-300)) for part in records.perturbed(self.profiles)]
         joint = np.log(np.maximum(self.shares, 1e-300)) + sum(
@@ -68,7 +68,7 @@ class MixtureModel:
         return members / members.sum(axis=1, keepdims=True)
 
 
-def held_out_score(records: Records, classes: Array, held: Array) -> float:
+def held_out_score(records: PlacedRecords, classes: Array, held: Array) -> float:
     """The log-likelihood of the perturbed class of held-out records, given probabilities of the true one."""
     transition = records.transitions[0]
     seen = classes if transition is None else transition.forward(classes, 1)
@@ -76,7 +76,7 @@ def held_out_score(records: Records, classes: Array, held: Array) -> float:
     return float(held @ np.log(np.maximum(chosen, 1e-300)))
 
 
-def _is_on(records: Records, path: Path) -> Array:
+def _is_on(records: PlacedRecords, path: Path) -> Array:
     is_on = np.ones(len(records.weights), bool)
     for places, allowed in zip(records.places[1:], path[1:], strict=True):
         is_on &= allowed[places]
@@ -124,7 +124,7 @@ class Judge:
 
     Parameters
     ----------
-    records : Records
+    records : PlacedRecords
         All of them.
     folds : sequence of Fold
         Ways to hold some out.
@@ -134,7 +134,7 @@ class Judge:
         Of all its nodes, along the axes of the records.
     """
 
-    def __init__(self, records: Records, folds: Sequence[Fold], root: Node, paths: Sequence[Path]) -> None:
+    def __init__(self, records: PlacedRecords, folds: Sequence[Fold], root: Node, paths: Sequence[Path]) -> None:
         self._records = records
         self._paths = paths
         self._held = [fold.held for fold in folds]

@@ -1,13 +1,9 @@
-"""Expectation maximisation with an exact M step: weighted means of closed-form moments, where S0 §3.1 has a gradient.
+"""Up the likelihood: expectation maximisation, its accelerated form, and S0's own solver.
 
-EM climbs surely, and crawls where noise hides the components: `quasi_newton` takes larger steps with the same sums.
-
-S0's own solver (Algorithm 1): weights in closed form, means and deviations by one gradient step of a fixed size.
-
-The accelerated climb: L-BFGS-B, which needs no more than EM does.
-
-By Fisher's identity the sums of the E step are the gradient of the likelihood. Where noise hides the components EM
-takes thousands of steps, this some tens.
+EM has an exact M step, weighted means of closed-form moments, where S0 §3.1 has a gradient. It climbs surely, and
+crawls where noise hides the components. By Fisher's identity the sums of its E step are the gradient of the likelihood,
+which is all that L-BFGS-B needs: where EM takes thousands of steps, it takes some tens. S0's Algorithm 1 has weights in
+closed form, means and deviations by one gradient step of a fixed size.
 """
 
 from __future__ import annotations

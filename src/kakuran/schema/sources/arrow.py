@@ -1,9 +1,4 @@
-"""Frames in memory, and polars' lazy ones, which need not fit there.
-
-Arrow's own files: IPC, also known as Feather.
-
-Parquet files, row group by row group.
-"""
+"""What Arrow reads: frames in memory, polars' lazy ones, which need not fit there, IPC (Feather) and Parquet files."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Names and texts as SQL takes them.
-
-Queries that DuckDB answers: over a database of its own, or over plain files.
-
-Queries that a PostgreSQL server answers, streamed by DuckDB's extension for it.
-"""
+"""Queries that DuckDB answers, over a database of its own or plain files, and those it passes on to PostgreSQL."""
 
 from __future__ import annotations
 

@@ -174,6 +174,10 @@ _WIDER = [
 _NUMBERS = (pa.int64(), pa.float64())
 
 
+class UnevenRowsError(SchemaError):
+    """A CSV file with a row of more or fewer cells than there are columns."""
+
+
 def _with_numbers(written: NumberFormat, kinds: Wanted, batch: pa.RecordBatch) -> pa.RecordBatch:
     """The batch with some of its texts as the numbers they are."""
     for name, kind in kinds.items():
@@ -320,7 +324,7 @@ class CsvSource(Source):
             options.null_values = [""]
         return options
 
-    def _uneven(self, header: CsvHeader, row: pa.csv.InvalidRow) -> SchemaError:
+    def _uneven(self, header: CsvHeader, row: pa.csv.InvalidRow) -> UnevenRowsError:
         """The error for a row with more or fewer cells than there are columns.
 
         Arrow counts rows only where one thread reads them: so the file is read once more, up to there.
@@ -331,7 +335,7 @@ class CsvSource(Source):
                 pass
         row = next(iter(found), row)
         where = "a row" if row.number is None else f"row {row.number:,}, the names being row 1,"
-        return SchemaError(
+        return UnevenRowsError(
             f"{self.described}: {where} has {counted(row.actual_columns, 'cell')} where {row.expected_columns} columns "
             "are named; correct it, or put a cell that holds what separates cells in quotes"
         )
