@@ -6,7 +6,8 @@ import re
 import pytest
 
 from kakuran.errors import ProtocolError
-from kakuran.vertical import Limits, Terms, VerticalPlan
+from kakuran.samples import companies
+from kakuran.vertical import Limits, Terms, VerticalPlan, agree, own_key
 
 PLAN = VerticalPlan(
     (Terms("ängström & co", ("a", 'b"'), "no", "YQ=="), Terms("bob", ("c", "d"), "member", "Yg==")),
@@ -133,3 +134,17 @@ def test_a_file_that_is_no_plan_is_refused(tmp_path, text):
     (tmp_path / "plan.toml").write_text(text)
     with pytest.raises(ProtocolError, match=r"plan\.toml"):
         VerticalPlan.load(tmp_path / "plan.toml")
+
+
+def test_two_companies_agree_without_a_command(tmp_path):
+    (bank, shop), path = companies(50), tmp_path / "plan.toml"
+    with pytest.raises(ProtocolError, match="names the --target"):
+        agree(path, "bank", bank, "customer")
+    first = agree(path, "bank", bank, "customer", ["income"], target="spending", least=1)
+    assert (first.names, first.least, own_key(path, "bank").exists()) == (("bank",), 1, True)
+    with pytest.raises(ProtocolError, match="settled by the first party, bank"):
+        agree(path, "shop", shop, "customer", least=2)
+    both = agree(path, "shop", shop, "customer")
+    assert VerticalPlan.load(path) == both
+    assert both.names == ("bank", "shop")
+    assert "customer" not in both.columns

@@ -156,12 +156,20 @@ class Advice:
 
     Attributes
     ----------
-    n, k : people and promise
-    from_data : whether methods were tried on the data; the advice then depends on them and is internal
-    outlooks : every method at k, the least error first, those that could not be assessed last
-    curves : every method at other k as well
-    guess : the share of people somebody would put in the wrong cell who never saw a release
-    sentences : which to use, and why
+    n : int
+        People.
+    k : float
+        The promise.
+    from_data : bool
+        Whether methods were tried on the data; the advice then depends on them and is internal.
+    outlooks : tuple[Outlook, ...]
+        Every method at k, the least error first, those that could not be assessed last.
+    curves : tuple[Outlook, ...]
+        Every method at other k as well.
+    guess : float
+        The share of people somebody would put in the wrong cell who never saw a release.
+    sentences : tuple[str, ...]
+        Which to use, and why.
 
     Examples
     --------
@@ -231,11 +239,16 @@ def advise(
 
     Parameters
     ----------
-    schema : what the columns may hold; None for a wide table of zeros and ones, given as `data`
-    k : the promise
-    n : people in the table, where the data must not be looked at; with kept columns, in the smallest group
-    data : the table itself, as a frame, a path or a source; methods are then tried on it, and the advice depends on it
-    progress : told in a word what is being tried
+    schema : Schema | None
+        What the columns may hold; None for a wide table of zeros and ones, given as `data`.
+    k : float
+        The promise.
+    n : int | None
+        People in the table, where the data must not be looked at; with kept columns, in the smallest group.
+    data : Any
+        The table itself, as a frame, a path or a source; methods are then tried on it, and the advice depends on it.
+    progress : Callable[[str], object]
+        Told in a word what is being tried.
 
     Examples
     --------

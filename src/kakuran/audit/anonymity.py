@@ -93,10 +93,14 @@ class Diversity:
 
     Attributes
     ----------
-    distinct_l : the fewest distinct values in a class
-    entropy_l : exp of the least entropy in a class
-    equal_t : the greatest distance of a class from the whole table, all values equally far apart
-    ordered_t : the same when values lie on a line, for numbers; None for categories
+    distinct_l : int
+        The fewest distinct values in a class.
+    entropy_l : float
+        Exp of the least entropy in a class.
+    equal_t : float
+        The greatest distance of a class from the whole table, all values equally far apart.
+    ordered_t : float | None
+        The same when values lie on a line, for numbers; None for categories.
 
     Examples
     --------
@@ -123,11 +127,16 @@ class Anonymity:
 
     Attributes
     ----------
-    records, classes : how many there are
-    k : records in the smallest class that shares all quasi-identifiers
-    uniques : records nobody else is like
-    risks : for every record the chance of picking it among its like
-    sensitive : per sensitive column, how much a class gives away
+    records, classes : int
+        How many there are.
+    k : int
+        Records in the smallest class that shares all quasi-identifiers.
+    uniques : int
+        Records nobody else is like.
+    risks : Array
+        For every record the chance of picking it among its like.
+    sensitive : dict[str, Diversity]
+        Per sensitive column, how much a class gives away.
 
     Examples
     --------
@@ -201,13 +210,12 @@ def check_anonymity(data: Any, quasi: Sequence[str], sensitive: Sequence[str] = 
 
     Parameters
     ----------
-    data : a frame
-    quasi : the columns an attacker may know of a person; a missing value counts as a value of its own
-    sensitive : the columns nobody should learn
-
-    Returns
-    -------
-    Anonymity
+    data : Any
+        A frame.
+    quasi : Sequence[str]
+        The columns an attacker may know of a person; a missing value counts as a value of its own.
+    sensitive : Sequence[str]
+        The columns nobody should learn.
 
     Examples
     --------
@@ -248,9 +256,12 @@ class Risk:
 
     Attributes
     ----------
-    uniques : share of people whose record nobody else has
-    smallest_class : the fewest people who share a record
-    prosecutor : chance of picking the right record of somebody known to be in the table, on average
+    uniques : float
+        Share of people whose record nobody else has.
+    smallest_class : int
+        The fewest people who share a record.
+    prosecutor : float
+        Chance of picking the right record of somebody known to be in the table, on average.
     """
 
     uniques: float

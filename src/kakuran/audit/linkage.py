@@ -41,10 +41,14 @@ class LinkageAttack:
 
     Attributes
     ----------
-    posteriors : for every attacked record, the probability that the most probable person is the right one
-    densities : log of the mean likelihood of every attacked record, which is high where noise was weak
-    linked : share linked to the right person, one by one
-    linked_one_to_one : share linked to the right person when all are matched at once, where that was played
+    posteriors : Array
+        For every attacked record, the probability that the most probable person is the right one.
+    densities : Array
+        Log of the mean likelihood of every attacked record, which is high where noise was weak.
+    linked : float | None
+        Share linked to the right person, one by one.
+    linked_one_to_one : float | None
+        Share linked to the right person when all are matched at once, where that was played.
     """
 
     posteriors: Array

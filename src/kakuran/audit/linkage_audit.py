@@ -44,18 +44,30 @@ class Audit:
 
     Attributes
     ----------
-    bound : what was promised, 1/k
-    certified : what the swap bound proves for this very table and these parameters (at most this)
-    worst_posterior : how sure the attacker is of his surest link
-    expected_matches : share of links the attacker himself expects to be right
-    linked, linked_one_to_one : share of links that were right, record by record and all matched at once; counted on the
-        release itself where its order is known, else on a rehearsal: a second draw that nobody else sees
-    weakness : how much likelier the released records are than an honest draw, in standard deviations; None for tables
-        too small to tell
-    closeness : how many more of them coincide with originals than of an honest draw, above 1 by chance once in 10⁹
-    alignment : how well records fit the person in the same row, in standard deviations of a random order
-    before : the risk of the originals as they are
-    problems : why the release fails, in words; empty if it passes
+    bound : float
+        What was promised, 1/k.
+    certified : float
+        What the swap bound proves for this very table and these parameters (at most this).
+    worst_posterior : float
+        How sure the attacker is of his surest link.
+    expected_matches : float
+        Share of links the attacker himself expects to be right.
+    linked : float
+        Share of links that were right, record by record; counted on the release itself where its order is known, else
+        on a rehearsal: a second draw that nobody else sees.
+    linked_one_to_one : float | None
+        The same, all matched at once.
+    weakness : float | None
+        How much likelier the released records are than an honest draw, in standard deviations; None for tables too
+        small to tell.
+    closeness : float
+        How many more of them coincide with originals than of an honest draw, above 1 by chance once in 10⁹.
+    alignment : float
+        How well records fit the person in the same row, in standard deviations of a random order.
+    before : Risk
+        The risk of the originals as they are.
+    problems : tuple[str, ...]
+        Why the release fails, in words; empty if it passes.
 
     Examples
     --------
@@ -156,10 +168,14 @@ def audit(
 
     Parameters
     ----------
-    original : the true table, as any frame
-    release : what was or will be published
-    most_pairs : of a record and a person to compare; where there are more, random records are attacked
-    progress : called with the number of records attacked; twice as many in all as the release holds
+    original : Any
+        The true table, as any frame.
+    release : Release
+        What was or will be published.
+    most_pairs : float
+        Of a record and a person to compare; where there are more, random records are attacked.
+    progress : Callable[[int], object]
+        Called with the number of records attacked; twice as many in all as the release holds.
 
     Examples
     --------

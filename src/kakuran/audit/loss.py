@@ -28,8 +28,10 @@ class Graph:
 
     Parameters
     ----------
-    weights : the distance of each pair; edges have no direction
-    shortest_paths : go along the edges from value to value; otherwise every pair that is asked for needs an edge
+    weights : Mapping[tuple[Any, Any], float]
+        The distance of each pair; edges have no direction.
+    shortest_paths : bool
+        Go along the edges from value to value; otherwise every pair that is asked for needs an edge.
 
     Examples
     --------
@@ -301,12 +303,16 @@ def information_loss(
 
     Parameters
     ----------
-    original, masked : tables of equally many records: frames, arrays, or a list for a single column
-    distance : ``"euclidean"`` (of numbers; at other p the p-distance), ``"discrete"``, a `Tree`, a `Graph` or a
-        function of two values; one for every column, or a mapping from column to distance. A function given alone for
-        a table of several columns takes two whole records, as tuples.
-    p : the power of the distance
-    weights : how much each column counts in a record's distance, 1 by default; d^p adds up over columns
+    original, masked : Any
+        Tables of equally many records: frames, arrays, or a list for a single column.
+    distance : Distance | Mapping[str, Distance]
+        ``"euclidean"`` (of numbers; at other p the p-distance), ``"discrete"``, a `Tree`, a `Graph` or a function of
+        two values; one for every column, or a mapping from column to distance. A function given alone for a table of
+        several columns takes two whole records, as tuples.
+    p : float
+        The power of the distance.
+    weights : Mapping[str, float] | None
+        How much each column counts in a record's distance, 1 by default; d^p adds up over columns.
 
     Examples
     --------

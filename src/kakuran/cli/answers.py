@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
@@ -63,24 +62,11 @@ class EstimateOptions:
         ),
     ] = "0%"
 
-    def estimate(
-        self, path: Path, columns: Sequence[str] = (), bins: Sequence[str] | None = None, where: str | None = None
-    ) -> Estimate:
-        """Count the release in one pass over the columns asked for, and estimate."""
-        from kakuran.release import read_release
-
-        cells, fakes, release = numbers("--bins", bins, int), _share(self.assume_fakes), read_release(path)
-        with progress("counting", release.n) as advance:
-            return release.crosstab(
-                *columns,
-                bins=cells,
-                where=where,
-                method=self.method,  # type: ignore[arg-type]
-                level=self.level,
-                about="population" if self.population else "table",
-                fakes=fakes,
-                progress=advance,
-            )
+    @property
+    def asked(self) -> dict[str, Any]:
+        """The same, as a release is asked."""
+        about = "population" if self.population else "table"
+        return {"method": self.method, "level": self.level, "about": about, "fakes": _share(self.assume_fakes)}
 
 
 def _share(text: str) -> float:
@@ -112,19 +98,20 @@ def crosstab(
     results: AnswerResults,
 ) -> None:
     """Estimate the true counts over one or more columns, with intervals, beside the uncorrected ones."""
-    from kakuran.release import check_table, write_table
+    from kakuran.release import check_table, read_release, write_table
     from kakuran.writing import check_apart
 
     results.check()
     if output is not None:
         check_table(output, force=results.force)
         check_apart(output, [release])
-    estimate = options.estimate(release, columns, bins, where)
-    _leave(estimate, where, release, results)
+    cells, asked, opened = numbers("--bins", bins, int), options.asked, read_release(release)
+    with progress("counting", opened.n) as advance:
+        estimate = opened.crosstab(*columns, bins=cells, where=where, progress=advance, **asked)
+    _give(estimate, where, release, results)
     if output is not None:
         write_table(output, estimate.to_arrow())
         say(f"wrote {output}")
-    results.answer(estimate.to_dict(), lambda: _show_cells(estimate))
 
 
 @grouped
@@ -138,17 +125,29 @@ def count(
     results: AnswerResults,
 ) -> None:
     """Estimate how many records truly fulfil a condition."""
+    from kakuran.release import read_release
+
     results.check()
-    estimate = options.estimate(release, where=where)
-    _leave(estimate, where, release, results)
-    results.answer(estimate.to_dict(), lambda: _show_count(estimate))
+    asked, opened = options.asked, read_release(release)
+    with progress("counting", opened.n) as advance:
+        estimate = opened.count(where, progress=advance, **asked)
+    _give(estimate, where, release, results)
 
 
-def _leave(estimate: Estimate, where: str | None, release: Path, results: AnswerResults) -> None:
+def _give(estimate: Estimate, where: str | None, release: Path, results: AnswerResults) -> None:
     from kakuran.report import estimate_answer
 
     results.draw(lambda words: estimate.plot(words.of))
     results.tell_answer(release, lambda words: estimate_answer(estimate, where, words))
+    results.answer(estimate.to_dict(), lambda: _show_estimate(estimate))
+
+
+def _show_estimate(estimate: Estimate) -> None:
+    if estimate.axes:
+        _show_cells(estimate)
+    else:
+        answer_text(str(estimate))
+    say(f"estimator: {estimate.reason}")
 
 
 def _show_cells(estimate: Estimate) -> None:
@@ -164,12 +163,6 @@ def _show_cells(estimate: Estimate) -> None:
         ],
         text_columns=len(names),
     )
-    say(f"estimator: {estimate.reason}")
-
-
-def _show_count(estimate: Estimate) -> None:
-    answer_text(str(estimate))
-    say(f"estimator: {estimate.reason}")
 
 
 @grouped
@@ -263,7 +256,7 @@ def mixture(
     results.answer(described, lambda: _show_mixture(found, density))
     if not found.mixture.converged:
         say("the fit has not settled; the noise hides much of these clusters", "warning")
-    results.draw(lambda words: (found if density is None else density).plot(words.of))
+    results.draw(lambda words: (density or found).plot(words.of))
     results.tell_answer(release, lambda words: mixture_answer(found, density, words))
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import inspect
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import StrEnum
-from functools import wraps
+from functools import cache, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 
@@ -57,7 +57,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 class _Spread:
     """A group, and the options of it that a command takes."""
 
-    group: type[Any]
+    group: Any
     names: Sequence[str]
 
     @classmethod
@@ -68,19 +68,24 @@ class _Spread:
             return None
         return cls(group, names or [field.name for field in fields(group)])
 
-    def parameters(self) -> Iterator[inspect.Parameter]:
+    def parameters(self) -> list[inspect.Parameter]:
         """The options, as typer is to see them."""
-        types, defaults = get_type_hints(self.group, include_extras=True), {}
-        for field in fields(self.group):
-            defaults[field.name] = inspect.Parameter.empty if field.default is MISSING else field.default
-        for name in self.names:
-            yield inspect.Parameter(
-                name, inspect.Parameter.KEYWORD_ONLY, default=defaults[name], annotation=types[name]
-            )
+        options = _options_of(self.group)
+        return [options[name] for name in self.names]
 
     def made_of(self, given: dict[str, Any]) -> Any:
         """The group; what it is made of is taken from what was given."""
         return self.group(**{name: given.pop(name) for name in self.names})
+
+
+@cache
+def _options_of(group: Any) -> dict[str, inspect.Parameter]:
+    types = get_type_hints(group, include_extras=True)
+    defaults = {one.name: inspect.Parameter.empty if one.default is MISSING else one.default for one in fields(group)}
+    return {
+        name: inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=types[name])
+        for name, default in defaults.items()
+    }
 
 
 def one_of(*words: str) -> Callable[[str], list[str]]:

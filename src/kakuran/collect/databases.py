@@ -320,8 +320,10 @@ def open_store(address: str | Path, survey: Survey) -> Store:
 
     Parameters
     ----------
-    address : a file (SQLite), or ``postgresql://user:password@host/database``
-    survey : the version whose answers are to be kept
+    address : str | Path
+        A file (SQLite), or ``postgresql://user:password@host/database``.
+    survey : Survey
+        The version whose answers are to be kept.
     """
     if str(address).startswith(("postgresql://", "postgres://")):
         return PostgresStore(_url(str(address)), survey)

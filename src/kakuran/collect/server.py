@@ -36,10 +36,14 @@ def create_app(survey: Survey, store: Store, token: str, *, limits: RequestLimit
 
     Parameters
     ----------
-    survey : what is asked
-    store : where answers are kept, opened for the same survey
-    token : what the survey owner shows to see statistics
-    limits : what is taken from clients
+    survey : Survey
+        What is asked.
+    store : Store
+        Where answers are kept, opened for the same survey.
+    token : str
+        What the survey owner shows to see statistics.
+    limits : RequestLimits | None
+        What is taken from clients.
     """
     return Collector(survey, store, token, limits or RequestLimits())
 

@@ -118,10 +118,16 @@ async def read_body(
 
     Parameters
     ----------
-    scope, receive : the request
-    most : bytes it may have
-    seconds : it may take
-    room_for : holds room for so many bytes while they arrive
+    scope : Scope
+        The request.
+    receive : Receive
+        Its channel.
+    most : int
+        Bytes it may have.
+    seconds : float
+        It may take.
+    room_for : Callable[[int], AbstractContextManager[None]]
+        Holds room for so many bytes while they arrive.
     """
     headers = dict(scope["headers"])
     if headers.get(b"content-type", b"").partition(b";")[0].strip().lower() != b"application/json":

@@ -103,9 +103,12 @@ class News(NamedTuple):
 
     Attributes
     ----------
-    rows : packed
-    mark : how far the reader has read by now
-    is_all : these are all there are, and what was read before is to be forgotten
+    rows : Sequence[bytes]
+        Packed.
+    mark : Mark
+        How far the reader has read by now.
+    is_all : bool
+        These are all there are, and what was read before is to be forgotten.
     """
 
     rows: Sequence[bytes]

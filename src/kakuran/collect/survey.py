@@ -74,11 +74,16 @@ class Question:
 
     Attributes
     ----------
-    attribute : what may be answered
-    text, help : the question and a hint, in every language
-    labels : what each value of a category is called, in every language
-    unit : of a number, in every language
-    mechanism : its kind, where the default is not wanted
+    attribute : Categorical | Numeric
+        What may be answered.
+    text, help : Texts
+        The question and a hint, in every language.
+    labels : Mapping[str, Texts]
+        What each value of a category is called, in every language.
+    unit : Texts
+        Of a number, in every language.
+    mechanism : str | None
+        Its kind, where the default is not wanted.
     """
 
     attribute: Categorical | Numeric
@@ -112,13 +117,22 @@ class Survey:
 
     Attributes
     ----------
-    id : a short name for files and addresses
-    languages : of every text, the first one by default
-    questions : every answer is perturbed before it is sent
-    k, expected_n : nobody can be linked above 1/k once so many have answered; or instead
-    epsilon : every answer sheet is ε-locally differentially private, however many answer
-    minimum_n : no statistics are shown before so many have answered
-    invitations : whether one needs an invitation, good for one answer sheet, to take part
+    id : str
+        A short name for files and addresses.
+    languages : Sequence[str]
+        Of every text, the first one by default.
+    questions : Sequence[Question]
+        Every answer is perturbed before it is sent.
+    k : float | None
+        Nobody can be linked above 1/k once enough have answered; or `epsilon` instead.
+    expected_n : int | None
+        How many that is.
+    epsilon : float | None
+        Every answer sheet is ε-locally differentially private, however many answer.
+    minimum_n : int
+        No statistics are shown before so many have answered.
+    invitations : bool
+        Whether one needs an invitation, good for one answer sheet, to take part.
 
     Examples
     --------

@@ -80,10 +80,6 @@ def calibrate(
     progress : callable
         Told how many records have been counted, batch by batch.
 
-    Returns
-    -------
-    Plan
-
     Examples
     --------
     S0's noise scale for age in Adult (k=2, 32561 records between 17 and 90):

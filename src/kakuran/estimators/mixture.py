@@ -50,8 +50,10 @@ class NoisyMixture(ClusterMixin, DensityMixin, BaseEstimator):
         The most that ``"auto"`` considers.
     n_init : int
         How many of the starts tried for each component are climbed to the top.
-    tol, max_iter : float, int
-        When a climb ends.
+    tol : float
+        A climb ends when a step gains less.
+    max_iter : int
+        Or after so many steps.
     learning_rate, precision : float
         Of S0's solver.
     sweeps : int
@@ -61,15 +63,19 @@ class NoisyMixture(ClusterMixin, DensityMixin, BaseEstimator):
 
     Attributes
     ----------
-    n_components_, weights_, means_, covariances_ : int, array
+    n_components_ : int
+        How many components there are.
+    weights_, means_, covariances_ : ndarray
         The mixture, components in the order of their means; with ``covariance="diag"`` the covariances are variances,
         components × columns.
     lower_bounds_ : list of float
         What was climbed after each step, a record's average: the log-likelihood less the penalty.
     lower_bound_ : float
         The last of them.
-    converged_, n_iter_ : bool, int
-        How the climb ended.
+    converged_ : bool
+        Whether the climb ended at the top.
+    n_iter_ : int
+        How many steps it took.
     labels_ : array
         The most probable component of each perturbed record.
 

@@ -43,9 +43,12 @@ class Noise(Mechanism):
 
     Parameters
     ----------
-    size : number of grid points
-    step : distance between neighbouring points
-    scale : φ or σ, in the units of the number; 0 adds nothing, infinity forgets the number
+    size : int
+        Number of grid points.
+    step : float
+        Distance between neighbouring points.
+    scale : float
+        φ or σ, in the units of the number; 0 adds nothing, infinity forgets the number.
     """
 
     lumping = "neighbours"

@@ -28,9 +28,12 @@ class RetentionReplacement(Mechanism):
 
     Parameters
     ----------
-    size : number of values c
-    retention : ρ, from 0 (nothing is kept) to 1 (nothing changes)
-    step : distance between neighbouring values when they are the grid points of a number, for `variance`
+    size : int
+        Number of values c.
+    retention : float
+        ρ, from 0 (nothing is kept) to 1 (nothing changes).
+    step : float | None
+        Distance between neighbouring values when they are the grid points of a number, for `variance`.
 
     Examples
     --------

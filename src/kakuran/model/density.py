@@ -39,13 +39,17 @@ def paths(matrix: Array, kept: Array, held: Array) -> tuple[Array, Array]:
 
     Parameters
     ----------
-    matrix : probability of each observation (rows) given each bin (columns)
-    kept, held : counts of the observations, one row a split
+    matrix : Array
+        Probability of each observation (rows) given each bin (columns).
+    kept, held : Array
+        Counts of the observations, one row a split.
 
     Returns
     -------
-    estimates : shares of the bins, splits × stops × bins
-    scores : log-likelihood of what was held out, summed over splits, one a stop
+    estimates : Array
+        Shares of the bins, splits × stops × bins.
+    scores : Array
+        Log-likelihood of what was held out, summed over splits, one a stop.
     """
     shares = kept / kept.sum(axis=1, keepdims=True)
     estimate = np.full((len(kept), matrix.shape[1]), 1 / matrix.shape[1])
@@ -74,9 +78,12 @@ class DensityFamily:
 
     Attributes
     ----------
-    names : one a candidate
-    scores : log-likelihood of the held-out records
-    estimates : shares of the bins, splits × candidates × bins
+    names : tuple[str, ...]
+        One a candidate.
+    scores : Array
+        Log-likelihood of the held-out records.
+    estimates : Array
+        Shares of the bins, splits × candidates × bins.
     """
 
     names: tuple[str, ...]

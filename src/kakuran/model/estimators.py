@@ -37,11 +37,15 @@ class Reconstruction:
 
     Attributes
     ----------
-    counts : the estimate
-    method : the estimator asked for
-    reason : what it did, in words
-    gap : how far, at most, its log-likelihood is below the maximum; large where an estimator smooths on purpose,
-        None where cells are negative
+    counts : Array
+        The estimate.
+    method : Method
+        The estimator asked for.
+    reason : str
+        What it did, in words.
+    gap : float | None
+        How far, at most, its log-likelihood is below the maximum; large where an estimator smooths on purpose, None
+        where cells are negative.
 
     Examples
     --------
@@ -65,10 +69,12 @@ def reconstruct(
 
     Parameters
     ----------
-    counts : a table of perturbed counts, one axis an attribute
-    operators : the transition of each axis (None where nothing was perturbed), or a plan, whose perturbed columns are
-        then the axes, every value a cell
-    method :
+    counts : ArrayLike
+        A table of perturbed counts, one axis an attribute.
+    operators : Plan | Operator | Sequence[Transition | None]
+        The transition of each axis (None where nothing was perturbed), or a plan, whose perturbed columns are then the
+        axes, every value a cell.
+    method : Method
         - ``auto``: kinds and amounts of smoothing weighed by held-out likelihood; the same counts give the same answer
         - ``ibt``: S4 eq. 10 with its own start and stop
         - ``mle``: the maximum of the likelihood, exactly or certified by `gap`

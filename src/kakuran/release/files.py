@@ -189,12 +189,17 @@ class Manifest:
 
     Attributes
     ----------
-    plan : the mechanisms and the promise
-    records : how many
-    order : shuffled, or as in the original
-    seeded : whether the draw can be repeated
-    cohorts : of a survey's export, how many records it added to each earlier one; whoever compares exports knows which
-        records these are, so the promise is that of the smallest
+    plan : Plan
+        The mechanisms and the promise.
+    records : int
+        How many.
+    order : Order
+        Shuffled, or as in the original.
+    seeded : bool
+        Whether the draw can be repeated.
+    cohorts : tuple[int, ...]
+        Of a survey's export, how many records it added to each earlier one; whoever compares exports knows which
+        records these are, so the promise is that of the smallest.
     """
 
     plan: Plan

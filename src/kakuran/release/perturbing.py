@@ -54,12 +54,16 @@ def perturb(frame: Any, plan: Plan, *, seed: int | None = None, shuffle: bool = 
 
     Parameters
     ----------
-    frame : a pandas, polars (also lazy) or arrow table; the release holds the same kind. Whole numbers and true/false
-        of pandas that are declared with ``missing="category"`` come out as ``Int64`` and the like, and ``boolean``.
-    plan : from `kakuran.calibrate`
-    seed : for tests and teaching only; the release is then marked as not for publication
-    shuffle : put the records in random order. Whoever knows the order of the originals could otherwise link every
-        record by its place, whatever the noise.
+    frame : Any
+        A pandas, polars (also lazy) or arrow table; the release holds the same kind. Whole numbers and true/false of
+        pandas that are declared with ``missing="category"`` come out as ``Int64`` and the like, and ``boolean``.
+    plan : Plan
+        From `kakuran.calibrate`.
+    seed : int | None
+        For tests and teaching only; the release is then marked as not for publication.
+    shuffle : bool
+        Put the records in random order. Whoever knows the order of the originals could otherwise link every record by
+        its place, whatever the noise.
 
     Examples
     --------
@@ -108,13 +112,21 @@ def perturb_file(
 
     Parameters
     ----------
-    source : a Parquet, CSV or Arrow file, a folder or pattern of such, a DuckDB or PostgreSQL database, a polars
-        LazyFrame: whatever `kakuran.open_source` takes, or what it gave; or a Spark DataFrame
-    target : the file to write; it appears whole or not at all. For a Spark DataFrame a folder, which the executors see
-        too
-    plan, seed, shuffle : as for `perturb`
-    force : replace an existing file
-    progress : called with the number of records done
+    source : Any
+        A Parquet, CSV or Arrow file, a folder or pattern of such, a DuckDB or PostgreSQL database, a polars LazyFrame:
+        whatever `kakuran.open_source` takes, or what it gave; or a Spark DataFrame.
+    target : str | Path
+        The file to write; it appears whole or not at all. For a Spark DataFrame a folder, which the executors see too.
+    plan : Plan
+        As for `perturb`.
+    seed : int | None
+        As for `perturb`.
+    shuffle : bool
+        As for `perturb`.
+    force : bool
+        Replace an existing file.
+    progress : Progress
+        Called with the number of records done.
 
     Examples
     --------

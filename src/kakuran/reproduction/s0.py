@@ -129,9 +129,12 @@ def reproduce(folder: Path, *, quick: bool, data: Path | None = None) -> Reprodu
 
     Parameters
     ----------
-    folder : where the pictures go
-    quick : one draw of few records instead of ten draws of up to a million
-    data : a folder with adult.data
+    folder : Path
+        Where the pictures go.
+    quick : bool
+        One draw of few records instead of ten draws of up to a million.
+    data : Path | None
+        A folder with adult.data.
     """
     draws = 1 if quick else 10
     data = data if data is not None and (data / "adult.data").exists() else None

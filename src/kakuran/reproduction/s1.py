@@ -158,9 +158,12 @@ def reproduce(folder: Path, *, quick: bool, data: Path | None = None) -> Reprodu
 
     Parameters
     ----------
-    folder : where the pictures go
-    quick : one seed and few ranks instead of ten seeds and all of them
-    data : a folder with groceries.csv (baskets), online_retail.parquet (invoices) or u.data (ratings)
+    folder : Path
+        Where the pictures go.
+    quick : bool
+        One seed and few ranks instead of ten seeds and all of them.
+    data : Path | None
+        A folder with groceries.csv (baskets), online_retail.parquet (invoices) or u.data (ratings).
     """
     seeds, tried = (1, (2, 3, 5)) if quick else (10, range(2, 21))
     shares = OTHER_SHARES[-1:] if quick else OTHER_SHARES

@@ -42,11 +42,17 @@ class Categorical:
     Parameters
     ----------
     name : str
-    values : the categories, all of one type (text, whole numbers, or true/false)
-    ordered : whether their order means something
-    tree : groups of values, for hierarchical generalisation and tree distances
-    role : ``"perturb"``, or ``"keep"`` for a column that is public anyway
-    missing : ``"error"``, or ``"category"`` to treat a missing value as one more category
+        What the column is called.
+    values : Sequence[Value]
+        The categories, all of one type (text, whole numbers, or true/false).
+    ordered : bool
+        Whether their order means something.
+    tree : Tree | None
+        Groups of values, for hierarchical generalisation and tree distances.
+    role : Literal["perturb", "keep"]
+        ``"perturb"``, or ``"keep"`` for a column that is public anyway.
+    missing : Missing
+        ``"error"``, or ``"category"`` to treat a missing value as one more category.
 
     Examples
     --------
@@ -116,10 +122,15 @@ class Numeric:
     Parameters
     ----------
     name : str
-    low, high : the bounds, from public knowledge and not from the data
-    step : the grid; ``high − low`` must be a whole number of steps
-    role : ``"perturb"``, or ``"keep"`` for a column that is public anyway
-    missing : ``"error"``, or ``"category"`` to treat a missing value as one more value
+        What the column is called.
+    low, high : float
+        The bounds, from public knowledge and not from the data.
+    step : float
+        The grid; ``high − low`` must be a whole number of steps.
+    role : Literal["perturb", "keep"]
+        ``"perturb"``, or ``"keep"`` for a column that is public anyway.
+    missing : Missing
+        ``"error"``, or ``"category"`` to treat a missing value as one more value.
 
     Examples
     --------

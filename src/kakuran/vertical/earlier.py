@@ -76,11 +76,11 @@ class EarlierRuns:
 
         Parameters
         ----------
-        fewest
+        fewest : int
             People whom any combination of sums of all runs has to speak of.
-        records_per_sum
+        records_per_sum : float
             Records there have to be for each sum of all runs.
-        despite
+        despite : bool
             Refuse nothing.
         """
         if self._path is None:

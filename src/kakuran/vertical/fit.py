@@ -128,24 +128,24 @@ class VerticalFit:
 
     Parameters
     ----------
-    run
+    run : str
         A name for the run that all its parties know.
-    target, criterion
+    target, criterion : str
         What is explained, and by what its columns were chosen.
-    inference
+    inference : Inference
         Every chosen column of every party in standardised units: coefficients, standard errors, t, p, intervals,
         variance inflation, and the quality of the model.
-    own
+    own : Mapping[str, OwnCoefficient]
         The party's own chosen columns in their own units.
-    intercept
+    intercept : float | None
         In the target's own units; None without one.
-    target_scale
+    target_scale : float
         Standard deviation of the target among the shared records (root mean square without intercept).
-    target_mean
+    target_mean : float | None
         Known to the holder of the target only, else None.
-    exposure
+    exposure : Exposure
         What the others could have learned of this party's columns.
-    transcripts
+    transcripts : tuple[Mapping[str, Any], ...]
         Every message of every link: direction, kind, size, digest.
 
     Examples

@@ -36,17 +36,17 @@ class Exposure:
 
     Parameters
     ----------
-    rank, columns
+    rank, columns : int
         Directions of our column space the others know record by record, of how many there are.
-    shares
+    shares : dict[str, float]
         For each of our columns, how much of its variance the others can rebuild record by record.
-    unlocking_records
+    unlocking_records : int
         Known records of ours from which the others could compute all our columns for all the others.
-    pinned_down
+    pinned_down : tuple[str, ...]
         Yes/no columns that the moments determine in principle, though finding them means a search.
-    earlier_runs
+    earlier_runs : int
         Runs before this one that told sums over the same people; they are counted in what is said above.
-    sums
+    sums : int
         Sums of each of our columns, weighted as they like, that others who cheat could have read in this run.
     """
 

@@ -85,15 +85,15 @@ class Meeting:
 
     Parameters
     ----------
-    key
+    key : Path
         This party's key file.
-    listen
+    listen : tuple[str, int] | None
         Host and port for the parties after it; None if there are none.
-    addresses
+    addresses : Sequence[tuple[str, int]]
         Host and port of every party before it, in any order.
-    timeout
+    timeout : float
         Seconds to wait for a message.
-    patience
+    patience : float
         Seconds to wait for somebody to come or to answer at first.
 
     Examples

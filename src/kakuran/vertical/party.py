@@ -36,19 +36,19 @@ class Party:
 
     Parameters
     ----------
-    name
+    name : str
         Which party of the plan this is.
-    frame
+    frame : Any
         Its table (pandas, polars, arrow): ids, its columns of the plan, and the target if it holds it.
-    state
+    state : Path | None
         Folder to keep completed stages in, so that a run that was cut off can be resumed.
-    memory
+    memory : Path | None
         File that remembers the records of every ``"gram"`` run, so that one that differs from earlier ones in a few
         people is noticed; ``NAME.runs`` beside `state` by default. Without either nothing is remembered, and whoever
         runs twice without one customer can tell the others that customer's values.
-    despite_earlier_runs
+    despite_earlier_runs : bool
         Run even if few people differ from earlier runs, or if those have told much already.
-    notify
+    notify : Callable[[str], object]
         Called with one sentence for every stage completed.
 
     Examples
@@ -316,11 +316,11 @@ def fit_vertically(frames: Mapping[str, Any], plan: VerticalPlan, *, timeout: fl
 
     Parameters
     ----------
-    frames
+    frames : Mapping[str, Any]
         Every party's table.
-    plan
+    plan : VerticalPlan
         What they agree on.
-    timeout
+    timeout : float
         Seconds a party waits for a message.
 
     Returns

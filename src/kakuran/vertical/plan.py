@@ -48,20 +48,20 @@ class Limits:
 
     Parameters
     ----------
-    records_per_variable
+    records_per_variable : float
         Fewest shared records for each column of the plan; also for each sum of all runs over the same people, and for
         each column among the people in whom runs differ.
-    smallest_group
+    smallest_group : int
         Fewest records on either side of a yes/no column, or that carry 99 % of the spread of another; also the fewest
         people that sums of several runs, put together, may speak of.
-    largest_leverage
+    largest_leverage : float
         Most leverage one record may have among a party's own columns, which is how much of its values sums with them
         tell; 1 means all. Four times the average is always allowed.
-    searchable_records
+    searchable_records : int
         Up to so many records, a yes/no column that exact moments pin down counts as readable: somebody could search.
-    most_ids
+    most_ids : int
         Most ids a party may bring; who could bring any number could try all there are.
-    exposed_directions
+    exposed_directions : int
         Most directions of a party's column space the residual protocol may show; 0 for no limit.
 
     Examples
@@ -85,16 +85,24 @@ class VerticalPlan:
 
     Parameters
     ----------
-    parties
+    parties : tuple[Terms, ...]
         What each party brings, in the order in which they connect: each joins all before it.
-    target, holder
+    target, holder : str
         The column to explain and the party that holds it (empty until it has joined). Under ``"gram"`` it stays
         there; under ``"residual"`` the others are told it.
-    protocol
+    protocol : Protocol
         ``"gram"`` (default) shows moments only; ``"residual"`` is S2 as published, which shows far more.
-    search, criterion, ranking, forced, least
-        How variables are chosen; see `Rules`.
-    accelerated
+    search : Search
+        How variables are chosen, see `Rules`: in which direction.
+    criterion : Criterion
+        What a model should minimise.
+    ranking : Ranking
+        Which variable goes first.
+    forced : tuple[str, ...]
+        Variables that stay whatever happens.
+    least : int
+        Variables that stay with every party.
+    accelerated : bool
         For ``"residual"``: let the first party run conjugate gradients over the same messages.
 
     Examples

@@ -57,13 +57,13 @@ class Moments:
 
     Parameters
     ----------
-    names, owners
+    names, owners : tuple[str, ...]
         The explanatory columns and the party that holds each.
-    matrix
+    matrix : Array
         One row and column more than there are names: the target's.
-    target_scale
+    target_scale : float
         The standard deviation (or, without intercept, the root mean square) of the target in its own units.
-    bits
+    bits : int | None
         Binary digits the columns were rounded to; None if they were not.
     """
 

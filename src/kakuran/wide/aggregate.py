@@ -64,10 +64,14 @@ def aggregate_bits(X: Any, factors: BooleanFactors, k: int, start: Indices | Non
 
     Parameters
     ----------
-    X : a binary CSR matrix
-    factors : its Boolean factors
-    k : the fewest rows of a class
-    start : another grouping, whose majority rows become candidates too
+    X : Any
+        A binary CSR matrix.
+    factors : BooleanFactors
+        Its Boolean factors.
+    k : int
+        The fewest rows of a class.
+    start : Indices | None
+        Another grouping, whose majority rows become candidates too.
     """
     rows = pack(X)
     candidates, own = _patterns(factors)

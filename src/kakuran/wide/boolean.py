@@ -80,8 +80,10 @@ class BooleanFactors:
 
     Attributes
     ----------
-    U : rows × rank, of 0 and 1
-    V : columns × rank, of 0 and 1
+    U : NDArray
+        Rows × rank, of 0 and 1.
+    V : NDArray
+        Columns × rank, of 0 and 1.
     """
 
     U: NDArray[np.uint8]
@@ -111,9 +113,12 @@ def factorise_boolean(X: Any, rank: int | Literal["auto"] = "auto", *, seed: int
 
     Parameters
     ----------
-    X : a binary matrix, dense or sparse
-    rank : how many patterns; ``"auto"`` takes the one that guesses hidden entries best
-    seed : decides which rows V is found on, when not all are needed
+    X : Any
+        A binary matrix, dense or sparse.
+    rank : int | Literal["auto"]
+        How many patterns; ``"auto"`` takes the one that guesses hidden entries best.
+    seed : int
+        Decides which rows V is found on, when not all are needed.
     """
     X = binary_matrix(X)
     dice = Randomness.seeded(seed).generator()

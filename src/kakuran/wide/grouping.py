@@ -255,10 +255,13 @@ def group_records(points: Array, k: int, method: GroupingMethod = "mdav") -> Ind
 
     Parameters
     ----------
-    points : records × coordinates
-    k : the fewest records of a group
-    method : ``"mdav"``; ``"local-search"``, MDAV and then moves and swaps; ``"blocked"``, for large tables, MDAV within
-        blocks of neighbours; ``"v-mdav"``, groups of variable size; ``"optimal"``, the least loss of all, for a number
+    points : Array
+        Records × coordinates.
+    k : int
+        The fewest records of a group.
+    method : GroupingMethod
+        ``"mdav"``; ``"local-search"``, MDAV and then moves and swaps; ``"blocked"``, for large tables, MDAV within
+        blocks of neighbours; ``"v-mdav"``, groups of variable size; ``"optimal"``, the least loss of all, for a number.
     """
     k = check_k(k, len(points))
     if method not in get_args(GroupingMethod):

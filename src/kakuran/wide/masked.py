@@ -77,9 +77,12 @@ class MaskedFactors:
 
     Attributes
     ----------
-    U : rows × rank, at least 0
-    V : columns × rank, at least 0
-    errors : root mean squared error over the non-zero entries after every epoch
+    U : Array
+        Rows × rank, at least 0.
+    V : Array
+        Columns × rank, at least 0.
+    errors : tuple[float, ...]
+        Root mean squared error over the non-zero entries after every epoch.
     """
 
     U: Array
@@ -99,11 +102,16 @@ def factorise_masked(
 
     Parameters
     ----------
-    X : counts or other numbers of at least 0, dense or sparse; zeros say nothing
-    rank : how many factors; ``"auto"`` takes the one that guesses hidden non-zero entries best
-    epochs : the most passes over all entries
-    tolerance : stop when an epoch lowers the error by less than this share
-    seed : of the start
+    X : Any
+        Counts or other numbers of at least 0, dense or sparse; zeros say nothing.
+    rank : int | Literal["auto"]
+        How many factors; ``"auto"`` takes the one that guesses hidden non-zero entries best.
+    epochs : int
+        The most passes over all entries.
+    tolerance : float
+        Stop when an epoch lowers the error by less than this share.
+    seed : int
+        Of the start.
     """
     X = counts_matrix(X).astype(np.float64)
     dice = Randomness.seeded(seed).generator()

@@ -155,11 +155,14 @@ class ReleasedMatrix:
 
     Attributes
     ----------
-    matrix : sparse, in random order of rows unless that was declined
-    manifest : what is published with it
-    losses : mean absolute loss (S1 eq. 12) of what was tried, and of an empty table and of plain microaggregation
-        beside it; of noise that is not released, from a rehearsal. For the steward: computed from the originals and
-        not part of the manifest.
+    matrix : Any
+        Sparse, in random order of rows unless that was declined.
+    manifest : dict[str, Any]
+        What is published with it.
+    losses : dict[str, float]
+        Mean absolute loss (S1 eq. 12) of what was tried, and of an empty table and of plain microaggregation beside it;
+        of noise that is not released, from a rehearsal. For the steward: computed from the originals and not part of
+        the manifest.
     """
 
     matrix: Any

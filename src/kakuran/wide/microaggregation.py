@@ -163,9 +163,12 @@ class Microaggregated:
 
     Attributes
     ----------
-    table : the same kind of table as was given; columns that were not aggregated are as they were
-    groups : the group of every record
-    k : the fewest records that were found to share their aggregated values
+    table : Any
+        The same kind of table as was given; columns that were not aggregated are as they were.
+    groups : Indices
+        The group of every record.
+    k : int
+        The fewest records that were found to share their aggregated values.
     """
 
     table: Any
@@ -196,14 +199,21 @@ def microaggregate(
 
     Parameters
     ----------
-    data : a frame or an array of numbers
-    k : the fewest records that will share their values
-    columns : those to aggregate, all by default
-    method : see `group_records`
-    distance : per column, as for `kakuran.information_loss`; numbers are Euclidean and other values discrete by default
-    centre : per column ``"mean"``, ``"median"`` or ``"mode"``. By default numbers have their mean, categories their
-        mode, and categories in a tree their lowest common ancestor.
-    weights : how much each column counts when records are compared, 1 by default; columns are standardised first
+    data : Any
+        A frame or an array of numbers.
+    k : int
+        The fewest records that will share their values.
+    columns : Sequence[str] | None
+        Those to aggregate, all by default.
+    method : GroupingMethod
+        See `group_records`.
+    distance : Mapping[str, Distance] | None
+        Per column, as for `kakuran.information_loss`; numbers are Euclidean and other values discrete by default.
+    centre : Mapping[str, Centre] | None
+        Per column ``"mean"``, ``"median"`` or ``"mode"``. By default numbers have their mean, categories their mode,
+        and categories in a tree their lowest common ancestor.
+    weights : Mapping[str, float] | None
+        How much each column counts when records are compared, 1 by default; columns are standardised first.
     """
     given = columns_of(data)
     if isinstance(columns, str):

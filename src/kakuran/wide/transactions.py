@@ -49,9 +49,12 @@ class Transactions:
 
     Attributes
     ----------
-    matrix : sparse
-    items : the name of every column
-    columns : in the long layout, the names of its columns
+    matrix : Any
+        Sparse.
+    items : Sequence[Any]
+        The name of every column.
+    columns : tuple[str, ...]
+        In the long layout, the names of its columns.
     """
 
     matrix: Any
@@ -66,12 +69,17 @@ def read_transactions(
 
     Parameters
     ----------
-    path : a .csv or .parquet file; for baskets a text file of any name
-    layout : ``"baskets"``: a line a basket, items between delimiters. ``"long"``: a row a person and item, perhaps
-        with a count. ``"wide"``: a row a person, a column an item.
-    columns : in the long layout, the columns of person, item and perhaps count; by default the first two or three
-    identifier : in the wide layout, a column that names people and is left out
-    **written : how text is written, as for `kakuran.open_source`
+    path : Path
+        A .csv or .parquet file; for baskets a text file of any name.
+    layout : Layout
+        ``"baskets"``: a line a basket, items between delimiters. ``"long"``: a row a person and item, perhaps with a
+        count. ``"wide"``: a row a person, a column an item.
+    columns : Sequence[str]
+        In the long layout, the columns of person, item and perhaps count; by default the first two or three.
+    identifier : str | None
+        In the wide layout, a column that names people and is left out.
+    **written : str | None
+        How text is written, as for `kakuran.open_source`.
     """
     if layout == "baskets":
         return _read_baskets(path, CsvFormat(**written))

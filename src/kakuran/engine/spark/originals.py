@@ -39,8 +39,10 @@ class Originals(CountsItself):
 
     Attributes
     ----------
-    records : the DataFrame, or the files
-    schema : what its columns may hold
+    records : DataFrame | Files
+        The DataFrame, or the files.
+    schema : Schema
+        What its columns may hold.
 
     Examples
     --------
@@ -86,9 +88,12 @@ class Originals(CountsItself):
 
         Parameters
         ----------
-        plan : for the schema of these originals
-        folder : an empty, private one that the executors see too
-        seed : every partition has a stream of its own: a secret one, or a function of the seed and its number
+        plan : Plan
+            For the schema of these originals.
+        folder : Path
+            An empty, private one that the executors see too.
+        seed : int | None
+            Every partition has a stream of its own: a secret one, or a function of the seed and its number.
         """
         drawn, ordered = folder.absolute() / "drawn", folder.absolute() / "ordered"
         drawn.mkdir()

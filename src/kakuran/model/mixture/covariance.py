@@ -139,9 +139,12 @@ class Whitened:
 
     Attributes
     ----------
-    log_density : log N(y; μ, V), records × components
-    pull : V⁻¹(y − μ), one array a column
-    inverse : the entries of L⁻¹, lower triangle
+    log_density : Array
+        Log N(y; μ, V), records × components.
+    pull : list[Array]
+        V⁻¹(y − μ), one array a column.
+    inverse : list[list[Array]]
+        The entries of L⁻¹, lower triangle.
     """
 
     log_density: Array

@@ -102,11 +102,16 @@ class Mixture:
 
     Attributes
     ----------
-    weights, means, covariances : K, K × columns, K × columns × columns; components in the order of their means
-    kind : what the covariances may be
-    noises : the noise of each column
-    path : what was climbed, after each step
-    converged : whether the last step gained next to nothing
+    weights, means, covariances : Array
+        K, K × columns, K × columns × columns; components in the order of their means.
+    kind : Covariance
+        What the covariances may be.
+    noises : Sequence[ColumnNoise]
+        The noise of each column.
+    path : tuple[float, ...]
+        What was climbed, after each step.
+    converged : bool
+        Whether the last step gained next to nothing.
     """
 
     weights: Array

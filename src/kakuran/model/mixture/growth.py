@@ -176,8 +176,10 @@ class Trials:
 
     Attributes
     ----------
-    components : one list a split, by number of components
-    by_split : log-likelihood of what was held out, splits × numbers of components
+    components : Sequence[Sequence[Components]]
+        One list a split, by number of components.
+    by_split : Array
+        Log-likelihood of what was held out, splits × numbers of components.
     """
 
     components: Sequence[Sequence[Components]]

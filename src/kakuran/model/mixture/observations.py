@@ -41,10 +41,14 @@ class Observations:
 
     Attributes
     ----------
-    channels : one a column
-    counts : how many records each row stands for
-    places : rows × columns, the observation of the column's channel; None where row i is observation i
-    smoothing : the weight ν of the penalty ν/2·log(1 + φ²/σ²) on narrow components; 0 for maximum likelihood
+    channels : Sequence[Channel]
+        One a column.
+    counts : Array
+        How many records each row stands for.
+    places : Indices | None
+        Rows × columns, the observation of the column's channel; None where row i is observation i.
+    smoothing : float
+        The weight ν of the penalty ν/2·log(1 + φ²/σ²) on narrow components; 0 for maximum likelihood.
     """
 
     channels: Sequence[Channel]
@@ -89,9 +93,13 @@ class Fit:
     Attributes
     ----------
     components : Components
-    log_likelihood : of all records
-    path : what was climbed, the log-likelihood less the penalty on narrow components, after each step
-    converged : whether the last step gained next to nothing
+        The components it ended at.
+    log_likelihood : float
+        Of all records.
+    path : tuple[float, ...]
+        What was climbed, the log-likelihood less the penalty on narrow components, after each step.
+    converged : bool
+        Whether the last step gained next to nothing.
     """
 
     components: Components
@@ -115,10 +123,14 @@ class ColumnNoise:
 
     Attributes
     ----------
-    kind : ``laplace``, ``bounded-laplace`` or ``bounded-gaussian``
-    scale : φ or σ
-    bounds : of the true numbers; None where they may be anything, which only Laplace noise without bounds allows
-    step : the grid of a bounded column
+    kind : str
+        ``laplace``, ``bounded-laplace`` or ``bounded-gaussian``.
+    scale : float
+        φ or σ.
+    bounds : tuple[float, float] | None
+        Of the true numbers; None where they may be anything, which only Laplace noise without bounds allows.
+    step : float | None
+        The grid of a bounded column.
     """
 
     kind: str
@@ -259,10 +271,14 @@ def of_codes(
 
     Parameters
     ----------
-    codes : the perturbed codes
-    mechanism : how they were perturbed
-    low, step : the grid: code c is the number low + c·step
-    edges : of the true cells, in codes
+    codes : Codes
+        The perturbed codes.
+    mechanism : Mechanism
+        How they were perturbed.
+    low, step : float
+        The grid: code c is the number low + c·step.
+    edges : NDArray
+        Of the true cells, in codes.
     """
     released = released_edges(codes, mechanism, step) if isinstance(mechanism, Noise) else np.asarray(edges)
     transition = mechanism.transition(edges, released) if isinstance(mechanism, Noise) else mechanism.transition(edges)

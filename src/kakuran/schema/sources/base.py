@@ -57,7 +57,9 @@ class Part:
     Attributes
     ----------
     records : pa.RecordBatch
-    places : the first row of each stretch that has a name of its own, and that name
+        The batch.
+    places : Sequence[tuple[int, str]]
+        The first row of each stretch that has a name of its own, and that name.
     """
 
     records: pa.RecordBatch
@@ -85,8 +87,10 @@ class Source(ABC):
 
     Attributes
     ----------
-    described : what to call it in an error
-    paths : the files it reads
+    described : str
+        What to call it in an error.
+    paths : Sequence[Path]
+        The files it reads.
     """
 
     described: str

@@ -40,10 +40,14 @@ class DuckSource(Source):
 
     Parameters
     ----------
-    described : what to call it
-    database : a database file, opened for reading only
-    files : or plain files, which the query calls ``data``
-    sql : the query; without one, the only table of the database
+    described : str
+        What to call it.
+    database : Path | None
+        A database file, opened for reading only.
+    files : Sequence[Path]
+        Or plain files, which the query calls ``data``.
+    sql : str | None
+        The query; without one, the only table of the database.
     """
 
     def __init__(

@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal, TextIO
 
@@ -26,10 +27,14 @@ class CsvFormat:
 
     Attributes
     ----------
-    delimiter : what separates columns
-    encoding : how characters are written
-    decimal : what stands before decimals
-    thousands : what stands between groups of three digits
+    delimiter : str | None
+        What separates columns.
+    encoding : str | None
+        How characters are written.
+    decimal : str | None
+        What stands before decimals.
+    thousands : str | None
+        What stands between groups of three digits.
     """
 
     delimiter: str | None = None
@@ -43,9 +48,10 @@ class CsvFormat:
         return self != AS_FOUND
 
     @property
-    def numbers(self) -> NumberFormat:
-        """The signs in numbers."""
-        return NumberFormat("." if self.decimal is None else self.decimal, self.thousands)
+    def numbers(self) -> NumberFormat | None:
+        """The signs in numbers, where they are not as programs write them."""
+        decimal = "." if self.decimal is None else self.decimal
+        return None if (decimal, self.thousands) == (".", None) else NumberFormat(decimal, self.thousands)
 
 
 AS_FOUND = CsvFormat()
@@ -68,9 +74,12 @@ class CsvHeader:
 
     Attributes
     ----------
-    names : the columns
-    delimiter : the character between them
-    encoding : how characters are written, by Python's name of it
+    names : list[str]
+        The columns.
+    delimiter : str
+        The character between them.
+    encoding : str
+        How characters are written, by Python's name of it.
     """
 
     names: list[str]
@@ -176,15 +185,26 @@ class UnevenRowsError(SchemaError):
     """A CSV file with a row of more or fewer cells than there are columns."""
 
 
+def _with_numbers(written: NumberFormat, kinds: Wanted, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with some of its texts as the numbers they are."""
+    for name, kind in kinds.items():
+        place = batch.schema.get_field_index(name)
+        batch = batch.set_column(place, name, written.read(name, batch.column(place), kind))
+    return batch
+
+
 class CsvSource(Source):
     """One CSV file with a header.
 
     Parameters
     ----------
-    path : the file
-    written : how, where its first line is not to tell
-    quotes_matter : whether empty text in quotes is a value and without them a missing one, as in a release; elsewhere
-        both are empty text
+    path : Path
+        The file.
+    written : CsvFormat
+        How, where its first line is not to tell.
+    quotes_matter : bool
+        Whether empty text in quotes is a value and without them a missing one, as in a release; elsewhere both are
+        empty text.
     """
 
     def __init__(self, path: Path, written: CsvFormat = AS_FOUND, *, quotes_matter: bool = False) -> None:
@@ -220,23 +240,17 @@ class CsvSource(Source):
         """Block by block."""
         header = self.header
         types = self._types(header) if wanted is None else wanted
-        if self._numbers.is_plain:
+        if self._numbers is None:
             yield from self._parts(header, types)
             return
         numbers = {name: kind for name, kind in types.items() if kind in _NUMBERS}
+        read = partial(_with_numbers, self._numbers, numbers)
         for part in self._parts(header, {**types, **dict.fromkeys(numbers, pa.string())}):
-            yield Part(part.through(lambda batch: self._with_numbers(batch, numbers)), part.places)
+            yield Part(part.through(read), part.places)
 
     def _parts(self, header: CsvHeader, types: Wanted) -> Iterator[Part]:
         with self._reader(header, types) as reader:
             yield from numbered(reader, self.described)
-
-    def _with_numbers(self, batch: pa.RecordBatch, kinds: Wanted) -> pa.RecordBatch:
-        """The batch with some of its texts as the numbers they are."""
-        for name, kind in kinds.items():
-            place = batch.schema.get_field_index(name)
-            batch = batch.set_column(place, name, self._numbers.read(name, batch.column(place), kind))
-        return batch
 
     def _types(self, header: CsvHeader) -> Wanted:
         """The narrowest types that fit all values: a first block suggests them, later ones may widen them."""
@@ -247,16 +261,16 @@ class CsvSource(Source):
         while (name := self._misfit(header, types)) is not None:
             kinds = [str(kind) for kind in _WIDER]
             types[name] = _WIDER[kinds.index(str(types[name])) + 1]
-        if not self._numbers.is_plain:
-            types |= self._as_told(header, types)
+        if self._numbers is not None:
+            types |= self._as_told(header, types, self._numbers)
         return types | dict.fromkeys(self._codes(header, types), pa.string())
 
-    def _as_told(self, header: CsvHeader, types: Wanted) -> Wanted:
+    def _as_told(self, header: CsvHeader, types: Wanted, written: NumberFormat) -> Wanted:
         """What columns of numbers and texts hold, if numbers are written as they are said to be."""
         found = {name: {pa.null()} for name, kind in types.items() if kind in (*_NUMBERS, pa.string())}
         for batch in self._texts(header, found):
             for name, kinds in found.items():
-                kinds.add(self._numbers.kind_of(batch.column(name)))
+                kinds.add(written.kind_of(batch.column(name)))
         return {name: widest(kinds) for name, kinds in found.items()}
 
     def _codes(self, header: CsvHeader, types: Wanted) -> set[str]:

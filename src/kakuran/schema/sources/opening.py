@@ -182,14 +182,20 @@ def open_source(
 
     Parameters
     ----------
-    data : a Parquet, CSV or Arrow file; a folder of such, also with folders named ``column=value`` in it; a pattern
-        such as ``data/*.parquet``; a DuckDB database; the address of a PostgreSQL database, as
-        ``postgresql://host/name``; or any frame, a polars LazyFrame too
-    sql : a query to the database; or, for files, a query that DuckDB answers, in which they are called ``data``
-    delimiter : what separates the columns of a CSV file; a comma, semicolon or tab is found by itself
-    encoding : of a CSV file that is not UTF-8, such as ``cp932`` (Shift-JIS)
-    decimal : what stands before decimals in a CSV file, ``"."`` or ``","``
-    thousands : what stands between groups of three digits in a CSV file: ``","``, ``"."``, ``" "`` or ``"'"``
+    data : Any
+        A Parquet, CSV or Arrow file; a folder of such, also with folders named ``column=value`` in it; a pattern such
+        as ``data/*.parquet``; a DuckDB database; the address of a PostgreSQL database, as ``postgresql://host/name``;
+        or any frame, a polars LazyFrame too.
+    sql : str | None
+        A query to the database; or, for files, a query that DuckDB answers, in which they are called ``data``.
+    delimiter : str | None
+        What separates the columns of a CSV file; a comma, semicolon or tab is found by itself.
+    encoding : str | None
+        Of a CSV file that is not UTF-8, such as ``cp932`` (Shift-JIS).
+    decimal : str | None
+        What stands before decimals in a CSV file, ``"."`` or ``","``.
+    thousands : str | None
+        What stands between groups of three digits in a CSV file: ``","``, ``"."``, ``" "`` or ``"'"``.
 
     Examples
     --------
