@@ -21,7 +21,13 @@ from kakuran.vertical.transport import linked_pair
 RNG = np.random.default_rng(4)
 PEOPLE = 200
 ANSWERS = (RNG.random(PEOPLE) < 0.5).astype(float)
-PLAN = VerticalPlan.of({"victim": ["answer", "v"], "cheat": ["c"]}, target="y", holder="cheat", search="none")
+PLAN = VerticalPlan.of(
+    {"victim": ["answer", "v"], "cheat": ["c"]},
+    target="y",
+    holder="cheat",
+    search="none",
+    limits=Limits(bits_per_bit_told=0),  # so that 60 people are enough for a yes/no column
+)
 VICTIM = pa.table({"id": range(PEOPLE), "answer": ANSWERS, "v": RNG.normal(size=PEOPLE)})
 
 

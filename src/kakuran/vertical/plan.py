@@ -47,8 +47,9 @@ class Limits:
     largest_leverage
         Most leverage one record may have among a party's own columns, which is how much of its values sums with them
         tell; 1 means all. Four times the average is always allowed.
-    searchable_records
-        Up to so many records, a yes/no column that exact moments pin down counts as readable: somebody could search.
+    bits_per_bit_told
+        How many times the bits that sums tell of a column, at 58 a sum, writing it down has to take; below 1 it can be
+        computed from the sums. 0 for no limit.
     most_ids
         Most ids a party may bring; who could bring any number could try all there are.
     exposed_directions
@@ -64,7 +65,7 @@ class Limits:
     records_per_variable: float = 5.0
     smallest_group: int = 20
     largest_leverage: float = 0.4
-    searchable_records: int = 256
+    bits_per_bit_told: float = 1.5
     most_ids: int = 1_000_000
     exposed_directions: int = 0
 
@@ -266,7 +267,7 @@ _LIMITS = dict.fromkeys(
         "records_per_variable",
         "smallest_group",
         "largest_leverage",
-        "searchable_records",
+        "bits_per_bit_told",
         "most_ids",
         "exposed_directions",
     ),
