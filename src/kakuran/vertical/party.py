@@ -140,6 +140,8 @@ class Party:
             sums=self._sums_told,
             fewest=fewest_people(columns, self.plan, self._sums_told),
             records_per_sum=self.plan.limits.records_per_variable,
+            own=columns.at(rows),
+            known_by=self.plan.terms(self.name).id,
             despite=self._despite,
         )
         if told.runs:
