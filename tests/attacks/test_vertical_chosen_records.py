@@ -221,6 +221,35 @@ def test_directions_hidden_in_the_last_digits_of_answers_are_counted():
     assert "more than the 2 the plan allows" in ended
 
 
+def test_directions_too_weak_to_count_are_not_sent():
+    """Two questions with a large known part, whose difference is beneath the meter's 10⁻¹³, told the rest in ten tries."""
+    columns, read = RNG.normal(size=(300, 4)), []
+
+    def questions(link, target):
+        def ask(vector):
+            link.send(FittedPart(vector, settled=False))
+            return link.receive(FittedPart).values
+
+        first = ask(np.zeros(len(target)))
+        known = first / np.linalg.norm(first)
+        read.append(known)
+        for _ in range(3):
+            hidden = RNG.normal(size=len(target))
+            hidden /= np.linalg.norm(hidden)
+            tries = []
+            for _ in range(10):
+                large = 3e12 * (1 + RNG.random()) * known
+                tries.append((ask(-large - hidden) - ask(-large + hidden)) / 2)
+            read.append(np.mean(tries, axis=0))
+
+    rank, _ = answering(columns, questions, exposed_directions=1)
+    assert rank == 1
+    basis = np.linalg.qr(np.column_stack(read)).Q
+    standard = (columns - columns.mean(axis=0)) / columns.std(axis=0)
+    unread = ((standard - basis @ (basis.T @ standard)) ** 2).mean(axis=0)
+    assert unread.max() > 0.5  # all four were read to 0.01
+
+
 def test_an_answering_side_does_not_answer_for_ever(monkeypatch):
     monkeypatch.setattr("kakuran.vertical.protocols.residual.MOST_ROUNDS", 20)
     assert MOST_ROUNDS > 20

@@ -122,25 +122,30 @@ class Exposure:
 
 
 class DirectionMeter:
-    """Keeps account of vectors that are combinations of our columns, as the residual protocol sends them."""
+    """Keeps account of vectors that are combinations of our columns, as the residual protocol sends them.
+
+    A direction is kept as it was first shown, and what is sent lies in those kept, so that nothing is sent uncounted.
+    """
 
     def __init__(self, names: Sequence[str], standardised: Array) -> None:
         self.names = tuple(names)
         self._basis, self._coordinates = np.linalg.qr(standardised)
         self._records = len(standardised)
-        self.seen = np.zeros((len(self.names), len(self.names)))
+        self.seen = np.zeros((0, len(self.names)))
 
-    def note(self, vectors: Array) -> None:
-        """Vectors (as columns) that are about to be sent."""
-        shown = (self._basis.T @ vectors.reshape(self._records, -1)).T
-        lengths = np.linalg.norm(shown, axis=1, keepdims=True)
-        shown = shown[lengths[:, 0] > 0] / lengths[lengths[:, 0] > 0]
-        self.seen = np.linalg.qr(np.vstack([self.seen, shown])).R
+    def note(self, vectors: Array) -> Array:
+        """Vectors (as columns) that are about to be sent, without what is too weak to count."""
+        coordinates = self._basis.T @ vectors.reshape(self._records, -1)
+        for shown in coordinates.T:
+            rest = shown - self.seen.T @ (self.seen @ shown)
+            if np.linalg.norm(rest) > _RELATIVE * np.linalg.norm(shown):
+                rest = rest - self.seen.T @ (self.seen @ rest)
+                self.seen = np.vstack([self.seen, rest / np.linalg.norm(rest)])
+        return np.asarray((self._basis @ (self.seen.T @ (self.seen @ coordinates))).reshape(vectors.shape))
 
     def exposure(self) -> Exposure:
         """What the vectors sent so far give away."""
-        _, strengths, directions = np.linalg.svd(self.seen)
-        known = directions[: int((strengths > _RELATIVE * max(strengths[0], np.finfo(float).tiny)).sum())]
+        known = self.seen
         lengths = (self._coordinates**2).sum(axis=0)
         shares = np.minimum(((known @ self._coordinates) ** 2).sum(axis=0) / lengths, 1)
         # One record more than directions, because means are not known either.

@@ -270,12 +270,12 @@ class Residual:
 
     def _settle(self, fit: Callable[[Array], Array]) -> tuple[Array, Array]:
         solve = accelerate if self.plan.accelerated else alternate
-        settled = solve(self.target, fit, lambda part: self._ask(part, settled=False))
-        return settled.part, self._ask(settled.part, settled=True)
+        settled = solve(self.target, fit, lambda part: self._ask(self._shown(part), settled=False))
+        part = self._shown(settled.part)
+        return part, self._ask(part, settled=True)
 
     def _ask(self, part: Array, *, settled: bool) -> Array:
         self.rounds += 1
-        self._show(part)
         self.link.send(FittedPart(part, settled))
         return self._their_vector(self._receive_part())
 
@@ -283,9 +283,8 @@ class Residual:
         for _ in range(MOST_ROUNDS + 1):
             question = self._receive_part()
             theirs = self._their_vector(question)
-            part = fit(self.target - theirs)
+            part = self._shown(fit(self.target - theirs))
             self.rounds += 1
-            self._show(part)
             self.link.send(FittedPart(part, question.settled))
             if question.settled:
                 return part, theirs
@@ -294,10 +293,11 @@ class Residual:
     def _receive_part(self) -> FittedPart:
         return self.link.receive(FittedPart, most=numbers(len(self.target)))
 
-    def _show(self, vectors: Array) -> None:
-        """Put on the meter what is about to be sent; the guard may stop it."""
-        self.meter.note(vectors)
+    def _shown(self, vectors: Array) -> Array:
+        """What to send of these: all that the meter counts. The guard may stop it."""
+        told = self.meter.note(vectors)
         check_directions(self.meter, self.plan.limits)
+        return told
 
     def _their_vector(self, message: FittedPart) -> Array:
         if message.values.shape != self.target.shape:
@@ -328,8 +328,7 @@ class Residual:
         if model.their_space is not None:
             return model
         basis, _ = np.linalg.qr(self.own.only(model.columns).values)
-        turned = basis @ _random_rotation(basis.shape[1])
-        self._show(turned)
+        turned = self._shown(basis @ _random_rotation(basis.shape[1]))
         due = numbers(len(self.target) * len(model.their_columns))
         theirs = self.link.swap(Space(turned), speaks_first=self.leads, most=due).basis
         if theirs.shape != (len(self.target), len(model.their_columns)):
