@@ -222,7 +222,7 @@ def test_directions_hidden_in_the_last_digits_of_answers_are_counted():
 
 
 def test_directions_too_weak_to_count_are_not_sent():
-    """Two questions with a large known part, whose difference is beneath the meter's 10⁻¹³, told the rest in ten tries."""
+    """Two questions with a large known part, whose difference is beneath the meter's 10⁻¹³, told the rest."""
     columns, read = RNG.normal(size=(300, 4)), []
 
     def questions(link, target):
