@@ -69,6 +69,18 @@ class Limits:
     most_ids: int = 1_000_000
     exposed_directions: int = 0
 
+    @property
+    def weakened(self) -> list[str]:
+        """What the guard would refuse by default and lets pass under these limits, a sentence each."""
+        usual = Limits()
+        higher = ("records_per_variable", "smallest_group", "bits_per_bit_told")
+        weaker = [name for name in higher if getattr(self, name) < getattr(usual, name)]
+        weaker += [name for name in ("largest_leverage", "most_ids") if getattr(self, name) > getattr(usual, name)]
+        return [
+            f"the plan's limit {name} is {getattr(self, name):g}, not {getattr(usual, name):g}: our guard refuses less"
+            for name in weaker
+        ]
+
 
 @dataclass(frozen=True)
 class VerticalPlan:
