@@ -14,7 +14,7 @@ from kakuran.vertical.alignment import Matching, intersect
 from kakuran.vertical.checkpoints import Checkpoints
 from kakuran.vertical.messages import FittedPart, Kept, MaskedPart, Space, Target, numbers
 from kakuran.vertical.own import OwnColumns
-from kakuran.vertical.protocols.residual import MOST_ROUNDS, Residual
+from kakuran.vertical.protocols.residual import MOST_ROUNDS, Residual, accelerate
 from kakuran.vertical.together import side_by_side
 from kakuran.vertical.transport import linked_pair
 
@@ -261,6 +261,22 @@ def test_an_answering_side_does_not_answer_for_ever(monkeypatch):
 
     _, ended = answering(RNG.normal(size=(100, 2)), questions)
     assert ended == "cheat has asked more than 20 times without settling"
+
+
+def test_fits_of_no_columns_are_refused():
+    """A side that asks divided by what the other answered, which may be nothing."""
+    target = RNG.normal(size=50)
+    with pytest.raises(ProtocolError, match="those of no columns"):
+        accelerate(target, lambda vector: vector, lambda vector: -vector)
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e-158, 1e120])
+def test_a_target_that_cannot_be_computed_with_is_refused(scale):
+    """Its variance is no number; the criterion ended in an error that was not ours."""
+    plan = VerticalPlan.of({"victim": ["v"], "cheat": ["c"]}, target="y", holder="cheat", protocol="residual")
+    own = OwnColumns(("v",), RNG.normal(size=(50, 1))).standardised(intercept=True)
+    with pytest.raises(ProtocolError, match="cheat did not tell a scale of the target"):
+        Residual(None, plan, own, own.values[:, 0], scale, True, "cheat", Checkpoints(None, ""), print)
 
 
 def test_a_part_that_leaves_nothing_to_explain_is_refused():

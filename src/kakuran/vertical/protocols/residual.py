@@ -34,6 +34,7 @@ from kakuran.vertical.messages.codec import numbers
 from kakuran.vertical.messages.types import Estimates, FittedPart, Offer, Space
 from kakuran.vertical.own import Standardised
 from kakuran.vertical.plan import VerticalPlan
+from kakuran.vertical.protocols.gram import check_scale
 from kakuran.vertical.regression import (
     Action,
     Inference,
@@ -113,7 +114,9 @@ def accelerate(target: Array, fit: SideFit, ask: SideFit, tolerance: float = TOL
         scale = size / float(np.linalg.norm(direction))
         applied = direction - fit((theirs_alone - ask(direction * scale)) / scale)
         rounds += 1
-        stride = square / float(direction @ applied)
+        if not (curvature := float(direction @ applied)) > 0:
+            raise ProtocolError("the fits the other side returned are those of no columns; are both kakurans the same?")
+        stride = square / curvature
         part = part + stride * direction
         residual = residual - stride * applied
         last, square = square, float(residual @ residual)
@@ -200,6 +203,7 @@ class Residual:
     meter: DirectionMeter = field(init=False)
 
     def __post_init__(self) -> None:
+        check_scale(self.target_scale, self.plan.holder)
         self.meter = DirectionMeter(self.own.names, self.own.values)
         if np.linalg.matrix_rank(self.own.values) < len(self.own.names):
             raise DataError(self.own.names[-1], "or another of our columns repeats the rest", "Leave it out.")
