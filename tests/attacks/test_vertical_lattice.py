@@ -57,7 +57,7 @@ def read_off(sums, columns, bits):
 
 
 def test_without_the_limit_every_answer_is_read_off_the_moments_of_an_ordinary_run(monkeypatch):
-    """No record is known to the shop. 150 records of 0, 1 or 2 with 30 columns take a library of lattices 24 s."""
+    """No record is known to the shop. 150 records of 0, 1 or 2 with 30 columns took fpylll 24 s."""
     seen, pool, rows, align = {}, party_module.pool_moments, {}, party_module.align
 
     def overheard(links, plan, me, own, *rest):
