@@ -14,13 +14,19 @@ from kakuran.vertical.checkpoints import Checkpoints
 from kakuran.vertical.messages import FittedPart, Kept, MaskedPart, Space, Target, numbers
 from kakuran.vertical.own import OwnColumns
 from kakuran.vertical.party import side_by_side
-from kakuran.vertical.residual import MOST_ROUNDS, Residual
+from kakuran.vertical.residual import MOST_ROUNDS, Residual, accelerate
 from kakuran.vertical.transport import linked_pair
 
 RNG = np.random.default_rng(4)
 PEOPLE = 200
 ANSWERS = (RNG.random(PEOPLE) < 0.5).astype(float)
-PLAN = VerticalPlan.of({"victim": ["answer", "v"], "cheat": ["c"]}, target="y", holder="cheat", search="none")
+PLAN = VerticalPlan.of(
+    {"victim": ["answer", "v"], "cheat": ["c"]},
+    target="y",
+    holder="cheat",
+    search="none",
+    limits=Limits(bits_per_bit_told=0),  # so that 60 people are enough for a yes/no column
+)
 VICTIM = pa.table({"id": range(PEOPLE), "answer": ANSWERS, "v": RNG.normal(size=PEOPLE)})
 
 
@@ -214,6 +220,35 @@ def test_directions_hidden_in_the_last_digits_of_answers_are_counted():
     assert "more than the 2 the plan allows" in ended
 
 
+def test_directions_too_weak_to_count_are_not_sent():
+    """Two questions with a large known part, whose difference is beneath the meter's 10⁻¹³, told the rest."""
+    columns, read = RNG.normal(size=(300, 4)), []
+
+    def questions(link, target):
+        def ask(vector):
+            link.send(FittedPart(vector, settled=False))
+            return link.receive(FittedPart).values
+
+        first = ask(np.zeros(len(target)))
+        known = first / np.linalg.norm(first)
+        read.append(known)
+        for _ in range(3):
+            hidden = RNG.normal(size=len(target))
+            hidden /= np.linalg.norm(hidden)
+            tries = []
+            for _ in range(10):
+                large = 3e12 * (1 + RNG.random()) * known
+                tries.append((ask(-large - hidden) - ask(-large + hidden)) / 2)
+            read.append(np.mean(tries, axis=0))
+
+    rank, _ = answering(columns, questions, exposed_directions=1)
+    assert rank == 1
+    basis = np.linalg.qr(np.column_stack(read)).Q
+    standard = (columns - columns.mean(axis=0)) / columns.std(axis=0)
+    unread = ((standard - basis @ (basis.T @ standard)) ** 2).mean(axis=0)
+    assert unread.max() > 0.5  # all four were read to 0.01
+
+
 def test_an_answering_side_does_not_answer_for_ever(monkeypatch):
     monkeypatch.setattr("kakuran.vertical.residual.MOST_ROUNDS", 20)
     assert MOST_ROUNDS > 20
@@ -225,6 +260,22 @@ def test_an_answering_side_does_not_answer_for_ever(monkeypatch):
 
     _, ended = answering(RNG.normal(size=(100, 2)), questions)
     assert ended == "cheat has asked more than 20 times without settling"
+
+
+def test_fits_of_no_columns_are_refused():
+    """A side that asks divided by what the other answered, which may be nothing."""
+    target = RNG.normal(size=50)
+    with pytest.raises(ProtocolError, match="those of no columns"):
+        accelerate(target, lambda vector: vector, lambda vector: -vector)
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e-158, 1e120])
+def test_a_target_that_cannot_be_computed_with_is_refused(scale):
+    """Its variance is no number; the criterion ended in an error that was not ours."""
+    plan = VerticalPlan.of({"victim": ["v"], "cheat": ["c"]}, target="y", holder="cheat", protocol="residual")
+    own = OwnColumns(("v",), RNG.normal(size=(50, 1))).standardised(intercept=True)
+    with pytest.raises(ProtocolError, match="cheat did not tell a scale of the target"):
+        Residual(None, plan, own, own.values[:, 0], scale, True, "cheat", Checkpoints(None, ""), print)
 
 
 def test_a_part_that_leaves_nothing_to_explain_is_refused():

@@ -26,7 +26,7 @@ def indicator(people, height=1.0):
 
 
 def guarded(*columns, plan=PLAN, party="shop"):
-    check_columns(OwnColumns(plan.held_by(party), np.column_stack(columns)), plan)
+    check_columns(OwnColumns(plan.held_by(party), np.column_stack(columns)), plan, sums=1)
 
 
 def noise(size=1.0):
@@ -74,7 +74,7 @@ def test_ordinary_columns_are_let_pass():
     for name, table in zip(("bank", "shop"), companies(400), strict=True):
         columns = {"bank": ["income", "age", "savings"], "shop": ["visits", "basket", "coupons"]}
         plan = VerticalPlan.of(columns, target="spending", holder="shop", ids="customer")
-        check_columns(OwnColumns.read(table, plan.held_by(name)), plan)
+        check_columns(OwnColumns.read(table, plan.held_by(name)), plan, sums=4)
 
 
 def tables(made_up):
@@ -93,7 +93,7 @@ def tables(made_up):
 def fit_with_a_cheat(plan, frames, monkeypatch):
     """The bank's outcome, and what it sent, where the shop runs no guard of its own."""
     honest, sent = party_module.check_columns, []
-    monkeypatch.setattr(party_module, "check_columns", lambda own, plan: "y" in own.names or honest(own, plan))
+    monkeypatch.setattr(party_module, "check_columns", lambda own, *rest: "y" in own.names or honest(own, *rest))
     looks = party_module.check_moments
     monkeypatch.setattr(
         party_module, "check_moments", lambda moments, own, *rest: "y" in own.names or looks(moments, own, *rest)

@@ -1,5 +1,6 @@
 """Two companies at two terminals."""
 
+import dataclasses
 import json
 import os
 import shutil
@@ -16,7 +17,7 @@ import pytest
 
 from kakuran import open_source
 from kakuran.samples import companies
-from kakuran.vertical import VerticalPlan, read_own
+from kakuran.vertical import Limits, Terms, VerticalPlan, read_own
 
 NEW = ("-o", "new.fit.json")
 
@@ -184,6 +185,16 @@ def test_a_key_that_is_there_is_taken_where_it_is_named(terminals, run_in, tmp_p
         assert made.returncode == 0, made.stderr
     certificates = [VerticalPlan.load(tmp_path / f"{name}.toml").terms("bank").certificate for name in ("one", "two")]
     assert certificates[0] == certificates[1] != ""
+
+
+def test_whoever_joins_a_plan_is_told_which_limits_its_maker_has_weakened(run_in, tmp_path):
+    plan = VerticalPlan((Terms("shop", ("visits",), "customer", "YQ=="),), "spending", "shop")
+    dataclasses.replace(plan, limits=Limits(smallest_group=0)).save(tmp_path / "plan.toml")
+    (tmp_path / "data.csv").write_text("customer,income\na,1\nb,2\n")
+    for command in (("show",), ("init", "--as", "bank", "--data", "data.csv", "--id", "customer")):
+        told = run_in(tmp_path, "vertical", *command)
+        assert told.returncode == 0, told.stderr
+        assert "warning: the plan's limit smallest_group is 0, not 20: our guard refuses less" in told.stderr
 
 
 def test_nobody_at_the_other_end_is_told_with_the_port(terminals, run_in):

@@ -11,6 +11,7 @@ import kakuran.vertical.party as party_module
 from kakuran.errors import GuardError, ProtocolError
 from kakuran.vertical import Party
 from kakuran.vertical.earlier import EarlierRuns, fewest_apart
+from kakuran.vertical.own import OwnColumns
 from kakuran.vertical.party import side_by_side
 
 from .companies import companies
@@ -177,7 +178,7 @@ def test_what_is_remembered_is_for_its_owner_alone_and_names_nobody(tmp_path):
     EarlierRuns(tmp_path / "runs").begin(ids, 3, fewest=20, records_per_sum=5)
     assert (tmp_path / "runs").stat().st_mode & 0o077 == 0
     assert b"customer" not in (tmp_path / "runs").read_bytes()
-    assert (tmp_path / "runs").stat().st_size < 300 * 8 + 20_000
+    assert (tmp_path / "runs").stat().st_size < 300 * 8 + 40_000
     (tmp_path / "runs").write_bytes(b"something else, of more than a hundred bytes" * 3)
     with pytest.raises(ProtocolError, match="cannot keep what earlier runs were about"):
         EarlierRuns(tmp_path / "runs").begin(ids, 3, fewest=20, records_per_sum=5)
@@ -185,12 +186,12 @@ def test_what_is_remembered_is_for_its_owner_alone_and_names_nobody(tmp_path):
 
 def test_a_yes_no_column_asks_for_more_people_to_change(tmp_path):
     """Exact sums over a few dozen people pin a yes/no column down, as they do where a run has so few."""
-    case, folder = companies(400, 2, 2), remembering(tmp_path)
+    case, folder = companies(600, 2, 2), remembering(tmp_path)
     frame = case.frames["alice"]
     yes_no = frame["a0"].to_numpy() > np.median(frame["a0"].to_numpy())
     frames = case.frames | {"alice": frame.set_column(1, "a0", [yes_no])}
     fitted(case, frames, folder)
-    with pytest.raises(GuardError, match="would speak of 60 people only, fewer than 86"):
+    with pytest.raises(GuardError, match="would speak of 60 people only, fewer than 479"):
         fitted(case, frames | {"bob": without(case.frames["bob"], *shared(case)[:60])}, folder)
 
 
@@ -206,3 +207,50 @@ def test_a_resumed_run_is_no_second_one(tmp_path, monkeypatch):
             fitted(case, case.frames, folder)
     assert fitted(case, case.frames, folder)["alice"].exposure.earlier_runs == 0
     assert fitted(case, case.frames, folder)["alice"].exposure.earlier_runs == 1
+
+
+def changed(frame, name, rows, by=1.0):
+    values = frame[name].to_numpy().copy()
+    values[rows] += by
+    return frame.set_column(frame.column_names.index(name), name, [values])
+
+
+@pytest.mark.parametrize("party", ["alice", "bob"])
+def test_a_second_fit_in_which_one_value_has_changed_is_refused_by_whose_value_it_is(tmp_path, party):
+    """Both ran unchanged and remembered; the difference told the other's values of that person to six digits."""
+    case, folder = companies(200, 2, 3), remembering(tmp_path)
+    fitted(case, case.frames, folder)
+    column = case.plan.terms(party).columns[1]
+    row = case.frames[party]["id"].to_pylist().index(shared(case)[0])
+    updated = case.frames | {party: changed(case.frames[party], column, [row])}
+    with pytest.raises(GuardError, match=rf"sums of '{column}', which has changed, would speak of 1 person only"):
+        fitted(case, updated, folder)
+
+
+def test_values_may_change_for_as_many_people_as_a_run_needs(tmp_path):
+    ids, values = [b"%d" % number for number in range(300)], np.random.default_rng(0).normal(size=(300, 2))
+
+    def begin(more, by):
+        shifted = values.copy()
+        shifted[:more, 1] += by
+        own = OwnColumns(("a", "b"), shifted)
+        EarlierRuns(tmp_path / "runs").begin(ids, 3, fewest=20, records_per_sum=5, own=own)
+
+    begin(0, 0)
+    with pytest.raises(GuardError, match="sums of 'b', which has changed, would speak of 19 people only"):
+        begin(19, 1.0)
+    begin(20, 1.0)
+    with pytest.raises(GuardError, match="sums of 'b', which has changed, would speak of 1 person"):
+        begin(21, 1.0)
+    begin(20, 1.0)
+
+
+def test_the_same_people_under_other_ids_are_noticed(tmp_path):
+    """Without one customer, and by another column of ids, a second fit told that customer's values."""
+    ids = [b"%d" % number for number in range(300)]
+    begin = EarlierRuns(tmp_path / "runs").begin
+    begin(ids, 3, fewest=20, records_per_sum=5, known_by="customer")
+    with pytest.raises(GuardError, match="knew our records by 'customer', this one by 'mail'"):
+        begin(ids[100:], 3, fewest=20, records_per_sum=5, known_by="mail")
+    begin(ids[100:], 3, fewest=20, records_per_sum=5, known_by="mail", despite=True)
+    begin(ids, 3, fewest=20, records_per_sum=5, known_by="mail")

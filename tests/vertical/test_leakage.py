@@ -10,7 +10,8 @@ from hypothesis import given, strategies as st
 from kakuran.errors import GuardError, LeakageWarning
 from kakuran.vertical import Limits, fit_vertically
 from kakuran.vertical.guard import leverages
-from kakuran.vertical.leakage import DirectionMeter, exposure_of_moments, pins_down
+from kakuran.vertical.leakage import DirectionMeter, bits_of, exposure_of_moments
+from kakuran.vertical.own import OwnColumns
 
 from .companies import Companies, companies
 from .pooled import moments_of, pooled_ols, tables
@@ -46,21 +47,41 @@ def test_a_dropped_column_that_was_shown_counts_as_exposed():
 
 def test_what_moments_expose_is_what_the_others_columns_predict():
     A, B, y = tables(200, 3, 3, 0.9)
-    exposure = exposure_of_moments(moments_of(A, B, y), "alice", "bob", {})
+    exposure = exposure_of_moments(moments_of(A, B, y), "alice", "bob", OwnColumns(("a0", "a1", "a2"), A))
     for place, name in enumerate(("a0", "a1", "a2")):
         assert exposure.shares[name] == pytest.approx(pooled_ols(np.column_stack([B, y]), A[:, place]).rsquared)
     assert exposure.rank == 0
     assert exposure.unlocking_records == 200 - 5 - 2
-    assert "predicted from the others' columns" in exposure.sentences()[-1]
+    assert "predicted from the others' columns" in exposure.sentences()[-2]
 
 
-def test_a_yes_no_column_is_pinned_down_by_enough_exact_sums():
-    assert pins_down(records=100, rare=50, equations=5, bits=23)
-    assert not pins_down(records=1000, rare=500, equations=5, bits=23)
-    A, B, y = tables(100, 3, 3)
-    exposure = exposure_of_moments(moments_of(A, B, y), "alice", "bob", {"a1": 50})
-    assert exposure.pinned_down == ("a1",)
-    assert "pin down the yes/no columns a1" in exposure.sentences()[-1]
+def test_a_column_is_pinned_down_by_as_many_bits_as_writing_it_down_takes():
+    A, B, y = tables(300, 3, 3)
+    A[:, 1] = np.arange(300) % 2
+    own = OwnColumns(("a0", "a1", "a2"), A)
+    few, many = (exposure_of_moments(moments_of(A, B, y), "alice", "bob", own, sums=sums) for sums in (3, 4))
+    assert few.bits["a1"] == 300
+    assert few.bits_told == 58 * (3 + 2)
+    assert few.pinned_down == ()
+    assert many.pinned_down == ("a1",)
+    assert "no records need be known" in many.sentences()[-2]
+    assert many.sentences()[-1] == "sums could have told 348 bits of each column; to write 'a1' down takes 300"
+
+
+@pytest.mark.parametrize(
+    ("column", "bits"),
+    [
+        (np.arange(1000) % 2, 1000),
+        (np.repeat([0, 1], [19_980, 20]), 20 * np.log2(1000) + 19_980 * np.log2(20_000 / 19_980)),
+        (np.arange(100) / 10, 100 * np.log2(100)),
+        (np.random.default_rng(0).normal(size=500), 500 * 24),
+        (np.minimum(np.random.default_rng(0).normal(size=500), 1), 435 * 24),
+        (np.rint(np.random.default_rng(0).normal(45, 12, 2000)), 2000 * np.log2(12 * np.sqrt(2 * np.pi * np.e))),
+    ],
+    ids=["yes/no", "rarely yes", "tenths", "on no grid", "capped", "ages"],
+)
+def test_what_writing_a_column_down_takes(column, bits):
+    assert bits_of(np.asarray(column, float)) == pytest.approx(bits, rel=0.05)
 
 
 def test_leverages_are_those_of_the_hat_matrix():
@@ -89,7 +110,7 @@ def test_a_record_that_dominates_a_column_is_refused():
 def test_a_yes_no_column_with_a_tiny_side_is_refused(rare, refused):
     A, B, y = tables(600, 2, 2)
     B[:, 0] = np.arange(600) < rare
-    case = Companies(A, B, y)
+    case = Companies(A, B, y, limits=Limits(bits_per_bit_told=0))
     if refused:
         with pytest.raises(GuardError, match="'b0' has only 19 records on one side, fewer than 20"):
             fit_vertically(case.frames, case.plan)

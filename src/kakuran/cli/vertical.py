@@ -106,6 +106,7 @@ def init(
     say(f"{me} brings {brought}; key in {key or own_key(plan, me)}, which never leaves this machine")
     if not made.holder:
         say(f"the target, {made.target}, is none of them: another party is to bring it")
+    _warn_of_limits(made)
     say(f"fingerprint of {plan}: {made.fingerprint}")
     say("send the plan to the others; when all have joined, compare the fingerprint by telephone")
 
@@ -129,7 +130,14 @@ def show(plan: PlanFile = Path("plan.toml"), json: Json = False) -> None:
         text_columns=3,
     )
     say(f"protocol {agreed.protocol}, search {agreed.search} by {agreed.criterion}, ranking {agreed.ranking}")
+    _warn_of_limits(agreed)
     say(f"fingerprint: {agreed.fingerprint}")
+
+
+def _warn_of_limits(plan: VerticalPlan) -> None:
+    """Whoever made the plan chose the limits; who joins it should know where they are none."""
+    for sentence in plan.limits.weakened:
+        say(sentence, "warning")
 
 
 @dataclass(frozen=True)

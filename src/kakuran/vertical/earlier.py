@@ -1,7 +1,8 @@
 """What earlier runs told of the same people: two sums that differ in one person tell that person's values.
 
 Sums of several runs can be added and subtracted. A combination that is left with few people is a run over those few,
-and every run adds sums over people whom earlier ones were about.
+and every run adds sums over people whom earlier ones were about. A person whose values have changed is in the
+difference of two runs like one who has come.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import hmac
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import combinations
@@ -23,18 +24,23 @@ from numpy.typing import NDArray
 from kakuran.counts import distinct_rows
 from kakuran.errors import GuardError, ProtocolError, counted
 from kakuran.randomness import Randomness
-from kakuran.typing import Array, Indices
+from kakuran.typing import Array
+from kakuran.vertical.own import OwnColumns
 
 Members: TypeAlias = NDArray[np.uint64]
 
 _COMBINATIONS = 10_000
 """So many combinations of runs are looked at; where there are more, one might speak of anybody."""
 _ZERO = 1e-9
+_PERSON = np.uint64(2**40 - 1)
+"""The part of a hash that is the same for all contents of a person's record."""
 _WAY_OUT = "--despite-earlier-runs (despite_earlier_runs=True) runs it all the same"
 _TABLES = """
 CREATE TABLE IF NOT EXISTS secret (key BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS people (number INTEGER PRIMARY KEY, members BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS runs (number INTEGER PRIMARY KEY, people INTEGER NOT NULL, sums INTEGER NOT NULL, told BLOB);
+CREATE TABLE IF NOT EXISTS contents (run INTEGER NOT NULL, name TEXT NOT NULL, people INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS ids (name TEXT PRIMARY KEY);
 """
 
 
@@ -52,7 +58,7 @@ class _Run(NamedTuple):
 
 
 class EarlierRuns:
-    """The records of every run, as keyed hashes in a file for its owner alone; without a file nothing is kept.
+    """The records of every run and what was in them, as keyed hashes in a file for its owner alone, or nothing.
 
     A run is written down before anything that depends on the data is sent, so that one that was cut off counts, too.
     Whom it was with does not matter: partners may talk to each other, and one may come under two names.
@@ -67,10 +73,18 @@ class EarlierRuns:
         if self._path is None:
             return Told()
         with self._opened(self._path) as file:
-            return _told(_hashed(file, ids), _runs(file, but_last=1))
+            return _told(np.unique(_hashed(file, ids)), _runs(file, but_last=1))
 
     def begin(
-        self, ids: Sequence[bytes], sums: int, *, fewest: int, records_per_sum: float, despite: bool = False
+        self,
+        ids: Sequence[bytes],
+        sums: int,
+        *,
+        fewest: int,
+        records_per_sum: float,
+        own: OwnColumns | None = None,
+        known_by: str = "",
+        despite: bool = False,
     ) -> Told:
         """Write down a run over these records that tells so many sums of each column of ours, or refuse it.
 
@@ -80,17 +94,25 @@ class EarlierRuns:
             People whom any combination of sums of all runs has to speak of.
         records_per_sum : float
             Records there have to be for each sum of all runs.
+        own : OwnColumns
+            Our columns over these records: two runs differ in those whose values have changed, too.
+        known_by : str
+            The column the ids are in; the same people under other ids would be others.
         despite : bool
             Refuse nothing.
         """
         if self._path is None:
             return Told()
         with self._opened(self._path) as file:
-            members, runs = _hashed(file, ids), _runs(file)
+            members, runs = np.unique(_hashed(file, ids)), _runs(file)
+            contents = {} if own is None else _contents(file, ids, own)
             if not despite:
+                _check_ids(file, known_by)
                 _check_apart(members, [run.people for run in runs], fewest)
+                for name, versions in contents.items():
+                    _check_apart(versions, _earlier_contents(file, name), fewest, f" of {name!r}, which has changed,")
                 _check_load(members, sums, runs, records_per_sum)
-            self._number = _write_down(file, members, sums)
+            self._number = _write_down(file, members, sums, contents, known_by)
             return _told(members, runs)
 
     def settle(self, between: Array) -> None:
@@ -123,14 +145,16 @@ class EarlierRuns:
 def fewest_apart(members: Members, earlier: Sequence[Members], enough: int) -> int:
     """Of how many people a combination of this run's sums with earlier ones speaks at the least, up to `enough`.
 
-    A combination is a weight for each run, and speaks of everybody whose runs' weights do not add up to zero.
+    A combination is a weight for each run, and speaks of everybody whose runs' weights do not add up to zero. Somebody
+    with several contents counts in equal parts for each of them.
     """
     if not earlier or any(np.array_equal(people, members) for people in earlier):
         return enough
     runs = [members, *earlier]
     everybody = np.unique(np.concatenate(runs))
     takes_part = np.column_stack([np.isin(everybody, people, assume_unique=True) for people in runs])
-    found = distinct_rows(list(takes_part.T))
+    _, person, contents = np.unique(everybody & _PERSON, return_inverse=True, return_counts=True)
+    found = distinct_rows(list(takes_part.T), 1 / contents[person])
     patterns, sizes = np.column_stack(found.columns).astype(np.float64), found.counts
     if np.linalg.matrix_rank(patterns) == np.linalg.matrix_rank(patterns[:, 1:]):
         return enough  # its sums are those of earlier runs, added and subtracted
@@ -151,16 +175,16 @@ def fewest_apart(members: Members, earlier: Sequence[Members], enough: int) -> i
     for chosen in combinations(range(len(sums)), cancelled):
         direction = _null_space(sums[list(chosen)])[:, 0]
         if abs(weights[0] @ direction) > _ZERO:  # what earlier runs tell without this one is told
-            fewest = min(fewest, int(sizes[np.abs(sums @ direction) > _ZERO].sum()))
+            fewest = min(fewest, int(sizes[np.abs(sums @ direction) > _ZERO].sum() + _ZERO))
     return fewest
 
 
-def _holds_everywhere(patterns: Array, sizes: Indices, enough: int) -> bool:
+def _holds_everywhere(patterns: Array, sizes: Array, enough: int) -> bool:
     """Whether people make up so many groups, each with patterns enough that no combination cancels on a whole group.
 
     Then every combination speaks of somebody in each group. It holds for most runs, and is quicker seen than searched.
     """
-    left, rank = sizes.copy(), int(np.linalg.matrix_rank(patterns))
+    left, rank = np.floor(sizes + _ZERO), int(np.linalg.matrix_rank(patterns))
     for _ in range(enough):
         order = np.argsort(-left, kind="stable")
         group = order[_independent(patterns[order[left[order] > 0]], rank)]
@@ -201,10 +225,19 @@ def _directions(matrix: Array) -> tuple[Array, Array]:
     return strengths, directions.T
 
 
-def _check_apart(members: Members, earlier: Sequence[Members], fewest: int) -> None:
+def _check_ids(file: sqlite3.Connection, known_by: str) -> None:
+    before = [name for (name,) in file.execute("SELECT name FROM ids")]
+    if before and known_by not in before:
+        raise GuardError(
+            f"earlier runs knew our records by {' and '.join(map(repr, before))}, this one by {known_by!r}: whether "
+            f"they are the same people cannot be told. Take the ids of the earlier runs. {_WAY_OUT}"
+        )
+
+
+def _check_apart(members: Members, earlier: Sequence[Members], fewest: int, of: str = "") -> None:
     if (found := fewest_apart(members, earlier, fewest)) < fewest:
         raise GuardError(
-            f"put together with those of earlier runs, this run's sums would speak of "
+            f"put together with those of earlier runs, this run's sums{of} would speak of "
             f"{counted(found, 'person', 'people')} only, fewer than {fewest}; share the records of an earlier run, or "
             f"wait until more have changed. {_WAY_OUT}"
         )
@@ -237,12 +270,31 @@ def _key(file: sqlite3.Connection) -> bytes:
 def _hashed(file: sqlite3.Connection, ids: Sequence[bytes]) -> Members:
     """Records by eight bytes each, which say nothing without the key; two of 100,000 agree once in 10⁹ runs."""
     key = _key(file)
-    return np.unique(np.frombuffer(b"".join(hmac.digest(key, one, "sha256")[:8] for one in ids), np.uint64))
+    return np.frombuffer(b"".join(hmac.digest(key, one, "sha256")[:8] for one in ids), np.uint64)
+
+
+def _contents(file: sqlite3.Connection, ids: Sequence[bytes], own: OwnColumns) -> dict[str, Members]:
+    """For each column the records by eight bytes each, five of the person and three of the value."""
+    people, values = _hashed(file, ids) & _PERSON, own.values + 0.0  # one zero, not two
+    return {
+        name: np.unique(
+            people | _hashed(file, [one + value.tobytes() for one, value in zip(ids, column, strict=True)]) & ~_PERSON
+        )
+        for name, column in zip(own.names, values.T, strict=True)
+    }
+
+
+def _earlier_contents(file: sqlite3.Connection, name: str) -> list[Members]:
+    found = file.execute(
+        "SELECT members FROM people WHERE number IN (SELECT people FROM contents WHERE name = ?)", (name,)
+    )
+    return [np.frombuffer(held, np.uint64) for (held,) in found]
 
 
 def _runs(file: sqlite3.Connection, but_last: int = 0) -> list[_Run]:
     """The runs that told something new, without those written down last."""
-    people = {number: np.frombuffer(held, np.uint64) for number, held in file.execute("SELECT * FROM people")}
+    held = file.execute("SELECT * FROM people WHERE number IN (SELECT people FROM runs)")
+    people = {number: np.frombuffer(members, np.uint64) for number, members in held}
     told = file.execute(
         "SELECT people, sums FROM runs WHERE number <= (SELECT max(number) FROM runs) - ? "
         "GROUP BY people, coalesce(told, number)",
@@ -251,8 +303,19 @@ def _runs(file: sqlite3.Connection, but_last: int = 0) -> list[_Run]:
     return [_Run(people[number], sums) for number, sums in told]
 
 
-def _write_down(file: sqlite3.Connection, members: Members, sums: int) -> int | None:
+def _write_down(
+    file: sqlite3.Connection, members: Members, sums: int, contents: Mapping[str, Members], known_by: str
+) -> int | None:
+    kept = (_kept(file, members), sums)
+    run = file.execute("INSERT INTO runs (people, sums) VALUES (?, ?)", kept).lastrowid
+    for name, versions in contents.items():
+        file.execute("INSERT INTO contents VALUES (?, ?, ?)", (run, name, _kept(file, versions)))
+    file.execute("INSERT OR IGNORE INTO ids VALUES (?)", (known_by,))
+    return run
+
+
+def _kept(file: sqlite3.Connection, members: Members) -> int | None:
+    """The number under which these are kept, each only once."""
     content = members.tobytes()
     held = file.execute("SELECT number FROM people WHERE members = ?", (content,)).fetchone()
-    number = held[0] if held else file.execute("INSERT INTO people (members) VALUES (?)", (content,)).lastrowid
-    return file.execute("INSERT INTO runs (people, sums) VALUES (?, ?)", (number, sums)).lastrowid
+    return held[0] if held else file.execute("INSERT INTO people (members) VALUES (?)", (content,)).lastrowid

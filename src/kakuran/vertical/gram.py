@@ -197,6 +197,12 @@ def _expect(message: Any, place: int, link: Link) -> Any:
 _SMALLEST_SCALE = 1e-100
 
 
+def check_scale(target_scale: float, holder: str) -> None:
+    """Refuse a scale of the target whose square no number holds."""
+    if not _SMALLEST_SCALE < target_scale < 1 / _SMALLEST_SCALE:
+        raise ProtocolError(f"{holder} did not tell a scale of the target that can be computed with")
+
+
 def pair_stage(names: tuple[str, ...], one: str, other: str) -> str:
     """The name of the stage at which two parties know the moments between them."""
     low, high = sorted((names.index(one), names.index(other)))
@@ -294,7 +300,6 @@ def _assembled(
         rows.append(row)
     matrix = np.block(rows)
     order = sorted(range(len(everything)), key=lambda place: everything[place][1] == plan.target)
-    if not _SMALLEST_SCALE < target_scale < 1 / _SMALLEST_SCALE:
-        raise ProtocolError(f"{plan.holder} did not tell a scale of the target that can be computed with")
+    check_scale(target_scale, plan.holder)
     matrix = matrix[np.ix_(order, order)]
     return Moments(plan.columns, plan.owners, (matrix + matrix.T) / 2, records, plan.intercept, target_scale, bits)

@@ -11,8 +11,7 @@ import numpy as np
 
 from kakuran.errors import GuardError, ProtocolError, counted
 from kakuran.typing import Array
-from kakuran.vertical.encryption import precision
-from kakuran.vertical.leakage import DirectionMeter, pins_down
+from kakuran.vertical.leakage import DirectionMeter, bits_of, bits_told
 from kakuran.vertical.own import OwnColumns, Standardised
 from kakuran.vertical.plan import Limits, VerticalPlan
 from kakuran.vertical.regression import Moments
@@ -40,9 +39,12 @@ def check_count(records: int, plan: VerticalPlan) -> None:
         )
 
 
-def check_columns(own: OwnColumns, plan: VerticalPlan) -> None:
-    """Refuse to take part with these records; the message is for the party's own eyes."""
-    limits, records, columns = plan.limits, len(own.values), len(plan.columns)
+def check_columns(own: OwnColumns, plan: VerticalPlan, sums: float) -> None:
+    """Refuse to take part with these records, if so many sums of each column are told by the end of this run.
+
+    The message is for the party's own eyes.
+    """
+    limits = plan.limits
     rare = rare_sides(own)
     for name, count in rare.items():
         if count < limits.smallest_group:
@@ -50,14 +52,6 @@ def check_columns(own: OwnColumns, plan: VerticalPlan) -> None:
                 f"the yes/no column {name!r} has only {counted(count, 'record')} on one side, "
                 f"fewer than {limits.smallest_group}; its sums would speak of single people: leave it out of the plan"
             )
-    if plan.protocol == "gram" and records <= limits.searchable_records:
-        others = columns + 1 - len(own.names)
-        for name, count in rare.items():
-            if pins_down(records, count, others, precision(records)):
-                raise GuardError(
-                    f"{others} exact sums pin down the yes/no column {name!r} among {records} records, and so few can "
-                    "be searched; leave it out of the plan or share more records"
-                )
     _check_leverage(own, limits)
     for name, column in zip(own.names, own.values.T, strict=True):
         if name not in rare and (few := carriers(column)) < limits.smallest_group:
@@ -66,17 +60,27 @@ def check_columns(own: OwnColumns, plan: VerticalPlan) -> None:
                 f"{limits.smallest_group}; its sums would speak of single people: cap the largest values, take "
                 "logarithms, or leave it out of the plan"
             )
+    if plan.protocol == "gram":
+        _check_bits(own, limits, bits_told(sums, len(own.names)))
 
 
-def fewest_people(own: OwnColumns, plan: VerticalPlan) -> int:
+def _check_bits(own: OwnColumns, limits: Limits, told: float) -> None:
+    for name, column in zip(own.names, own.values.T, strict=True):
+        if (held := bits_of(column)) < limits.bits_per_bit_told * told:
+            raise GuardError(
+                f"sums would tell up to {told:,.0f} bits of {name!r}, which takes {held:,.0f} to write down for "
+                f"{counted(len(column), 'record')}, not {limits.bits_per_bit_told:g} times as many: all its values "
+                "could be computed from them. Leave it out of the plan, share more records or agree on fewer columns"
+            )
+
+
+def fewest_people(own: OwnColumns, plan: VerticalPlan, sums: int) -> int:
     """Over how many people at least a run would be let pass: that is what two runs have to differ by, too."""
-    limits, columns = plan.limits, len(plan.columns)
-    fewest = max(math.ceil(limits.smallest_group), math.ceil(limits.records_per_variable * columns))
-    if not rare_sides(own):
-        return fewest
-    others, last = columns + 1 - len(own.names), math.ceil(limits.searchable_records)
-    found = (n for n in range(fewest, last + 1) if not pins_down(n, n // 2, others, precision(n)))
-    return next(found, max(fewest, last + 1))
+    limits, told = plan.limits, bits_told(sums, len(own.names))
+    a_record = min(bits_of(column) for column in own.values.T) / len(own.values)
+    by_bits = limits.bits_per_bit_told * told / a_record if a_record else math.inf
+    least = (1, limits.smallest_group, limits.records_per_variable * len(plan.columns), min(by_bits, len(own.values)))
+    return math.ceil(max(least))
 
 
 def check_moments(moments: Moments, own: Standardised, limits: Limits) -> None:

@@ -9,23 +9,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
 from kakuran.typing import Array
 from kakuran.vertical.earlier import Told
+from kakuran.vertical.own import OwnColumns
 from kakuran.vertical.regression import Moments
 from kakuran.words import Phrase
 
 _RELATIVE = 1e-13
 """Directions weaker than this share of the strongest drown in rounding; a peer could let us answer with weak ones."""
-_ARITHMETIC = 53
-"""Binary digits of columns that were not rounded."""
 _NOTHING = Told()
-_ANSWERS_A_SUM, _VALUES_A_SUM = 57, 2
-"""What fits into the 58 bits of one sum with weights of the reader's choice."""
+BITS_A_SUM = 58
+"""What one opened sum can tell, with whatever weights."""
+_FINEST = 2.0**-24
+"""Steps of a column smaller than this share of its spread are no steps."""
 TARGET = Phrase("(target)")
 """What the column to explain is called among ours, if it is ours."""
 
@@ -43,11 +44,15 @@ class Exposure:
     unlocking_records : int
         Known records of ours from which the others could compute all our columns for all the others.
     pinned_down : tuple[str, ...]
-        Yes/no columns that the moments determine in principle, though finding them means a search.
+        Columns that sums have told more bits of than it takes to write them down: no record need be known to find them.
     earlier_runs : int
         Runs before this one that told sums over the same people; they are counted in what is said above.
     sums : int
         Sums of each of our columns, weighted as they like, that others who cheat could have read in this run.
+    bits_told : int
+        The most that the sums of this and earlier runs tell of each of our columns.
+    bits : dict[str, int]
+        What writing each down takes.
     """
 
     protocol: str
@@ -59,6 +64,8 @@ class Exposure:
     pinned_down: tuple[str, ...] = ()
     earlier_runs: int = 0
     sums: int = 0
+    bits_told: int = 0
+    bits: dict[str, int] = field(default_factory=dict)
 
     @property
     def by_column(self) -> list[tuple[str, float]]:
@@ -93,16 +100,18 @@ class Exposure:
         if self.pinned_down:
             said.append(
                 Phrase(
-                    "exact moments pin down the yes/no columns {columns} for one who can search",
+                    "the sums pin down the columns {columns}: no records need be known to compute them",
                     columns=", ".join(self.pinned_down),
                 )
             )
-        if self.sums:
+        if self.bits:
+            least = min(self.bits, key=lambda name: self.bits[name])
             said.append(
                 Phrase(
-                    "others who cheat could have read {answers:,} yes/no answers, or {values:,} values, of each column",
-                    answers=min(self.records, _ANSWERS_A_SUM * self.sums),
-                    values=min(self.records, _VALUES_A_SUM * self.sums),
+                    "sums could have told {told:,} bits of each column; to write {column!r} down takes {bits:,}",
+                    told=self.bits_told,
+                    column=TARGET if least == TARGET else least,
+                    bits=self.bits[least],
                 )
             )
         if self.earlier_runs:
@@ -115,25 +124,30 @@ class Exposure:
 
 
 class DirectionMeter:
-    """Keeps account of vectors that are combinations of our columns, as the residual protocol sends them."""
+    """Keeps account of vectors that are combinations of our columns, as the residual protocol sends them.
+
+    A direction is kept as it was first shown, and what is sent lies in those kept, so that nothing is sent uncounted.
+    """
 
     def __init__(self, names: Sequence[str], standardised: Array) -> None:
         self.names = tuple(names)
         self._basis, self._coordinates = np.linalg.qr(standardised)
         self._records = len(standardised)
-        self.seen = np.zeros((len(self.names), len(self.names)))
+        self.seen = np.zeros((0, len(self.names)))
 
-    def note(self, vectors: Array) -> None:
-        """Vectors (as columns) that are about to be sent."""
-        shown = (self._basis.T @ vectors.reshape(self._records, -1)).T
-        lengths = np.linalg.norm(shown, axis=1, keepdims=True)
-        shown = shown[lengths[:, 0] > 0] / lengths[lengths[:, 0] > 0]
-        self.seen = np.linalg.qr(np.vstack([self.seen, shown])).R
+    def note(self, vectors: Array) -> Array:
+        """Vectors (as columns) that are about to be sent, without what is too weak to count."""
+        coordinates = self._basis.T @ vectors.reshape(self._records, -1)
+        for shown in coordinates.T:
+            rest = shown - self.seen.T @ (self.seen @ shown)
+            if np.linalg.norm(rest) > _RELATIVE * np.linalg.norm(shown):
+                rest = rest - self.seen.T @ (self.seen @ rest)
+                self.seen = np.vstack([self.seen, rest / np.linalg.norm(rest)])
+        return np.asarray((self._basis @ (self.seen.T @ (self.seen @ coordinates))).reshape(vectors.shape))
 
     def exposure(self) -> Exposure:
         """What the vectors sent so far give away."""
-        _, strengths, directions = np.linalg.svd(self.seen)
-        known = directions[: int((strengths > _RELATIVE * max(strengths[0], np.finfo(float).tiny)).sum())]
+        known = self.seen
         lengths = (self._coordinates**2).sum(axis=0)
         shares = np.minimum(((known @ self._coordinates) ** 2).sum(axis=0) / lengths, 1)
         # One record more than directions, because means are not known either.
@@ -149,11 +163,11 @@ class DirectionMeter:
 
 
 def exposure_of_moments(
-    moments: Moments, party: str, holder: str, two_valued: dict[str, int], earlier: Told = _NOTHING, sums: int = 0
+    moments: Moments, party: str, holder: str, own: OwnColumns, earlier: Told = _NOTHING, sums: int = 0
 ) -> Exposure:
     """What all others together know of a party's columns once they hold the moments and their own columns.
 
-    `two_valued` has, for each yes/no column of the party, how many records are on its rarer side.
+    `sums` of each column were told in this run, those only a cheat could have read among them.
     """
     is_ours = np.array([owner == party for owner in (*moments.owners, holder)])
     ours, theirs = np.flatnonzero(is_ours), np.flatnonzero(~is_ours)
@@ -161,7 +175,8 @@ def exposure_of_moments(
     rebuilt = (between * (np.linalg.pinv(moments.matrix[np.ix_(theirs, theirs)]) @ between)).sum(axis=0)
     names = [(*moments.names, TARGET)[place] for place in ours]
     shares = np.clip(rebuilt / np.diag(moments.matrix)[ours], 0, 1)
-    bits = _ARITHMETIC if moments.bits is None else moments.bits
+    told = bits_told(sums + earlier.sums, len(ours))
+    bits = dict(zip(names, map(int, map(bits_of, own.values.T)), strict=True))
     known = len(theirs) + math.ceil(earlier.sums)
     # Moments among our own columns are equations as well: (m + 1) / 2 for each of m columns.
     unlocking = max(0, moments.records - known - int(moments.intercept) - math.ceil((len(ours) + 1) / 2))
@@ -172,14 +187,41 @@ def exposure_of_moments(
         len(ours),
         dict(zip(names, shares.tolist(), strict=True)),
         unlocking,
-        tuple(name for name, rare in two_valued.items() if pins_down(moments.records, rare, known, bits)),
+        tuple(name for name in names if bits[name] <= told),
         earlier.runs,
         sums,
+        math.ceil(told),
+        bits,
     )
 
 
-def pins_down(records: int, rare: int, equations: int, bits: int) -> bool:
-    """Whether so many exact sums leave one yes/no column only, of all that have as many rare records."""
-    told = equations * (bits + math.log2(records) / 2)
-    choices = math.lgamma(records + 1) - math.lgamma(rare + 1) - math.lgamma(records - rare + 1)
-    return told >= choices / math.log(2)
+def bits_told(sums: float, columns: int) -> float:
+    """The most that so many sums with the others' columns, and those among our own, tell of each of our columns."""
+    # As many moments among our own columns as (m + 1) / 2 for each of m columns, the squares and the means among them.
+    return BITS_A_SUM * (sums + (columns + 1) / 2)
+
+
+def bits_of(column: Array) -> float:
+    """What it takes to write a column down for one who knows how often each value occurs and how fine they are.
+
+    Whoever is told fewer bits is left with many columns that fit. A value that occurs once is taken for one of all
+    those between the quartiles of such values, and as many outside.
+    """
+    values, counts = np.unique(column, return_counts=True)
+    repeated, single = counts[counts > 1], values[counts == 1]
+    bits = float(-repeated @ np.log2(repeated / len(column)))
+    if len(single) > 1:
+        spread = 2 * float(np.subtract(*np.quantile(single, [0.75, 0.25])))
+        bits += len(single) * math.log2(1 + spread / _step(values, _FINEST * spread))
+    return bits
+
+
+def _step(values: Array, finest: float) -> float:
+    """The largest step of which all distances of these values are multiples, or the finest that counts."""
+    distances = np.diff(values)
+    while True:
+        step = float(distances.min())
+        rest = np.abs(distances - np.rint(distances / step) * step)
+        if step <= finest or not (rest > finest).any():
+            return max(step, finest)
+        distances = np.append(rest[rest > finest], step)

@@ -20,7 +20,7 @@ from kakuran.vertical.checkpoints import Checkpoints
 from kakuran.vertical.earlier import EarlierRuns, Told
 from kakuran.vertical.fit import OwnCoefficient, VerticalFit
 from kakuran.vertical.gram import pair_stage, pool_moments
-from kakuran.vertical.guard import check_columns, check_count, check_moments, fewest_people, rare_sides
+from kakuran.vertical.guard import check_columns, check_count, check_moments, fewest_people
 from kakuran.vertical.leakage import exposure_of_moments
 from kakuran.vertical.meeting import Greeting, greet
 from kakuran.vertical.messages import InterceptPart, Target, numbers
@@ -105,7 +105,7 @@ class Party:
         told = self._remembered(rows, is_over=len(done) == len(links)) if self.plan.protocol == "gram" else Told()
         own = self._columns.at(rows)
         standardised = own.standardised(intercept=self.plan.intercept)
-        check_columns(own, self.plan)
+        check_columns(own, self.plan, self._sums_told + (0 if self._despite else told.sums))
         if self.plan.protocol == "gram":
             outcome = self._run_gram(links, done, told, own, standardised)
         else:
@@ -139,8 +139,10 @@ class Party:
         told = self._earlier.begin(
             ids,
             sums=self._sums_told,
-            fewest=fewest_people(columns, self.plan),
+            fewest=fewest_people(columns, self.plan, self._sums_told),
             records_per_sum=self.plan.limits.records_per_variable,
+            own=columns.at(rows),
+            known_by=self.plan.terms(self.name).id,
             despite=self._despite,
         )
         if told.runs:
@@ -161,7 +163,7 @@ class Party:
             self._earlier.settle(moments.between(self.plan.held_by(self.name)))
         check_moments(moments, standardised, self.plan.limits)
         selection = select(moments, self.plan.rules)
-        exposure = exposure_of_moments(moments, self.name, self.plan.holder, rare_sides(own), told, self._sums_told)
+        exposure = exposure_of_moments(moments, self.name, self.plan.holder, own, told, self._sums_told)
         inference = infer(moments, selection.chosen)
         return Outcome(selection, inference, exposure, moments.target_scale, rounds=1)
 

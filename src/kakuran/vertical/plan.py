@@ -57,8 +57,9 @@ class Limits:
     largest_leverage : float
         Most leverage one record may have among a party's own columns, which is how much of its values sums with them
         tell; 1 means all. Four times the average is always allowed.
-    searchable_records : int
-        Up to so many records, a yes/no column that exact moments pin down counts as readable: somebody could search.
+    bits_per_bit_told : float
+        How many times the bits that sums tell of a column, at 58 a sum, writing it down has to take; below 1 it can be
+        computed from the sums. 0 for no limit.
     most_ids : int
         Most ids a party may bring; who could bring any number could try all there are.
     exposed_directions : int
@@ -74,9 +75,21 @@ class Limits:
     records_per_variable: float = 5.0
     smallest_group: int = 20
     largest_leverage: float = 0.4
-    searchable_records: int = 256
+    bits_per_bit_told: float = 1.5
     most_ids: int = 1_000_000
     exposed_directions: int = 0
+
+    @property
+    def weakened(self) -> list[str]:
+        """What the guard would refuse by default and lets pass under these limits, a sentence each."""
+        usual = Limits()
+        higher = ("records_per_variable", "smallest_group", "bits_per_bit_told")
+        weaker = [name for name in higher if getattr(self, name) < getattr(usual, name)]
+        weaker += [name for name in ("largest_leverage", "most_ids") if getattr(self, name) > getattr(usual, name)]
+        return [
+            f"the plan's limit {name} is {getattr(self, name):g}, not {getattr(usual, name):g}: our guard refuses less"
+            for name in weaker
+        ]
 
 
 @dataclass(frozen=True)

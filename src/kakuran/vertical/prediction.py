@@ -1,7 +1,8 @@
 """Predictions for new records: one party receives the sums, nobody shows a column.
 
 With two parties the receiver can take its own part off a prediction and is left with the other's: that follows from the
-prediction itself. With more, masks that cancel in the sum hide every part from the receiver.
+prediction itself. With more, masks that cancel in the sum hide every part from the receiver, but not their sum. The
+last digits of a part tell whole numbers apart, so parts are rounded to what a prediction can be relied on.
 """
 
 from __future__ import annotations
@@ -26,10 +27,12 @@ from kakuran.vertical.own import OwnColumns
 from kakuran.vertical.plan import VerticalPlan
 from kakuran.vertical.transport import Link, give_up
 
-_STEPS = 2.0**30
-"""Parts are counted in steps of the target's scale over this."""
-_FARTHEST = 2.0**56
-"""Steps a part may have; those of 128 parties then add up within 2⁶³."""
+_OF_RESIDUAL = 4
+"""Parts are counted in steps of the residuals' standard deviation over this: each part adds 0.3 % to their variance."""
+_OF_TARGET = 2.0**30
+"""Steps are no smaller than the target's scale over this, where nothing is left unexplained."""
+_FARTHEST = 2.0**26
+"""Scales of the target a part may have; as steps, those of 128 parties then add up within 2⁶³."""
 
 
 @dataclass(frozen=True)
@@ -95,22 +98,26 @@ def _predict(
     greet(links, plan, me, f"predict for {receiver} with the model of run {fit.run[:16]}", {})
     rows = align(links, plan, me, identifiers)
     notify(f"{len(rows):,} of our {len(identifiers):,} new records are shared")
-    steps = _in_steps(fit.part({name: values[rows] for name, values in columns.items()}, len(rows)), fit)
+    part = fit.part({name: values[rows] for name, values in columns.items()}, len(rows))
     if me != receiver:
-        links[receiver].send(MaskedPart(_masked(links, plan, me, receiver, steps)))
+        links[receiver].send(MaskedPart(_masked(links, plan, me, receiver, _in_steps(part, fit))))
         return None
+    steps = np.zeros(len(rows), np.int64)
     for link in links.values():
         steps = steps + _words(link.receive(MaskedPart, most=numbers(len(rows))).words, len(rows), link)
-    return Predictions(rows, steps.astype(np.float64) * (fit.target_scale / _STEPS))
+    return Predictions(rows, part + steps.astype(np.float64) * _step(fit))
+
+
+def _step(fit: VerticalFit) -> float:
+    return max(fit.quality.variance**0.5 / _OF_RESIDUAL, fit.target_scale / _OF_TARGET)
 
 
 def _in_steps(part: Array, fit: VerticalFit) -> NDArray[np.int64]:
-    steps = np.rint(part * (_STEPS / fit.target_scale))
-    if not (np.abs(steps) < _FARTHEST).all():
+    if not (np.abs(part) < _FARTHEST * fit.target_scale).all():
         raise DataError(
             fit.target, "would lie far beyond anything fitted, by our columns", "Mend their largest values."
         )
-    return steps.astype(np.int64)
+    return np.rint(part / _step(fit)).astype(np.int64)
 
 
 def _masked(

@@ -23,6 +23,7 @@ from kakuran.errors import DataError, ProtocolError, counted
 from kakuran.randomness import Randomness
 from kakuran.typing import Array
 from kakuran.vertical.checkpoints import Checkpoints
+from kakuran.vertical.gram import check_scale
 from kakuran.vertical.guard import check_directions
 from kakuran.vertical.leakage import DirectionMeter, Exposure
 from kakuran.vertical.messages import Estimates, FittedPart, Offer, Space, numbers
@@ -107,7 +108,9 @@ def accelerate(target: Array, fit: SideFit, ask: SideFit, tolerance: float = TOL
         scale = size / float(np.linalg.norm(direction))
         applied = direction - fit((theirs_alone - ask(direction * scale)) / scale)
         rounds += 1
-        stride = square / float(direction @ applied)
+        if not (curvature := float(direction @ applied)) > 0:
+            raise ProtocolError("the fits the other side returned are those of no columns; are both kakurans the same?")
+        stride = square / curvature
         part = part + stride * direction
         residual = residual - stride * applied
         last, square = square, float(residual @ residual)
@@ -194,6 +197,7 @@ class Residual:
     meter: DirectionMeter = field(init=False)
 
     def __post_init__(self) -> None:
+        check_scale(self.target_scale, self.plan.holder)
         self.meter = DirectionMeter(self.own.names, self.own.values)
         if np.linalg.matrix_rank(self.own.values) < len(self.own.names):
             raise DataError(self.own.names[-1], "or another of our columns repeats the rest", "Leave it out.")
@@ -264,12 +268,12 @@ class Residual:
 
     def _settle(self, fit: Callable[[Array], Array]) -> tuple[Array, Array]:
         solve = accelerate if self.plan.accelerated else alternate
-        settled = solve(self.target, fit, lambda part: self._ask(part, settled=False))
-        return settled.part, self._ask(settled.part, settled=True)
+        settled = solve(self.target, fit, lambda part: self._ask(self._shown(part), settled=False))
+        part = self._shown(settled.part)
+        return part, self._ask(part, settled=True)
 
     def _ask(self, part: Array, *, settled: bool) -> Array:
         self.rounds += 1
-        self._show(part)
         self.link.send(FittedPart(part, settled))
         return self._their_vector(self._receive_part())
 
@@ -277,9 +281,8 @@ class Residual:
         for _ in range(MOST_ROUNDS + 1):
             question = self._receive_part()
             theirs = self._their_vector(question)
-            part = fit(self.target - theirs)
+            part = self._shown(fit(self.target - theirs))
             self.rounds += 1
-            self._show(part)
             self.link.send(FittedPart(part, question.settled))
             if question.settled:
                 return part, theirs
@@ -288,10 +291,11 @@ class Residual:
     def _receive_part(self) -> FittedPart:
         return self.link.receive(FittedPart, most=numbers(len(self.target)))
 
-    def _show(self, vectors: Array) -> None:
-        """Put on the meter what is about to be sent; the guard may stop it."""
-        self.meter.note(vectors)
+    def _shown(self, vectors: Array) -> Array:
+        """What to send of these: all that the meter counts. The guard may stop it."""
+        told = self.meter.note(vectors)
         check_directions(self.meter, self.plan.limits)
+        return told
 
     def _their_vector(self, message: FittedPart) -> Array:
         if message.values.shape != self.target.shape:
@@ -322,8 +326,7 @@ class Residual:
         if model.their_space is not None:
             return model
         basis, _ = np.linalg.qr(self.own.only(model.columns).values)
-        turned = basis @ _random_rotation(basis.shape[1])
-        self._show(turned)
+        turned = self._shown(basis @ _random_rotation(basis.shape[1]))
         due = numbers(len(self.target) * len(model.their_columns))
         theirs = self.link.swap(Space(turned), speaks_first=self.leads, most=due).basis
         if theirs.shape != (len(self.target), len(model.their_columns)):
