@@ -21,8 +21,8 @@ import numpy as np
 from benchmarks.claims import Claim
 from benchmarks.own_peak import peak_of
 from kakuran.collect import Survey
+from kakuran.collect.databases import open_store
 from kakuran.collect.messages import Submission, new_ids
-from kakuran.collect.store import open_store
 
 NOTE = "Latency counts from when an answer was due; every acknowledged record is synced to disk (SQLite, WAL, FULL)."
 PACKAGES = ()

@@ -15,8 +15,6 @@ import pyarrow.parquet as pq
 
 from benchmarks import people
 from benchmarks.own_peak import own_peak
-from kakuran.answers.tree.columns import columns_for
-from kakuran.answers.tree.growth import grow_tree
 from kakuran.counts import cells_of
 from kakuran.engine.local import count_tables
 from kakuran.release import perturb_file, read_release
@@ -69,9 +67,7 @@ def duckdb_count(rows: int, folder: Path) -> None:
 def tree(rows: int, folder: Path) -> None:
     """A tree over all columns of the release, node by node: from 2²⁰ rows on, three passes and one to prune."""
     release = read_release(folder / "release.parquet")
-    columns = columns_for(release.plan, TARGET)
-    counted = columns.counted(release.plan, rows, release.tallies)
-    grow_tree(counted, columns.is_ordered, criterion="entropy", max_depth=3, min_support=20, method="ibt")
+    release.tree(TARGET, max_depth=3, method="ibt")
 
 
 TASKS: Mapping[str, Callable[[int, Path], None]] = {

@@ -12,9 +12,8 @@ from benchmarks.claims import Claim
 from kakuran import NoisyMixture
 from kakuran.model.mixture.channel import LaplacePoints
 from kakuran.model.mixture.climbing import climb_by_gradient
-from kakuran.model.mixture.components import Observations
 from kakuran.model.mixture.growth import grow, spread_out
-from kakuran.model.mixture.observations import observations, of_numbers
+from kakuran.model.mixture.observations import Observations, observations, of_numbers
 from kakuran.reproduction.s0 import MEANS, SCALES, SIGMAS, WEIGHTS
 
 NOTE = "Times are processor seconds."

@@ -21,8 +21,8 @@ from benchmarks.claims import Claim
 from benchmarks.peers import admit
 from benchmarks.timing import Contestant, race
 from kakuran.vertical.alignment import Matching, Shared, intersect
-from kakuran.vertical.protocols.residual import Settled, accelerate, alternate
-from kakuran.vertical.together import side_by_side
+from kakuran.vertical.party import side_by_side
+from kakuran.vertical.residual import Settled, accelerate, alternate
 from kakuran.vertical.transport import Link
 
 NOTE = "Times are wall clock from start to end of both processes, the best of several runs."

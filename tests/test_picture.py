@@ -9,8 +9,8 @@ import pytest
 from matplotlib import font_manager
 
 import kakuran as kk
-from kakuran import picture
-from kakuran.picture import Picture
+from kakuran.charts import picture
+from kakuran.charts.picture import Picture
 
 BUNDLED = Path(matplotlib.get_data_path())
 

@@ -1,1 +1,1 @@
-"""What the developers run: `python -m tools.packages` draws the packages from the code."""
+"""What the developers run: `python -m tools.house` counts the house and draws its packages from the code."""

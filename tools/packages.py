@@ -1,4 +1,4 @@
-"""Draw which package imports which, from the code itself: docs/packages.md and docs/images/packages.svg."""
+"""Draw which package imports which, from the code itself: docs/images/packages.svg."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 import grimp
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs/packages.md"
 PICTURE = ROOT / "docs/images/packages.svg"
 
 Imports = Mapping[str, frozenset[str]]
@@ -49,25 +48,6 @@ def without_shortcuts(found: Imports) -> Imports:
     }
 
 
-def page(found: Imports) -> str:
-    """The page with the picture and the whole list."""
-    lines = [
-        "# Packages",
-        "",
-        "Each package is a station of the flow; imports go down only, which the linter enforces. Packages of one layer",
-        "share a stripe. An arc ends, at its mark, in what is imported; arcs that follow from others are left out.",
-        "",
-        "![Packages and what they import](images/packages.svg)",
-        "",
-        "| package | imports |",
-        "|---|---|",
-        *(f"| `{name}` | {', '.join(sorted(found[name])) or '—'} |" for row in layers() for name in row),
-        "",
-        "Drawn by `python -m tools.packages`.",
-    ]
-    return "\n".join(lines) + "\n"
-
-
 def draw(found: Imports) -> Any:
     """Packages from top to bottom, those of a layer together, and an arc from each down to what it imports."""
     from matplotlib.figure import Figure
@@ -100,15 +80,9 @@ def described(found: Imports) -> str:
     return "; ".join(f"{name}: {', '.join(sorted(found[name]))}" for name in sorted(found))
 
 
-def main() -> None:
-    """Write the page and the picture."""
+def save(found: Imports) -> None:
+    """Write the picture."""
     import matplotlib as mpl
 
-    found = imports()
-    PAGE.write_text(page(found), encoding="utf-8")
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "kakuran"}):
         draw(found).savefig(PICTURE, metadata={"Date": None, "Description": described(found)})
-
-
-if __name__ == "__main__":
-    main()

@@ -15,12 +15,11 @@ import numpy as np
 import pyarrow as pa
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from kakuran.collect import survey as survey_module
+from kakuran.collect import open_store, survey as survey_module
 from kakuran.collect.client import SurveyClient
 from kakuran.collect.limits import Limits
 from kakuran.collect.server import create_app
 from kakuran.collect.serving import Serving, running
-from kakuran.collect.store import open_store
 from kakuran.collect.survey import Survey
 from kakuran.randomness import Randomness
 

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from numbers import Real
 
 LONGEST_MESSAGE = 2000
@@ -55,7 +56,7 @@ class SchemaError(KakuranError, ValueError):
 class DataError(KakuranError, ValueError):
     """A column that does not fit its declared domain.
 
-    The message shows one offending value: it is meant for the steward's own terminal. `without_value` is for logs.
+    The message shows one offending value: it is meant for the steward's own terminal.
     """
 
     _named, _shown = "column {!r}:", ", for example {!r}"
@@ -68,29 +69,17 @@ class DataError(KakuranError, ValueError):
         self.remedy = remedy
         self.example = example
         self.place = place
-        super().__init__(self._told("" if example is None else self._shown.format(example)))
-
-    def _told(self, shown: str) -> str:
-        where = "" if self.place is None else f", in {self.place}"
-        return f"{self._named.format(self.column)} {self.problem}{shown}{where}. {self.remedy}"
-
-    @property
-    def without_value(self) -> str:
-        """The message without any value from the data."""
-        return _readable(self._told(""))
+        shown = "" if example is None else self._shown.format(example)
+        where = "" if place is None else f", in {place}"
+        super().__init__(f"{self._named.format(column)} {problem}{shown}{where}. {remedy}")
 
     def at(self, place: str) -> DataError:
         """The same, and where in the data."""
         return type(self)(self.column, self.problem, self.remedy, example=self.example, place=place)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuilt, (type(self), self.column, self.problem, self.remedy, self.example, self.place)
-
-
-def _rebuilt(
-    kind: type[DataError], column: str, problem: str, remedy: str, example: object, place: str | None
-) -> DataError:
-    return kind(column, problem, remedy, example=example, place=place)
+        made = partial(type(self), self.column, self.problem, self.remedy, example=self.example, place=self.place)
+        return made, ()
 
 
 class ArgumentError(DataError):

@@ -14,9 +14,12 @@ def listen_on(host: str, port: int, backlog: int | None = None) -> socket.socket
 
     Parameters
     ----------
-    host : a name, or an address, that of IPv6 in brackets or not
-    port : 0 takes a free one
-    backlog : how many connections may wait
+    host : str
+        A name, or an address, that of IPv6 in brackets or not.
+    port : int
+        0 takes a free one.
+    backlog : int | None
+        How many connections may wait.
     """
     host = bare_host(host)
     if ":" not in host:
@@ -49,7 +52,8 @@ class Proxies:
 
     Parameters
     ----------
-    addresses : of proxies, or of networks of them, as 10.0.0.0/8
+    addresses : Iterable[str]
+        Of proxies, or of networks of them, as 10.0.0.0/8.
 
     Examples
     --------

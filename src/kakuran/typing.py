@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[np.float64]
+Indices: TypeAlias = NDArray[np.intp]
 Codes: TypeAlias = NDArray[np.int32]
 """Values of a column as whole numbers: their places in its domain."""
 Edges: TypeAlias = NDArray[np.integer[Any]]

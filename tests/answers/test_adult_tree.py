@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from kakuran.answers.bayes import fit_naive_bayes
-from kakuran.answers.tree.growth import grow_tree
+from kakuran.answers import Growth, fit_naive_bayes, grow_tree
 from kakuran.mechanism import UniformMixture
-from kakuran.model.latent import Records
+from kakuran.model.latent import PlacedRecords
 
 ADULT = Path(__file__).parents[3] / "shared/data/adult.data"
 COLUMNS = {
@@ -69,17 +68,17 @@ def accuracies(adult, retention_of):
             UniformMixture(retention_of(2), np.full(2, 0.5)),
             *(UniformMixture(retention_of(len(bins)), np.bincount(bins) / len(bins)) for bins in binned.values()),
         )
-        records = Records(
+        records = PlacedRecords(
             (target, *(bins[noisy[name]] for name, bins in binned.items())), np.ones(len(train)), transitions, shape
         )
-        clean = Records(
+        clean = PlacedRecords(
             (income[test], *(bins[codes[name][test]] for name, bins in binned.items())),
             np.ones(len(test)),
             (None,) * 9,
             shape,
         )
         ordered = (False, *(name in NUMBERS for name in COLUMNS))
-        tree = grow_tree(records, ordered, criterion="entropy", max_depth=DEPTH, min_support=20, method="auto")
+        tree = grow_tree(records, Growth(tuple(ordered), "entropy", DEPTH, 20), "auto")
         bayes = fit_naive_bayes(records, method="auto")
 
         def plain(features, classes, test=test):

@@ -123,7 +123,9 @@ def test_every_estimate_has_a_picture(shape, tmp_path):
 
 def test_bars_show_the_estimate_its_interval_and_the_naive_count():
     (axes,) = estimate(3).plot().axes
-    estimated, naive = (sorted(bar.get_height() for bar in bars.patches) for bars in axes.containers[:2])
+    naive, estimated = (
+        sorted(bar.get_height() for bar in bars) for bars in axes.containers if hasattr(bars, "patches")
+    )
     assert estimated == [0, 10, 20]
     assert naive == [1, 11, 21]
     assert [label.get_text() for label in axes.get_xticklabels()] == ["a0", "a1", "a2"]

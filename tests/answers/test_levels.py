@@ -11,7 +11,8 @@ import kakuran as kk
 from kakuran.answers.tree import columns as columns_module
 from kakuran.answers.tree.columns import columns_for
 from kakuran.answers.tree.counts import Passes, PathCounts
-from kakuran.answers.tree.growth import Growth, Node, grow_tree
+from kakuran.answers.tree.decision import grow_tree
+from kakuran.answers.tree.growth import Growth, Node
 from kakuran.answers.tree.splits import best_split
 from kakuran.model import Operator, reconstruct
 
@@ -35,7 +36,6 @@ PLANS = {
     "most columns kept": kk.calibrate(NUMBERS_ONLY, n=15, k=1.1),
 }
 METHOD = "simplex"
-OPTIONS = {"criterion": "entropy", "max_depth": 3, "min_support": 20}
 
 
 def people(rows):
@@ -73,6 +73,9 @@ class Watched:
     def tallies(self, tables):
         self.passes.append(tables)
         return self._release.tallies(tables)
+
+    def growth(self, depth):
+        return Growth(self.columns.is_ordered, "entropy", depth, 20)
 
     def counted(self):
         return self.columns.counted(self._release.plan, self._release.n, self.tallies)
@@ -133,7 +136,7 @@ def assert_same_nodes(one, other):
 
 def test_level_by_level_grows_what_depth_first_grows_from_the_joint(release, never_in_memory):
     watched = Watched(release)
-    growth = Growth(watched.columns.is_ordered, "entropy", 3, 20)
+    growth = watched.growth(3)
     source = PathCounts(watched.counted(), METHOD)
     found = growth.grown(source, source.marginals)
     records = watched.counted().distinct()
@@ -145,10 +148,10 @@ def test_level_by_level_grows_what_depth_first_grows_from_the_joint(release, nev
 @pytest.mark.parametrize("method", ["inverse", "simplex"])
 def test_passes_and_distinct_records_in_memory_give_one_tree(release, method, monkeypatch):
     watched = Watched(release)
-    at_once = grow_tree(watched.counted(), watched.columns.is_ordered, method=method, **OPTIONS)
+    at_once = grow_tree(watched.counted(), watched.growth(3), method)
     assert len(watched.passes) == 1
     monkeypatch.setattr(columns_module, "MOST_DISTINCT", 0)
-    in_passes = grow_tree(watched.counted(), watched.columns.is_ordered, method=method, **OPTIONS)
+    in_passes = grow_tree(watched.counted(), watched.growth(3), method)
     assert_same_nodes(at_once.root, in_passes.root)
     assert np.allclose(at_once.probabilities, in_passes.probabilities, rtol=1e-12)
     assert at_once.held_out == pytest.approx(in_passes.held_out, rel=1e-12)
@@ -160,13 +163,13 @@ def test_a_level_is_one_pass_and_pruning_one_more(release, never_in_memory):
     watched = Watched(release)
     for depth in (1, 2, 3):
         watched.passes.clear()
-        grow_tree(watched.counted(), watched.columns.is_ordered, method="inverse", **{**OPTIONS, "max_depth": depth})
+        grow_tree(watched.counted(), watched.growth(depth), "inverse")
         assert len(watched.passes) == depth + 1
 
 
 def test_what_a_pass_counts_follows_the_splits_and_not_the_number_of_distinct_records(release, never_in_memory):
     watched = Watched(release)
-    grow_tree(watched.counted(), watched.columns.is_ordered, method="inverse", **{**OPTIONS, "max_depth": 2})
+    grow_tree(watched.counted(), watched.growth(2), "inverse")
     *levels, ((*sides,),) = watched.passes
     classes, *sizes = (axis.size for axis in watched.columns.axes)
     for level, tables in enumerate(levels):
@@ -181,7 +184,7 @@ def test_what_a_pass_counts_follows_the_splits_and_not_the_number_of_distinct_re
 
 def test_tables_of_one_node_share_the_cells_they_begin_with(release, never_in_memory):
     watched = Watched(release)
-    grow_tree(watched.counted(), watched.columns.is_ordered, method="inverse", **{**OPTIONS, "max_depth": 2})
+    grow_tree(watched.counted(), watched.growth(2), "inverse")
     lumps = {axis for axes in watched.passes[1] for axis in axes[1:-1]}
     assert len(lumps) == 2  # the two sides of the first split, however many tables they are in
 

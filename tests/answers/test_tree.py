@@ -1,15 +1,16 @@
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import kakuran as kk
-from kakuran.answers.bayes import fit_naive_bayes
-from kakuran.answers.tree.counts import MixtureCounts, PathCounts
-from kakuran.answers.tree.growth import grow_tree
+from kakuran.answers import Growth, fit_naive_bayes, grow_tree
+from kakuran.answers.tree.counts import LatentCounts, PathCounts
 from kakuran.mechanism import UniformMixture
-from kakuran.model.latent import Records, average, fit_latent_classes
+from kakuran.model.latent import PlacedRecords, average, fit_latent_classes
 
-OPTIONS = {"criterion": "entropy", "max_depth": 3, "min_support": 20}
+GROWTH = Growth((False, True, False, False, False), "entropy", max_depth=3, min_support=20)
 
 
 def people(n, rng):
@@ -26,18 +27,18 @@ def perturbed(columns, sizes, retention, rng):
     ]
     transitions = tuple(UniformMixture(retention, np.full(size, 1 / size)) for size in sizes)
     distinct, counts = np.unique(np.ravel_multi_index(drawn, sizes), return_counts=True)
-    return Records(np.unravel_index(distinct, sizes), counts.astype(float), transitions, sizes)
+    return PlacedRecords(np.unravel_index(distinct, sizes), counts.astype(float), transitions, sizes)
 
 
 def clean(columns, sizes):
-    return Records(tuple(columns), np.ones(len(columns[0])), (None,) * len(sizes), sizes)
+    return PlacedRecords(tuple(columns), np.ones(len(columns[0])), (None,) * len(sizes), sizes)
 
 
 @pytest.mark.parametrize("method", ["auto", "ibt", "inverse"])
 def test_a_tree_from_perturbed_records_predicts_clean_ones(method):
     rng = np.random.default_rng(0)
     columns, sizes = people(12_000, rng)
-    grown = grow_tree(perturbed(columns, sizes, 0.6, rng), (False, True, False, False, False), method=method, **OPTIONS)
+    grown = grow_tree(perturbed(columns, sizes, 0.6, rng), GROWTH, method)
     fresh, _ = people(4_000, rng)
     accuracy = (grown.predict(clean(fresh, sizes)).argmax(axis=1) == fresh[0]).mean()
     assert accuracy > 0.9
@@ -47,7 +48,7 @@ def test_a_tree_from_perturbed_records_predicts_clean_ones(method):
 def test_without_noise_the_tree_is_the_one_plain_counting_gives():
     rng = np.random.default_rng(1)
     columns, sizes = people(5_000, rng)
-    exact = grow_tree(clean(columns, sizes), (False, True, False, False, False), method="auto", **OPTIONS)
+    exact = grow_tree(clean(columns, sizes), GROWTH, "auto")
     for leaf in exact.root.leaves():
         on = np.all([allowed[column] for allowed, column in zip(leaf.path, columns, strict=True)], axis=0)
         assert leaf.counts == pytest.approx(np.bincount(columns[0][on], minlength=2))
@@ -56,9 +57,7 @@ def test_without_noise_the_tree_is_the_one_plain_counting_gives():
 def test_noise_alone_grows_no_tree():
     rng = np.random.default_rng(2)
     columns = [rng.integers(0, size, 5_000) for size in (2, 8, 2, 3, 2)]
-    grown = grow_tree(
-        perturbed(columns, (2, 8, 2, 3, 2), 0.4, rng), (False, True, False, False, False), method="auto", **OPTIONS
-    )
+    grown = grow_tree(perturbed(columns, (2, 8, 2, 3, 2), 0.4, rng), GROWTH, "auto")
     assert grown.root.children is None
 
 
@@ -67,12 +66,8 @@ def test_every_criterion_finds_three_classes(criterion):
     rng = np.random.default_rng(3)
     group = rng.integers(0, 3, 9_000)
     columns = [np.where(rng.random(9_000) < 0.9, group, rng.integers(0, 3, 9_000)), group, rng.integers(0, 4, 9_000)]
-    grown = grow_tree(
-        perturbed(columns, (3, 3, 4), 0.5, rng),
-        (False, False, False),
-        **{**OPTIONS, "criterion": criterion},
-        method="auto",
-    )
+    growth = replace(GROWTH, is_ordered=(False,) * 3, criterion=criterion)
+    grown = grow_tree(perturbed(columns, (3, 3, 4), 0.5, rng), growth, "auto")
     found = grown.predict(clean([group[:3] * 0, np.arange(3), np.zeros(3, int)], (3, 3, 4)))
     assert found.argmax(axis=1).tolist() == [0, 1, 2]
 
@@ -80,14 +75,14 @@ def test_every_criterion_finds_three_classes(criterion):
 def test_perturbed_records_are_predicted_with_the_doubt_they_deserve():
     rng = np.random.default_rng(4)
     columns, sizes = people(12_000, rng)
-    grown = grow_tree(perturbed(columns, sizes, 0.6, rng), (False, True, False, False, False), method="auto", **OPTIONS)
+    grown = grow_tree(perturbed(columns, sizes, 0.6, rng), GROWTH, "auto")
     fresh, _ = people(4_000, rng)
     seen = [
         np.where(rng.random(4_000) < 0.6, column, rng.integers(0, size, 4_000))
         for column, size in zip(fresh, sizes, strict=True)
     ]
     transitions = tuple(UniformMixture(0.6, np.full(size, 1 / size)) for size in sizes)
-    blurred = grown.predict(Records(tuple(seen), np.ones(4_000), transitions, sizes))
+    blurred = grown.predict(PlacedRecords(tuple(seen), np.ones(4_000), transitions, sizes))
     sharp = grown.predict(clean(seen, sizes))
     assert blurred.sum(axis=1) == pytest.approx(np.ones(4_000))
     truth = np.arange(4_000), fresh[0]
@@ -98,7 +93,7 @@ def test_leaves_share_out_every_record():
     rng = np.random.default_rng(5)
     columns, sizes = people(6_000, rng)
     records = perturbed(columns, sizes, 0.5, rng)
-    grown = grow_tree(records, (False, True, False, False, False), method="auto", **OPTIONS)
+    grown = grow_tree(records, GROWTH, "auto")
     paths = [leaf.path for leaf in grown.root.leaves()]
     assert grown.model.along(records, paths).sum(axis=1) == pytest.approx(np.ones(len(records.weights)))
     assert sum(leaf.counts.sum() for leaf in grown.root.leaves()) == pytest.approx(6_000, rel=1e-6)
@@ -124,7 +119,7 @@ def test_both_sources_tell_nearly_the_same_of_a_joint_they_can_both_know():
     truth = np.zeros((2, 3))
     on = (columns[1] >= 5) & (columns[2] == 1)
     np.add.at(truth, (columns[0][on], columns[3][on]), 1)
-    latent = MixtureCounts(*average(fit_latent_classes(records)), 200_000).table(path, 3)
+    latent = LatentCounts(*average(fit_latent_classes(records)), 200_000).table(path, 3)
     joint = PathCounts(records, "mle").tables([path])[0][2]
     assert np.abs(joint - truth).sum() < 0.05 * truth.sum()
     assert np.abs(latent - truth).sum() < 0.2 * truth.sum()
@@ -161,8 +156,8 @@ def test_held_out_likelihood_prefers_what_predicts_better():
     rng = np.random.default_rng(9)
     columns, sizes = people(12_000, rng)
     records = perturbed(columns, sizes, 0.7, rng)
-    tree = grow_tree(records, (False, True, False, False, False), method="auto", **OPTIONS)
-    stump = grow_tree(records, (False, True, False, False, False), method="auto", **{**OPTIONS, "max_depth": 1})
+    tree = grow_tree(records, GROWTH, "auto")
+    stump = grow_tree(records, replace(GROWTH, max_depth=1), "auto")
     assert tree.held_out > stump.held_out
     assert tree.held_out > fit_naive_bayes(records, method="auto").held_out
 

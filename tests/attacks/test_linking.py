@@ -12,8 +12,7 @@ import math
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 import kakuran as kk
 from kakuran.errors import CalibrationError

@@ -10,11 +10,11 @@ from scipy.linalg import qr
 
 from kakuran.errors import GuardError
 from kakuran.vertical import Limits, Party, VerticalPlan, fit_vertically
+from kakuran.vertical.encryption import precision
+from kakuran.vertical.gram import moments_of, rounded
 from kakuran.vertical.leakage import bits_of, bits_told
 from kakuran.vertical.messages import FittedPart
-from kakuran.vertical.protocols.encryption import precision
-from kakuran.vertical.protocols.gram import moments_of, rounded
-from kakuran.vertical.together import side_by_side
+from kakuran.vertical.party import side_by_side
 
 KNOWN = 25
 RECORDS, P, Q = 400, 6, 8

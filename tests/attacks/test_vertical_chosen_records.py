@@ -8,14 +8,13 @@ import pyarrow as pa
 import pytest
 
 from kakuran.errors import GuardError, ProtocolError
-from kakuran.vertical import Limits, Party, VerticalPlan, alignment
-from kakuran.vertical import party as party_module
+from kakuran.vertical import Limits, Party, VerticalPlan, alignment, party as party_module
 from kakuran.vertical.alignment import Matching, intersect
 from kakuran.vertical.checkpoints import Checkpoints
 from kakuran.vertical.messages import FittedPart, Kept, MaskedPart, Space, Target, numbers
 from kakuran.vertical.own import OwnColumns
-from kakuran.vertical.protocols.residual import MOST_ROUNDS, Residual, accelerate
-from kakuran.vertical.together import side_by_side
+from kakuran.vertical.party import side_by_side
+from kakuran.vertical.residual import MOST_ROUNDS, Residual, accelerate
 from kakuran.vertical.transport import linked_pair
 
 RNG = np.random.default_rng(4)
@@ -251,7 +250,7 @@ def test_directions_too_weak_to_count_are_not_sent():
 
 
 def test_an_answering_side_does_not_answer_for_ever(monkeypatch):
-    monkeypatch.setattr("kakuran.vertical.protocols.residual.MOST_ROUNDS", 20)
+    monkeypatch.setattr("kakuran.vertical.residual.MOST_ROUNDS", 20)
     assert MOST_ROUNDS > 20
 
     def questions(link, target):

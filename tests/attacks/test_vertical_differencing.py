@@ -8,7 +8,7 @@ import kakuran.vertical.party as party_module
 from kakuran.errors import GuardError
 from kakuran.samples import companies
 from kakuran.vertical import Party, VerticalPlan
-from kakuran.vertical.together import side_by_side
+from kakuran.vertical.party import side_by_side
 
 COLUMNS = {"bank": ["income", "age", "savings"], "shop": ["visits", "basket", "coupons"]}
 NAMES = [*COLUMNS["bank"], *COLUMNS["shop"], "spending"]

@@ -21,8 +21,7 @@ import pytest
 
 from kakuran.errors import KakuranError
 from kakuran.vertical import Party, VerticalPlan, predict_together
-from kakuran.vertical.messages import HEADER_SIZE, WIRE_VERSION, Message, decode
-from kakuran.vertical.messages.codec import _encode_value
+from kakuran.vertical.messages import HEADER_SIZE, WIRE_VERSION, Message, _encode_value, decode
 from kakuran.vertical.transport import linked_pair
 
 RUNS = int(os.environ.get("KAKURAN_FUZZ_RUNS", "120"))

@@ -11,8 +11,8 @@ from kakuran.vertical import Limits, Party, VerticalPlan
 from kakuran.vertical.guard import check_columns, check_moments
 from kakuran.vertical.messages import InterceptPart
 from kakuran.vertical.own import OwnColumns
+from kakuran.vertical.party import side_by_side
 from kakuran.vertical.regression import Moments
-from kakuran.vertical.together import side_by_side
 
 RECORDS = 1500
 DICE = np.random.default_rng(5)

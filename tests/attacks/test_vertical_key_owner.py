@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from kakuran.errors import ProtocolError
-from kakuran.vertical.messages import Columns, Commitment, CrossMoments, EncryptionKey, Products, TossShare
-from kakuran.vertical.protocols import encryption
-from kakuran.vertical.protocols.encryption import (
+from kakuran.vertical import encryption
+from kakuran.vertical.encryption import (
     MODULUS,
     PLAIN_MODULUS,
     KeyOwner,
@@ -23,8 +22,9 @@ from kakuran.vertical.protocols.encryption import (
     pack,
     unpack,
 )
-from kakuran.vertical.protocols.gram import _commitment, _tossed_as_owner, cross_moments_as_multiplier
-from kakuran.vertical.protocols.polynomials import DEGREE, PRIMES, coefficients, lifted, primes, residues, values
+from kakuran.vertical.gram import _commitment, _tossed_as_owner, cross_moments_as_multiplier
+from kakuran.vertical.messages import Columns, Commitment, CrossMoments, EncryptionKey, Products, TossShare
+from kakuran.vertical.polynomials import DEGREE, PRIMES, coefficients, lifted, primes, residues, values
 from kakuran.vertical.transport import linked_pair
 
 LAST = DEGREE - 1

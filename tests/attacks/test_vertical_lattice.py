@@ -7,9 +7,9 @@ import pytest
 import kakuran.vertical.party as party_module
 from kakuran.errors import GuardError
 from kakuran.vertical import Limits, VerticalPlan, fit_vertically
+from kakuran.vertical.gram import rounded
 from kakuran.vertical.guard import check_columns
 from kakuran.vertical.own import OwnColumns
-from kakuran.vertical.protocols.gram import rounded
 
 RECORDS, THEIRS = 40, 6
 RNG = np.random.default_rng(2)

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from kakuran.errors import ProtocolError
+from kakuran.vertical.encryption import PLAIN_MODULUS, KeyOwner, Multiplier, Seed, SumOfProducts, pack
+from kakuran.vertical.gram import SlotLayout, _tossed_as_multiplier, cross_moments_as_owner
 from kakuran.vertical.messages import Columns, CrossMoments, EncryptionKey, Products
-from kakuran.vertical.protocols.encryption import PLAIN_MODULUS, KeyOwner, Multiplier, Seed, SumOfProducts, pack
-from kakuran.vertical.protocols.gram import SlotLayout, _tossed_as_multiplier, cross_moments_as_owner
-from kakuran.vertical.protocols.polynomials import DEGREE, PRIMES, primes
+from kakuran.vertical.polynomials import DEGREE, PRIMES, primes
 from kakuran.vertical.transport import linked_pair
 
 RETURNED = 3

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from kakuran.vertical import VerticalPlan, fit_vertically, predict_together
-from kakuran.vertical.together import side_by_side
+from kakuran.vertical.party import side_by_side
 
 PEOPLE, KNOWN = 1000, 8
 RNG = np.random.default_rng(2)

@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import kakuran as kk
 
@@ -98,3 +97,19 @@ def test_adult_is_as_anonymous_as_pycanon_says():
     assert (int(occupation.entropy_l), int(hours.entropy_l)) == (8, 6)
     assert occupation.equal_t == pytest.approx(0.32220540754980986)
     assert hours.ordered_t == pytest.approx(0.049617546210691386)
+
+
+def test_problems_name_what_was_asked_and_not_kept():
+    table = pd.DataFrame({"a": [1, 1, 2, 2, 2], "ill": ["x", "x", "x", "y", "y"], "pay": [1, 2, 1, 2, 3]})
+    found = kk.check_anonymity(table, ["a"], ["ill", "pay"])
+    assert found.problems() == []
+    assert found.problems(k=2, l=1, t=1) == []
+    assert found.problems(k=3) == ["the smallest class has 2 records, fewer than 3"]
+    assert found.problems(l=1.5) == ["ill: a class is 1-diverse, less than 1.5"]
+    assert found.problems(t=0.3) == ["ill: a class is 0.4-close, farther than 0.3"]  # pay is closer, on a line
+
+
+def test_an_outcome_is_told_in_plain_values():
+    told = kk.check_anonymity(pd.DataFrame({"a": [1, 1, 2], "s": [1, 2, 3]}), ["a"], ["s"]).to_dict()
+    assert (told["k"], told["uniques"], told["highest_risk"]) == (1, 1, 1.0)
+    assert set(told["sensitive"]["s"]) == {"distinct_l", "entropy_l", "equal_t", "ordered_t"}

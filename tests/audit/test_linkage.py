@@ -3,8 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from kakuran.audit import Attacker, exact_posteriors, risk_of
-from kakuran.audit import linkage as linkage_module
+from kakuran.audit import Attacker, exact_posteriors, linkage as linkage_module, risk_of
 from kakuran.mechanism import PRAM, BoundedLaplace, Laplace, RetentionReplacement
 from kakuran.randomness import Randomness
 

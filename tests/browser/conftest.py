@@ -12,11 +12,11 @@ import pytest
 from playwright.sync_api import Browser, Playwright, sync_playwright
 
 from kakuran.collect.client import SurveyClient
+from kakuran.collect.databases import open_store
 from kakuran.collect.limits import RequestLimits
 from kakuran.collect.messages import new_ids, secret_hash
 from kakuran.collect.server import create_app
 from kakuran.collect.serving import Serving, running
-from kakuran.collect.store import open_store
 from kakuran.collect.survey import Survey
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness

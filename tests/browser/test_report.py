@@ -8,10 +8,10 @@ import pytest
 from PIL import Image
 
 import kakuran as kk
-from kakuran.report.drawing import new_figure
-from kakuran.report.page import page as whole_page
-from kakuran.report.page import picture
+from kakuran.charts import new_figure
+from kakuran.report.page import page as whole_page, picture
 from kakuran.samples import census, census_schema
+from kakuran.words import words_in
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def test_heatmaps_stand_below_each_other_where_there_is_no_room_beside(report, v
 
 def test_a_wide_picture_can_be_scrolled_along_on_a_phone(visit, width, tmp_path):
     tall, wide = (picture(new_figure(inches, 3), "nothing") for inches in (5, 10))
-    (tmp_path / "page.html").write_text(whole_page("pictures", tall, wide), encoding="utf-8")
+    (tmp_path / "page.html").write_text(whole_page(words_in("en"), "pictures", tall, wide), encoding="utf-8")
     page = visit(**width).page
     page.goto((tmp_path / "page.html").as_uri())
     beyond = page.locator("figure").evaluate_all("all => all.map(one => one.scrollWidth > one.clientWidth)")

@@ -16,9 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from kakuran import open_source
-from kakuran.cli.vertical import read_own
 from kakuran.samples import companies
-from kakuran.vertical import Limits, Terms, VerticalPlan
+from kakuran.vertical import Limits, Terms, VerticalPlan, read_own
 
 NEW = ("-o", "new.fit.json")
 

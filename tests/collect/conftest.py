@@ -1,10 +1,10 @@
 import httpx
 import pytest
 
+from kakuran.collect.databases import open_store
 from kakuran.collect.limits import RequestLimits
 from kakuran.collect.server import create_app
 from kakuran.collect.serving import Serving, running
-from kakuran.collect.store import open_store
 from kakuran.collect.survey import Survey
 
 from .databases import Postgres

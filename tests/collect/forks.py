@@ -6,12 +6,10 @@ import os
 import pickle
 import sys
 
-import kakuran.collect.store.postgres
-import kakuran.collect.store.sqlite  # noqa: F401
+from kakuran.collect.databases import open_store
 from kakuran.collect.limits import RequestLimits
 from kakuran.collect.server import create_app
 from kakuran.collect.serving import Serving
-from kakuran.collect.store import open_store
 
 
 def serve(survey, address, port):

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from kakuran.collect import Question, Survey, SurveyClient
+from kakuran.collect.databases import open_store
 from kakuran.collect.limits import RequestLimits
-from kakuran.collect.store import open_store
 from kakuran.errors import CollectError, DataError
 from kakuran.schema import Categorical
 

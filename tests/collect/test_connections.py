@@ -11,11 +11,11 @@ from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Route
 
+from kakuran.collect.databases import back_up, open_store
 from kakuran.collect.limits import Bodies, ConnectionPlaces, RequestLimits
 from kakuran.collect.messages import Problem
 from kakuran.collect.server import create_app
 from kakuran.collect.serving import Serving, running
-from kakuran.collect.store import back_up, open_store
 from kakuran.errors import CollectError
 from kakuran.sockets import Proxies
 

@@ -9,9 +9,6 @@ import pyarrow as pa
 import pytest
 
 import kakuran as kk
-from kakuran.answers.tree.columns import columns_for
-from kakuran.answers.tree.growth import grow_tree
-from kakuran.answers.tree.view import tree_text
 from kakuran.collect import dashboard
 from kakuran.errors import SchemaError
 from kakuran.samples import census, census_schema
@@ -47,17 +44,9 @@ def test_two_questions_have_the_estimate_of_their_crosstab(release):
 
 
 def test_the_tree_is_the_one_the_library_grows(release):
-    columns = columns_for(release.plan, "sex")
-    grown = grow_tree(
-        columns.counted(release.plan, release.n, release.tallies),
-        columns.is_ordered,
-        criterion="entropy",
-        max_depth=5,
-        min_support=20,
-        method="auto",
-    )
+    grown = release.tree("sex")
     found = dashboard.tree(release, "sex", minimum_n=100)
-    assert found["text"] == tree_text(grown.root, columns.axes, columns.is_ordered).splitlines()
+    assert found["text"] == str(grown).splitlines()
     assert count_leaves(found["root"]) == len(list(grown.root.leaves()))
 
 

@@ -9,7 +9,7 @@ from kakuran.collect.site import STATIC
 from kakuran.collect.survey import MOST_WEIGHTS, describe
 from kakuran.errors import CalibrationError
 from kakuran.mechanism import PRAM, BoundedGaussian, BoundedLaplace, Laplace, RetentionReplacement
-from kakuran.mechanism.alias import TOTAL
+from kakuran.mechanism.base import TOTAL
 
 
 @pytest.mark.parametrize("noise", [BoundedLaplace(121, 1, 30), Laplace(11, 1, 6), BoundedGaussian(41, 0.5, 7)])

@@ -13,8 +13,8 @@ from contextlib import suppress
 import httpx
 import pytest
 
+from kakuran.collect.databases import open_store
 from kakuran.collect.messages import Form, id_bytes
-from kakuran.collect.store import open_store
 
 from .processes import STOPPED_BY_SIGNAL
 from .sheets import batch, problem, sheet

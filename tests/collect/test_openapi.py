@@ -6,9 +6,9 @@ from importlib import resources
 
 from jsonschema import Draft202012Validator
 
+from kakuran.collect.databases import open_store
 from kakuran.collect.openapi import document
 from kakuran.collect.server import create_app
-from kakuran.collect.store import open_store
 
 from .sheets import batch, sheet
 

@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 
 import pytest
 
-from kakuran.collect.site import STATIC, fingerprints, page
-from kakuran.colours import ESTIMATE, INK, NAIVE
+from kakuran.charts import ESTIMATE, INK, NAIVE
+from kakuran.collect.site import fingerprints, page, served
+from kakuran.words import LANGUAGES, words_in
 
 
 @pytest.mark.parametrize("name", ["index.html", "dashboard.html"])
@@ -15,7 +17,7 @@ def test_every_script_and_style_of_a_page_carries_its_fingerprint(name):
     loaded = re.findall(r'(?:src|href)="static/([^"]+)" integrity="sha384-([^"]+)"', page(name))
     assert len(loaded) == len(re.findall(r"<script|rel=\"stylesheet\"", page(name)))
     for file, digest in loaded:
-        assert base64.b64decode(digest) == hashlib.sha384((STATIC / file).read_bytes()).digest()
+        assert base64.b64decode(digest) == hashlib.sha384(served()[file]).digest()
 
 
 @pytest.mark.parametrize("name", ["index.html", "dashboard.html"])
@@ -25,32 +27,42 @@ def test_a_page_holds_no_code_and_nothing_from_elsewhere(name):
 
 
 def test_pages_have_the_colours_of_pictures():
-    light, dark = (STATIC / "style.css").read_text(encoding="utf-8").split("prefers-color-scheme: dark", 1)
+    light, dark = served()["style.css"].decode().split("prefers-color-scheme: dark", 1)
     assert dark
     for name, colour in (("ink", INK), ("estimate", ESTIMATE), ("naive", NAIVE), ("whisker", INK)):
         assert f"  --{name}: {colour};" in light
 
 
 def test_scripts_speak_to_their_own_server_alone():
-    for path in STATIC.glob("*.js"):
-        found = re.findall(r"https?://[^\"'` ]+", path.read_text(encoding="utf-8"))
-        assert set(found) <= {"http://www.w3.org/2000/svg"}, path.name
+    for name in fingerprints():
+        found = re.findall(r"https?://[^\"'` ]+", served()[name].decode())
+        assert set(found) <= {"http://www.w3.org/2000/svg"}, name
 
 
-def keys_in(texts):
+def keys_in(*languages):
     """What can be said; where a count decides between forms, it is one thing."""
-    return {re.sub(r"\.(one|other)$", "", key) for key in re.findall(r'^    "?([\w.]+)"?:', texts, re.M)}
+    return {re.sub(r"\.(one|other)$", "", key) for lang in languages for key in words_in(lang).pages}
 
 
 def test_both_languages_say_everything():
-    english, japanese = map(keys_in, (STATIC / "texts.js").read_text(encoding="utf-8").split("  ja: {"))
-    assert english == japanese
-    assert len(english) > 80
+    assert keys_in("en") == keys_in("ja")
+    assert len(keys_in("en")) > 80
+
+
+def test_the_words_of_pages_have_the_same_places_in_both_languages():
+    english, japanese = (words_in(lang).pages for lang in LANGUAGES)
+    for key, said in japanese.items():
+        assert set(re.findall(r"{(\w+)}", said)) == set(re.findall(r"{(\w+)}", english[key])), key
+
+
+def test_pages_are_given_the_words_of_the_catalogue():
+    script = served()["texts.js"].decode().removeprefix('"use strict";\nconst Texts = ')
+    assert json.loads(script.removesuffix(";\n")) == {lang: words_in(lang).pages for lang in LANGUAGES}
 
 
 def test_every_word_the_scripts_say_is_there_and_every_word_that_is_there_is_said():
-    known = keys_in((STATIC / "texts.js").read_text(encoding="utf-8"))
-    scripts = "".join(path.read_text(encoding="utf-8") for path in STATIC.glob("*.js") if path.name != "texts.js")
+    known = keys_in(*LANGUAGES)
+    scripts = "".join(served()[name].decode() for name in fingerprints() if name != "texts.js")
     said = set(re.findall(r'"([a-z]+(?:\.[a-z]+)*)"', scripts))
     built = {"state.open", "state.closed", "crosstab.rows", "crosstab.columns", "why.noise", "why.pram"} | {
         f"export.{kind}" for kind in ("csv", "parquet", "html")

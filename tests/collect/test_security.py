@@ -15,11 +15,11 @@ from hypothesis.errors import Unsatisfiable
 from schemathesis import checks as known
 
 import kakuran.collect
+from kakuran.collect.databases import open_store
 from kakuran.collect.limits import RateLimiter, RequestLimits
 from kakuran.collect.messages import Problem
 from kakuran.collect.openapi import document
 from kakuran.collect.server import create_app
-from kakuran.collect.store import open_store
 from kakuran.collect.survey import Survey
 
 from .conftest import TOKEN, make_survey

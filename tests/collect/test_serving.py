@@ -11,9 +11,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from kakuran.collect.databases import open_store
 from kakuran.collect.server import create_app
 from kakuran.collect.serving import Serving, running
-from kakuran.collect.store import open_store
 from kakuran.errors import CollectError
 
 from .conftest import TOKEN

@@ -8,13 +8,12 @@ import uuid
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, settings, strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
 
+from kakuran.collect.databases import open_store
 from kakuran.collect.messages import Form, Problem, Submission, id_bytes, secret_hash
 from kakuran.collect.records import Live
-from kakuran.collect.store import open_store
 
 from .conftest import make_survey
 

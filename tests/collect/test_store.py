@@ -9,8 +9,8 @@ import psycopg
 import pytest
 from sqlalchemy import text
 
+from kakuran.collect.databases import back_up, open_store, restore
 from kakuran.collect.messages import secret_hash
-from kakuran.collect.store import back_up, open_store, restore
 from kakuran.errors import CollectError
 
 from .sheets import submission

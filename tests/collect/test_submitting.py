@@ -6,9 +6,9 @@ import json
 import httpx
 import pytest
 
+from kakuran.collect.databases import open_store
 from kakuran.collect.limits import RequestLimits
 from kakuran.collect.messages import secret_hash
-from kakuran.collect.store import open_store
 
 from .sheets import batch, problem, sheet
 

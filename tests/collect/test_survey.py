@@ -44,7 +44,7 @@ def test_the_survey_to_start_from_is_a_survey(tmp_path):
     ("changes", "complaint"),
     [
         ({"id": "Working Life"}, "small letters"),
-        ({"id": None}, "has no id"),
+        ({"id": None}, "the survey does not say id"),
         ({"languages": []}, "languages must be a list"),
         ({"languages": ["english"]}, "not the code of a language"),
         ({"title": {"en": "Only English"}}, "title is not given in 'ja'"),

@@ -2,11 +2,9 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from kakuran.counts import Reading
-from kakuran.counts import cells as reading
+from kakuran.counts import Reading, cells as reading
 
 
 @st.composite

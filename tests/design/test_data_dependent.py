@@ -6,12 +6,11 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 import kakuran as kk
 from kakuran.counts import DenseTally, SparseTally, every_code
-from kakuran.design import Crowd, count_everybody, mechanisms_within
+from kakuran.design import Crowd, count_columns, mechanisms_within
 from kakuran.errors import CalibrationError
 
 JOBS = ["clerk", "nurse", "smith", "cook"]
@@ -188,8 +187,8 @@ class TestTheTable:
         plan = kk.calibrate(SCHEMA, data=table, k=5)
         assert plan.calibration == "data-dependent"
         assert (plan.n, plan.k) == (200, 5.0)
-        assert Crowd(count_everybody(SCHEMA, table)).reaches(plan.k, plan.mechanisms)
-        assert plan.check(count_everybody(SCHEMA, table)) is None
+        assert Crowd(count_columns(SCHEMA, table)).reaches(plan.k, plan.mechanisms)
+        assert plan.check(count_columns(SCHEMA, table)) is None
 
     @settings(deadline=None, max_examples=60)
     @given(st.integers(2, 80), st.integers(0, 1 << 32), st.floats(0.02, 0.95))
@@ -225,18 +224,18 @@ class TestTheTable:
         plan = kk.calibrate(SCHEMA, data=people(200), k=5)
         lonely = pa.table({"job": ["clerk"] * 199 + ["cook"], "age": [0] * 199 + [50]})
         with pytest.raises(CalibrationError, match=r"calibrated on another table: .* below k=5"):
-            plan.check(count_everybody(SCHEMA, lonely))
+            plan.check(count_columns(SCHEMA, lonely))
 
     def test_the_plan_refuses_its_own_table_less_a_few_people(self):
         table = people(200)
         plan = kk.calibrate(SCHEMA, data=table, k=5)
         hardest = np.argsort(-crowds_by_pairs(plan, table))
         with pytest.raises(CalibrationError, match="another table"):
-            plan.check(count_everybody(SCHEMA, table.take(hardest[20:])))
+            plan.check(count_columns(SCHEMA, table.take(hardest[20:])))
 
     def test_a_frame_and_its_crowd_give_the_same_plan(self):
         table = people(200)
-        assert kk.calibrate(SCHEMA, data=table, k=5) == kk.calibrate(SCHEMA, data=count_everybody(SCHEMA, table), k=5)
+        assert kk.calibrate(SCHEMA, data=table, k=5) == kk.calibrate(SCHEMA, data=count_columns(SCHEMA, table), k=5)
 
     def test_dense_and_sparse_crowds_give_the_same_plan(self):
         table = people(200)
@@ -251,7 +250,7 @@ class TestTheTable:
         generator = np.random.default_rng(0)
         schema = kk.Schema([kk.Numeric(name, 0, 99, step=1) for name in "abcd"])
         table = pa.table({name: generator.integers(0, 100, 1500) for name in "abcd"})
-        assert isinstance(count_everybody(schema, table), SparseTally)
+        assert isinstance(count_columns(schema, table), SparseTally)
         check_just_enough(kk.calibrate(schema, data=table, k=3), table)
 
     def test_missing_values_are_values(self):
@@ -292,3 +291,39 @@ def test_two_kinds_of_people_are_calibrated_as_by_hand(answers, place):
     worst = math.log((few + many - 1) / (k - 1)) / 2
     by_hand = [max(two_digits(exact * (1 + nudge), ROUND_FLOOR), worst) for nudge in (-1e-9, 1e-9)]
     assert plan.epsilon in [pytest.approx(epsilon, rel=1e-9) for epsilon in by_hand]
+
+
+class TestWorstCaseOfATable:
+    def test_without_kept_columns_all_records_of_the_table_count(self):
+        heard = []
+        found = kk.calibrate(SCHEMA, data=people(300), k=5, calibration="worst-case", progress=heard.append)
+        assert found == kk.calibrate(SCHEMA, n=300, k=5)
+        assert heard == []  # a table in memory knows its length
+
+    def test_with_kept_columns_the_smallest_group_counts(self):
+        table = people(300, towns=True)
+        fewest = min(table["town"].to_pylist().count(town) for town in "uv")
+        assert kk.calibrate(TOWNS, data=table, k=5, calibration="worst-case") == kk.calibrate(TOWNS, n=fewest, k=5)
+
+    def test_an_empty_table_is_refused(self):
+        with pytest.raises(CalibrationError, match="at least 2 records"):
+            kk.calibrate(TOWNS, data=people(0, towns=True), k=5, calibration="worst-case")
+
+    def test_a_frame_with_a_column_of_that_name_is_still_counted(self):
+        schema = kk.Schema([kk.Categorical("crowd", ["x", "y"])])
+        table = pa.table({"crowd": ["x", "y"] * 20}).to_pandas()
+        assert kk.calibrate(schema, data=table, k=5).n == 40
+
+    @pytest.mark.parametrize(
+        ("calibration", "reason"), [("data-dependent", "needs the data"), ("best-case", "worst-case or data-dependent")]
+    )
+    def test_a_calibration_that_cannot_be_is_refused(self, calibration, reason):
+        with pytest.raises(CalibrationError, match=reason):
+            kk.calibrate(SCHEMA, n=100, k=5, calibration=calibration)
+
+
+def test_a_matrix_is_read_from_a_file(tmp_path):
+    (tmp_path / "matrix.csv").write_text("0.9,0.1\n0.2,0.8\n")
+    assert kk.PRAM.load(tmp_path / "matrix.csv").matrix.tolist() == pytest.approx(np.array([[0.9, 0.1], [0.2, 0.8]]))
+    with pytest.raises(CalibrationError, match="not a matrix in CSV"):
+        kk.PRAM.load(tmp_path / "nowhere.csv")

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import kakuran as kk
-from kakuran.design import Plan, count_everybody
+from kakuran.design import Plan, count_columns
 from kakuran.errors import CalibrationError, SchemaError
 
 SCHEMA = kk.Schema(
@@ -120,7 +120,7 @@ class TestChecking:
         schema, table = groups(60, 40)
         plan = kk.calibrate(schema, data=table, k=3)
         assert [axis.name for axis in plan.tally().axes] == ["job", "age", "pay", "town"]
-        assert plan.check(count_everybody(schema, table)) is None
+        assert plan.check(count_columns(schema, table)) is None
 
 
 @pytest.mark.parametrize("asked", [{"n": 100}, {"data": pa.table({"age": [None, *range(1, 100)]})}])

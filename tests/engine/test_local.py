@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import sys
 import threading
 import time
@@ -16,13 +17,14 @@ import pytest
 
 import kakuran as kk
 from kakuran.counts import cells_of
-from kakuran.design import Crowd, count_everybody
+from kakuran.design import Crowd, count_columns
 from kakuran.engine import local
-from kakuran.engine.local import count_columns, count_tables, in_order, perturb_batches
+from kakuran.engine.local import count_tables, perturb_batches
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
+from kakuran.schema import in_order, open_source
 from kakuran.schema.schema import read_parts
-from kakuran.schema.sources import base, delimited, open_source
+from kakuran.schema.sources import base, delimited
 
 SCHEMA = kk.Schema(
     [
@@ -135,17 +137,17 @@ class TestReading:
 
 
 class TestCrowds:
-    def test_the_crowd_of_a_file_is_the_crowd_of_its_table(self, source, small_memory):
+    def test_the_count_columns_a_file_is_the_count_columns_its_table(self, source, small_memory):
         mechanisms = PLAN.mechanisms
-        counted = count_columns(open_source(source), SCHEMA, SCHEMA.released)
-        expected = count_everybody(SCHEMA, TABLE)
+        counted = count_columns(SCHEMA, open_source(source))
+        expected = count_columns(SCHEMA, TABLE)
         assert counted.n == expected.n == 1000
         assert counted.fewest == expected.fewest
         assert Crowd(counted).smallest(mechanisms) == pytest.approx(Crowd(expected).smallest(mechanisms))
 
     def test_progress_hears_of_every_row(self, source, small_memory):
         heard = []
-        count_columns(open_source(source), SCHEMA, SCHEMA.released, heard.append)
+        count_columns(SCHEMA, open_source(source), SCHEMA.released, heard.append)
         assert sum(heard) == 1000
 
 
@@ -295,7 +297,7 @@ class TestInOrder:
         results = in_order(lambda number: number, items())
         assert [next(results) for _ in range(3)] == [0, 1, 2]
         results.close()
-        assert len(taken) <= 3 + local.os.cpu_count() + 1
+        assert len(taken) <= 3 + os.cpu_count() + 1
 
     def test_work_is_shared_between_threads(self, monkeypatch):
         monkeypatch.setattr("os.cpu_count", lambda: 2)

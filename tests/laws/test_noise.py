@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from kakuran.mechanism import BoundedGaussian, BoundedLaplace, Laplace, RetentionReplacement
 from kakuran.mechanism.noise import ROUNDING

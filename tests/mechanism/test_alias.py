@@ -4,10 +4,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from kakuran.mechanism.alias import TOTAL, AliasTable, integer_weights
+from kakuran.mechanism.base import TOTAL, AliasTable, integer_weights
 
 
 @st.composite

@@ -5,7 +5,7 @@ import pytest
 
 import kakuran as kk
 from kakuran.errors import CalibrationError
-from kakuran.mechanism import NOISE, mechanism_of
+from kakuran.mechanism import MECHANISMS, NOISE, mechanism_of, register
 
 AGE = kk.Numeric("age", 0, 60, step=0.5)
 JOB = kk.Categorical("job", ["a", "b", "c"])
@@ -26,6 +26,15 @@ def test_a_mechanism_can_be_made_again_from_its_kind_and_parameters(attribute, m
     assert again.parameters() == mechanism.parameters()
     assert np.array_equal(again.transition().matrix, mechanism.transition().matrix)
     assert np.array_equal(again.variance(), mechanism.variance())
+
+
+def test_a_kind_that_is_taken_is_refused():
+    class Another(kk.PRAM):
+        kind = "retention"
+
+    with pytest.raises(CalibrationError, match="called 'retention' already; choose another"):
+        register(Another)
+    assert MECHANISMS["retention"] is kk.RetentionReplacement
 
 
 def test_an_unknown_kind_is_refused_by_name():

@@ -9,7 +9,7 @@ import pytest
 
 from kakuran.errors import CalibrationError
 from kakuran.mechanism import BoundedGaussian, BoundedLaplace, Laplace
-from kakuran.mechanism.alias import TOTAL
+from kakuran.mechanism.base import TOTAL
 from kakuran.mechanism.noise import ROUNDING
 from kakuran.randomness import Randomness
 

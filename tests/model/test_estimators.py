@@ -3,14 +3,13 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.optimize import minimize
 
 import kakuran as kk
 from kakuran.mechanism import PRAM, BoundedLaplace, RetentionReplacement, UniformMixture
 from kakuran.model import Operator, reconstruct
-from kakuran.model.choice import product_of_marginals, weigh
+from kakuran.model.estimators import product_of_marginals, weigh
 from kakuran.model.likelihood import (
     class_by_class,
     duality_gap,

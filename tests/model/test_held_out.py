@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kakuran.model.choice import splits
+from kakuran.model.estimators import splits
 
 
 def test_every_record_is_held_out_once():

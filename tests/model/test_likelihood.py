@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.optimize import LinearConstraint, minimize
 
 from kakuran.mechanism import PRAM, BoundedLaplace, DenseTransition, UniformMixture

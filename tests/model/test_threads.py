@@ -7,7 +7,7 @@ from threadpoolctl import ThreadpoolController
 
 import kakuran as kk
 from kakuran.model.mixture import climbing as quasi_newton
-from kakuran.model.threads import one_thread
+from kakuran.model.operator import one_thread
 
 BLAS = ThreadpoolController().select(user_api="blas")
 

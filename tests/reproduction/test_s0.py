@@ -2,8 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from kakuran.reproduction import s0
-from kakuran.reproduction import s0 as s0_experiment
+from kakuran.reproduction import s0, s0 as s0_experiment
 
 DATA = Path(__file__).parents[3] / "shared/data"
 

@@ -2,8 +2,7 @@ import re
 
 import numpy as np
 
-from kakuran.reproduction import s1
-from kakuran.reproduction import s1 as s1_real
+from kakuran.reproduction import s1, s1 as s1_real
 
 
 def test_table_1_is_shown_with_the_papers_numbers_and_a_picture(tmp_path):

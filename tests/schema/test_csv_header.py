@@ -3,7 +3,7 @@
 import pytest
 
 import kakuran as kk
-from kakuran.schema.sources.csv_header import CsvFormat, CsvHeader, read_header
+from kakuran.schema.sources.delimited import CsvFormat, CsvHeader, read_header
 
 
 def written(folder, text, encoding="utf-8"):

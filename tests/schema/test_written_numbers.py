@@ -2,8 +2,7 @@
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import kakuran as kk
 from kakuran.schema.written_numbers import DECIMALS, THOUSANDS, NumberFormat, explaining, what_to_type
@@ -66,13 +65,6 @@ def test_spaces_and_apostrophes_of_print_shops_count_as_plain_ones():
 def test_only_a_comma_can_be_meant_in_two_ways(words):
     formats = explaining(words)
     assert len(formats) < 2 or set(formats) == {NumberFormat(","), NumberFormat(".", ",")}
-
-
-def test_a_log_can_be_told_without_the_number():
-    with pytest.raises(kk.DataError) as found:
-        NumberFormat(",").read("x", pa.array(["7.899,5"]), pa.float64())
-    assert "7.899,5" in str(found.value)
-    assert "7.899" not in found.value.without_value
 
 
 def test_what_is_missing_stays_missing():

@@ -9,7 +9,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 from kakuran.vertical import Meeting, Party, meet
-from kakuran.vertical.keys import make_key
+from kakuran.vertical.transport import make_key
 
 
 def certified(plan, folder):

@@ -5,14 +5,13 @@ import threading
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from kakuran.errors import DataError, ProtocolError
 from kakuran.vertical import Limits, VerticalPlan, alignment
 from kakuran.vertical.alignment import Blinding, Matching, _receive_places, align, as_points, canonical_ids, intersect
 from kakuran.vertical.messages import AlignmentCheck, Kept
-from kakuran.vertical.together import side_by_side
+from kakuran.vertical.party import side_by_side
 from kakuran.vertical.transport import linked_pair
 
 

@@ -5,15 +5,14 @@ import threading
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import kakuran.vertical.party as party_module
 from kakuran.errors import GuardError, ProtocolError
 from kakuran.vertical import Party
 from kakuran.vertical.earlier import EarlierRuns, fewest_apart
 from kakuran.vertical.own import OwnColumns
-from kakuran.vertical.together import side_by_side
+from kakuran.vertical.party import side_by_side
 
 from .companies import companies
 

@@ -11,9 +11,8 @@ from kakuran.errors import GuardError, LeakageWarning, ProtocolError
 from kakuran.vertical import Party, fit_vertically
 from kakuran.vertical.checkpoints import Checkpoints
 from kakuran.vertical.messages import Estimates, Hello
-from kakuran.vertical.together import side_by_side
-from kakuran.vertical.transport import linked_pair
-from kakuran.vertical.transport.link import MemoryLink
+from kakuran.vertical.party import side_by_side
+from kakuran.vertical.transport import MemoryLink, linked_pair
 
 from .companies import companies
 from .pooled import pooled_ols

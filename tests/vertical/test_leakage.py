@@ -5,8 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from kakuran.errors import GuardError, LeakageWarning
 from kakuran.vertical import Limits, fit_vertically

@@ -13,11 +13,9 @@ import pytest
 
 from kakuran.errors import ProtocolError
 from kakuran.vertical import Meeting, Party, Terms, meet
-from kakuran.vertical.keys import make_key
 from kakuran.vertical.messages import Hello, InterceptPart, encode
-from kakuran.vertical.together import fit_vertically
-from kakuran.vertical.transport import Identity, Listener, connect, linked_pair
-from kakuran.vertical.transport.link import MemoryLink
+from kakuran.vertical.party import fit_vertically
+from kakuran.vertical.transport import Identity, Listener, MemoryLink, connect, linked_pair, make_key
 
 from .companies import companies
 from .network import RecordingProxy, certified, free_port, over_tls

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from kakuran.errors import ProtocolError
-from kakuran.vertical import Limits, Terms, VerticalPlan
+from kakuran.samples import companies
+from kakuran.vertical import Limits, Terms, VerticalPlan, agree, own_key
 from kakuran.vertical.guard import fewest_people
 from kakuran.vertical.own import OwnColumns
 
@@ -113,8 +114,8 @@ def test_a_plan_is_complete_once_all_have_joined():
         ('id = "member"', "", "[parties.bob] does not say id"),
         ("least = 2", "leest = 2", "[plan]: unknown setting 'leest'. Did you mean 'least'?"),
         ("smallest_group = 20", 'smallest_group = "few"', "[limits]: smallest_group must be a number, got 'few'"),
-        ("[parties.bob]", "[[parties.bob]]", "[parties.bob] must be a table of settings, got ["),
-        ("[plan]", "[paln]", "[plan] must be a table of settings, got nothing"),
+        ("[parties.bob]", "[[parties.bob]]", "[parties.bob]: expected a table of settings, got ["),
+        ("[plan]", "[paln]", "[plan]: expected a table of settings, got nothing"),
     ],
 )
 def test_a_word_of_a_file_that_cannot_be_meant_is_named(tmp_path, before, after, words):
@@ -150,3 +151,17 @@ def test_without_any_limit_two_runs_still_have_to_differ_in_somebody():
     plan = dataclasses.replace(PLAN, limits=Limits(records_per_variable=0, smallest_group=0, bits_per_bit_told=0))
     own = OwnColumns(("a",), np.arange(30.0)[:, None])
     assert fewest_people(own, plan, sums=2) == 1
+
+
+def test_two_companies_agree_without_a_command(tmp_path):
+    (bank, shop), path = companies(50), tmp_path / "plan.toml"
+    with pytest.raises(ProtocolError, match="names the --target"):
+        agree(path, "bank", bank, "customer")
+    first = agree(path, "bank", bank, "customer", ["income"], target="spending", least=1)
+    assert (first.names, first.least, own_key(path, "bank").exists()) == (("bank",), 1, True)
+    with pytest.raises(ProtocolError, match="settled by the first party, bank"):
+        agree(path, "shop", shop, "customer", least=2)
+    both = agree(path, "shop", shop, "customer")
+    assert VerticalPlan.load(path) == both
+    assert both.names == ("bank", "shop")
+    assert "customer" not in both.columns

@@ -7,7 +7,7 @@ import pytest
 from kakuran.errors import DataError, ProtocolError
 from kakuran.vertical import VerticalPlan, fit_vertically, predict_together
 from kakuran.vertical.messages import MaskedPart
-from kakuran.vertical.together import side_by_side
+from kakuran.vertical.party import side_by_side
 
 from .companies import companies
 from .pooled import pooled_ols

@@ -6,14 +6,12 @@ import threading
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from kakuran.errors import ProtocolError
 from kakuran.randomness import Randomness
-from kakuran.vertical.messages import Columns, CrossMoments, EncryptionKey, Products
-from kakuran.vertical.protocols import polynomials
-from kakuran.vertical.protocols.encryption import (
+from kakuran.vertical import polynomials
+from kakuran.vertical.encryption import (
     FLOOD,
     MODULUS,
     PLAIN_MODULUS,
@@ -24,7 +22,7 @@ from kakuran.vertical.protocols.encryption import (
     centred,
     precision,
 )
-from kakuran.vertical.protocols.gram import (
+from kakuran.vertical.gram import (
     SlotLayout,
     _tossed_as_owner,
     cross_moments_as_multiplier,
@@ -32,8 +30,9 @@ from kakuran.vertical.protocols.gram import (
     moments_of,
     rounded,
 )
-from kakuran.vertical.protocols.polynomials import DEGREE, LARGEST_SMALL, PRIMES
-from kakuran.vertical.protocols.residual import accelerate, alternate
+from kakuran.vertical.messages import Columns, CrossMoments, EncryptionKey, Products
+from kakuran.vertical.polynomials import DEGREE, LARGEST_SMALL, PRIMES
+from kakuran.vertical.residual import accelerate, alternate
 from kakuran.vertical.transport import linked_pair
 
 from .pooled import tables
@@ -84,7 +83,7 @@ def test_rounding_that_goes_back_and_forth_has_settled():
 
 
 def test_fits_that_never_settle_are_given_up(monkeypatch):
-    monkeypatch.setattr("kakuran.vertical.protocols.residual.MOST_ROUNDS", 50)
+    monkeypatch.setattr("kakuran.vertical.residual.MOST_ROUNDS", 50)
     y, fit, ask, _ = two_sides(0.999)
     with pytest.raises(ProtocolError, match="not settled after 50 rounds"):
         alternate(y, fit, ask)

@@ -1,10 +1,9 @@
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.sparse import csr_array
 
-from kakuran.wide.bits import full, hamming, pack, pack_dense, popcount, unpack
+from kakuran.wide.matrices import full, hamming, pack, pack_dense, popcount, unpack
 
 BITS = arrays(np.uint8, st.tuples(st.integers(1, 5), st.integers(1, 200)), elements=st.integers(0, 1))
 

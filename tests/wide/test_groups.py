@@ -7,13 +7,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import kakuran as kk
 from kakuran.wide import check_groups, group_records
-from kakuran.wide.grouping import blocked, mdav
-from kakuran.wide.local_search import improve
+from kakuran.wide.grouping import blocked, improve, mdav
 
 CASC = Path(__file__).parents[3] / "shared/data/casc"
 METHODS = ("mdav", "local-search", "blocked", "v-mdav")

@@ -9,8 +9,7 @@ from scipy.sparse import csr_array, issparse
 
 import kakuran as kk
 from kakuran.audit import mean_absolute_loss
-from kakuran.wide import matrix_release as release
-from kakuran.wide import release_matrix
+from kakuran.wide import matrix_release as release, release_matrix
 
 
 def classes_of(matrix):

@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 from kakuran.audit import exact_posteriors, mean_absolute_loss
 from kakuran.randomness import Randomness
 from kakuran.wide import BooleanFactors, MaskedFactors, factorise_boolean, factorise_masked
-from kakuran.wide.bits import pack
+from kakuran.wide.matrices import pack
 from kakuran.wide.matrix_release import STEPS, perturb_bits, perturb_counts
 
 

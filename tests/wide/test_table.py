@@ -7,7 +7,7 @@ import pytest
 
 import kakuran as kk
 from kakuran.audit import information_capacity
-from kakuran.wide import microaggregate
+from kakuran.wide import distances_for, microaggregate
 from kakuran.wide.microaggregation import embed, represent
 
 TREE = kk.Tree({"Japan": ["east", "west"], "east": ["Tokyo", "Chiba"], "west": ["Osaka", "Nara"]})
@@ -131,3 +131,19 @@ def test_what_cannot_be_meant_is_refused_and_named(people, options, problem):
 def test_missing_values_are_refused(people):
     with pytest.raises(kk.DataError, match=r"'age'.*missing"):
         microaggregate(people.astype({"age": float}).assign(age=lambda t: t["age"].where(t["age"] > 30)), 3)
+
+
+def test_a_shuffled_table_holds_the_same_records_in_the_kind_of_frame_given(people):
+    made = microaggregate(people, 6, columns=["age"])
+    for table in (made, microaggregate(pl.from_pandas(people), 6, columns=["age"])):
+        shuffled = table.shuffled()
+        assert type(shuffled) is type(table.table)
+        assert sorted(shuffled["income"]) == sorted(people["income"])
+        assert list(shuffled["income"]) != list(people["income"])
+
+
+def test_distances_are_those_asked_for_then_those_of_the_schema_then_by_what_a_column_holds(people):
+    schema = kk.Schema([kk.Categorical("home", ["Tokyo", "Chiba", "Osaka", "Nara"], tree=TREE), kk.Dropped("age")])
+    found = distances_for(people[["age", "home", "smokes"]], schema, {"age": "discrete"})
+    assert found == {"age": "discrete", "home": TREE, "smokes": "discrete"}
+    assert distances_for(people, None, {})["age"] == "euclidean"

@@ -1,6 +1,6 @@
 """Which method to use for a table, and why."""
 
-from kakuran.advice.comparison import NAMES, Advice, advise, draw_errors
+from kakuran.advice.comparison import NAMES, Advice, advise
 from kakuran.advice.methods import Errors, Outlook
 
 __all__ = [
@@ -9,5 +9,4 @@ __all__ = [
     "Errors",
     "Outlook",
     "advise",
-    "draw_errors",
 ]

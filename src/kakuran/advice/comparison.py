@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,12 +27,21 @@ from kakuran.advice.methods import (
     perturbed,
     perturbed_for_the_data,
 )
-from kakuran.colours import BLUE, ESTIMATE, INK, NAIVE
+from kakuran.charts import BLUE, ESTIMATE, INK, Curve, error_chart
 from kakuran.counts import Cells, Tally, cells_of
 from kakuran.design import calibrate
-from kakuran.errors import CalibrationError, DataError, SchemaError, needing
+from kakuran.errors import CalibrationError, DataError, SchemaError
 from kakuran.randomness import Randomness
-from kakuran.schema import Categorical, Schema, columns_of, numbers_of
+from kakuran.schema import (
+    Categorical,
+    Schema,
+    Source,
+    columns_of,
+    numbers_of,
+    open_source,
+    read_all,
+    read_table,
+)
 from kakuran.typing import Codes
 from kakuran.wide import binary_matrix
 from kakuran.words import Phrase, Translate
@@ -40,40 +50,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _STYLES = {
-    "perturb": (ESTIMATE, "o"),
-    "perturb-data-dependent": ("#8c3a1f", "s"),
-    "microaggregate": (INK, "^"),
-    "factorise": (BLUE, "D"),
+    "perturb": (ESTIMATE, "-o"),
+    "perturb-data-dependent": ("#8c3a1f", "-s"),
+    "microaggregate": (INK, "-^"),
+    "factorise": (BLUE, "-D"),
 }
-
-
-def draw_errors(advice: Advice, translate: Translate = str, *, narrow: bool = False) -> Figure:
-    """A line a method, the k that is wanted, and what guessing would get wrong; perhaps for a narrow screen."""
-    with needing("a plot", "plot"):
-        from kakuran.picture import Picture, without_frame
-    figure = Picture(figsize=(4.4, 4.8) if narrow else (7.6, 4.4), layout="constrained")
-    axes = figure.subplots()
-    for method, (colour, marker) in _STYLES.items():
-        points = sorted((one.k, one.errors.both) for one in advice.curves if one.method == method and one.errors)
-        if points:
-            name = translate(NAMES[method])
-            axes.plot(*zip(*points, strict=True), marker=marker, color=colour, label=name, markersize=5)
-    guess = translate(Phrase("guessing without a release"))
-    axes.axhline(advice.guess, color=NAIVE, linestyle="--", label=guess)
-    axes.axvline(advice.k, color="#00000030", linestyle=":", label=f"k = {advice.k:g}")
-    ks = sorted({one.k for one in advice.curves})
-    axes.set_xscale("log")
-    axes.set_xticks(ks, [f"{k:g}" for k in ks])
-    axes.minorticks_off()
-    axes.set_ylim(bottom=0)
-    axes.yaxis.set_major_formatter("{x:.0%}")
-    axes.set_xlabel("k")
-    axes.set_ylabel(translate(Phrase("people counted in the wrong cell")))
-    title = Phrase("Expected error of one- and two-way tables, n = {n:,}", n=advice.n)
-    axes.set_title(translate(title), loc="left", fontsize=11)
-    without_frame(axes)
-    figure.legend(loc="outside lower center", ncols=1 if narrow else 3, frameon=False, fontsize=9)
-    return figure
 
 
 NAMES = {
@@ -175,12 +156,20 @@ class Advice:
 
     Attributes
     ----------
-    n, k : people and promise
-    from_data : whether methods were tried on the data; the advice then depends on them and is internal
-    outlooks : every method at k, the least error first, those that could not be assessed last
-    curves : every method at other k as well
-    guess : the share of people somebody would put in the wrong cell who never saw a release
-    sentences : which to use, and why
+    n : int
+        People.
+    k : float
+        The promise.
+    from_data : bool
+        Whether methods were tried on the data; the advice then depends on them and is internal.
+    outlooks : tuple[Outlook, ...]
+        Every method at k, the least error first, those that could not be assessed last.
+    curves : tuple[Outlook, ...]
+        Every method at other k as well.
+    guess : float
+        The share of people somebody would put in the wrong cell who never saw a release.
+    sentences : tuple[str, ...]
+        Which to use, and why.
 
     Examples
     --------
@@ -217,10 +206,24 @@ class Advice:
             "curves": [_described(outlook) for outlook in self.curves],
         }
 
-    def plot(self) -> Figure:
-        """Expected error against k, a line a method."""
+    def plot(self, translate: Translate = str, *, narrow: bool = False) -> Figure:
+        """Expected error against k, a line a method; the k that is wanted, and what guessing would get wrong.
 
-        return draw_errors(self)
+        Parameters
+        ----------
+        translate : callable, optional
+            Says the picture's words in another language.
+        narrow : bool, optional
+            Whether it is for a narrow screen.
+        """
+        curves = []
+        for method, (colour, style) in _STYLES.items():
+            points = sorted((one.k, one.errors.both) for one in self.curves if one.method == method and one.errors)
+            if points:
+                ks, errors = zip(*points, strict=True)
+                curves.append(Curve(translate(NAMES[method]), ks, errors, colour, style))
+        title = Phrase("Expected error of one- and two-way tables, n = {n:,}", n=self.n)
+        return error_chart(curves, self.k, self.guess, title, translate, narrow=narrow)
 
     def __str__(self) -> str:
         return " ".join(self.sentences)
@@ -236,11 +239,16 @@ def advise(
 
     Parameters
     ----------
-    schema : what the columns may hold; None for a wide table of zeros and ones, given as `data`
-    k : the promise
-    n : people in the table, where the data must not be looked at; with kept columns, in the smallest group
-    data : the table itself; methods are then tried on it, and the advice depends on it
-    progress : told in a word what is being tried
+    schema : Schema | None
+        What the columns may hold; None for a wide table of zeros and ones, given as `data`.
+    k : float
+        The promise.
+    n : int | None
+        People in the table, where the data must not be looked at; with kept columns, in the smallest group.
+    data : Any
+        The table itself, as a frame, a path or a source; methods are then tried on it, and the advice depends on it.
+    progress : Callable[[str], object]
+        Told in a word what is being tried.
 
     Examples
     --------
@@ -270,6 +278,9 @@ def trial_of(schema: Schema | None, n: int | None, data: Any, k: float) -> Trial
     """The table to try methods on: the data, or records made up in their stead."""
     if (n is None) == (data is None):
         raise CalibrationError("give either n or the data, not both and not neither")
+    if isinstance(data, str | Path | Source):
+        source = open_source(data)
+        data = read_all(source) if schema is None else read_table(source, schema)
     if schema is None:
         schema, codes = _matrix(data)
     elif data is not None:
@@ -297,8 +308,11 @@ def _matrix(data: Any) -> tuple[Schema, dict[str, Codes]]:
         try:
             numbers = [numbers_of(name, column) for name, column in columns.items()]
         except DataError as error:
-            remedy = "Give the schema (-s); without one the data are a wide table of zeros and ones."
-            raise DataError(error.column, error.problem, remedy) from None
+            raise DataError(
+                error.column,
+                error.problem,
+                "Give the schema (-s); without one the data are a wide table of zeros and ones.",
+            ) from None
         matrix = binary_matrix(np.column_stack(numbers)).toarray()
         names = list(columns)
     schema = Schema([Categorical(name, [0, 1]) for name in names])

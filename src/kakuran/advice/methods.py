@@ -52,8 +52,10 @@ class Yardstick:
 
     Attributes
     ----------
-    tables : names of the columns of each table
-    truths : its true counts, over every value of a category and ten intervals of a number
+    tables : tuple[tuple[str, ...], ...]
+        Names of the columns of each table.
+    truths : tuple[Array, ...]
+        Its true counts, over every value of a category and ten intervals of a number.
     """
 
     tables: tuple[tuple[str, ...], ...]
@@ -121,11 +123,16 @@ class Outlook:
 
     Attributes
     ----------
-    method : ``perturb``, ``perturb-data-dependent``, ``microaggregate`` or ``factorise``
-    k : what is promised
-    promise : ``Pk-anonymity`` or ``k-anonymity``; empty where the method cannot be assessed
-    errors : expected share of people in the wrong cell; None where the method cannot be assessed
-    note : how that was found, or why it was not
+    method : MethodName
+        ``perturb``, ``perturb-data-dependent``, ``microaggregate`` or ``factorise``.
+    k : float
+        What is promised.
+    promise : str
+        ``Pk-anonymity`` or ``k-anonymity``; empty where the method cannot be assessed.
+    errors : Errors | None
+        Expected share of people in the wrong cell; None where the method cannot be assessed.
+    note : str
+        How that was found, or why it was not.
     """
 
     method: MethodName
@@ -141,10 +148,14 @@ class Trial:
 
     Attributes
     ----------
-    schema : its columns
-    codes : its records
-    n : people everybody can hide among: all, or the smallest group that shares what is kept
-    is_assumed : whether the records are made up, for want of data
+    schema : Schema
+        Its columns.
+    codes : Mapping[str, Codes]
+        Its records.
+    n : int
+        People everybody can hide among: all, or the smallest group that shares what is kept.
+    is_assumed : bool
+        Whether the records are made up, for want of data.
     """
 
     schema: Schema

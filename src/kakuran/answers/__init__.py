@@ -1,45 +1,58 @@
-"""Answers from a release."""
+"""Answers from a release: everything that can be asked of one, and one protocol for what comes back (`Answer`)."""
 
-from kakuran.answers.bayes import fit_naive_bayes
-from kakuran.answers.density import Density, density, draw_density
-from kakuran.answers.estimate import MOST_CELLS, Estimate, answer, draw, estimate, plain
-from kakuran.answers.impossible import FALSE_ALARM, Impossible, impossible
-from kakuran.answers.mixture import MixtureEstimate, draw_clusters, mixture
+from kakuran.answers.answer import QUESTIONS, Answer, can_be_asked
+from kakuran.answers.bayes import NaiveBayes, fit_naive_bayes, learn_bayes
+from kakuran.answers.density import Density, density
+from kakuran.answers.estimate import MOST_CELLS, Estimate, estimate, tabulate
+from kakuran.answers.impossible import FALSE_ALARM, Impossible, ImpossibleFindings, impossible
+from kakuran.answers.mixture import MixtureEstimate, mixture
 from kakuran.answers.question import TableQuestion, ask
-from kakuran.answers.tree.columns import LearningColumns, check_classes, columns_for
-from kakuran.answers.tree.counts import Counted
-from kakuran.answers.tree.growth import Node, grow_tree
-from kakuran.answers.tree.splits import CRITERIA, SplitCriterion
-from kakuran.answers.tree.view import draw_tree, importances, tree_text
+from kakuran.answers.tree import (
+    CRITERIA,
+    Classifier,
+    DecisionTree,
+    GrownTree,
+    Growth,
+    LearningColumns,
+    Node,
+    SplitCriterion,
+    check_classes,
+    columns_for,
+    grow_tree,
+    learn_tree,
+)
 
 __all__ = [
     "CRITERIA",
     "FALSE_ALARM",
     "MOST_CELLS",
-    "Counted",
+    "QUESTIONS",
+    "Answer",
+    "Classifier",
+    "DecisionTree",
     "Density",
     "Estimate",
+    "GrownTree",
+    "Growth",
     "Impossible",
+    "ImpossibleFindings",
     "LearningColumns",
     "MixtureEstimate",
+    "NaiveBayes",
     "Node",
     "SplitCriterion",
     "TableQuestion",
-    "answer",
     "ask",
+    "can_be_asked",
     "check_classes",
     "columns_for",
     "density",
-    "draw",
-    "draw_clusters",
-    "draw_density",
-    "draw_tree",
     "estimate",
     "fit_naive_bayes",
     "grow_tree",
-    "importances",
     "impossible",
+    "learn_bayes",
+    "learn_tree",
     "mixture",
-    "plain",
-    "tree_text",
+    "tabulate",
 ]

@@ -1,96 +1,42 @@
-"""What a perturbed record tells about the true one, given a joint model: where it lies, and what class it has.
-
-Naive Bayes from perturbed records: one reconstructed table of class × attribute for each attribute.
-"""
+"""Naive Bayes from perturbed records: one reconstructed table of class × attribute for each attribute."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kakuran.answers.tree.counts import Marginals, Path, PathCounts
-from kakuran.model import STARTS, Method, Records, held_out
-from kakuran.typing import Array
+from kakuran.answers.tree import Classifier, LatentModel, PathCounts, columns_for, held_out_score
+from kakuran.charts import ESTIMATE, Series, bar_chart
+from kakuran.counts import Records
+from kakuran.design import Plan
+from kakuran.model import STARTS, Method, PlacedRecords, held_out
+from kakuran.typing import Array, Progress
+from kakuran.words import Translate
 
-
-@dataclass(frozen=True, eq=False)
-class MixtureModel:
-    """A joint distribution in latent classes; its first axis is the class to predict, which is never looked at."""
-
-    shares: Array
-    profiles: tuple[Array, ...]
-
-    @classmethod
-    def of_marginals(cls, marginals: Marginals) -> MixtureModel:
-        """As if attributes were independent: one latent class."""
-        return cls(np.ones(1), tuple((count / max(count.sum(), 1.0))[:, None] for count in marginals.estimated))
-
-    def along(self, records: Records, paths: Sequence[Path]) -> Array:
-        """The probability that each record truly lies on each path."""
-        if all(transition is None for transition in records.transitions[1:]):
-            return np.column_stack([_is_on(records, path) for path in paths]).astype(float)
-        members = self._members(records)
-        seen = [np.maximum(part, 1e-300) for part in records.perturbed(self.profiles)]
-        columns = []
-        for path in paths:
-            inside = members
-            restricted = records.perturbed(
-                [profile * allowed[:, None] for profile, allowed in zip(self.profiles, path, strict=True)]
-            )
-            for axis, allowed in enumerate(path):
-                if not allowed.all():
-                    inside = inside * (restricted[axis] / seen[axis])[records.places[axis]]
-            columns.append(inside.sum(axis=1))
-        return np.column_stack(columns)
-
-    def classes(self, records: Records) -> Array:
-        """The probability of each class, record by record."""
-        return self._members(records) @ self.profiles[0].T
-
-    def _members(self, records: Records) -> Array:
-        """The probability of each latent class given the attributes."""
-        logs = [np.log(np.maximum(part, 1e-300)) for part in records.perturbed(self.profiles)]
-        joint = np.log(np.maximum(self.shares, 1e-300)) + sum(
-            log[places] for log, places in zip(logs[1:], records.places[1:], strict=True)
-        )
-        members = np.exp(joint - joint.max(axis=1, keepdims=True))
-        return members / members.sum(axis=1, keepdims=True)
-
-
-def held_out_score(records: Records, classes: Array, held: Array) -> float:
-    """The log-likelihood of the perturbed class of held-out records, given probabilities of the true one."""
-    transition = records.transitions[0]
-    seen = classes if transition is None else transition.forward(classes, 1)
-    chosen = seen[np.arange(len(held)), records.places[0]]
-    return float(held @ np.log(np.maximum(chosen, 1e-300)))
-
-
-def _is_on(records: Records, path: Path) -> Array:
-    is_on = np.ones(len(records.weights), bool)
-    for places, allowed in zip(records.places[1:], path[1:], strict=True):
-        is_on &= allowed[places]
-    return is_on
-
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SMOOTHING = 1.0
 """Records every cell of every class is given in proportion to the average, so that nothing is impossible."""
 
 
 @dataclass(frozen=True, eq=False)
-class NaiveBayes:
+class FittedBayes:
     """A joint model whose latent classes are the classes themselves, and how well it predicts held-out records."""
 
-    model: MixtureModel
+    model: LatentModel
     held_out: float
 
-    def predict(self, records: Records) -> Array:
+    def predict(self, records: PlacedRecords) -> Array:
         """Class probabilities of records, clean where their transitions are None, perturbed otherwise."""
         return self.model.classes(records)
 
 
-def fit_naive_bayes(records: Records, *, method: Method) -> NaiveBayes:
+def fit_naive_bayes(records: PlacedRecords, *, method: Method) -> FittedBayes:
     """Naive Bayes for the class, which is the first axis of the records."""
     scores = weights = 0.0
     for start in range(STARTS):
@@ -98,14 +44,14 @@ def fit_naive_bayes(records: Records, *, method: Method) -> NaiveBayes:
         model = _model(replace(records, weights=records.weights - held), method)
         scores += held_out_score(records, model.classes(records), held)
         weights += float(held.sum())
-    return NaiveBayes(_model(records, method), scores / max(weights, 1.0))
+    return FittedBayes(_model(records, method), scores / max(weights, 1.0))
 
 
-def _model(records: Records, method: Method) -> MixtureModel:
+def _model(records: PlacedRecords, method: Method) -> LatentModel:
     everything = tuple(np.ones(size, bool) for size in records.sizes)
     (tables,) = PathCounts(records, method).tables([everything])
     shares = tables[0].sum(axis=1) + SMOOTHING
-    return MixtureModel(shares / shares.sum(), (np.eye(len(shares)), *map(_conditional, tables)))
+    return LatentModel(shares / shares.sum(), (np.eye(len(shares)), *map(_conditional, tables)))
 
 
 def _conditional(table: Array) -> Array:
@@ -113,3 +59,103 @@ def _conditional(table: Array) -> Array:
     average = table.sum(axis=0) + 1 / table.shape[1]
     smooth = table + SMOOTHING * average / average.sum()
     return (smooth / smooth.sum(axis=1, keepdims=True)).T
+
+
+@dataclass(frozen=True, eq=False)
+class NaiveBayes(Classifier):
+    """Naive Bayes: what each column by itself tells of the target; `Release.bayes` makes one.
+
+    Attributes
+    ----------
+    columns : LearningColumns
+        The target and the columns it is predicted from, with the cells they are cut into.
+    learned : FittedBayes
+        The classes, and the distribution of every column in each.
+
+    Examples
+    --------
+    >>> import kakuran as kk, pyarrow as pa
+    >>> table = pa.table({"smokes": ["yes", "no"] * 2000, "ill": ["yes", "no", "yes", "no"] * 1000})
+    >>> schema = kk.Schema([kk.Categorical(name, ["no", "yes"]) for name in ("smokes", "ill")])
+    >>> release = kk.perturb(table, kk.calibrate(schema, n=4000, k=2))
+    >>> bayes = release.bayes("ill")
+    >>> bayes.predict(pa.table({"smokes": ["no", "yes"]})).tolist()
+    ['no', 'yes']
+    >>> bayes.to_arrow().column_names
+    ['class', 'column', 'value', 'share']
+    """
+
+    learned: FittedBayes
+
+    @property
+    def information(self) -> dict[str, float]:
+        """How many bits each column by itself tells of the target."""
+        shares, (_, *profiles) = self.learned.model.shares, self.learned.model.profiles
+        return {
+            name: _shared_bits(profile * shares) for name, profile in zip(self.columns.features, profiles, strict=True)
+        }
+
+    def __str__(self) -> str:
+        ranked = sorted(self.information.items(), key=lambda pair: -pair[1])
+        told = ", ".join(f"{name} {bits:.2g}" for name, bits in ranked)
+        return f"{self.target}, bits told by each column: {told}; held-out log-likelihood {self.held_out:.3f}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for programs."""
+        target, *others = self.columns.axes
+        model = self.learned.model
+        return {
+            "target": target.name,
+            "classes": list(target.labels),
+            "shares": model.shares.tolist(),
+            "columns": {
+                axis.name: {"values": list(axis.labels), "shares": profile.T.tolist()}
+                for axis, profile in zip(others, model.profiles[1:], strict=True)
+            },
+            "information": self.information,
+            "held_out_likelihood": self.held_out,
+        }
+
+    @property
+    def _labels(self) -> int:
+        return 3
+
+    def _table(self) -> dict[str, Any]:
+        """One row a value of a column in a class: its share there."""
+        target, *others = self.columns.axes
+        rows = [
+            (of_class, axis.name, value, share)
+            for axis, profile in zip(others, self.learned.model.profiles[1:], strict=True)
+            for of_class, shares in zip(target.labels, profile.T.tolist(), strict=True)
+            for value, share in zip(axis.labels, shares, strict=True)
+        ]
+        return dict(zip(("class", "column", "value", "share"), zip(*rows, strict=True), strict=True))
+
+    def plot(self, translate: Translate = str) -> Figure:
+        """How many bits each column tells, as bars."""
+        told = self.information
+        bars = Series("", np.array([*told.values()]), ESTIMATE)
+        return bar_chart([*told], [bars], title=self.target, along="bits", written="{x:g}", numbers="%.2g")
+
+
+def _shared_bits(joint: Array) -> float:
+    """The mutual information of the two axes of a joint distribution."""
+    apart = joint.sum(axis=0) * joint.sum(axis=1, keepdims=True)
+    there = joint > 0
+    return float((joint[there] * np.log2(joint[there] / apart[there])).sum())
+
+
+def learn_bayes(
+    records: Records,
+    plan: Plan,
+    n: int,
+    target: str,
+    *,
+    features: Sequence[str] | None = None,
+    method: Method = "auto",
+    progress: Progress = int,
+) -> NaiveBayes:
+    """Learn naive Bayes from n perturbed records."""
+    columns = columns_for(plan, target, features)
+    distinct = columns.counted(plan, n, partial(records.tallies, progress=progress)).distinct()
+    return NaiveBayes(columns, fit_naive_bayes(distinct, method=method))

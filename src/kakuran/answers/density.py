@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from kakuran.answers.estimate import plain
-from kakuran.colours import ESTIMATE, NAIVE
+from kakuran.answers.answer import Answer
+from kakuran.charts import density_chart
 from kakuran.counts import Records, cells_of, every_code
 from kakuran.design import Plan
-from kakuran.errors import ArgumentError, DataError, SchemaError, needing
+from kakuran.errors import ArgumentError, DataError, SchemaError, counted
 from kakuran.mechanism import Mechanism
 from kakuran.model import BinShares, DensityMethod, Options, estimate_shares, observations, of_codes
 from kakuran.schema import Numeric
-from kakuran.typing import Array, Codes
+from kakuran.typing import Array, Codes, Progress
 from kakuran.words import Phrase, Translate
 
 if TYPE_CHECKING:
@@ -31,19 +31,26 @@ _CELLS_A_UNIT = 64
 
 
 @dataclass(frozen=True, eq=False)
-class Density:
+class Density(Answer):
     """Shares of a number's bins; `Release.density` makes one.
 
     Attributes
     ----------
-    name : the column
-    edges : of the bins; one more than there are bins
-    shares : estimated share of the true records in each bin
-    low, high : bounds of its 95 % interval: how much chance in sampling and noise moves the estimate. A bin narrower
-        than the noise can show is estimated from its neighbours, and a spike in it may lie outside
-    naive : share of the perturbed records in each bin, uncorrected
-    method : the estimator asked for
-    reason : what it did, in words
+    name : str
+        The column.
+    edges : array
+        Of the bins; one more than there are bins.
+    shares : array
+        Estimated share of the true records in each bin.
+    low, high : array
+        Bounds of its 95 % interval: how much chance in sampling and noise moves the estimate. A bin narrower than the
+        noise can show is estimated from its neighbours, and a spike in it may lie outside.
+    naive : array
+        Share of the perturbed records in each bin, uncorrected.
+    method : str
+        The estimator asked for.
+    reason : str
+        What it did, in words.
 
     Examples
     --------
@@ -102,30 +109,23 @@ class Density:
             **{name: getattr(self, name).tolist() for name in ("edges", "shares", "low", "high", "naive")},
         }
 
-    def plot(self) -> Figure:
+    def _table(self) -> dict[str, Array]:
+        """One row a bin: where it begins and ends, its share, the ends of the interval, and the naive share."""
+        bounds = {"from": self.edges[:-1], "to": self.edges[1:]}
+        return bounds | {"share": self.shares, "low": self.low, "high": self.high, "naive": self.naive}
+
+    def plot(self, translate: Translate = str) -> Figure:
         """The estimated density with its intervals, over the uncorrected one."""
-        return draw_density(self)
+        return density_chart(self.name, self.edges, self.shares, (self.low, self.high), self.naive, translate)
+
+    def __str__(self) -> str:
+        low, middle, high = self.quantile([0.25, 0.5, 0.75])
+        return f"{self.name}: {middle:.4g} ({low:.4g} … {high:.4g}); {counted(len(self.shares), 'bin')}, {self.reason}"
 
 
-def draw_density(density: Density, translate: Translate = str) -> Figure:
-    """The estimated density with its intervals, over the uncorrected one."""
-    with needing("a plot", "plot"):
-        from kakuran.picture import Picture, without_frame
-    figure = Picture(figsize=(8, 3.6), layout="constrained")
-    axes = figure.subplots()
-    edges, widths = density.edges, np.diff(density.edges)
-    naive, estimated = Phrase("naive: counted in the release"), Phrase("reconstructed, with 95 % interval")
-    axes.stairs(density.naive / widths, edges, fill=True, color=NAIVE, label=translate(naive))
-    axes.stairs(density.high / widths, edges, baseline=density.low / widths, fill=True, color=ESTIMATE, alpha=0.25)
-    axes.stairs(density.densities, edges, color=ESTIMATE, linewidth=1.6, label=translate(estimated))
-    axes.set_xlabel(plain(density.name))
-    axes.set_ylabel(translate(Phrase("density")))
-    without_frame(axes)
-    figure.legend(loc="outside upper left", ncols=2, frameon=False)
-    return figure
-
-
-def density(records: Records, plan: Plan, column: str, *, bins: int | None, method: DensityMethod) -> Density:
+def density(
+    records: Records, plan: Plan, column: str, *, bins: int | None, method: DensityMethod, progress: Progress = int
+) -> Density:
     """Count one perturbed column code by code and estimate the shares of its bins."""
     if method not in get_args(DensityMethod):
         raise ArgumentError(
@@ -133,7 +133,7 @@ def density(records: Records, plan: Plan, column: str, *, bins: int | None, meth
         )
     attribute = _number(plan, column)
     axis = cells_of(plan.schema, column, min(DEFAULT_BINS, attribute.points) if bins is None else bins)
-    ((codes, counts),) = counted_codes(records, plan, [column])
+    ((codes, counts),) = counted_codes(records, plan, [column], progress)
     naive = np.bincount(axis.place(codes), counts, minlength=len(axis.labels)).astype(float)
     edges = attribute.low + attribute.step * (axis.edges.astype(float) - 0.5)
     found = _estimate(codes, counts, plan.mechanisms.get(column), attribute, axis.edges, method, naive)
@@ -150,14 +150,14 @@ def density(records: Records, plan: Plan, column: str, *, bins: int | None, meth
     )
 
 
-def counted_codes(records: Records, plan: Plan, columns: Sequence[str]) -> list[tuple[Codes, Array]]:
+def counted_codes(
+    records: Records, plan: Plan, columns: Sequence[str], progress: Progress
+) -> list[tuple[Codes, Array]]:
     """The distinct codes of each perturbed column and how many records have them, in one pass."""
     found = []
-    for column, tally in zip(
-        columns,
-        records.tallies([[every_code(plan.schema.in_release(name), plan.reach(name))] for name in columns]),
-        strict=True,
-    ):
+    tables = [[every_code(plan.schema.in_release(name), plan.reach(name))] for name in columns]
+    tallies = records.tallies(tables, progress)
+    for column, tally in zip(columns, tallies, strict=True):
         (places,), counts = tally.occupied()
         found.append(((places - plan.reach(column)).astype(np.int32), counts))
     return found

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.stats import binom
 
+from kakuran.answers.answer import Answer
 from kakuran.counts import Cells, cells_of, count_codes
 from kakuran.design import Plan
 from kakuran.errors import SchemaError, is_real
@@ -35,9 +38,12 @@ class Impossible:
 
     Attributes
     ----------
-    columns : where: one column whose counts no true counts explain, or all of them for a repeated record
-    chance : how likely this or worse is, at most, whatever is true
-    records : how often the record is there, where one is repeated
+    columns : tuple of str
+        Where: one column whose counts no true counts explain, or all of them for a repeated record.
+    chance : float
+        How likely this or worse is, at most, whatever is true.
+    records : int, optional
+        How often the record is there, where one is repeated.
 
     Examples
     --------
@@ -53,8 +59,40 @@ class Impossible:
     chance: float
     records: int | None = None
 
+    def __str__(self) -> str:
+        what = "these counts" if self.records is None else f"one record {self.records:,} times"
+        return f"{', '.join(self.columns)}: {what}, with a chance of {self.chance:.2g} at most, whatever is true"
 
-def impossible(plan: Plan, codes: Mapping[str, Codes], false_alarm: float) -> list[Impossible]:
+
+class ImpossibleFindings(list[Impossible], Answer):
+    """All that no true table can have brought about, as a list; `Release.impossible` makes one.
+
+    Examples
+    --------
+    >>> import kakuran as kk
+    >>> from kakuran.samples import census, census_schema
+    >>> found = kk.perturb(census(200), kk.calibrate(census_schema(), n=200, k=5)).impossible()
+    >>> found == [], str(found)
+    (True, 'nothing that no true table can have brought about')
+    """
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for programs."""
+        return {"impossible": [asdict(one) for one in self]}
+
+    def _table(self) -> dict[str, pa.Array]:
+        """One row a finding: where, how likely it is at most, and how often a repeated record is there."""
+        return {
+            "columns": pa.array([", ".join(one.columns) for one in self], pa.string()),
+            "chance": pa.array([one.chance for one in self], pa.float64()),
+            "records": pa.array([one.records for one in self], pa.int64()),
+        }
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self)) or "nothing that no true table can have brought about"
+
+
+def impossible(plan: Plan, codes: Mapping[str, Codes], false_alarm: float) -> ImpossibleFindings:
     """Everything that either test finds; all together they give a false alarm at this rate or less.
 
     Half of it is left to each: columns one by one, and records as a whole.
@@ -63,13 +101,13 @@ def impossible(plan: Plan, codes: Mapping[str, Codes], false_alarm: float) -> li
         raise SchemaError(f"false_alarm must lie between 0 and 1, got {false_alarm!r}")
     axes = [axis for axis in (_points(plan, name) for name in plan.mechanisms) if axis.size <= MOST_CELLS]
     if not axes:
-        return []
+        return ImpossibleFindings()
     tallies = count_codes(codes, [[axis] for axis in axes])
     found = [_repeated(plan, axes, codes)]
     for axis, tally in zip(axes, tallies, strict=True):
         chance = _chance_of_misfit(tally.counts, Operator([transition_between(axis, plan[axis.name])]))
         found.append(Impossible((axis.name,), 2 * len(axes) * chance))
-    return [one for one in found if one.chance <= false_alarm]
+    return ImpossibleFindings(one for one in found if one.chance <= false_alarm)
 
 
 def _points(plan: Plan, name: str) -> Cells:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kakuran.answers.answer import Answer
 from kakuran.answers.density import counted_codes
-from kakuran.answers.estimate import plain
-from kakuran.colours import ESTIMATE, NAIVE
+from kakuran.charts import cluster_chart, plain
 from kakuran.counts import Cells, Records
 from kakuran.design import Plan
-from kakuran.errors import DataError, SchemaError, needing
+from kakuran.errors import DataError, SchemaError, counted
 from kakuran.mechanism import Noise
 from kakuran.model import (
     ColumnNoise,
@@ -31,8 +31,8 @@ from kakuran.model import (
 )
 from kakuran.randomness import Randomness
 from kakuran.schema import Numeric
-from kakuran.typing import Array
-from kakuran.words import Phrase, Translate
+from kakuran.typing import Array, Progress
+from kakuran.words import Translate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,15 +41,19 @@ _SHOWN = 4000
 
 
 @dataclass(frozen=True, eq=False)
-class MixtureEstimate:
+class MixtureEstimate(Answer):
     """A mixture of Gaussians behind one or more released numbers; `Release.mixture` makes one.
 
     Attributes
     ----------
-    columns : names of the numbers
-    mixture : weights, means and covariances of the components, and what follows from them
-    weights, means, deviations : bounds (low, high) of their 95 % intervals, by bootstrap
-    read : reads the perturbed records, for what is asked of them one by one
+    columns : tuple of str
+        Names of the numbers.
+    mixture : Mixture
+        Weights, means and covariances of the components, and what follows from them.
+    weights, means, deviations : pair of array
+        Bounds (low, high) of their 95 % intervals, by bootstrap.
+    read : callable
+        Reads the perturbed records, for what is asked of them one by one.
 
     Examples
     --------
@@ -96,16 +100,49 @@ class MixtureEstimate:
             },
         }
 
-    def plot(self) -> Figure:
+    @property
+    def _labels(self) -> int:
+        return 2
+
+    def _table(self) -> dict[str, Any]:
+        """One row a cluster and a column: its share, mean and deviation there, each with the ends of its interval."""
+        clusters, width = self.mixture.means.shape
+        found: dict[str, Any] = {
+            "cluster": np.repeat(np.arange(1, clusters + 1), width),
+            "column": list(self.columns) * clusters,
+        }
+        parts = {
+            "share": (self.mixture.weights, *self.weights),
+            "mean": (self.mixture.means, *self.means),
+            "deviation": (self.mixture.columns.sigmas, *self.deviations),
+        }
+        for name, values in parts.items():
+            for end, value in zip(("", "_low", "_high"), values, strict=True):
+                found[name + end] = np.repeat(value, width) if value.ndim == 1 else value.ravel()
+        return found
+
+    def __str__(self) -> str:
+        means, deviations = self.mixture.means, self.mixture.columns.sigmas
+        clusters = [
+            f"{weight:.0%} {', '.join(f'{at:.4g} ± {by:.2g}' for at, by in zip(mean, deviation, strict=True))}"
+            for weight, mean, deviation in zip(self.mixture.weights, means, deviations, strict=True)
+        ]
+        return f"{', '.join(self.columns)}: {counted(len(clusters), 'cluster')}: {'; '.join(clusters)}"
+
+    def plot(self, translate: Translate = str) -> Figure:
         """One number: its density and components. Several: the first two, clusters as ellipses over the release."""
         if len(self.columns) == 1:
             figure = self.mixture.plot()
             figure.axes[0].set_xlabel(plain(self.columns[0]))
             return figure
-        return draw_clusters(self)
+        shown = self.records[:: max(len(self.records) // _SHOWN, 1), :2]
+        means, covariances = self.mixture.means[:, :2], self.mixture.covariances[:, :2, :2]
+        return cluster_chart(self.columns[:2], shown, means, covariances, translate)
 
 
-def mixture(records: Records, plan: Plan, columns: Sequence[str], options: Options, *, draws: int) -> MixtureEstimate:
+def mixture(
+    records: Records, plan: Plan, columns: Sequence[str], options: Options, *, draws: int, progress: Progress = int
+) -> MixtureEstimate:
     """Fit a mixture to perturbed numbers of a release; the same release gives the same answer.
 
     Independent columns are fitted to counts alone; covariances need every record.
@@ -124,12 +161,13 @@ def mixture(records: Records, plan: Plan, columns: Sequence[str], options: Optio
         return _numbers(plan, {name: codes[name] for name in columns})
 
     if options.covariance == "diag":
-        observed = _observed(records, plan, columns, noises, options)
+        observed = _observed(records, plan, columns, noises, options, progress)
         dice = Randomness.derived(observed.counts.tobytes()).generator()
         found = mixture_of_columns(observed, noises, options)
         spread = bootstrap_counts(found, observed, draws, dice)
     else:
         numbers = read()
+        progress(len(numbers))
         _check_not_empty(columns, len(numbers))
         dice = Randomness.derived(numbers.tobytes()).generator()
         found = fit_mixture(numbers, noises, options, dice)
@@ -145,17 +183,22 @@ def mixture(records: Records, plan: Plan, columns: Sequence[str], options: Optio
 
 
 def _observed(
-    records: Records, plan: Plan, columns: Sequence[str], noises: Sequence[ColumnNoise], options: Options
+    records: Records,
+    plan: Plan,
+    columns: Sequence[str],
+    noises: Sequence[ColumnNoise],
+    options: Options,
+    progress: Progress,
 ) -> Observations:
     """Two passes: every column by itself, which tells the cells; then all columns in those cells."""
-    alone = counted_codes(records, plan, columns)
+    alone = counted_codes(records, plan, columns, progress)
     _check_not_empty(columns, len(alone[0][0]))
     edges = {
         name: released_edges(codes, plan[name], plan.schema[name].step)
         for name, (codes, _) in zip(columns, alone, strict=True)
     }
     axes = [Cells(name, edges[name], ("",) * (len(edges[name]) - 1)) for name in columns]
-    (tally,) = records.tallies([axes])
+    (tally,) = records.tallies([axes], progress)
     places, counts = tally.occupied()
     first_codes = {name: edges[name][place] for name, place in zip(columns, places, strict=True)}
     return observe(_numbers(plan, first_codes), noises, smoothing=options.smoothing, weights=counts)
@@ -184,29 +227,3 @@ def _noise(plan: Plan, name: str, covariance: str) -> ColumnNoise:
             "so use covariance diag or release it with the mechanism laplace"
         )
     return ColumnNoise(mechanism.kind, mechanism.scale)
-
-
-def draw_clusters(estimate: MixtureEstimate, translate: Translate = str) -> Figure:
-    """The first two columns: clusters as ellipses over the perturbed records."""
-    with needing("a plot", "plot"):
-        from kakuran.picture import Picture, without_frame
-    figure = Picture(figsize=(5.5, 5), layout="constrained")
-    axes = figure.subplots()
-    shown = estimate.records[:: max(len(estimate.records) // _SHOWN, 1)]
-    perturbed, clusters = Phrase("perturbed records"), Phrase("reconstructed clusters, 2 deviations")
-    axes.plot(shown[:, 0], shown[:, 1], ".", color=NAIVE, markersize=2, label=translate(perturbed))
-    around = np.linspace(0, 2 * np.pi, 200)
-    circle = np.stack([np.cos(around), np.sin(around)])
-    found = estimate.mixture
-    for place, (mean, covariance) in enumerate(zip(found.means, found.covariances, strict=True)):
-        outline = mean[:2, None] + 2 * np.linalg.cholesky(covariance[:2, :2]) @ circle
-        axes.plot(*outline, color=ESTIMATE, label=None if place else translate(clusters))
-    low, high = (
-        (found.means - 4 * found.columns.sigmas).min(axis=0),
-        (found.means + 4 * found.columns.sigmas).max(axis=0),
-    )
-    across, down = map(plain, estimate.columns[:2])
-    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xlabel=across, ylabel=down)
-    without_frame(axes)
-    figure.legend(loc="outside upper left", ncols=2, markerscale=4, frameon=False)
-    return figure

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kakuran.counts import Cells, Predicate, Reading, cells_of, parse
+from kakuran.counts import Cells, Predicate, Reading, cells_of, distinct_rows, parse
 from kakuran.design import Plan
 from kakuran.errors import SchemaError
-from kakuran.mechanism import PRAM, RetentionReplacement, Transition
+from kakuran.mechanism import Transition
 from kakuran.model import Operator, transition_between
 from kakuran.schema import Numeric
 
@@ -28,9 +28,12 @@ class TableQuestion:
 
     Attributes
     ----------
-    cells : the cells of the answer, one axis a column; none for a single number
-    axes : the cells to count, the same columns first, then those that only the condition speaks of
-    reading : which of those cells make up each cell of the answer
+    cells : tuple of Cells
+        The cells of the answer, one axis a column; none for a single number.
+    axes : tuple of Cells
+        The cells to count, the same columns first, then those that only the condition speaks of.
+    reading : Reading
+        Which of those cells make up each cell of the answer.
     """
 
     cells: tuple[Cells, ...]
@@ -93,9 +96,8 @@ def _is_small(cuts: Sequence[_Cut]) -> bool:
 
 def _is_noisy(plan: Plan, name: str) -> bool:
     """Whether it matters where in an interval of a number the true values lie."""
-    return isinstance(plan.schema[name], Numeric) and not isinstance(
-        plan.mechanisms.get(name), RetentionReplacement | None
-    )
+    mechanism = plan.mechanisms.get(name)
+    return isinstance(plan.schema[name], Numeric) and mechanism is not None and mechanism.lumping != "any"
 
 
 def _cut(plan: Plan, name: str, predicate: Predicate | None, shown: Cells | None, bins: int) -> _Cut:
@@ -108,16 +110,13 @@ def _cut(plan: Plan, name: str, predicate: Predicate | None, shown: Cells | None
     if shown is not None:
         parts.append(shown.of_code)
     mechanism = plan.mechanisms.get(name)
-    if isinstance(mechanism, PRAM):
+    if mechanism is not None and mechanism.lumping == "none":
         parts.append(np.arange(mechanism.size))
     elif _is_noisy(plan, name):
         parts.append(cells_of(plan.schema, name, min(bins, plan.schema[name].points)).of_code)
         parts.append(np.cumsum(sum(np.abs(np.diff(part, prepend=part[0])) for part in parts) > 0))
-    merged = parts[0]
-    for part in parts[1:]:
-        merged = np.unique(merged * (part.max() + 1) + part, return_inverse=True)[1]
-    _, first_codes, merged = np.unique(merged, return_index=True, return_inverse=True)
-    return _Cut(Cells.of_parts(name, merged, [""] * len(first_codes)), first_codes)
+    merged = distinct_rows(parts)
+    return _Cut(Cells.of_parts(name, merged.place, [""] * len(merged)), merged.first)
 
 
 def _counted(predicate: Predicate, cuts: Sequence[_Cut]) -> NDArray[np.bool_]:

@@ -1,12 +1,16 @@
 """How much is lost, how much is at risk."""
 
-from kakuran.audit.anonymity import Anonymity, Diversity, EquivalenceClasses, Risk, check_anonymity, risk_of
-from kakuran.audit.distance import Distance, Graph, ancestors, capacity_of_counts, distances
+from kakuran.audit.anonymity import Anonymity, Diversity, Risk, check_anonymity, risk_of
 from kakuran.audit.linkage import ENUMERABLE, IMPOSSIBLE, Attacker, LinkageAttack, exact_posteriors
-from kakuran.audit.linkage_audit import Audit, audit, draw_audit
+from kakuran.audit.linkage_audit import Audit, audit, quick_audit
 from kakuran.audit.loss import (
     ColumnLoss,
+    Distance,
+    Graph,
+    ancestors,
+    capacity_of_counts,
     check_weights,
+    distances,
     ilssdm,
     information_capacity,
     information_loss,
@@ -25,7 +29,6 @@ __all__ = [
     "ColumnLoss",
     "Distance",
     "Diversity",
-    "EquivalenceClasses",
     "Graph",
     "LinkageAttack",
     "Risk",
@@ -35,7 +38,6 @@ __all__ = [
     "check_anonymity",
     "check_weights",
     "distances",
-    "draw_audit",
     "exact_posteriors",
     "ilssdm",
     "information_capacity",
@@ -43,6 +45,7 @@ __all__ = [
     "l1_accuracy",
     "losses_by_column",
     "mean_absolute_loss",
+    "quick_audit",
     "risk_of",
     "wrong_cells",
 ]

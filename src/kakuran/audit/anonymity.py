@@ -1,98 +1,56 @@
-"""Equivalence classes and what a sensitive column looks like inside them.
+"""k-anonymity, l-diversity, t-closeness and the risk of every record, for any set of quasi-identifiers.
 
 Everything works on the pairs (class, value) that occur, so the cost follows the records and not classes × values.
-
-k-anonymity, l-diversity, t-closeness and the risk of every record, for any set of quasi-identifiers.
-
-The risk of publishing a table as it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kakuran.errors import ArgumentError, DataError
-from kakuran.schema import check_there, columns_of, distinct_of, is_numeric, joint_codes
-from kakuran.typing import Codes
-
-
-@dataclass(frozen=True)
-class EquivalenceClasses:
-    """The records that share all their quasi-identifiers.
-
-    Attributes
-    ----------
-    of : the class of every record
-    count : how many classes there are
-    """
-
-    of: NDArray[np.intp]
-    count: int
-
-    @classmethod
-    def sharing(cls, columns: Sequence[NDArray[np.integer]]) -> EquivalenceClasses:
-        """The classes of records with the same codes in all columns."""
-        return cls(*joint_codes(columns))
-
-    @cached_property
-    def sizes(self) -> NDArray[np.intp]:
-        """Records in every class."""
-        return np.bincount(self.of, minlength=self.count)
-
-    @property
-    def k(self) -> int:
-        """The size of the smallest class."""
-        return int(self.sizes.min())
-
-    @property
-    def uniques(self) -> int:
-        """Records nobody else is like."""
-        return int((self.sizes == 1).sum())
-
-    @property
-    def risks(self) -> NDArray[np.float64]:
-        """For every record the chance of picking it among its like."""
-        return 1 / self.sizes[self.of]
+from kakuran.counts import DistinctRows, distinct_rows
+from kakuran.errors import ArgumentError, DataError, counted
+from kakuran.schema import check_there, columns_of, distinct_of, is_numeric
+from kakuran.typing import Array, Codes, Indices
 
 
 @dataclass(frozen=True)
 class SensitiveContents:
     """How often each value of a sensitive column occurs in each class; sorted by class, then value."""
 
-    classes: EquivalenceClasses
-    class_of: NDArray[np.intp]
-    value_of: NDArray[np.intp]
-    counts: NDArray[np.intp]
+    classes: DistinctRows
+    class_of: Indices
+    value_of: Indices
+    counts: Indices
     values: int
 
     @classmethod
-    def of(cls, classes: EquivalenceClasses, codes: NDArray[np.intp], values: int) -> SensitiveContents:
+    def of(cls, classes: DistinctRows, codes: Indices, values: int) -> SensitiveContents:
         """Count the pairs that occur."""
-        pairs, counts = np.unique(classes.of.astype(np.int64) * values + codes, return_counts=True)
-        return cls(classes, pairs // values, pairs % values, counts, values)
+        pairs = distinct_rows([classes.place, codes])
+        class_of, value_of = pairs.columns
+        return cls(classes, class_of, value_of, pairs.counts, values)
 
     @cached_property
-    def _shares(self) -> NDArray[np.float64]:
-        return self.counts / self.classes.sizes[self.class_of]
+    def _shares(self) -> Array:
+        return self.counts / self.classes.counts[self.class_of]
 
     @cached_property
-    def _overall(self) -> NDArray[np.float64]:
+    def _overall(self) -> Array:
         return np.bincount(self.value_of, self.counts, minlength=self.values) / self.counts.sum()
 
-    def _per_class(self, parts: NDArray[np.float64]) -> NDArray[np.float64]:
-        sums: NDArray[np.float64] = np.bincount(self.class_of, parts, minlength=self.classes.count).astype(float)
+    def _per_class(self, parts: Array) -> Array:
+        sums: Array = np.bincount(self.class_of, parts, minlength=len(self.classes)).astype(float)
         return sums
 
     @property
     def distinct_l(self) -> int:
         """The fewest distinct values in any class."""
-        return int(np.bincount(self.class_of, minlength=self.classes.count).min())
+        return int(np.bincount(self.class_of, minlength=len(self.classes)).min())
 
     @property
     def entropy_l(self) -> float:
@@ -135,10 +93,14 @@ class Diversity:
 
     Attributes
     ----------
-    distinct_l : the fewest distinct values in a class
-    entropy_l : exp of the least entropy in a class
-    equal_t : the greatest distance of a class from the whole table, all values equally far apart
-    ordered_t : the same when values lie on a line, for numbers; None for categories
+    distinct_l : int
+        The fewest distinct values in a class.
+    entropy_l : float
+        Exp of the least entropy in a class.
+    equal_t : float
+        The greatest distance of a class from the whole table, all values equally far apart.
+    ordered_t : float | None
+        The same when values lie on a line, for numbers; None for categories.
 
     Examples
     --------
@@ -153,6 +115,11 @@ class Diversity:
     equal_t: float
     ordered_t: float | None
 
+    @property
+    def t(self) -> float:
+        """The distance on a line where there is one, else that of equally far values."""
+        return self.equal_t if self.ordered_t is None else self.ordered_t
+
 
 @dataclass(frozen=True)
 class Anonymity:
@@ -160,11 +127,16 @@ class Anonymity:
 
     Attributes
     ----------
-    records, classes : how many there are
-    k : records in the smallest class that shares all quasi-identifiers
-    uniques : records nobody else is like
-    risks : for every record the chance of picking it among its like
-    sensitive : per sensitive column, how much a class gives away
+    records, classes : int
+        How many there are.
+    k : int
+        Records in the smallest class that shares all quasi-identifiers.
+    uniques : int
+        Records nobody else is like.
+    risks : Array
+        For every record the chance of picking it among its like.
+    sensitive : dict[str, Diversity]
+        Per sensitive column, how much a class gives away.
 
     Examples
     --------
@@ -179,7 +151,7 @@ class Anonymity:
     classes: int
     k: int
     uniques: int
-    risks: NDArray[np.float64]
+    risks: Array
     sensitive: dict[str, Diversity]
 
     @property
@@ -192,19 +164,58 @@ class Anonymity:
         """The same for the person who stands out most."""
         return 1 / self.k
 
+    def problems(self, k: int | None = None, l: float | None = None, t: float | None = None) -> list[str]:  # noqa: E741
+        """What keeps the table from being k-anonymous, l-diverse by entropy and t-close, as far as that is asked.
+
+        Parameters
+        ----------
+        k : int
+            Every class has at least so many records.
+        l : float
+            Of every sensitive column, every class is so diverse.
+        t : float
+            And so close to the whole table: on a line for numbers, all values equally far apart for categories.
+
+        Examples
+        --------
+        >>> import kakuran as kk, pyarrow as pa
+        >>> kk.check_anonymity(pa.table({"age": [30, 30, 40]}), ["age"]).problems(k=2)
+        ['the smallest class has 1 record, fewer than 2']
+        """
+        problems = []
+        if k is not None and self.k < k:
+            problems.append(f"the smallest class has {counted(self.k, 'record')}, fewer than {k}")
+        for name, one in self.sensitive.items():
+            if l is not None and one.entropy_l < l:
+                problems.append(f"{name}: a class is {one.entropy_l:.3g}-diverse, less than {l:g}")
+            if t is not None and one.t > t:
+                problems.append(f"{name}: a class is {one.t:.3g}-close, farther than {t:g}")
+        return problems
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "records": self.records,
+            "classes": self.classes,
+            "k": self.k,
+            "uniques": self.uniques,
+            "expected_risk": self.expected_risk,
+            "highest_risk": self.highest_risk,
+            "sensitive": {name: asdict(diversity) for name, diversity in self.sensitive.items()},
+        }
+
 
 def check_anonymity(data: Any, quasi: Sequence[str], sensitive: Sequence[str] = ()) -> Anonymity:
     """Check a table against k-anonymity, l-diversity and t-closeness.
 
     Parameters
     ----------
-    data : a frame
-    quasi : the columns an attacker may know of a person; a missing value counts as a value of its own
-    sensitive : the columns nobody should learn
-
-    Returns
-    -------
-    Anonymity
+    data : Any
+        A frame.
+    quasi : Sequence[str]
+        The columns an attacker may know of a person; a missing value counts as a value of its own.
+    sensitive : Sequence[str]
+        The columns nobody should learn.
 
     Examples
     --------
@@ -221,12 +232,15 @@ def check_anonymity(data: Any, quasi: Sequence[str], sensitive: Sequence[str] = 
     if not len(columns[quasi[0]]):
         raise DataError(quasi[0], "the table is empty", "Nobody is in it to be found.")
     codes = [distinct_of(name, columns[name], missing_is_value=True)[1] for name in quasi]
-    classes = EquivalenceClasses.sharing(codes)
+    classes = distinct_rows(codes)
     diversity = {name: _diversity_of(classes, name, columns[name]) for name in sensitive}
-    return Anonymity(len(classes.of), classes.count, classes.k, classes.uniques, classes.risks, diversity)
+    smallest, uniques = int(classes.counts.min()), int((classes.counts == 1).sum())
+    return Anonymity(
+        len(classes.place), len(classes), smallest, uniques, (1 / classes.counts)[classes.place], diversity
+    )
 
 
-def _diversity_of(classes: EquivalenceClasses, name: str, column: Any) -> Diversity:
+def _diversity_of(classes: DistinctRows, name: str, column: Any) -> Diversity:
     values, codes = distinct_of(name, column, missing_is_value=True)
     has_order = is_numeric(column) and None not in values
     if has_order:
@@ -242,9 +256,12 @@ class Risk:
 
     Attributes
     ----------
-    uniques : share of people whose record nobody else has
-    smallest_class : the fewest people who share a record
-    prosecutor : chance of picking the right record of somebody known to be in the table, on average
+    uniques : float
+        Share of people whose record nobody else has.
+    smallest_class : int
+        The fewest people who share a record.
+    prosecutor : float
+        Chance of picking the right record of somebody known to be in the table, on average.
     """
 
     uniques: float
@@ -259,6 +276,6 @@ class Risk:
 
 def risk_of(codes: Mapping[str, Codes]) -> Risk:
     """The risk of a table given by the codes of its columns."""
-    classes = EquivalenceClasses.sharing(list(codes.values()))
-    records = len(classes.of)
-    return Risk(classes.uniques / records, classes.k, classes.count / records)
+    classes = distinct_rows(list(codes.values()))
+    records = len(classes.place)
+    return Risk(float((classes.counts == 1).sum()) / records, int(classes.counts.min()), len(classes) / records)

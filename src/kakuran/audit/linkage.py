@@ -15,8 +15,9 @@ from itertools import permutations, zip_longest
 import numpy as np
 from numpy.typing import NDArray
 
+from kakuran.counts import distinct_rows
 from kakuran.mechanism import Mechanism
-from kakuran.typing import Array, Codes
+from kakuran.typing import Array, Codes, Indices
 
 ENUMERABLE = 8
 """Records up to which all assignments are enumerated."""
@@ -40,10 +41,14 @@ class LinkageAttack:
 
     Attributes
     ----------
-    posteriors : for every attacked record, the probability that the most probable person is the right one
-    densities : log of the mean likelihood of every attacked record, which is high where noise was weak
-    linked : share linked to the right person, one by one
-    linked_one_to_one : share linked to the right person when all are matched at once, where that was played
+    posteriors : Array
+        For every attacked record, the probability that the most probable person is the right one.
+    densities : Array
+        Log of the mean likelihood of every attacked record, which is high where noise was weak.
+    linked : float | None
+        Share linked to the right person, one by one.
+    linked_one_to_one : float | None
+        Share linked to the right person when all are matched at once, where that was played.
     """
 
     posteriors: Array
@@ -66,10 +71,11 @@ class Attacker:
         self.mechanisms = mechanisms
         self.people = len(next(iter(original.values())))
         self._precision = np.float64 if self.people <= ASSIGNABLE else np.float32
-        self._classes, self._class_of = _distinct(original)
-        self._sizes = np.bincount(self._class_of).astype(self._precision)
+        classes = distinct_rows(list(original.values()))
+        self._classes = dict(zip(original, classes.columns, strict=True))
+        self._class_of, self._sizes = classes.place, classes.counts.astype(self._precision)
         self._tables: dict[str, NDArray[np.floating]] = {}
-        self._places: dict[str, NDArray[np.intp]] = {}
+        self._places: dict[str, Indices] = {}
         for name, mechanism in mechanisms.items():
             values, places = np.unique(self._classes[name], return_inverse=True)
             outcomes = np.arange(-mechanism.reach, mechanism.size + mechanism.reach, dtype=np.int32)
@@ -110,7 +116,7 @@ class Attacker:
     def attack(
         self,
         released: Mapping[str, Codes],
-        owners: NDArray[np.intp] | None,
+        owners: Indices | None,
         dice: np.random.Generator,
         progress: Callable[[int], object] = int,
     ) -> LinkageAttack:
@@ -122,7 +128,8 @@ class Attacker:
         is_matched = owners is not None and count == self.people
         if is_matched and self.people > ASSIGNABLE:
             progress = _spread(progress, 2 + _SCALINGS)
-        records, record_of = _distinct(released)
+        found = distinct_rows(list(released.values()))
+        records, record_of = dict(zip(released, found.columns, strict=True)), found.place
         posteriors, densities, right = np.empty(count), np.empty(count), 0.0
         for rows, logs in self._blocks(records):
             here = np.flatnonzero((rows.start <= record_of) & (record_of < rows.stop))
@@ -157,10 +164,10 @@ class Attacker:
     def _match(
         self,
         records: Mapping[str, Codes],
-        record_of: NDArray[np.intp],
+        record_of: Indices,
         dice: np.random.Generator,
         progress: Callable[[int], object],
-    ) -> NDArray[np.intp]:
+    ) -> Indices:
         """The person of every record when each has exactly one.
 
         Small tables: the most probable matching. Large ones: the most probable person of each record once every
@@ -189,13 +196,6 @@ class Attacker:
             likeliest.append((logs - prices + _TIE * luck[luckiest]).argmax(axis=1))
             progress(int(alike[rows].sum()))
         return luckiest[np.concatenate(likeliest)][record_of]
-
-
-def _distinct(columns: Mapping[str, Codes]) -> tuple[dict[str, Codes], NDArray[np.intp]]:
-    """Rows that differ, column by column, and which of them each row is."""
-    rows = np.column_stack([*columns.values()])
-    distinct, places = np.unique(rows, axis=0, return_inverse=True)
-    return dict(zip(columns, distinct.T, strict=True)), places.ravel()
 
 
 def _spread(progress: Callable[[int], object], passes: int) -> Callable[[int], object]:

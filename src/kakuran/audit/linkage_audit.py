@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,13 +13,14 @@ from numpy.typing import NDArray
 
 from kakuran.audit.anonymity import Risk, risk_of
 from kakuran.audit.linkage import ENUMERABLE, IMPOSSIBLE, Attacker, exact_posteriors
-from kakuran.colours import BLUE
-from kakuran.counts import Tally
+from kakuran.charts import risk_chart
+from kakuran.counts import Tally, distinct_rows
 from kakuran.design import Crowd, Plan
-from kakuran.errors import ReleaseError, check_is, needing
+from kakuran.errors import ReleaseError, check_is
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
-from kakuran.release import Release
+from kakuran.release import Release, read_manifest, read_release
+from kakuran.schema import open_source, read_table
 from kakuran.typing import Array, Codes
 from kakuran.words import Phrase, Translate
 
@@ -42,18 +44,30 @@ class Audit:
 
     Attributes
     ----------
-    bound : what was promised, 1/k
-    certified : what the swap bound proves for this very table and these parameters (at most this)
-    worst_posterior : how sure the attacker is of his surest link
-    expected_matches : share of links the attacker himself expects to be right
-    linked, linked_one_to_one : share of links that were right, record by record and all matched at once; counted on the
-        release itself where its order is known, else on a rehearsal: a second draw that nobody else sees
-    weakness : how much likelier the released records are than an honest draw, in standard deviations; None for tables
-        too small to tell
-    closeness : how many more of them coincide with originals than of an honest draw, above 1 by chance once in 10⁹
-    alignment : how well records fit the person in the same row, in standard deviations of a random order
-    before : the risk of the originals as they are
-    problems : why the release fails, in words; empty if it passes
+    bound : float
+        What was promised, 1/k.
+    certified : float
+        What the swap bound proves for this very table and these parameters (at most this).
+    worst_posterior : float
+        How sure the attacker is of his surest link.
+    expected_matches : float
+        Share of links the attacker himself expects to be right.
+    linked : float
+        Share of links that were right, record by record; counted on the release itself where its order is known, else
+        on a rehearsal: a second draw that nobody else sees.
+    linked_one_to_one : float | None
+        The same, all matched at once.
+    weakness : float | None
+        How much likelier the released records are than an honest draw, in standard deviations; None for tables too
+        small to tell.
+    closeness : float
+        How many more of them coincide with originals than of an honest draw, above 1 by chance once in 10⁹.
+    alignment : float
+        How well records fit the person in the same row, in standard deviations of a random order.
+    before : Risk
+        The risk of the originals as they are.
+    problems : tuple[str, ...]
+        Why the release fails, in words; empty if it passes.
 
     Examples
     --------
@@ -98,10 +112,53 @@ class Audit:
         del fields["posteriors"]
         return fields
 
-    def plot(self) -> Figure:
-        """How sure the attacker is of each link, against the promise and the risk before."""
+    def plot(self, translate: Translate = str, *, narrow: bool = False) -> Figure:
+        """How sure the attacker is of each link, against the promise and the risk before.
 
-        return draw_audit(self)
+        Parameters
+        ----------
+        translate : callable, optional
+            Says the picture's words in another language.
+        narrow : bool, optional
+            Whether it is for a narrow screen.
+        """
+        average, worst = self.before.prosecutor, self.before.worst
+        after = {
+            Phrase("promised: 1/k = {risk:.3g}", risk=self.bound): self.bound,
+            Phrase("proved for this table: {risk:.3g}", risk=self.certified): self.certified,
+        }
+        before = {
+            Phrase("before, on average: {risk:.3g}", risk=average): average,
+            Phrase("before, at worst: {risk:.3g}", risk=worst): worst,
+        }
+        verdict = Phrase("passed") if self.passed else Phrase("FAILED")
+        title = Phrase("Linkage audit {verdict}: n = {n:,}, k = {k:g}", verdict=verdict, n=self.n, k=self.k)
+        return risk_chart(self.posteriors, 1 / self.n, after, before, title, translate, narrow=narrow)
+
+
+MOST_RECORDS = 1_000_000
+"""Records up to which a quick audit plays the attacker, who needs the whole table in memory."""
+FEW_PAIRS = 1e8
+"""What he may compare in it."""
+
+
+def quick_audit(original: Any, release: str | Path, progress: Callable[[int], object] = int) -> Audit | None:
+    """The audit of random records, as a report shows it; None where the table is too large for one.
+
+    Parameters
+    ----------
+    original : frame, path or source
+        The true table.
+    release : str or Path
+        The release that was made from it.
+    progress : callable
+        Told how many records were attacked.
+    """
+    if read_manifest(Path(release)).records > MOST_RECORDS:
+        return None
+    released = read_release(release)
+    truth = read_table(open_source(original), released.plan.schema)
+    return audit(truth, released, most_pairs=FEW_PAIRS, progress=progress)
 
 
 def audit(
@@ -111,10 +168,14 @@ def audit(
 
     Parameters
     ----------
-    original : the true table, as any frame
-    release : what was or will be published
-    most_pairs : of a record and a person to compare; where there are more, random records are attacked
-    progress : called with the number of records attacked; twice as many in all as the release holds
+    original : Any
+        The true table, as any frame.
+    release : Release
+        What was or will be published.
+    most_pairs : float
+        Of a record and a person to compare; where there are more, random records are attacked.
+    progress : Callable[[int], object]
+        Called with the number of records attacked; twice as many in all as the release holds.
 
     Examples
     --------
@@ -210,10 +271,8 @@ def _closeness(truth: dict[str, Codes], released: dict[str, Codes], rehearsed: d
 
 def _overlap(truth: dict[str, Codes], released: dict[str, Codes]) -> int:
     """How many released records can be paired with an equal original."""
-    rows = np.column_stack([np.concatenate([truth[name], released[name]]) for name in truth])
-    cells = np.unique(rows, axis=0, return_inverse=True)[1].ravel()
-    n, size = len(rows) // 2, int(cells.max()) + 1
-    counts = (np.bincount(part, minlength=size) for part in (cells[:n], cells[n:]))
+    found = distinct_rows([np.concatenate([truth[name], released[name]]) for name in truth])
+    counts = (np.bincount(half, minlength=len(found)) for half in np.split(found.place, 2))
     return int(np.minimum(*counts).sum())
 
 
@@ -235,90 +294,55 @@ def _alignment(plan: Plan, truth: dict[str, Codes], released: dict[str, Codes], 
 def _judged(outcome: Audit, release: Release) -> Audit:
     from scipy.stats import binom
 
-    bound = outcome.bound
+    bound, order = outcome.bound, release.manifest.order
     chance = float(binom.isf(FALSE_ALARM, outcome.attacked, bound)) / outcome.attacked
-    problems = []
-    if outcome.certified > bound * (1 + 1e-6):
-        problems.append(
+    certified, worst, weakness = outcome.certified, outcome.worst_posterior, outcome.weakness or 0.0
+    ways = ((Phrase("one by one"), outcome.linked), (Phrase("one to one"), outcome.linked_one_to_one or 0.0))
+    checks = [
+        (
+            certified > bound * (1 + 1e-6),
             Phrase(
                 "its parameters are too weak: they prove only {proved:.3g} for this table, not {bound:.3g}",
-                proved=outcome.certified,
+                proved=certified,
                 bound=bound,
-            )
-        )
-    if outcome.worst_posterior > bound * (1 + 1e-6):
-        problems.append(
-            Phrase(
-                "a record can be linked with probability {risk:.3g}, above {bound:.3g}",
-                risk=outcome.worst_posterior,
-                bound=bound,
-            )
-        )
-    if outcome.impossible:
-        problems.append(Phrase("{count:,} of its records cannot come from this original", count=outcome.impossible))
-    if outcome.closeness > 1:
-        problems.append(Phrase("more of its records equal an original than its parameters allow"))
-    if outcome.alignment > ALARM and release.manifest.order == "shuffled":
-        problems.append(Phrase("its records are in their original order although it says shuffled"))
-    if outcome.weakness is not None and outcome.weakness > ALARM:
-        problems.append(
+            ),
+        ),
+        (
+            worst > bound * (1 + 1e-6),
+            Phrase("a record can be linked with probability {risk:.3g}, above {bound:.3g}", risk=worst, bound=bound),
+        ),
+        (
+            outcome.impossible > 0,
+            Phrase("{count:,} of its records cannot come from this original", count=outcome.impossible),
+        ),
+        (outcome.closeness > 1, Phrase("more of its records equal an original than its parameters allow")),
+        (
+            outcome.alignment > ALARM and order == "shuffled",
+            Phrase("its records are in their original order although it says shuffled"),
+        ),
+        (
+            weakness > ALARM,
             Phrase(
                 "its records lie closer to the originals than its parameters say ({by:.1f} standard deviations)",
-                by=outcome.weakness,
-            )
-        )
-    for how, share in ((Phrase("one by one"), outcome.linked), (Phrase("one to one"), outcome.linked_one_to_one)):
-        if share is not None and share > chance:
-            problems.append(
+                by=weakness,
+            ),
+        ),
+        *(
+            (
+                share > chance,
                 Phrase(
                     "linking {how} was right for {share:.3g} of the records, above {bound:.3g}",
                     how=how,
                     share=share,
                     bound=bound,
-                )
+                ),
             )
-    if release.manifest.order == "kept":
-        problems.append(Phrase("its records are in their original order: whoever knows that order can link them all"))
-    if release.manifest.seeded:
-        problems.append(Phrase("it was drawn from a known seed: whoever knows the seed can undo it"))
-    return replace(outcome, problems=tuple(problems))
-
-
-def draw_audit(audit: Audit, translate: Translate = str, *, narrow: bool = False) -> Figure:
-    """How sure the attacker is of each link, against the promise and the risk before.
-
-    Parameters
-    ----------
-    translate : what to write for every label, a `kakuran.words.Phrase`
-    narrow : whether it is for a narrow screen
-    """
-    with needing("a plot", "plot"):
-        from kakuran.picture import Picture, without_frame
-    figure = Picture(figsize=(4.4, 4.6) if narrow else (7.2, 4.2), layout="constrained")
-    axes = figure.subplots()
-    low = min(audit.posteriors.min(), 1 / audit.n) * 0.8
-    edges = np.geomspace(low, 1.05, 80).tolist()
-    surest = translate(Phrase("after: surest link of each released record"))
-    axes.hist(audit.posteriors, bins=edges, color=BLUE, label=surest)
-    marks = [
-        (audit.bound, "-", "#b3261e", Phrase("promised: 1/k = {risk:.3g}", risk=audit.bound)),
-        (audit.certified, ":", "#b3261e", Phrase("proved for this table: {risk:.3g}", risk=audit.certified)),
-        (
-            audit.before.prosecutor,
-            "--",
-            "#8a6d00",
-            Phrase("before, on average: {risk:.3g}", risk=audit.before.prosecutor),
+            for how, share in ways
         ),
-        (audit.before.worst, "-.", "#8a6d00", Phrase("before, at worst: {risk:.3g}", risk=audit.before.worst)),
+        (
+            order == "kept",
+            Phrase("its records are in their original order: whoever knows that order can link them all"),
+        ),
+        (release.manifest.seeded, Phrase("it was drawn from a known seed: whoever knows the seed can undo it")),
     ]
-    for place, style, colour, label in marks:
-        axes.axvline(place, linestyle=style, color=colour, label=translate(label), linewidth=1.8)
-    axes.set_xscale("log")
-    axes.set_xlabel(translate(Phrase("probability that the link is right")))
-    axes.set_ylabel(translate(Phrase("released records")))
-    verdict = Phrase("passed") if audit.passed else Phrase("FAILED")
-    title = Phrase("Linkage audit {verdict}: n = {n:,}, k = {k:g}", verdict=verdict, n=audit.n, k=audit.k)
-    axes.set_title(translate(title), loc="left")
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=1 if narrow else 2, frameon=False, fontsize=9)
-    without_frame(axes)
-    return figure
+    return replace(outcome, problems=tuple(problem for is_broken, problem in checks if is_broken))

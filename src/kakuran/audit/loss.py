@@ -1,19 +1,213 @@
-"""How near a result comes to the truth: S0's L1 accuracy of distributions, S1's mean absolute loss of matrices.
+"""How much a masked table has lost, and how near a result comes to the truth.
 
-S3's index ILD: how much of the distances between records a masked table has lost.
+S3's index ILD says how much of the distances between records is gone. Its information capacity is their sum,
+I(A) = Σ_i Σ_j d(x_i, x_j)^p over all pairs of records (S3 §2.1). Numbers need no pairs at p = 2 or 1; whatever else is
+summed over pairs of *distinct* values, hᵀDᵖh, so the cost does not depend on the number of records. Beside it stand
+S0's L1 accuracy of distributions and S1's mean absolute loss of matrices.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kakuran.audit.distance import Distance, capacity, capacity_of_records
+from kakuran.counts import distinct_rows
 from kakuran.errors import ArgumentError, DataError, SchemaError, counted, is_real
-from kakuran.schema import columns_of, numbers_of
+from kakuran.schema import Tree, columns_of, distinct_of, numbers_of
+from kakuran.typing import Array, Indices
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Distances between values as weights of edges, given as ``{(a, b): weight}`` (S3 §3.1).
+
+    Parameters
+    ----------
+    weights : Mapping[tuple[Any, Any], float]
+        The distance of each pair; edges have no direction.
+    shortest_paths : bool
+        Go along the edges from value to value; otherwise every pair that is asked for needs an edge.
+
+    Examples
+    --------
+    >>> import kakuran as kk
+    >>> line = kk.Graph({("Tokyo", "Nagoya"): 2, ("Nagoya", "Osaka"): 1}, shortest_paths=True)
+    >>> line.distances(["Tokyo", "Osaka"]).tolist()
+    [[0.0, 3.0], [3.0, 0.0]]
+    """
+
+    weights: Mapping[tuple[Any, Any], float]
+    shortest_paths: bool = False
+
+    def __post_init__(self) -> None:
+        both_ways: dict[tuple[Any, Any], float] = {}
+        for edge, weight in self.weights.items():
+            if not isinstance(edge, tuple) or len(edge) != 2:
+                raise SchemaError(f"graph: an edge is a pair of values, got {edge!r}")
+            if not 0 <= weight < math.inf:
+                raise SchemaError(f"graph: the weight of {edge!r} must be a number of at least 0, got {weight!r}")
+            if edge[0] == edge[1] and weight:
+                raise SchemaError(f"graph: {edge[0]!r} lies at distance 0 from itself, got {weight!r}")
+            if both_ways.get(edge, weight) != weight:
+                raise SchemaError(f"graph: {edge!r} has two weights, {both_ways[edge]!r} and {weight!r}")
+            both_ways[edge] = both_ways[edge[::-1]] = weight
+        object.__setattr__(self, "_both_ways", both_ways)
+        object.__setattr__(self, "weights", dict(self.weights))
+
+    @property
+    def nodes(self) -> tuple[Any, ...]:
+        """Every value that has an edge."""
+        return tuple(dict.fromkeys(node for edge in self.weights for node in edge))
+
+    def distances(self, values: Sequence[Any]) -> Array:
+        """The distance of every pair of values; a `SchemaError` for a pair the graph does not join."""
+        matrix = self._along_paths(values) if self.shortest_paths else self._along_edges(values)
+        if not np.isfinite(matrix).all():
+            a, b = np.argwhere(~np.isfinite(matrix))[0]
+            remedy = "add a path" if self.shortest_paths else "add it, or say shortest_paths=True"
+            what = "path" if self.shortest_paths else "edge"
+            raise SchemaError(f"graph: no {what} between {values[a]!r} and {values[b]!r}; {remedy}")
+        return matrix
+
+    def _along_edges(self, values: Sequence[Any]) -> Array:
+        both_ways: dict[tuple[Any, Any], float] = self._both_ways  # type: ignore[attr-defined]
+        return np.array([[0.0 if a == b else both_ways.get((a, b), math.inf) for b in values] for a in values])
+
+    def _along_paths(self, values: Sequence[Any]) -> Array:
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import dijkstra
+
+        places = {node: place for place, node in enumerate(self.nodes)}
+        unknown = [value for value in values if value not in places]
+        if unknown:
+            raise SchemaError(f"graph: lacks the value {unknown[0]!r}")
+        ends = np.array([[places[a], places[b]] for a, b in self.weights]).T
+        edges = coo_array((np.array(list(self.weights.values()), float), ends), shape=(len(places), len(places)))
+        chosen = np.array([places[value] for value in values])
+        return np.asarray(dijkstra(edges.tocsr(), directed=False, indices=chosen))[:, chosen]
+
+    def __hash__(self) -> int:
+        return hash((tuple(self.weights.items()), self.shortest_paths))
+
+
+Distance: TypeAlias = str | Tree | Graph | Callable[[Any, Any], float]
+_Blocks: TypeAlias = Iterator[tuple[slice, Array]]
+
+_BLOCK_CELLS = 1 << 22
+
+
+def capacity(name: str, column: Any, distance: Distance, p: float) -> float:
+    """I(A) of one column."""
+    _check_power(p)
+    if distance == "euclidean":
+        return _capacity_of_numbers(numbers_of(name, column), p)
+    values, codes = distinct_of(name, column)
+    return capacity_of_counts(name, values, np.bincount(codes, minlength=len(values)), distance, p)
+
+
+def capacity_of_counts(name: str, values: Sequence[Any], counts: NDArray[Any], distance: Distance, p: float) -> float:
+    """I(A) of one column, given its distinct values and how often each occurs."""
+    _check_power(p)
+    counts = np.asarray(counts, float)
+    if distance == "discrete":
+        return float(counts.sum() ** 2 - (counts**2).sum())
+    if distance == "euclidean":
+        return _capacity_of_weighted(np.asarray(values, float), counts, p)
+    if isinstance(distance, str):
+        raise SchemaError(f"unknown distance {distance!r}; there are euclidean, discrete, a tree, a graph, a function")
+    return _sum_over_pairs(counts, _blocks(name, values, distance), p)
+
+
+def _check_power(p: float) -> None:
+    if not 1 <= p < math.inf:
+        raise SchemaError(f"p must be at least 1 and finite, got {p}")
+
+
+def capacity_of_records(columns: Mapping[str, Any], distance: Callable[[Any, Any], float], p: float) -> float:
+    """I(A) for a distance between whole records, given as tuples."""
+    parts = [distinct_of(name, column) for name, column in columns.items()]
+    found = distinct_rows([places for _, places in parts])
+    told = ([values[place] for place in places] for (values, _), places in zip(parts, found.columns, strict=True))
+    return _sum_over_pairs(found.counts, _blocks("records", list(zip(*told, strict=True)), distance), p)
+
+
+def distances(name: str, values: Sequence[Any], distance: Distance) -> Array:
+    """The distance of every pair of values."""
+    if distance == "discrete":
+        return 1.0 - np.eye(len(values))
+    return np.concatenate([block for _, block in _blocks(name, values, distance)])
+
+
+def ancestors(name: str, values: Sequence[Any], tree: Tree) -> Indices:
+    """The path to every value from the root down, as numbers of nodes; −1 below it."""
+    known = {*tree.children, *tree.parents}
+    lacking = [value for value in values if value not in known]
+    if lacking:
+        raise DataError(name, "the tree lacks a value", "Place it under a parent.", example=lacking[0])
+    numbers = {node: number for number, node in enumerate(known)}
+    paths = [[numbers[node] for node in reversed(tree.path(value))] for value in values]
+    table = np.full((len(values), max(map(len, paths), default=0)), -1, np.intp)
+    for row, path in zip(table, paths, strict=True):
+        row[: len(path)] = path
+    return table
+
+
+def _capacity_of_numbers(numbers: Array, p: float) -> float:
+    n = len(numbers)
+    if not n:
+        return 0.0
+    centred = numbers - numbers.mean()
+    if p == 2:
+        return float(2 * n * (centred @ centred))
+    if p == 1:
+        return float(2 * np.sort(centred) @ (2 * np.arange(n) - n + 1.0))
+    values, counts = np.unique(centred, return_counts=True)
+    return _capacity_of_weighted(values, counts.astype(float), p)
+
+
+def _capacity_of_weighted(values: Array, counts: Array, p: float) -> float:
+    if p == 2:
+        centred = values - (counts @ values) / counts.sum()
+        return float(2 * counts.sum() * (counts @ centred**2))
+    parts = ((rows, np.abs(values[rows, None] - values)) for rows in _row_blocks(len(values)))
+    return _sum_over_pairs(counts, parts, p)
+
+
+def _blocks(name: str, values: Sequence[Any], distance: Distance) -> _Blocks:
+    """Rows of the matrix of distances between distinct values."""
+    if isinstance(distance, Tree):
+        yield from _tree_blocks(ancestors(name, values, distance))
+    elif isinstance(distance, Graph):
+        yield slice(0, len(values)), distance.distances(values)
+    elif callable(distance):
+        yield slice(0, len(values)), np.array([[float(distance(a, b)) for b in values] for a in values])
+    else:
+        raise SchemaError(f"{distance!r} is no distance between categories")
+
+
+def _tree_blocks(paths: Indices) -> _Blocks:
+    """Edges between two nodes: up from both to where their paths meet."""
+    depths = (paths >= 0).sum(axis=1)
+    for rows in _row_blocks(len(paths)):
+        shared = np.zeros((rows.stop - rows.start, len(paths)))
+        for level in paths.T:
+            shared += (level[rows, None] == level) & (level >= 0)
+        yield rows, depths[rows, None] + depths - 2 * shared
+
+
+def _row_blocks(count: int) -> Iterator[slice]:
+    height = max(1, _BLOCK_CELLS // max(count, 1))
+    for start in range(0, count, height):
+        yield slice(start, min(start + height, count))
+
+
+def _sum_over_pairs(counts: NDArray[Any], blocks: _Blocks, p: float) -> float:
+    return float(sum(counts[rows] @ (block**p @ counts) for rows, block in blocks))
 
 
 def l1_accuracy(p: Any, q: Any) -> float:
@@ -89,6 +283,10 @@ class ColumnLoss:
             return 0.0 if not self.after else -np.inf
         return (self.before - self.after) / self.before
 
+    def to_dict(self) -> dict[str, float]:
+        """Plain values for JSON."""
+        return {"before": self.before, "after": self.after, "lost": self.lost}
+
 
 def information_loss(
     original: Any,
@@ -105,12 +303,16 @@ def information_loss(
 
     Parameters
     ----------
-    original, masked : tables of equally many records: frames, arrays, or a list for a single column
-    distance : ``"euclidean"`` (of numbers; at other p the p-distance), ``"discrete"``, a `Tree`, a `Graph` or a
-        function of two values; one for every column, or a mapping from column to distance. A function given alone for
-        a table of several columns takes two whole records, as tuples.
-    p : the power of the distance
-    weights : how much each column counts in a record's distance, 1 by default; d^p adds up over columns
+    original, masked : Any
+        Tables of equally many records: frames, arrays, or a list for a single column.
+    distance : Distance | Mapping[str, Distance]
+        ``"euclidean"`` (of numbers; at other p the p-distance), ``"discrete"``, a `Tree`, a `Graph` or a function of
+        two values; one for every column, or a mapping from column to distance. A function given alone for a table of
+        several columns takes two whole records, as tuples.
+    p : float
+        The power of the distance.
+    weights : Mapping[str, float] | None
+        How much each column counts in a record's distance, 1 by default; d^p adds up over columns.
 
     Examples
     --------
@@ -157,11 +359,7 @@ def losses_by_column(
 
 
 def capacities(
-    data: Any,
-    distance: Distance | Mapping[str, Distance],
-    p: float,
-    *,
-    weights: Mapping[str, float] | None = None,
+    data: Any, distance: Distance | Mapping[str, Distance], p: float, *, weights: Mapping[str, float] | None = None
 ) -> dict[str, float]:
     """What each column adds to I(A)."""
     columns = columns_of(data)

@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from kakuran.cli import (
-    advise,
-    audit,
-    calibrate,
-    check,
-    collect,
-    crosstab,
-    demo,
-    factorise,
-    loss,
-    microaggregate,
-    mixture,
-    perturb,
-    reproduce,
-    schema,
-    tree,
-    vertical,
-)
+from kakuran.cli import advise, answers, audit, collect, demo, perturb, reproduce, schema, vertical, wide
 from kakuran.cli.console import answer_text, run
-from kakuran.cli.near_commands import near_commands
 
 
 class _Commands(TyperGroup):
@@ -38,11 +23,29 @@ class _Commands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         word = args[0]
         if not (word.startswith("-") or ctx.resilient_parsing or word in self.commands):
-            near = " or ".join(f"'kakuran {path}'" for path in near_commands(word, self.commands))
+            near = " or ".join(f"'kakuran {path}'" for path in _near_commands(word, self.commands))
             ctx.fail(f"No such command {word!r}. " + (f"Did you mean {near}?" if near else _JOURNEYS))
         return super().resolve_command(ctx, args)
 
 
+def _near_commands(word: str, commands: Mapping[str, Any]) -> list[str]:
+    """Those spelled alike, be they commands of a group; else those whose line in the help speaks of it."""
+    spelled: dict[str, list[str]] = {}
+    for path in _paths(commands):
+        for spelling in {path, path.replace(" ", "-"), path.split()[-1]}:
+            spelled.setdefault(spelling, []).append(path)
+    close = [path for spelling in get_close_matches(word, spelled, cutoff=_CLOSE) for path in spelled[spelling]]
+    spoken = re.compile(rf"\b{re.escape(word)}\b", re.IGNORECASE)
+    return [*dict.fromkeys(close)] or [name for name, one in commands.items() if spoken.search(one.short_help or "")]
+
+
+def _paths(commands: Mapping[str, Any]) -> Iterator[str]:
+    for name, command in commands.items():
+        yield name
+        yield from (f"{name} {inner}" for inner in getattr(command, "commands", {}))
+
+
+_CLOSE = 0.7
 _COMMANDS = {
     "demo": "See all of it on a made-up census.",
     "schema": "Propose a schema, or check a table against one.",
@@ -77,18 +80,18 @@ app = typer.Typer(
 )
 for command in (
     demo.demo,
-    calibrate.calibrate,
+    perturb.calibrate,
     advise.advise,
     perturb.perturb,
     audit.audit,
-    crosstab.crosstab,
-    crosstab.count,
-    tree.tree,
-    mixture.mixture,
-    microaggregate.microaggregate,
-    factorise.factorise,
-    loss.loss,
-    check.check,
+    answers.crosstab,
+    answers.count,
+    answers.tree,
+    answers.mixture,
+    wide.microaggregate,
+    wide.factorise,
+    audit.loss,
+    audit.check,
     reproduce.reproduce,
 ):
     app.command(short_help=_COMMANDS[command.__name__])(command)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kakuran.cli.console import answer_json, answer_table, answer_text, check_picture, check_report, working
-from kakuran.cli.options import AS_FOUND, Force, Json, K, Lang, Language, Plot, Report, Sql, Written, reads_csv
+from kakuran.cli.console import answer_table, answer_text, working
+from kakuran.cli.options import AnswerResults, CsvOptions, K, Sql, grouped, typed
 
 if TYPE_CHECKING:
-    from kakuran.schema import Schema, Source
+    from kakuran.advice import Advice
 
 
-@reads_csv
+@grouped
 def advise(
     k: K,
     data: Annotated[
@@ -24,7 +24,6 @@ def advise(
         ),
     ] = None,
     sql: Sql = None,
-    written: Written = AS_FOUND,
     schema: Annotated[
         Path | None, typer.Option("--schema", "-s", help="Schema file (TOML); without it, a wide table of 0 and 1.")
     ] = None,
@@ -32,45 +31,31 @@ def advise(
         int | None,
         typer.Option("--n", help="People in the table; with kept columns, in the smallest group sharing their values."),
     ] = None,
-    plot: Plot = None,
-    report: Report = None,
-    lang: Lang = Language.en,
-    force: Force = False,
-    json: Json = False,
+    *,
+    csv: CsvOptions,
+    results: AnswerResults,
 ) -> None:
     """Compare perturbation, microaggregation and factorisation by expected error, and say which to use."""
     from kakuran.advice import advise as compare
-    from kakuran.advice import draw_errors
-    from kakuran.cli.reporting import leave, leave_picture, typed
-    from kakuran.report import outlook_rows
-    from kakuran.schema import Schema, open_source
-    from kakuran.words import words_in
+    from kakuran.report import advice_report
+    from kakuran.schema import Schema
 
-    check_picture(plot, force=force)
-    check_report(report, force=force)
+    results.check()
     declared = None if schema is None else Schema.load(schema)
     with working("comparing") as tell:
         tell("reading")
-        source = None if data is None else open_source(data, sql, **written)
-        table = None if source is None else _read(source, declared)
-        advice = compare(declared, k=k, n=n, data=table, progress=tell)
-    if json:
-        answer_json(advice.to_dict())
-    else:
-        title = f"People in the wrong cell at k = {advice.k:g}, n = {advice.n:,}"
-        answer_table(title, *outlook_rows(advice.outlooks, words_in("en")), text_columns=2)
-        for sentence in advice.sentences:
-            answer_text(sentence)
-    if plot is not None:
-        leave_picture(plot, draw_errors(advice, words_in(lang).of))
-    if report is not None:
-        from kakuran.report import advice_report
-
-        leave(report, advice_report(advice, typed(), lang=lang), public=not advice.from_data)
+        source = None if data is None else csv.open(data, sql)
+        advice = compare(declared, k=k, n=n, data=source, progress=tell)
+    results.answer(advice.to_dict(), lambda: _show(advice))
+    results.draw(lambda words: advice.plot(words.of))
+    results.tell(lambda: advice_report(advice, typed(), lang=results.lang), public=not advice.from_data)
 
 
-def _read(source: Source, schema: Schema | None) -> Any:
-    """The columns that would be released."""
-    from kakuran.schema import read_all, read_table
+def _show(advice: Advice) -> None:
+    from kakuran.report import outlook_rows
+    from kakuran.words import words_in
 
-    return read_all(source) if schema is None else read_table(source, schema)
+    title = f"People in the wrong cell at k = {advice.k:g}, n = {advice.n:,}"
+    answer_table(title, *outlook_rows(advice.outlooks, words_in("en")), text_columns=2)
+    for sentence in advice.sentences:
+        answer_text(sentence)

@@ -1,54 +1,172 @@
-"""kakuran audit: attack a release before somebody else does."""
+"""kakuran audit, check and loss: how much is at risk, how much is lost."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from kakuran.cli.console import answer_json, check_picture, check_report, progress, say
-from kakuran.cli.options import AS_FOUND, Force, Json, Lang, Language, Plot, Public, Report, Sql, Written, reads_csv
+from kakuran.cli.console import answer_table, progress, say, working
+from kakuran.cli.options import AnswerResults, CsvOptions, Data, DistanceOptions, Results, Sql, grouped, typed
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from kakuran.audit import Anonymity, Audit
+    from kakuran.words import Words
 
 
-@reads_csv
+@grouped
 def audit(
     original: Annotated[str, typer.Argument(metavar="DATA", help="The true table, as given to perturb.")],
     release: Annotated[Path, typer.Argument(metavar="RELEASE", help="The release made from it.")],
     sql: Sql = None,
-    written: Written = AS_FOUND,
-    plot: Plot = None,
-    report: Report = None,
-    public: Public = False,
-    lang: Lang = Language.en,
-    force: Force = False,
-    json: Json = False,
+    *,
+    csv: CsvOptions,
+    results: Results,
 ) -> None:
     """Play the strongest attacker we can compute; exit with 1 if the promise is broken."""
     from kakuran.audit import audit as run_audit
-    from kakuran.audit import draw_audit
-    from kakuran.cli.reporting import leave_picture, report_release, show_audit
     from kakuran.release import read_release
-    from kakuran.schema import open_source, read_table
-    from kakuran.words import words_in
+    from kakuran.schema import read_table
 
-    check_picture(plot, force=force)
-    check_report(report, public=public, force=force)
+    results.check()
     released = read_release(release)
-    source = open_source(original, sql, **written)
+    source = csv.open(original, sql)
     truth = read_table(source, released.plan.schema)
     with progress("attacking", 2 * released.n) as advance:
         outcome = run_audit(truth, released, progress=advance)
-    if json:
-        answer_json(outcome.to_dict())
-    else:
-        show_audit(outcome)
-    if plot is not None:
-        leave_picture(plot, draw_audit(outcome, words_in(lang).of))
-    if report is not None:
-        report_release(report, release, original=source, audit=outcome, public=public, lang=lang)
-    for problem in outcome.problems:
-        say(problem, "failed")
+    results.answer(outcome.to_dict(), lambda: _show_audit(outcome))
+    results.draw(lambda words: outcome.plot(words.of))
+    results.tell_release(release, lambda: source, outcome)
     if outcome.passed:
         say(f"no attack linked anybody with probability above 1/{outcome.k:g}", "passed")
-    raise typer.Exit(0 if outcome.passed else 1)
+    _exit_with(outcome.problems)
+
+
+def _exit_with(problems: Sequence[str]) -> NoReturn:
+    for problem in problems:
+        say(problem, "failed")
+    raise typer.Exit(1 if problems else 0)
+
+
+def _show_audit(audit: Audit) -> None:
+    from kakuran.report import risk_after, risk_before
+    from kakuran.words import words_in
+
+    words = words_in("en")
+    answer_table(words("audit_before"), [words("risk"), words("value")], risk_before(audit, words))
+    title = words("audit_after", attacked=audit.attacked, n=audit.n)
+    answer_table(title, [words("risk"), words("probability")], risk_after(audit, words))
+
+
+@grouped
+def check(
+    data: Data,
+    quasi: Annotated[
+        list[str], typer.Option("--quasi", "-q", metavar="COLUMN", help="A column an attacker may know. Repeatable.")
+    ],
+    sql: Sql = None,
+    sensitive: Annotated[
+        list[str] | None,
+        typer.Option("--sensitive", metavar="COLUMN", help="A column nobody should learn. Repeatable."),
+    ] = None,
+    k: Annotated[int | None, typer.Option("--k", help="Fail unless every class has at least k records.")] = None,
+    least_l: Annotated[
+        float | None, typer.Option("--l", help="Fail unless every class is l-diverse (by entropy).")
+    ] = None,
+    most_t: Annotated[
+        float | None, typer.Option("--t", help="Fail unless every class is t-close (ordered for numbers).")
+    ] = None,
+    *,
+    csv: CsvOptions,
+    results: Annotated[Results, "json"],
+) -> None:
+    """Check a table for k-anonymity, l-diversity and t-closeness; exit with 1 if it fails what was asked."""
+    from kakuran.audit import check_anonymity
+
+    with working("checking"):
+        found = check_anonymity(csv.read(data, sql), quasi, sensitive or ())
+    results.answer(found.to_dict(), lambda: _show_anonymity(found))
+    _exit_with(found.problems(k, least_l, most_t))
+
+
+def _show_anonymity(found: Anonymity) -> None:
+    rows = [
+        ["records", f"{found.records:,}"],
+        ["classes", f"{found.classes:,}"],
+        ["smallest class, k", f"{found.k:,}"],
+        ["records nobody else is like", f"{found.uniques:,} ({found.uniques / found.records:.1%})"],
+        ["right guesses, on average", f"{found.expected_risk:.3g}"],
+        ["right guesses, at worst", f"{found.highest_risk:.3g}"],
+    ]
+    answer_table("Anonymity", ["", "value"], rows)
+    if found.sensitive:
+        answer_table(
+            "Sensitive columns, in the worst class",
+            ["column", "distinct l", "entropy l", "t, equal", "t, ordered"],
+            [
+                [
+                    name,
+                    f"{one.distinct_l:,}",
+                    f"{one.entropy_l:.3g}",
+                    f"{one.equal_t:.3g}",
+                    "—" if one.ordered_t is None else f"{one.ordered_t:.3g}",
+                ]
+                for name, one in found.sensitive.items()
+            ],
+        )
+
+
+@grouped
+def loss(
+    original: Annotated[
+        Path,
+        typer.Argument(
+            metavar="BEFORE", help="The table before (CSV or Parquet), which --delimiter, --decimal … are about."
+        ),
+    ],
+    masked: Annotated[Path, typer.Argument(metavar="AFTER", help="The table after.")],
+    schema: Annotated[
+        Path | None, typer.Option("--schema", "-s", help="Schema file whose trees say how far categories lie apart.")
+    ] = None,
+    p: Annotated[float, typer.Option("--p", help="The power of the distance.")] = 2,
+    *,
+    distances: DistanceOptions,
+    csv: CsvOptions,
+    results: AnswerResults,
+) -> None:
+    """Say how much information a masked table has lost: 0 if all distances are kept, 1 if all records are alike."""
+    from kakuran.audit import ColumnLoss, losses_by_column
+    from kakuran.charts import loss_chart
+    from kakuran.schema import open_source, read_all
+
+    results.check()
+    with working("comparing"):
+        before = csv.read(original)
+        after = read_all(open_source(masked))
+        left_out = [name for name in before.column_names if name not in after.column_names]
+        if left_out and len(left_out) < before.num_columns:
+            before = before.drop_columns(left_out)
+            say(f"not compared, as the table after does not have them: {', '.join(left_out)}", "note")
+        columns = losses_by_column(before, after, distances.of(before, schema), p, weights=distances.weights)
+    whole = ColumnLoss.of_all(columns)
+    rows = [[one.name, f"{one.before:.6g}", f"{one.after:.6g}", f"{one.lost:.2%}"] for one in [*columns, whole]]
+    results.answer(
+        {"information_loss": whole.lost, "columns": {one.name: one.to_dict() for one in columns}},
+        lambda: answer_table(f"Information lost: {whole.lost:.4g}", ["column", "before", "after", "lost"], rows),
+    )
+
+    def figure(words: Words) -> Figure:
+        shares = {one.name: one.lost for one in columns}
+        return loss_chart(words("lost_in_all", lost=whole.lost), shares, words("lost_share"))
+
+    def page() -> str:
+        from kakuran.report import loss_report
+
+        return loss_report(columns, figure(results.words), typed(), lang=results.lang)
+
+    results.draw(figure)
+    results.tell(page, public=False)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kakuran.cli.console import answer_table, can_draw, check_picture, check_report, progress, require_plots, say
-from kakuran.cli.options import Force, Lang, Language, Plot
-from kakuran.colours import ESTIMATE, INK, NAIVE
+from kakuran.cli.console import answer_table, can_draw, progress, require_plots, say
+from kakuran.cli.options import Results, grouped
 from kakuran.errors import MissingExtraError
 
 if TYPE_CHECKING:
@@ -19,36 +19,34 @@ if TYPE_CHECKING:
     from kakuran.typing import Array
 
 
+@grouped
 def demo(
     folder: Annotated[Path, typer.Option("--folder", help="Where to put the release.")] = Path("demo"),
     k: Annotated[float, typer.Option("--k", help="Nobody can be linked with probability above 1/k.")] = 10,
     n: Annotated[int, typer.Option("--n", help="How many made-up people.")] = 50_000,
-    plot: Plot = None,
-    lang: Lang = Language.en,
-    force: Force = False,
+    *,
+    results: Annotated[Results, "plot", "lang", "force"],
 ) -> None:
     """Release a made-up census and reconstruct a cross-tab from the release alone."""
-    from kakuran.cli.reporting import leave_picture, quick_audit, report_release
     from kakuran.counts import Tally
     from kakuran.design import calibrate
     from kakuran.release import check_target, perturb_file, read_release, write_table
     from kakuran.samples import census, census_schema
     from kakuran.schema import open_source
 
-    if plot is not None:
+    if results.plot is not None:
         require_plots("a picture")
     folder.mkdir(parents=True, exist_ok=True)
     source, target, report = (folder / name for name in ("census.parquet", "release.parquet", "report.html"))
     for path in (source, target):
-        check_target(path, force=force)
-    if can_draw():
-        check_report(report, force=force)
-    check_picture(plot, force=force)
+        check_target(path, force=results.force)
+    results = replace(results, report=report if can_draw() else None)
+    results.check()
     people, schema = census(n), census_schema()
     write_table(source, people)
     plan = calibrate(schema, n=n, k=k)
     with progress("perturbing", n) as advance:
-        perturb_file(source, target, plan, force=force, progress=advance)
+        perturb_file(source, target, plan, force=results.force, progress=advance)
     say(f"{n:,} made-up people in {source}; released as {target}: k = {k:g}, ε = {plan.epsilon:.3g}")
 
     estimate = read_release(target).crosstab("job", "sex")
@@ -65,33 +63,21 @@ def demo(
     )
     naive, reconstructed = (abs(table - truth).sum() / truth.sum() for table in tables[1:])
     say(f"records counted in the wrong cell: naive {naive / 2:.1%}, reconstructed {reconstructed / 2:.1%}")
-    if plot is not None:
-        leave_picture(plot, _draw(jobs, sexes, tables, lang))
-    if can_draw():
-        original = open_source(source)
-        audit = quick_audit(original, target)
-        report_release(report, target, original=original, audit=audit, public=False, lang=lang)
-    else:
+    results.draw(lambda _: _draw(jobs, sexes, tables, results.lang))
+    results.tell_release(target, lambda: open_source(source))
+    if results.report is None:
         say(f"no report: {MissingExtraError('a picture', 'plot')}")
 
 
 def _draw(jobs: Sequence[str], sexes: Sequence[str], tables: Sequence[Array], lang: str) -> Figure:
     """The three tables as bars, side by side."""
-    from kakuran.picture import Picture, without_frame
+    from kakuran.charts import ESTIMATE, INK, NAIVE, Series, column_chart
     from kakuran.words import Phrase, words_in
 
     words = words_in(lang)
-    figure = Picture(figsize=(9, 3.6), layout="constrained")
-    naive = words.of(Phrase("naive: counted in the release"))
-    kinds = (words("original"), naive, words("reconstructed"))
-    styles = tuple(zip(kinds, (INK, NAIVE, ESTIMATE), strict=True))
-    for place, (axes, sex) in enumerate(zip(figure.subplots(1, len(sexes), sharey=True), sexes, strict=True)):
-        for offset, ((label, colour), table) in enumerate(zip(styles, tables, strict=True)):
-            at = [row + 0.27 * (offset - 1) for row in range(len(jobs))]
-            axes.bar(at, table[:, place], width=0.25, color=colour, label=label)
-        axes.set_xticks(range(len(jobs)), jobs, rotation=30, ha="right")
-        axes.set_title(sex, loc="left")
-        without_frame(axes)
-    figure.axes[0].set_ylabel(words("people"))
-    figure.axes[-1].legend(frameon=False)
-    return figure
+    kinds = (words("original"), words.of(Phrase("naive: counted in the release")), words("reconstructed"))
+    named = list(zip(kinds, tables, (INK, NAIVE, ESTIMATE), strict=True))
+    panels = {
+        sex: [Series(kind, table[:, place], colour) for kind, table, colour in named] for place, sex in enumerate(sexes)
+    }
+    return column_chart(jobs, panels, width=9, up=words("people"))

@@ -1,41 +1,100 @@
-"""What the shell offers when tab is pressed: the words of an option, the columns of the release that was named.
+"""Options that several commands take.
 
-The options that say how a CSV file is written; a command takes them as one.
-
-Options that several commands take, and the plan they add up to.
+Options that go together are a group: a dataclass whose fields are options, with what can be done with them. A command
+that is `grouped` has one parameter for each of its groups.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import StrEnum
-from functools import wraps
+from functools import cache, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 
 import typer
 
-from kakuran.cli.console import progress, say, shown
-from kakuran.errors import CalibrationError
+from kakuran.cli.console import answer_json, check_picture, check_report, progress, say, shown
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from pyarrow import Table
 
-    from kakuran.counts import Tally
-    from kakuran.design import Plan
-    from kakuran.engine import Originals
-    from kakuran.mechanism import Mechanism
-    from kakuran.schema import Categorical, Numeric, Schema, Source
+    from kakuran.audit import Audit
+    from kakuran.schema import Source
+    from kakuran.words import Words
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """Offer the options of every group that a command has a parameter for, and call it with the groups they make.
+
+    ``Annotated[Group, "name", "name"]`` offers those options of a group only; the others keep their defaults. Typer
+    asks `inspect.signature` what a command takes, so a signature is written for it, here and nowhere else.
+    """
+    taken = inspect.signature(command, eval_str=True).parameters
+    groups = {name: offer for name, one in taken.items() if (offer := _Spread.of(one.annotation)) is not None}
+
+    @wraps(command)
+    def called(**given: Any) -> None:
+        made = {name: offer.made_of(given) for name, offer in groups.items()}
+        command(**given, **made)
+
+    offered = [
+        one.replace(kind=inspect.Parameter.KEYWORD_ONLY)  # of those, one with a default may come first
+        for name, parameter in taken.items()
+        for one in (groups[name].parameters() if name in groups else [parameter])
+    ]
+    called.__signature__ = inspect.Signature(offered)  # type: ignore[attr-defined]
+    called.__annotations__ = {one.name: one.annotation for one in offered}
+    return called
+
+
+@dataclass(frozen=True)
+class _Spread:
+    """A group, and the options of it that a command takes."""
+
+    group: Any
+    names: Sequence[str]
+
+    @classmethod
+    def of(cls, annotation: Any) -> _Spread | None:
+        """What a parameter offers, if it is one for a group."""
+        group, *names = get_args(annotation) or (annotation,)
+        if not (isinstance(group, type) and is_dataclass(group)):
+            return None
+        return cls(group, names or [field.name for field in fields(group)])
+
+    def parameters(self) -> list[inspect.Parameter]:
+        """The options, as typer is to see them."""
+        options = _options_of(self.group)
+        return [options[name] for name in self.names]
+
+    def made_of(self, given: dict[str, Any]) -> Any:
+        """The group; what it is made of is taken from what was given."""
+        return self.group(**{name: given.pop(name) for name in self.names})
+
+
+@cache
+def _options_of(group: Any) -> dict[str, inspect.Parameter]:
+    types = get_type_hints(group, include_extras=True)
+    defaults = {one.name: inspect.Parameter.empty if one.default is MISSING else one.default for one in fields(group)}
+    return {
+        name: inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=types[name])
+        for name, default in defaults.items()
+    }
 
 
 def one_of(*words: str) -> Callable[[str], list[str]]:
-    """The words that start with what was typed."""
+    """What the shell offers when tab is pressed: the words that start with what was typed."""
     return lambda incomplete: [word for word in words if word.startswith(incomplete)]
 
 
 def columns_of_release(context: typer.Context, incomplete: str) -> list[str]:
-    """The columns of the release on the command line that start with what was typed."""
+    """What it offers for a column: those of the release on the command line that start with what was typed."""
     from kakuran.errors import KakuranError
     from kakuran.release import released_source
 
@@ -47,55 +106,45 @@ def columns_of_release(context: typer.Context, incomplete: str) -> list[str]:
     return [name for name in names if name.startswith(incomplete) and shown(name) == name]
 
 
-Written: TypeAlias = Mapping[str, str | None]
-"""What `kakuran.open_source` is to be told of a CSV file."""
-AS_FOUND: Written = {}
+@dataclass(frozen=True)
+class CsvOptions:
+    """How a CSV file is written."""
 
-_OPTIONS = {
-    "delimiter": "What separates the columns of a CSV file, if not a comma, semicolon or tab.",
-    "encoding": "Of a CSV file that is not UTF-8, such as cp932 (Shift-JIS).",
-    "decimal": 'What stands before decimals in a CSV file: "." or ",".',
-    "thousands": "What stands between thousands in a CSV file: a comma, point, space or apostrophe.",
-}
+    delimiter: Annotated[
+        str | None,
+        typer.Option("--delimiter", help="What separates the columns of a CSV file, if not a comma, semicolon or tab."),
+    ] = None
+    encoding: Annotated[
+        str | None, typer.Option("--encoding", help="Of a CSV file that is not UTF-8, such as cp932 (Shift-JIS).")
+    ] = None
+    decimal: Annotated[
+        str | None, typer.Option("--decimal", help='What stands before decimals in a CSV file: "." or ",".')
+    ] = None
+    thousands: Annotated[
+        str | None,
+        typer.Option(
+            "--thousands",
+            help="What stands between thousands in a CSV file: a comma, point, space or apostrophe.",
+        ),
+    ] = None
 
+    def open(self, data: str | Path, sql: str | None = None) -> Source:
+        """The table that was named."""
+        from kakuran.schema import open_source
 
-def reads_csv(command: Callable[..., None]) -> Callable[..., None]:
-    """Let a command be called with these options; it takes them as its parameter ``written``."""
-    signature = inspect.signature(command, eval_str=True)
+        return open_source(data, sql, **vars(self))
 
-    @wraps(command)
-    def collected(**options: Any) -> None:
-        command(written={name: options.pop(name) for name in _OPTIONS}, **options)
+    def read(self, data: str | Path, sql: str | None = None, dropped: Sequence[str] = ()) -> Table:
+        """All of the table that was named but what is dropped, with a warning of numbers that are taken for text."""
+        from kakuran.schema import check_there, read_all, say_how, way_to_read
 
-    parameters = [
-        option
-        for parameter in signature.parameters.values()
-        for option in (_parameters() if parameter.name == "written" else [parameter])
-    ]
-    collected.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    collected.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    return collected
-
-
-def tell_written_numbers(table: Table) -> None:
-    """Warn of numbers that are taken for text, where no schema says that they are numbers."""
-    from kakuran.schema import say_how, way_to_read
-
-    for name in table.column_names:
-        if asked := way_to_read(table.column(name)):
-            say(f"column {name!r} is taken for text. {say_how(asked)}", "warning")
-
-
-def _parameters() -> list[inspect.Parameter]:
-    return [
-        inspect.Parameter(
-            name,
-            inspect.Parameter.POSITIONAL_OR_KEYWORD,
-            default=None,
-            annotation=Annotated[str | None, typer.Option(f"--{name}", help=told)],
-        )
-        for name, told in _OPTIONS.items()
-    ]
+        table = read_all(self.open(data, sql))
+        check_there(dropped, table.column_names)
+        table = table.drop_columns(list(dropped))
+        for name in table.column_names:
+            if asked := way_to_read(table.column(name)):
+                say(f"column {name!r} is taken for text. {say_how(asked)}", "warning")
+        return table
 
 
 class Language(StrEnum):
@@ -103,6 +152,104 @@ class Language(StrEnum):
 
     en = "en"
     ja = "ja"
+
+
+Force: TypeAlias = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
+Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
+
+
+@dataclass(frozen=True)
+class Results:
+    """What becomes of that which a command finds."""
+
+    plot: Annotated[Path | None, typer.Option("--plot", help="Picture to write (.png, .svg or .pdf).")] = None
+    report: Annotated[
+        Path | None, typer.Option("--report", help="Report to write: one .html file for screen and paper.")
+    ] = None
+    public: Annotated[
+        bool, typer.Option("--public", help="Leave out of the report all that needs the originals, and what was typed.")
+    ] = False
+    lang: Annotated[
+        Language, typer.Option("--lang", envvar="KAKURAN_LANG", help="Language of the report and of pictures.")
+    ] = Language.en
+    force: Force = False
+    json: Json = False
+
+    def check(self) -> None:
+        """Refuse a picture or a report that could not be written, before the work it is to show."""
+        check_picture(self.plot, force=self.force)
+        check_report(self.report, public=self.public, force=self.force)
+
+    @property
+    def words(self) -> Words:
+        """What to say in the language of the report."""
+        from kakuran.words import words_in
+
+        return words_in(self.lang)
+
+    def answer(self, described: Any, show: Callable[[], object]) -> None:
+        """Give the answer: to programs as it is described, to people as it is shown."""
+        if self.json:
+            answer_json(described)
+        else:
+            show()
+
+    def draw(self, figure: Callable[[Words], Figure]) -> None:
+        """Write the picture, if one is wanted, and say where it is."""
+        from kakuran.writing import whole_or_nothing
+
+        if self.plot is not None:
+            drawn = figure(self.words)
+            with whole_or_nothing(self.plot) as folder:
+                drawn.savefig(folder / self.plot.name, dpi=144)
+            say(f"drew {self.plot}")
+
+    def tell(self, page: Callable[[], str], *, public: bool) -> None:
+        """Write the report, if one is wanted, and say where it is and who may see it."""
+        from kakuran.writing import write_text
+
+        if self.report is not None:
+            write_text(self.report, page())
+            say(f"wrote {self.report}{'' if public else ': internal, not for publication'}")
+
+    def tell_release(self, release: Path, original: Callable[[], Source], audit: Audit | None = None) -> None:
+        """Write the report of a release: for everybody, or for its steward, with an audit and what was typed."""
+        compared: Any = {}
+        if self.report is not None and not self.public:
+            compared = {"original": (truth := original()), "audit": audit or _quick_audit(truth, release)}
+            compared["command"] = typed()
+        self.tell(lambda: self._page(release, **compared), public=self.public)
+
+    def tell_answer(self, release: Path, section: Callable[[Words], str]) -> None:
+        """Write what was asked of a release, and the release's own report after it."""
+        self.tell(lambda: self._page(release, answer=[section(self.words)]), public=True)
+
+    def _page(self, release: Path, **options: Any) -> str:
+        from kakuran.release import read_manifest
+        from kakuran.report import release_report
+
+        reads = 2 if "original" in options else 1
+        with progress("reporting", reads * read_manifest(release).records) as advance:
+            return release_report(release, lang=self.lang, progress=advance, **options)
+
+
+AnswerResults: TypeAlias = Annotated[Results, "plot", "report", "lang", "force", "json"]
+ReleaseResults: TypeAlias = Annotated[Results, "report", "public", "lang", "force", "json"]
+
+
+def _quick_audit(original: Source, release: Path) -> Audit | None:
+    from kakuran.audit import quick_audit
+
+    with progress("attacking", None) as advance:
+        found = quick_audit(original, release, advance)
+    if found is None:
+        say("the report has no audit: the table is large; play it with kakuran audit")
+    return found
+
+
+def typed() -> str:
+    """The command as it was typed."""
+    return shlex.join(["kakuran", *sys.argv[1:]])
 
 
 SchemaFile: TypeAlias = Annotated[Path, typer.Option("--schema", "-s", help="Schema file (TOML).")]
@@ -119,113 +266,53 @@ Sql: TypeAlias = Annotated[
     typer.Option("--sql", help="A query to the database, or to the files, which are called data in it (needs DuckDB)."),
 ]
 K: TypeAlias = Annotated[float, typer.Option("--k", help="Nobody can be linked with probability above 1/k.")]
-DataDependent: TypeAlias = Annotated[
-    bool,
-    typer.Option(
-        "--data-dependent",
-        help="Calibrate to this very table: less noise, but the published parameters then depend on the data.",
-    ),
-]
-Weights: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--weight",
-        metavar="COLUMN=SHARE",
-        help="A column's share of the budget, as age=0.5; all must add up to 1. Repeatable.",
-    ),
-]
-Mechanisms: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--mechanism",
-        metavar="COLUMN=MECHANISM",
-        help="A column's mechanism, as age=laplace: retention, laplace, bounded-laplace, bounded-gaussian, "
-        "or pram:FILE with a row-stochastic matrix as CSV without header. Repeatable.",
-    ),
-]
 ReleaseFile: TypeAlias = Annotated[
     Path, typer.Argument(metavar="RELEASE", help="A release: .parquet, .csv with its manifest, or a folder.")
 ]
-Plot: TypeAlias = Annotated[Path | None, typer.Option("--plot", help="Picture to write (.png, .svg or .pdf).")]
-Report: TypeAlias = Annotated[
-    Path | None, typer.Option("--report", help="Report to write: one .html file for screen and paper.")
+SeedOption: TypeAlias = Annotated[
+    int | None, typer.Option("--seed", help="Insecure: a reproducible draw, marked as not for publication.")
 ]
-Public: TypeAlias = Annotated[
-    bool, typer.Option("--public", help="Leave out of the report all that needs the originals, and what was typed.")
+KeepOrder: TypeAlias = Annotated[
+    bool, typer.Option("--keep-order", help="Insecure: leave records in their order, by which they can be linked.")
 ]
-Lang: TypeAlias = Annotated[
-    Language, typer.Option("--lang", envvar="KAKURAN_LANG", help="Language of the report and of pictures.")
-]
-Force: TypeAlias = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
-Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
 LAST_PORT = 65_535
 Host: TypeAlias = Annotated[str, typer.Option("--host", help="Address to listen on.")]
 Port: TypeAlias = Annotated[
     int, typer.Option("--port", min=0, max=LAST_PORT, help="Port to listen on; 0 takes a free one.")
 ]
 
-Importance: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--weight", metavar="COLUMN=NUMBER", help="How much a column counts, as age=2; 1 by default. Repeatable."
-    ),
-]
-Distances: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--distance",
-        metavar="COLUMN=DISTANCE",
-        help="How far values of a column lie apart, as job=discrete: euclidean, discrete. Repeatable.",
-    ),
-]
 
+@dataclass(frozen=True)
+class DistanceOptions:
+    """How far records of a table lie apart."""
 
-def make_plan(
-    schema: Schema,
-    data: Source | Originals | None,
-    *,
-    k: float,
-    n: int | None,
-    data_dependent: bool,
-    weights: Sequence[str] | None,
-    mechanisms: Sequence[str] | None,
-) -> Plan:
-    """The plan the options of a command ask for."""
-    from kakuran.design import calibrate
+    distance: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--distance",
+            metavar="COLUMN=DISTANCE",
+            help="How far values of a column lie apart, as job=discrete: euclidean, discrete. Repeatable.",
+        ),
+    ] = None
+    weight: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--weight", metavar="COLUMN=NUMBER", help="How much a column counts, as age=2; 1 by default. Repeatable."
+        ),
+    ] = None
 
-    shares = numbers("--weight", weights) if weights else None
-    chosen = {name: _mechanism(value) for name, value in pairs("--mechanism", mechanisms).items()}
-    if data_dependent:
-        if data is None or n is not None:
-            raise CalibrationError("--data-dependent needs the data and not --n")
-        tally = _counted(schema, data, schema.released)
-        return calibrate(schema, k=k, data=tally, weights=shares, mechanisms=chosen)
-    n = smallest_group(schema, data) if n is None else n
-    return calibrate(schema, k=k, n=n, weights=shares, mechanisms=chosen)
+    @property
+    def weights(self) -> dict[str, float]:
+        """How much columns count."""
+        return numbers("--weight", self.weight)
 
+    def of(self, table: Table, schema: Path | None) -> dict[str, Any]:
+        """A distance for every column."""
+        from kakuran.schema import Schema
+        from kakuran.wide import distances_for
 
-def smallest_group(schema: Schema, data: Source | Originals | None) -> int:
-    """The records of a source, or, where columns are kept, of the smallest group that shares their values."""
-    from kakuran.schema import Source
-
-    if not schema.perturbed:
-        raise CalibrationError("the schema has no column to perturb")
-    if data is None:
-        raise CalibrationError("how many records? name the data file or give --n")
-    if isinstance(data, Source) and not schema.kept and (rows := data.rows) is not None:
-        return rows
-    tally = _counted(schema, data, schema.kept)
-    return tally.fewest if tally.n else 0
-
-
-def _counted(schema: Schema, data: Source | Originals, attributes: Sequence[Categorical | Numeric]) -> Tally:
-    from kakuran.engine import count_columns
-    from kakuran.schema import Source
-
-    if not isinstance(data, Source):
-        return data.count_columns(attributes)
-    with progress("counting", None) as advance:
-        return count_columns(data, schema, attributes, advance)
+        declared = None if schema is None else Schema.load(schema)
+        return distances_for(table, declared, pairs("--distance", self.distance))
 
 
 def pairs(option: str, texts: Sequence[str] | None) -> dict[str, str]:
@@ -239,10 +326,10 @@ def pairs(option: str, texts: Sequence[str] | None) -> dict[str, str]:
     return pairs
 
 
-def numbers(option: str, texts: Sequence[str] | None) -> dict[str, float]:
+def numbers(option: str, texts: Sequence[str] | None, kind: type[float] = float) -> dict[str, Any]:
     """What a repeatable option says column by column, in numbers."""
     try:
-        return {name: float(value) for name, value in pairs(option, texts).items()}
+        return {name: kind(value) for name, value in pairs(option, texts).items()}
     except ValueError as error:
         raise typer.BadParameter(f"{option} is given as COLUMN=NUMBER: {error}") from error
 
@@ -254,32 +341,3 @@ def whole_or_auto(option: str, text: str) -> int | Literal["auto"]:
     if not text.isdecimal() or not int(text):
         raise typer.BadParameter(f"{option} is a whole number from 1 on, or auto, got {text!r}")
     return int(text)
-
-
-def table_distances(table: Any, schema: Path | None, distances: Sequence[str] | None) -> dict[str, Any]:
-    """A distance for every column: as asked for, by the tree in the schema, or by what the column holds."""
-    from kakuran.schema import Categorical, Schema
-    from kakuran.wide import default_distance
-
-    asked = pairs("--distance", distances)
-    declared = Schema.load(schema).attributes if schema is not None else ()
-    trees = {one.name: one.tree for one in declared if isinstance(one, Categorical) and one.tree is not None}
-    return {
-        name: asked.get(name) or trees.get(name) or default_distance(table.column(name)) for name in table.column_names
-    }
-
-
-def _mechanism(value: str) -> str | Mechanism:
-    kind, sign, path = value.partition(":")
-    if not sign:
-        return kind
-    from kakuran.mechanism import PRAM
-
-    if kind != PRAM.kind:
-        raise typer.BadParameter(f"only pram takes a file, got {value!r}")
-    import numpy as np
-
-    try:
-        return PRAM(np.loadtxt(path, delimiter=",", ndmin=2))
-    except (OSError, ValueError) as error:
-        raise CalibrationError(f"{path}: not a matrix in CSV: {error}") from error

@@ -1,41 +1,126 @@
-"""kakuran perturb: make a release."""
+"""kakuran calibrate and kakuran perturb: what k costs, and the release."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kakuran.cli.console import answer_json, check_report, progress, say
+from kakuran.cli.console import answer_table, progress, say
 from kakuran.cli.options import (
-    AS_FOUND,
+    CsvOptions,
     Data,
-    DataDependent,
-    Force,
-    Json,
     K,
-    Lang,
-    Language,
-    Mechanisms,
-    Public,
-    Report,
+    KeepOrder,
+    ReleaseResults,
+    Results,
     SchemaFile,
+    SeedOption,
     Sql,
-    Weights,
-    Written,
-    make_plan,
-    reads_csv,
+    grouped,
+    numbers,
+    pairs,
 )
-from kakuran.errors import counted
+from kakuran.errors import CalibrationError, counted
 
 if TYPE_CHECKING:
-    from kakuran.design import Plan
+    from kakuran.design import Plan, TableError
     from kakuran.engine import Originals
+    from kakuran.mechanism import Mechanism
     from kakuran.release import Manifest
-    from kakuran.schema import Schema, Source
+    from kakuran.schema import Schema
+    from kakuran.typing import Progress
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """The promise, and how the noise that keeps it is shared out."""
+
+    schema: SchemaFile
+    k: K
+    data_dependent: Annotated[
+        bool,
+        typer.Option(
+            "--data-dependent",
+            help="Calibrate to this very table: less noise, but the published parameters then depend on the data.",
+        ),
+    ] = False
+    weight: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--weight",
+            metavar="COLUMN=SHARE",
+            help="A column's share of the budget, as age=0.5; all must add up to 1. Repeatable.",
+        ),
+    ] = None
+    mechanism: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--mechanism",
+            metavar="COLUMN=MECHANISM",
+            help="A column's mechanism, as age=laplace: retention, laplace, bounded-laplace, bounded-gaussian, "
+            "or pram:FILE with a row-stochastic matrix as CSV without header. Repeatable.",
+        ),
+    ] = None
+
+    def plan(self, schema: Schema, data: Any, n: int | None = None, progress: Progress = int) -> Plan:
+        """The plan that the options ask for."""
+        from kakuran.design import calibrate
+
+        if self.data_dependent and (data is None or n is not None):
+            raise CalibrationError("--data-dependent needs the data and not --n")
+        if data is None and n is None:
+            raise CalibrationError("how many records? name the data file or give --n")
+        return calibrate(
+            schema,
+            k=self.k,
+            n=n,
+            data=data if n is None else None,
+            calibration="data-dependent" if self.data_dependent else "worst-case",
+            weights=numbers("--weight", self.weight) or None,
+            mechanisms={name: _mechanism(value) for name, value in pairs("--mechanism", self.mechanism).items()},
+            progress=progress,
+        )
+
+
+def _mechanism(value: str) -> str | Mechanism:
+    kind, sign, path = value.partition(":")
+    if not sign:
+        return kind
+    from kakuran.mechanism import PRAM
+
+    if kind != PRAM.kind:
+        raise typer.BadParameter(f"only pram takes a file, got {value!r}")
+    return PRAM.load(path)
+
+
+@grouped
+def calibrate(
+    promise: PlanOptions,
+    data: Annotated[str | None, typer.Argument(metavar="DATA", help="The table, as for perturb; or give --n.")] = None,
+    sql: Sql = None,
+    n: Annotated[
+        int | None,
+        typer.Option(
+            "--n", help="Records in the table; with kept columns, in the smallest group sharing their values."
+        ),
+    ] = None,
+    *,
+    csv: CsvOptions,
+    results: Annotated[Results, "json"],
+) -> None:
+    """Show the noise that keeps the promise and the error it will cause."""
+    from kakuran.schema import Schema
+
+    source = None if data is None else csv.open(data, sql)
+    with progress("counting", None) as advance:
+        plan = promise.plan(Schema.load(promise.schema), source, n, advance)
+    _answer(plan, results)
 
 
 class Engine(StrEnum):
@@ -45,103 +130,50 @@ class Engine(StrEnum):
     spark = "spark"
 
 
-@reads_csv
+@grouped
 def perturb(
     data: Data,
-    schema: SchemaFile,
-    k: K,
+    promise: PlanOptions,
     output: Annotated[Path, typer.Option("--output", "-o", help="Release: .parquet, .csv; on Spark a folder.")],
     sql: Sql = None,
-    written: Written = AS_FOUND,
     engine: Annotated[
         Engine, typer.Option("--engine", help="spark: read, perturb and write a folder with Spark.")
     ] = Engine.local,
-    data_dependent: DataDependent = False,
-    weight: Weights = None,
-    mechanism: Mechanisms = None,
-    keep_order: Annotated[
-        bool,
-        typer.Option("--keep-order", help="Insecure: leave records in their order, by which they can be linked."),
-    ] = False,
-    seed: Annotated[
-        int | None, typer.Option("--seed", help="Insecure: a reproducible draw, marked as not for publication.")
-    ] = None,
+    keep_order: KeepOrder = False,
+    seed: SeedOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and its cost; write nothing.")] = False,
-    report: Report = None,
-    public: Public = False,
-    lang: Lang = Language.en,
-    force: Force = False,
-    json: Json = False,
+    *,
+    csv: CsvOptions,
+    results: ReleaseResults,
 ) -> None:
     """Perturb a table so that nobody can be linked to a record with probability above 1/k."""
-    from kakuran.cli.reporting import describe_plan, quick_audit, report_release, show_plan
-    from kakuran.design import preview
-    from kakuran.schema import Schema, open_source
+    from kakuran.release import check_folder, check_target, perturb_file, targets
+    from kakuran.schema import Schema
 
-    if not dry_run:
-        check_report(report, public=public, force=force)
-    declared = Schema.load(schema)
-    source: Source | Originals
-    if engine == Engine.spark:
+    schema, on_spark = Schema.load(promise.schema), engine == Engine.spark
+    if on_spark:
         _check_options_for_spark(sql, keep_order=keep_order)
-        source, write = _on_spark(data, written, declared, output, seed=seed, force=force, dry_run=dry_run)
-    else:
-        source = open_source(data, sql, **written)
-        write = _locally(source, output, seed=seed, keep_order=keep_order, force=force, dry_run=dry_run)
-    plan = make_plan(declared, source, k=k, n=None, data_dependent=data_dependent, weights=weight, mechanisms=mechanism)
     if not dry_run:
-        write(plan)
+        results.check()
+        (check_folder if on_spark else check_target)(output, force=results.force)
+    source: Any = _read_on_spark(data, csv, schema) if on_spark else csv.open(data, sql)
+
+    def bar(title: str, records: int | None) -> AbstractContextManager[Progress]:
+        """How far it is, which Spark shows itself."""
+        return nullcontext(int) if on_spark else progress(title, records)
+
+    with bar("counting", None) as advance:
+        plan = promise.plan(schema, source, progress=advance)
+    if not dry_run:
+        order: Any = {"shuffle": not keep_order, "seed": seed}
+        with bar("perturbing", getattr(source, "rows", None)) as advance:
+            manifest = perturb_file(source, output, plan, force=results.force, progress=advance, **order)
+        _say_written(f"the folder {output}" if on_spark else " and ".join(map(str, targets(output))), manifest)
         if keep_order:
             say("records keep their order: not for publication", "warning")
-        if report is not None:
-            original = open_source(data, sql, **written)
-            attacked = None if public else quick_audit(original, output)
-            report_release(report, output, original=original, audit=attacked, public=public, lang=lang)
-    if json:
-        answer_json(describe_plan(plan, preview(plan)))
-    elif dry_run:
-        show_plan(plan, preview(plan))
-
-
-def _locally(
-    source: Source, output: Path, *, seed: int | None, keep_order: bool, force: bool, dry_run: bool
-) -> Callable[[Plan], None]:
-    """How to perturb the source."""
-    from kakuran.release import check_target, perturb_file, targets
-
-    if not dry_run:
-        check_target(output, force=force)
-
-    def write(plan: Plan) -> None:
-        with progress("perturbing", source.rows) as advance:
-            manifest = perturb_file(
-                source, output, plan, seed=seed, shuffle=not keep_order, force=force, progress=advance
-            )
-        _say_written(" and ".join(str(path) for path in targets(output)), manifest)
-
-    return write
-
-
-def _on_spark(
-    data: str,
-    written: Written,
-    schema: Schema,
-    output: Path,
-    *,
-    seed: int | None,
-    force: bool,
-    dry_run: bool,
-) -> tuple[Originals, Callable[[Plan], None]]:
-    """The originals, and how to perturb them; Spark shows how far it is itself."""
-    from kakuran.engine import read_originals, start_session
-    from kakuran.release import check_folder, perturb_on_spark
-
-    if not dry_run:
-        check_folder(output, force=force)
-    originals = read_originals(start_session(), Path(data), schema, **written)
-    return originals, lambda plan: _say_written(
-        f"the folder {output}", perturb_on_spark(originals, output, plan, seed=seed, force=force)
-    )
+        results.tell_release(output, lambda: csv.open(data, sql))
+    if results.json or dry_run:
+        _answer(plan, results)
 
 
 def _check_options_for_spark(sql: str | None, *, keep_order: bool) -> None:
@@ -151,6 +183,44 @@ def _check_options_for_spark(sql: str | None, *, keep_order: bool) -> None:
         raise typer.BadParameter("--keep-order: Spark has no order of records that could be kept")
 
 
+def _read_on_spark(data: str, csv: CsvOptions, schema: Schema) -> Originals:
+    from kakuran.engine import read_originals, start_session
+
+    return read_originals(start_session(), Path(data), schema, **vars(csv))
+
+
 def _say_written(where: str, manifest: Manifest) -> None:
     plan = manifest.plan
     say(f"wrote {where}: {counted(manifest.records, 'record')}, k = {plan.k:g}, ε = {plan.epsilon:.4g}")
+
+
+def _answer(plan: Plan, results: Results) -> None:
+    """A plan and what it will cost."""
+    from kakuran.design import preview
+
+    errors = preview(plan)
+    described = plan.to_dict() | {"expected_errors": [table.to_dict() for table in errors]}
+    results.answer(described, lambda: _show_plan(plan, errors))
+
+
+def _show_plan(plan: Plan, errors: Sequence[TableError]) -> None:
+    from kakuran.report import plan_rows
+    from kakuran.words import words_in
+
+    title = f"k = {plan.k:g}, n = {plan.n:,}, ε = {plan.epsilon:.4g} ({plan.calibration})"
+    rows = plan_rows(plan, words_in("en"))
+    answer_table(title, ["column", "mechanism", "parameter", "value", "ε"], rows, text_columns=2)
+    answer_table(
+        "Expected error of a typical cell",
+        ["table", "cells", "records in a cell", "± records", "±"],
+        [
+            [
+                " × ".join(table.columns),
+                f"{table.cells:,}",
+                f"{table.count:,.0f}",
+                f"{table.error:,.0f}",
+                f"{table.relative:.0%}{' (guessing)' if table.is_guessing else ''}",
+            ]
+            for table in errors
+        ],
+    )

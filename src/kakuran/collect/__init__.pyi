@@ -1,26 +1,24 @@
-from .admin import (
-    load_token as load_token,
-)
 from .client import (
     SurveyClient as SurveyClient,
+)
+from .databases import (
+    back_up as back_up,
+    open_store as open_store,
+    restore as restore,
 )
 from .limits import (
     RequestLimits as RequestLimits,
 )
-from .messages import (
-    new_secret as new_secret,
-)
-from .messages import (
-    secret_hash as secret_hash,
-)
 from .records import (
     export_survey as export_survey,
-)
-from .records import (
     hidden_among as hidden_among,
-)
-from .records import (
+    invite as invite,
+    other_versions as other_versions,
     standing as standing,
+    status_of as status_of,
+)
+from .routes import (
+    load_token as load_token,
 )
 from .server import (
     create_app as create_app,
@@ -31,21 +29,10 @@ from .serving import (
 from .site import (
     fingerprints as fingerprints,
 )
-from .store.opening import (
-    back_up as back_up,
-)
-from .store.opening import (
-    open_store as open_store,
-)
-from .store.opening import (
-    restore as restore,
-)
-from .store.store import (
+from .store import (
     Store as Store,
 )
 from .survey import (
     Question as Question,
-)
-from .survey import (
     Survey as Survey,
 )

@@ -33,9 +33,12 @@ class SurveyClient:
 
     Parameters
     ----------
-    address : of the server, as ``https://survey.example``
-    survey : what the respondents were shown; the server refuses answers to any other version
-    timeout : seconds to wait for an answer
+    address : str
+        Of the server, as ``https://survey.example``.
+    survey : Survey
+        What the respondents were shown; the server refuses answers to any other version.
+    timeout : float
+        Seconds to wait for an answer.
 
     Examples
     --------

@@ -7,7 +7,7 @@ is told before `minimum_n` of them did.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -20,15 +20,13 @@ from kakuran.answers import (
     ask,
     columns_for,
     estimate,
-    grow_tree,
-    importances,
-    tree_text,
 )
-from kakuran.counts import Cells, Tally
+from kakuran.counts import Tally
 from kakuran.design import Plan
 from kakuran.errors import SchemaError
 from kakuran.model import influence, interval, reconstruct
 from kakuran.randomness import Randomness
+from kakuran.release import Release
 
 LEVEL = 0.9
 """How often an interval holds the truth."""
@@ -36,58 +34,43 @@ HISTORY = 8
 """Sizes of the past that are shown."""
 
 
-class PerturbedRecords(Protocol):
-    """Perturbed records that can be counted: a release, or what the collector holds in memory."""
-
-    @property
-    def plan(self) -> Plan:
-        """The mechanisms and the promise."""
-
-    @property
-    def n(self) -> int:
-        """Number of records."""
-
-    def tallies(self, tables: Sequence[Sequence[Cells]]) -> list[Tally]:
-        """Count the perturbed records in the cells that the axes of each table span, all tables in one pass."""
-
-
-def summary(records: PerturbedRecords, *, minimum_n: int) -> dict[str, Any]:
+def summary(release: Release, *, minimum_n: int) -> dict[str, Any]:
     """All questions one by one, what is promised, and how intervals shrank as answers came in."""
-    promise = {"k": _short(records.plan.k_for(records.n)), "epsilon": records.plan.epsilon}
-    if records.n < minimum_n:
-        return _standing(records, minimum_n) | promise
-    asked = [ask(records.plan, (attribute.name,), {}, None) for attribute in records.plan.schema.released]
-    tallies = records.tallies([question.axes for question in asked])
-    return _standing(records, minimum_n) | {
+    promise = {"k": _short(release.plan.k_for(release.n)), "epsilon": release.plan.epsilon}
+    if release.n < minimum_n:
+        return _standing(release, minimum_n) | promise
+    asked = [ask(release.plan, (attribute.name,), {}, None) for attribute in release.plan.schema.released]
+    tallies = release.tallies([question.axes for question in asked])
+    return _standing(release, minimum_n) | {
         **promise,
         "level": LEVEL,
         "questions": [
             {
                 "name": question.cells[0].name,
                 "labels": question.cells[0].labels,
-                "influence": _influence(question, records.plan),
+                "influence": _influence(question, release.plan),
                 **_numbers(found),
             }
             for question, found in (
-                (question, _estimated(question, tally, records.plan))
+                (question, _estimated(question, tally, release.plan))
                 for question, tally in zip(asked, tallies, strict=True)
             )
         ],
-        "history": history(asked, tallies, records.plan, minimum_n),
+        "history": history(asked, tallies, release.plan, minimum_n),
     }
 
 
-def crosstab(records: PerturbedRecords, rows: str, columns: str, *, minimum_n: int) -> dict[str, Any]:
+def crosstab(release: Release, rows: str, columns: str, *, minimum_n: int) -> dict[str, Any]:
     """Two questions against each other."""
-    question = ask(records.plan, (rows, columns), {}, None)
+    question = ask(release.plan, (rows, columns), {}, None)
     down, across = question.cells
     if down.size * across.size > MOST_CELLS:
         raise SchemaError(f"{rows} × {columns} has {down.size * across.size:,} cells, too many to look at")
-    if records.n < minimum_n:
-        return _standing(records, minimum_n)
-    (tally,) = records.tallies([question.axes])
-    found = _estimated(question, tally, records.plan)
-    return _standing(records, minimum_n) | {
+    if release.n < minimum_n:
+        return _standing(release, minimum_n)
+    (tally,) = release.tallies([question.axes])
+    found = _estimated(question, tally, release.plan)
+    return _standing(release, minimum_n) | {
         "rows": {"name": rows, "labels": down.labels},
         "columns": {"name": columns, "labels": across.labels},
         "level": LEVEL,
@@ -96,27 +79,18 @@ def crosstab(records: PerturbedRecords, rows: str, columns: str, *, minimum_n: i
     }
 
 
-def tree(records: PerturbedRecords, target: str, *, minimum_n: int) -> dict[str, Any]:
+def tree(release: Release, target: str, *, minimum_n: int) -> dict[str, Any]:
     """What predicts a question: the tree that `kakuran tree` grows on the same records."""
-    columns = columns_for(records.plan, target)
-    if records.n < minimum_n:
-        return _standing(records, minimum_n)
-    grown = grow_tree(
-        columns.counted(records.plan, records.n, records.tallies),
-        columns.is_ordered,
-        criterion="entropy",
-        max_depth=5,
-        min_support=20,
-        method="auto",
-    )
-    names = [axis.name for axis in columns.axes[1:]]
-    shares = importances(grown.root, len(columns.axes))
-    return _standing(records, minimum_n) | {
+    columns_for(release.plan, target)  # what cannot be asked is refused, however few have answered
+    if release.n < minimum_n:
+        return _standing(release, minimum_n)
+    found = release.tree(target)
+    return _standing(release, minimum_n) | {
         "target": target,
-        "classes": columns.axes[0].labels,
-        "root": _branch(grown.root, columns),
-        "importances": {name: _short(share) for name, share in zip(names, shares, strict=True)},
-        "text": tree_text(grown.root, columns.axes, columns.is_ordered).splitlines(),
+        "classes": found.columns.axes[0].labels,
+        "root": _branch(found.root, found.columns),
+        "importances": {name: _short(share) for name, share in found.importances.items()},
+        "text": found.text().splitlines(),
     }
 
 
@@ -183,8 +157,8 @@ def _branch(node: Node, columns: LearningColumns) -> dict[str, Any]:
     }
 
 
-def _standing(records: PerturbedRecords, minimum_n: int) -> dict[str, Any]:
-    return {"n": records.n, "minimum_n": minimum_n, "suppressed": records.n < minimum_n}
+def _standing(release: Release, minimum_n: int) -> dict[str, Any]:
+    return {"n": release.n, "minimum_n": minimum_n, "suppressed": release.n < minimum_n}
 
 
 def _short(share: float) -> float:

@@ -1,6 +1,6 @@
-"""How much one address may send and hold at a time. Kept in memory, never logged.
+"""How much one address may send and hold at a time, kept in memory and never logged; and numbers for Prometheus.
 
-Numbers for whoever runs the server, as Prometheus reads them. Counts of events alone: nothing of any answer.
+They are counts of events alone: nothing of any answer.
 """
 
 from __future__ import annotations
@@ -30,15 +30,24 @@ class RequestLimits:
 
     Attributes
     ----------
-    rate : records a second from one address in the long run; infinite for no limit
-    burst : records at once from one address; a larger batch counts as so many
-    head_bytes : the largest head of a request
-    body_bytes, batch_bytes : the largest answer sheet and the largest batch
-    bodies_bytes : of bodies on their way from one address at the same time
-    seconds : for a request to arrive in, head and body each, and for a connection to stay idle
-    answer_seconds : for a request to arrive in whole and for its answer to be ready
-    connections, connections_each : at the same time, together and from one address that is no proxy of ours
-    waiting : records that may wait for the disk; beyond that clients are told to come back
+    rate : float
+        Records a second from one address in the long run; infinite for no limit.
+    burst : float
+        Records at once from one address; a larger batch counts as so many.
+    head_bytes : int
+        The largest head of a request.
+    body_bytes, batch_bytes : int
+        The largest answer sheet and the largest batch.
+    bodies_bytes : int
+        Of bodies on their way from one address at the same time.
+    seconds : float
+        For a request to arrive in, head and body each, and for a connection to stay idle.
+    answer_seconds : float
+        For a request to arrive in whole and for its answer to be ready.
+    connections, connections_each : int
+        At the same time, together and from one address that is no proxy of ours.
+    waiting : int
+        Records that may wait for the disk; beyond that clients are told to come back.
     """
 
     rate: float = 50.0
@@ -175,9 +184,12 @@ class Metrics:
 
     Attributes
     ----------
-    accepted, replayed : records stored, and records that were stored already
-    refused : requests refused, by the name of the problem
-    waiting : records that wait for the disk
+    accepted, replayed : int
+        Records stored, and records that were stored already.
+    refused : Counter[str]
+        Requests refused, by the name of the problem.
+    waiting : int
+        Records that wait for the disk.
     """
 
     def __init__(self) -> None:

@@ -1,6 +1,7 @@
-"""Random names: of answer sheets (UUID version 4), of invitations and tokens.
+"""The messages of respondents: from JSON to packed rows of released codes, every value checked. No input or output.
 
-The messages of respondents: from JSON to packed rows of released codes, every value checked. No input or output.
+With them stand random names, of answer sheets (UUID version 4), invitations and tokens; and what can go wrong with a
+request, as problem details (RFC 9457), none of which ever repeats what was sent.
 """
 
 from __future__ import annotations
@@ -67,9 +68,12 @@ class Submission:
 
     Attributes
     ----------
-    ids : a random 16 bytes for each, made by the client
-    rows : the released codes of each, packed
-    invitation : the hash of the invitation it comes with
+    ids : Sequence[bytes]
+        A random 16 bytes for each, made by the client.
+    rows : Sequence[bytes]
+        The released codes of each, packed.
+    invitation : bytes | None
+        The hash of the invitation it comes with.
     """
 
     ids: Sequence[bytes]
@@ -281,9 +285,12 @@ class Problem(Exception):  # noqa: N818 - RFC 9457 calls it that
 
     Attributes
     ----------
-    kind : one of `KINDS`
-    detail : a sentence on this occurrence, without anything that was sent
-    retry_after : seconds to wait, where waiting helps
+    kind : ProblemKind
+        One of `KINDS`.
+    detail : str
+        A sentence on this occurrence, without anything that was sent.
+    retry_after : int | None
+        Seconds to wait, where waiting helps.
     """
 
     def __init__(self, name: str, detail: str, *, retry_after: int | None = None) -> None:

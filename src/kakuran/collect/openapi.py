@@ -1,7 +1,4 @@
-"""What can go wrong with a request, as problem details (RFC 9457). Nothing here ever repeats what was sent.
-
-The HTTP API, described for programs (OpenAPI 3.1); for a survey at hand down to the values of its questions.
-"""
+"""The HTTP API, described for programs (OpenAPI 3.1); for a survey at hand down to the values of its questions."""
 
 from __future__ import annotations
 

@@ -11,16 +11,17 @@ the k of the smallest.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from kakuran.collect.messages import Form
-from kakuran.collect.store.store import Store
+from kakuran.collect.messages import Form, new_secret, secret_hash
+from kakuran.collect.store import Store
 from kakuran.collect.survey import Survey
 from kakuran.counts import MemoryRecords
-from kakuran.errors import ReleaseError, counted
+from kakuran.errors import CollectError, ReleaseError, counted
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
 from kakuran.release import Manifest, Release
@@ -101,3 +102,52 @@ def _too_few(survey: Survey, store: Store) -> str:
         f"an export needs {missing}, so that it keeps the survey's promise for those in it even if it is compared with "
         f"the next one{closing}"
     )
+
+
+def status_of(store: Store) -> dict[str, Any]:
+    """How a survey stands: how many have answered, what that promises them, and what an export would hold."""
+    survey, n = store.survey, store.count()
+    stands = standing(store, n)
+    return {
+        "id": survey.id,
+        "version": survey.version,
+        "state": store.state,
+        "n": n,
+        "expected_n": survey.expected_n,
+        "minimum_n": survey.minimum_n,
+        "k": survey.k,
+        "k_reached": survey.plan_for(hidden_among(stands["cohorts"], n)).k if n else None,
+        "exported": stands["cohorts"],
+        "missing_for_export": stands["missing"],
+        "epsilon": survey.plan.epsilon,
+        "unused_invitations": store.unused_invitations() if survey.invitations else None,
+        "other_versions": other_versions(store),
+    }
+
+
+def other_versions(store: Store) -> dict[str, int]:
+    """How many records the store has of other versions of the survey, where there are any."""
+    return {version: count for version, count in store.counts().items() if version != store.survey.version and count}
+
+
+def invite(store: Store, count: int, address: str, keep: Callable[[list[str]], object] = list) -> list[str]:
+    """Links that are good for one answer sheet each.
+
+    Parameters
+    ----------
+    store : Store
+        Where the survey keeps its answers; of a link it keeps a fingerprint only.
+    count : int
+        How many links.
+    address : str
+        Of the survey, as ``https://survey.example/``.
+    keep : callable
+        Told the links before they are good for anything, so that none is lost.
+    """
+    if not store.survey.invitations:
+        raise CollectError(f"{store.survey.id}: says invitations = false, so nobody needs one")
+    secrets = [new_secret() for _ in range(count)]
+    links = [f"{address.rstrip('/')}/#i={secret}" for secret in secrets]
+    keep(links)
+    store.invite([secret_hash(secret) for secret in secrets])
+    return links

@@ -1,7 +1,4 @@
-"""Reading a request's body and sending an answer, without more than that costs.
-
-The collector's HTTP server: an ASGI application around a survey and its store.
-"""
+"""The collector's HTTP server: an ASGI application around a survey and its store."""
 
 from __future__ import annotations
 
@@ -20,14 +17,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from kakuran.collect.admin import Admin
 from kakuran.collect.limits import Bodies, Metrics, RateLimiter, RequestLimits
 from kakuran.collect.messages import Form, Problem, Submission, id_text, secret_hash
-from kakuran.collect.public import PublicRoutes
 from kakuran.collect.records import Live
-from kakuran.collect.responses import answer_problem, read_body, send_json, send_problem
-from kakuran.collect.site import Site
-from kakuran.collect.store.store import Store, StoreError
+from kakuran.collect.routes import Admin, PublicRoutes
+from kakuran.collect.site import Site, answer_problem, read_body, send_json, send_problem
+from kakuran.collect.store import Store, StoreError
 from kakuran.collect.survey import Survey
 from kakuran.collect.writer import Writer
 
@@ -41,10 +36,14 @@ def create_app(survey: Survey, store: Store, token: str, *, limits: RequestLimit
 
     Parameters
     ----------
-    survey : what is asked
-    store : where answers are kept, opened for the same survey
-    token : what the survey owner shows to see statistics
-    limits : what is taken from clients
+    survey : Survey
+        What is asked.
+    store : Store
+        Where answers are kept, opened for the same survey.
+    token : str
+        What the survey owner shows to see statistics.
+    limits : RequestLimits | None
+        What is taken from clients.
     """
     return Collector(survey, store, token, limits or RequestLimits())
 

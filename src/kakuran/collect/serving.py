@@ -40,10 +40,16 @@ class Serving:
 
     Attributes
     ----------
-    host, port : where to listen; port 0 takes a free one
-    certificate, key : for TLS, as PEM files
-    proxies : addresses of proxies that are believed when they say whom they speak for
-    limits : what is taken from clients
+    host : str
+        Where to listen.
+    port : int
+        At which port; 0 takes a free one.
+    certificate, key : Path | None
+        For TLS, as PEM files.
+    proxies : tuple[str, ...]
+        Addresses of proxies that are believed when they say whom they speak for.
+    limits : RequestLimits
+        What is taken from clients.
     """
 
     host: str = "127.0.0.1"

@@ -1,11 +1,7 @@
-"""What a browser must know of a mechanism to draw exactly as Python does: whole numbers, as text.
+"""A survey: its questions, what it says to people, what it promises them, and how a browser is to draw.
 
-No exponential is left for the browser to compute, so both draw from the same integers, and the same random words give
-the same released code (`static/perturb.js`, tests/browser/test_draws.py).
-
-A survey: its questions, what it says to people, and what it promises them.
-
-Survey files: TOML that a survey owner writes, checked word by word.
+No exponential is left for the browser to compute: it draws from the same integers as Python, and the same random words
+give the same released code (`static/perturb.js`, tests/browser/test_draws.py).
 """
 
 from __future__ import annotations
@@ -22,7 +18,8 @@ from typing import Any, TypeAlias
 from kakuran.design import Plan, calibrate, mechanisms_within
 from kakuran.errors import CalibrationError, SchemaError
 from kakuran.mechanism import PRAM, Mechanism, Noise, RetentionReplacement
-from kakuran.schema import Categorical, Dropped, Numeric, Schema, attribute_of, naming, read_document
+from kakuran.parsing import ANYTHING, NUMBER, WHOLE, YES_OR_NO, SettingKind, check_settings, naming, read_document
+from kakuran.schema import Categorical, Dropped, Numeric, Schema, attribute_of
 
 MOST_WEIGHTS = 1 << 13
 """Weights a page may have to load for one question: some 160 kB."""
@@ -77,11 +74,16 @@ class Question:
 
     Attributes
     ----------
-    attribute : what may be answered
-    text, help : the question and a hint, in every language
-    labels : what each value of a category is called, in every language
-    unit : of a number, in every language
-    mechanism : its kind, where the default is not wanted
+    attribute : Categorical | Numeric
+        What may be answered.
+    text, help : Texts
+        The question and a hint, in every language.
+    labels : Mapping[str, Texts]
+        What each value of a category is called, in every language.
+    unit : Texts
+        Of a number, in every language.
+    mechanism : str | None
+        Its kind, where the default is not wanted.
     """
 
     attribute: Categorical | Numeric
@@ -115,13 +117,22 @@ class Survey:
 
     Attributes
     ----------
-    id : a short name for files and addresses
-    languages : of every text, the first one by default
-    questions : every answer is perturbed before it is sent
-    k, expected_n : nobody can be linked above 1/k once so many have answered; or instead
-    epsilon : every answer sheet is ε-locally differentially private, however many answer
-    minimum_n : no statistics are shown before so many have answered
-    invitations : whether one needs an invitation, good for one answer sheet, to take part
+    id : str
+        A short name for files and addresses.
+    languages : Sequence[str]
+        Of every text, the first one by default.
+    questions : Sequence[Question]
+        Every answer is perturbed before it is sent.
+    k : float | None
+        Nobody can be linked above 1/k once enough have answered; or `epsilon` instead.
+    expected_n : int | None
+        How many that is.
+    epsilon : float | None
+        Every answer sheet is ε-locally differentially private, however many answer.
+    minimum_n : int
+        No statistics are shown before so many have answered.
+    invitations : bool
+        Whether one needs an invitation, good for one answer sheet, to take part.
 
     Examples
     --------
@@ -159,9 +170,8 @@ class Survey:
     @classmethod
     def load(cls, path: str | Path) -> Survey:
         """Read a survey from a TOML file."""
-        fields = load(Path(path))
         with naming(Path(path)):
-            return cls.from_dict(fields)
+            return cls.from_dict(read_document(Path(path), "survey file", "make one with `kakuran collect init`"))
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Survey:
@@ -189,6 +199,14 @@ class Survey:
         if self.expected_n is not None and n >= self.expected_n:
             return self.plan
         return Plan(self.schema, self.plan.mechanisms, n, self.plan.k_for(n), "worst-case")
+
+    @property
+    def promise(self) -> str:
+        """What respondents are promised, in a sentence."""
+        promise = f"every answer sheet is {self.plan.epsilon:.3g}-locally differentially private"
+        if self.k is None:
+            return promise
+        return f"{promise}; nobody is linked above 1/{self.k:g} once {self.expected_n:,} have answered"
 
     def cohort_n(self, cohorts: Sequence[int], *, is_closed: bool) -> int:
         """How many more records the next export needs, so that each keeps its promise among those who come with it.
@@ -242,50 +260,32 @@ def _check_perturbed(attribute: Categorical | Numeric) -> None:
         raise SchemaError(f"question {attribute.name!r}: no answer may be missing; make “no answer” one of its values")
 
 
-_SETTINGS = {
-    "id",
-    "languages",
-    "title",
-    "introduction",
-    "k",
-    "expected_n",
-    "epsilon",
-    "minimum_n",
-    "invitations",
-    "questions",
+_SETTINGS = dict.fromkeys(("id", "languages", "title", "introduction", "questions"), ANYTHING) | {
+    "k": NUMBER,
+    "expected_n": WHOLE,
+    "epsilon": NUMBER,
+    "minimum_n": WHOLE,
+    "invitations": YES_OR_NO,
 }
-_WORDING = {"text", "help", "labels", "unit", "mechanism"}
-_DOMAIN = {"type", "values", "ordered", "low", "high", "step"}
-_NUMBERS = {"k": (int, float), "epsilon": (int, float), "expected_n": (int,), "minimum_n": (int,)}
+_DOMAIN = ("type", "values", "ordered", "low", "high", "step")
+_QUESTION = dict.fromkeys(("text", "help", "labels", "unit", *_DOMAIN), ANYTHING) | {
+    "mechanism": SettingKind("the name of one", lambda value: isinstance(value, str))
+}
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 
 
-def load(path: Path) -> dict[str, Any]:
-    """What a survey file says."""
-    return read_document(path, "survey", "kakuran collect init")
-
-
-def check(fields: Mapping[str, Any]) -> dict[str, Any]:
+def check(given: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a survey, refused with a way out where one of them cannot be meant."""
-    _only_known("the survey", fields, _SETTINGS)
-    for needed in ("id", "languages", "title", "questions"):
-        if needed not in fields:
-            raise SchemaError(f"the survey has no {needed}")
+    fields = check_settings("the survey", given, _SETTINGS, needed=("id", "languages", "title", "questions"))
     languages = _languages(fields["languages"])
-    numbers = {name: _number(name, fields[name]) for name in _NUMBERS if name in fields}
-    if type(fields.get("invitations", False)) is not bool:
-        raise SchemaError(f"invitations must be true or false, got {fields['invitations']!r}")
     questions = fields["questions"]
     if not isinstance(questions, Mapping) or not questions:
         raise SchemaError("a survey needs questions, written as [questions.NAME]")
-    return {
-        "id": fields["id"],
+    return fields | {
         "languages": languages,
         "title": _texts("title", fields["title"], languages),
         "introduction": _texts("introduction", fields.get("introduction", {}), languages, optional=True),
-        "invitations": fields.get("invitations", False),
-        **numbers,
         "questions": [_question(name, question, languages) for name, question in questions.items()],
     }
 
@@ -298,21 +298,16 @@ def check_id(id_: Any) -> None:
 
 def _question(name: str, fields: Any, languages: Sequence[str]) -> dict[str, Any]:
     where = f"question {name!r}"
-    if not isinstance(fields, Mapping):
-        raise SchemaError(f"{where}: expected a table of settings, got {fields!r}")
-    _only_known(where, fields, _WORDING | _DOMAIN)
+    check_settings(where, fields, _QUESTION)
     attribute = attribute_of(name, {key: value for key, value in fields.items() if key in _DOMAIN})
     assert not isinstance(attribute, Dropped)  # noqa: S101 - a role is not among the settings
-    mechanism = fields.get("mechanism")
-    if mechanism is not None and not isinstance(mechanism, str):
-        raise SchemaError(f"{where}: mechanism must be the name of one, got {mechanism!r}")
     return {
         "attribute": attribute,
         "text": _texts(f"{where}: text", fields.get("text", {}), languages),
         "help": _texts(f"{where}: help", fields.get("help", {}), languages, optional=True),
         "unit": _texts(f"{where}: unit", fields.get("unit", {}), languages, optional=True),
         "labels": _labels(where, fields.get("labels", {}), attribute, languages),
-        "mechanism": mechanism,
+        "mechanism": fields.get("mechanism"),
     }
 
 
@@ -335,7 +330,7 @@ def _texts(where: str, texts: Any, languages: Sequence[str], *, optional: bool =
     for language in languages:
         if not texts.get(language, "").strip():
             raise SchemaError(f"{where} is not given in {language!r}")
-    _only_known(where, texts, set(languages))
+    check_settings(where, texts, dict.fromkeys(languages, ANYTHING))
     return dict(texts)
 
 
@@ -347,15 +342,3 @@ def _languages(languages: Any) -> tuple[str, ...]:
         if not _LANGUAGE.fullmatch(code):
             raise SchemaError(f"{code!r} is not the code of a language, as en or ja")
     return tuple(languages)
-
-
-def _number(name: str, value: Any) -> Any:
-    if type(value) not in _NUMBERS[name]:
-        raise SchemaError(f"{name} must be a {'whole ' if name.endswith('_n') else ''}number, got {value!r}")
-    return value
-
-
-def _only_known(where: str, fields: Mapping[str, Any], known: set[str]) -> None:
-    for name in fields:
-        if name not in known:
-            raise SchemaError(f"{where}: unknown setting {name!r}; there are {', '.join(sorted(known))}")

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from kakuran.collect.limits import Metrics
 from kakuran.collect.messages import Problem, Submission
-from kakuran.collect.store.store import Store, StoreError, StoreOutcome
+from kakuran.collect.store import Store, StoreError, StoreOutcome
 
 log = logging.getLogger(__name__)
 

@@ -1,6 +1,7 @@
 """Counting records in cells: all that estimation needs to know of a release."""
 
 from kakuran.counts.cells import Cells, Reading, cells_of, every_code
+from kakuran.counts.distinct import DistinctRows, distinct_rows
 from kakuran.counts.predicate import Predicate, parse
 from kakuran.counts.records import MemoryRecords, Records
 from kakuran.counts.tally import Counting, DenseTally, SparseTally, Tally, count_codes
@@ -9,6 +10,7 @@ __all__ = [
     "Cells",
     "Counting",
     "DenseTally",
+    "DistinctRows",
     "MemoryRecords",
     "Predicate",
     "Reading",
@@ -17,6 +19,7 @@ __all__ = [
     "Tally",
     "cells_of",
     "count_codes",
+    "distinct_rows",
     "every_code",
     "parse",
 ]

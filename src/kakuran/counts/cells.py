@@ -28,10 +28,14 @@ class Cells:
 
     Attributes
     ----------
-    name : the column
-    edges : the codes edges[r] … edges[r+1]−1 are a run that stays together; the first is 0 unless noise reaches below
-    labels : what to call each cell
-    groups : the cell of each run; without it every run is a cell
+    name : str
+        The column.
+    edges : NDArray
+        The codes edges[r] … edges[r+1]−1 are a run that stays together; the first is 0 unless noise reaches below.
+    labels : tuple[str, ...]
+        What to call each cell.
+    groups : NDArray | None
+        The cell of each run; without it every run is a cell.
     """
 
     name: str
@@ -104,9 +108,12 @@ class Reading:
 
     Attributes
     ----------
-    shape : of the answer; its axes are the first axes of the table
-    groups : for each axis of the answer, the place in it of every cell along the table's axis
-    counted : which cells of the table count at all; all of them without it
+    shape : tuple[int, ...]
+        Of the answer; its axes are the first axes of the table.
+    groups : tuple[NDArray, ...]
+        For each axis of the answer, the place in it of every cell along the table's axis.
+    counted : NDArray | None
+        Which cells of the table count at all; all of them without it.
     """
 
     shape: tuple[int, ...]

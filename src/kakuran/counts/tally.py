@@ -52,10 +52,6 @@ class Places:
         cells += self._shared((last,))
         return cells
 
-    def rows(self, axes: tuple[Cells, ...]) -> NDArray[np.int64]:
-        """The place of each record along each axis, where a table has more cells than can be numbered."""
-        return np.column_stack([self._shared((axis,)) for axis in axes])
-
     def _shared(self, axes: tuple[Cells, ...]) -> NDArray[np.int64]:
         if axes not in self._known:
             self._known[axes] = self.cells(axes)
@@ -204,35 +200,38 @@ class SparseTally(Tally):
     """The cells that somebody is in, in order.
 
     New records wait until they are as many as the cells, so that every cell is sorted a few times and not once a batch.
-    Cells are numbers, or rows of places along the axes where there are more cells than can be numbered.
+    They are told apart by their numbers, or by their places along the axes where there are more than can be numbered.
     """
 
     def __init__(self, axes: Sequence[Cells]) -> None:
         super().__init__(axes)
         self._is_numbered = math.prod(self.shape) <= _MOST_CELLS
-        self._cells: NDArray[np.int64] = np.empty(0 if self._is_numbered else (0, len(self.axes)), np.int64)
-        self._counts = np.empty(0, np.int64)
-        self._waiting: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
+        self._keys: list[NDArray[Any]] = [np.empty(0, np.int64)] * (1 if self._is_numbered else len(self.axes))
+        self._counts = np.empty(0)
+        self._waiting: list[tuple[list[NDArray[Any]], Array]] = []
 
     def add(self, records: Places) -> None:
         """Count records whose places other tallies ask for too."""
-        cells = records.cells(self.axes) if self._is_numbered else records.rows(self.axes)
-        weights = np.ones(len(cells), np.int64) if records.weights is None else records.weights.astype(np.int64)
-        self._waiting.append((cells, weights))
-        if sum(len(some) for some, _ in self._waiting) >= max(len(self._cells), _FEW):
+        parts = [self.axes] if self._is_numbered else [(axis,) for axis in self.axes]
+        weights = np.ones(records.n) if records.weights is None else records.weights
+        self._waiting.append(([records.cells(axes) for axes in parts], weights))
+        if sum(len(some) for _, some in self._waiting) >= max(len(self._counts), _FEW):
             self._settle()
 
     def _settle(self) -> None:
         if self._waiting:
-            cells, weights = zip((self._cells, self._counts), *self._waiting, strict=True)
+            keys, weights = zip((self._keys, self._counts), *self._waiting, strict=True)
             self._waiting.clear()
-            self._cells, self._counts = distinct_rows(np.concatenate(cells), np.concatenate(weights))
+            found = distinct_rows(
+                [np.concatenate(column) for column in zip(*keys, strict=True)], np.concatenate(weights)
+            )
+            self._keys, self._counts = found.columns, found.counts
 
     def _merged(self, other: SparseTally) -> SparseTally:
         self._settle()
         other._settle()
         both = SparseTally(self.axes)
-        both._waiting = [(self._cells, self._counts), (other._cells, other._counts)]
+        both._waiting = [(self._keys, self._counts), (other._keys, other._counts)]
         both._settle()
         return both
 
@@ -252,8 +251,8 @@ class SparseTally(Tally):
     def occupied(self) -> tuple[tuple[NDArray[np.intp], ...], Array]:
         """The place along each axis of every cell that somebody is in, and how many are."""
         self._settle()
-        places = np.unravel_index(self._cells, self.shape) if self._is_numbered else tuple(self._cells.T)
-        return places, self._counts.astype(float)
+        places = np.unravel_index(self._keys[0], self.shape) if self._is_numbered else tuple(self._keys)
+        return places, self._counts
 
 
 @dataclass(frozen=True, eq=False)

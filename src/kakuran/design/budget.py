@@ -15,16 +15,27 @@ from __future__ import annotations
 
 import math
 import warnings
+from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
-from typing import Any, NoReturn, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NoReturn, TypeAlias, get_args
 
 from kakuran.counts import Tally
 from kakuran.design.crowd import Crowd
-from kakuran.design.plan import LAST_DIGITS, Plan
-from kakuran.errors import CalibrationError, ScatteredNumbersWarning, check_is, counted, is_real
-from kakuran.mechanism import NOISE, BoundedLaplace, Laplace, Mechanism, Noise, RetentionReplacement, k_for, k_of
-from kakuran.schema import Categorical, Numeric, Schema, open_source, read_parts
+from kakuran.design.plan import LAST_DIGITS, Calibration, Plan
+from kakuran.errors import CalibrationError, ScatteredNumbersWarning, check_is, is_real
+from kakuran.mechanism import (
+    MECHANISMS,
+    BoundedLaplace,
+    Laplace,
+    Mechanism,
+    RetentionReplacement,
+    k_for,
+    k_of,
+)
+from kakuran.schema import Categorical, Numeric, Schema, encode_columns, in_order, open_source, read_parts
+from kakuran.typing import Progress
 
 Choice: TypeAlias = str | Mechanism
 At: TypeAlias = Callable[[float], dict[str, Mechanism]]
@@ -39,27 +50,35 @@ def calibrate(
     k: float,
     n: int | None = None,
     data: Any = None,
+    calibration: Calibration | None = None,
     weights: Mapping[str, float] | None = None,
     mechanisms: Mapping[str, Choice] | None = None,
+    progress: Progress = int,
 ) -> Plan:
     """The least noise that keeps everybody from being linked with probability above 1/k.
 
     Parameters
     ----------
-    schema : what the columns may hold
-    k : the promise, above 1 and at most n
-    n : records in the table (worst case); with kept columns, in the smallest group that shares their values
-    data : the table itself, for the data-dependent calibration: less noise, but the parameters then depend on
-        the data and hold for this table only; ε is rounded down to two digits, so that they tell little of it. A
-        frame, the path of files, or a `Tally` of its released columns counted elsewhere.
-    weights : each column's share of the budget, adding up to 1; equal by default
-    mechanisms : per column, ``"retention"``, ``"laplace"``, ``"bounded-laplace"`` or ``"bounded-gaussian"``, or a
-        ready mechanism such as `PRAM`, whose cost is taken off the budget first. By default retention for
-        categories and bounded-laplace for numbers.
-
-    Returns
-    -------
-    Plan
+    schema : Schema
+        What the columns may hold.
+    k : float
+        The promise, above 1 and at most n.
+    n : int
+        Records in the table (worst case); with kept columns, in the smallest group that shares their values.
+    data : frame, path, source or Tally
+        The table itself, instead of n.
+    calibration : {"worst-case", "data-dependent"}
+        What is taken from the data: by default everything, which needs less noise, but the parameters then depend on
+        the data and hold for this table only; ε is rounded down to two digits, so that they tell little of it. With
+        ``"worst-case"`` only n is counted in them.
+    weights : mapping from column to float
+        Each column's share of the budget, adding up to 1; equal by default.
+    mechanisms : mapping from column to str or Mechanism
+        ``"retention"``, ``"laplace"``, ``"bounded-laplace"`` or ``"bounded-gaussian"``, or a ready mechanism such as
+        `PRAM`, whose cost is taken off the budget first. By default retention for categories and bounded-laplace for
+        numbers.
+    progress : callable
+        Told how many records have been counted, batch by batch.
 
     Examples
     --------
@@ -75,19 +94,22 @@ def calibrate(
         raise CalibrationError("the schema has no column to perturb")
     if (n is None) == (data is None):
         raise CalibrationError("give either n (worst case) or data (data-dependent), not both and not neither")
+    calibration = calibration or ("worst-case" if data is None else "data-dependent")
+    if calibration not in get_args(Calibration):
+        raise CalibrationError(f"calibration must be worst-case or data-dependent, got {calibration!r}")
+    if calibration == "data-dependent" and data is None:
+        raise CalibrationError("the data-dependent calibration needs the data, not n")
     chosen = _choices(schema, mechanisms or {})
     shares = _shares(chosen, weights)
     at_budget = _mechanisms_at(schema, chosen, shares)
-    if data is None:
-        assert n is not None  # noqa: S101
+    if calibration == "worst-case":
+        n = smallest_group(schema, data, progress) if n is None else n
         _check_promise(k, n)
         budget = _worst_case_budget(n, k, at_budget, _fixed_cost(chosen))
         if budget < 0:
             _refuse_fixed(chosen, n, k)
         return _told(Plan(schema, at_budget(budget), int(n), float(k), "worst-case"))
-    tally = data if isinstance(data, Tally) else count_everybody(schema, data)
-    if [(axis.name, axis.size) for axis in tally.axes] != [(one.name, one.size) for one in schema.released]:
-        raise CalibrationError("the table was counted over other columns than those of the schema")
+    tally = count_columns(schema, data, schema.released, progress)
     _check_promise(k, tally.n)
     # Laplace swaps cost the same with bounds and without, but only bounded noise can be infinite.
     bounded = {name: BoundedLaplace.kind if kind == Laplace.kind else kind for name, kind in chosen.items()}
@@ -115,12 +137,64 @@ def mechanisms_within(
     return found
 
 
-def count_everybody(schema: Schema, data: Any) -> Tally:
-    """The records of a frame, or of any other source, over all columns that are released."""
-    tally = Tally.of_columns(schema.released)
-    for part in read_parts(open_source(data), schema):
-        tally.update(part.through(schema.encode))
+class CountsItself(ABC):
+    """A table that counts its own records, as one on Spark does."""
+
+    @abstractmethod
+    def count_columns(self, attributes: Sequence[Categorical | Numeric]) -> Tally:
+        """The records over every code of some columns; over none, just how many there are."""
+
+
+def count_columns(
+    schema: Schema, data: Any, attributes: Sequence[Categorical | Numeric] | None = None, progress: Progress = int
+) -> Tally:
+    """The records of a table over every code of the released columns, or of some; over none, just how many there are.
+
+    Parameters
+    ----------
+    schema : Schema
+        What the columns may hold.
+    data : frame, path, source or Tally
+        The table; a tally that was counted elsewhere is taken if it is over these columns.
+    attributes : sequence of Categorical or Numeric
+        The columns to count over.
+    progress : callable
+        Told how many records have been counted, batch by batch.
+    """
+    attributes = schema.released if attributes is None else tuple(attributes)
+    if isinstance(data, CountsItself):
+        return data.count_columns(attributes)
+    if isinstance(data, Tally):
+        if [(axis.name, axis.size) for axis in data.axes] != [(one.name, one.size) for one in attributes]:
+            raise CalibrationError("the table was counted over other columns than those of the schema")
+        return data
+    source, tally = open_source(data), Tally.of_columns(attributes)
+    if not attributes and (rows := source.rows) is not None:
+        tally.update({}, rows)
+        return tally
+    names = [attribute.name for attribute in attributes or schema.released[:1]]  # some column tells how many there are
+    encoded = partial(encode_columns, attributes)
+    for codes, rows in in_order(lambda part: (part.through(encoded), len(part)), read_parts(source, schema, names)):
+        tally.update(codes, rows)
+        progress(rows)
     return tally
+
+
+def smallest_group(schema: Schema, data: Any, progress: Progress = int) -> int:
+    """The fewest records that share the values of all kept columns: all there are, where none is kept.
+
+    Examples
+    --------
+    >>> import kakuran as kk, pyarrow as pa
+    >>> from kakuran.design import smallest_group
+    >>> region = kk.Categorical("region", ["east", "west"], role="keep")
+    >>> schema = kk.Schema([region, kk.Categorical("job", ["clerk", "nurse"])])
+    >>> people = pa.table({"region": ["east", "east", "west"], "job": ["clerk", "nurse", "nurse"]})
+    >>> smallest_group(schema, people)
+    1
+    """
+    tally = count_columns(schema, data, schema.kept, progress)
+    return tally.fewest if tally.n else 0
 
 
 def _check_promise(k: float, n: int) -> None:
@@ -165,39 +239,12 @@ def _checked_choice(attribute: Categorical | Numeric, choice: Choice) -> Choice:
             "list its other values, keep it, or drop it"
         )
     if isinstance(choice, Mechanism):
-        if choice.size != attribute.size:
-            raise CalibrationError(
-                f"column {attribute.name!r} has {counted(attribute.size, 'value')} "
-                f"but its mechanism is made for {choice.size:,}"
-            )
-        if isinstance(choice, Noise):
-            _check_ready_noise(attribute, choice)
+        choice.check_fits(attribute)
         return choice
-    if choice == RetentionReplacement.kind:
-        return choice
-    if choice not in NOISE:
-        known = ", ".join([RetentionReplacement.kind, *NOISE])
-        raise CalibrationError(f"column {attribute.name!r}: unknown mechanism {choice!r}; there are {known}")
-    if isinstance(attribute, Categorical):
-        raise CalibrationError(
-            f"column {attribute.name!r} holds categories: {choice} noise is for numbers; use retention"
-        )
-    if attribute.missing == "category":
-        raise CalibrationError(
-            f"column {attribute.name!r}: missing values as a category need the retention mechanism, not {choice}"
-        )
+    known = [name for name, mechanism in MECHANISMS.items() if not mechanism.is_ready_made]
+    if choice not in known:
+        raise CalibrationError(f"column {attribute.name!r}: unknown mechanism {choice!r}; there are {', '.join(known)}")
     return choice
-
-
-def _check_ready_noise(attribute: Categorical | Numeric, noise: Noise) -> None:
-    if isinstance(attribute, Categorical) or attribute.missing == "category":
-        raise CalibrationError(
-            f"column {attribute.name!r}: {noise.kind} noise is for numbers without missing values; use retention"
-        )
-    if noise.step != attribute.step:
-        raise CalibrationError(
-            f"column {attribute.name!r} has a step of {attribute.step:g} but its noise is made for {noise.step:g}"
-        )
 
 
 def _shares(chosen: Mapping[str, Choice], weights: Mapping[str, float] | None) -> dict[str, float]:
@@ -234,10 +281,7 @@ def _mechanisms_at(schema: Schema, chosen: Mapping[str, Choice], shares: Mapping
 def _at_swap_cost(attribute: Categorical | Numeric, choice: Choice, swap_cost: float) -> Mechanism:
     if isinstance(choice, Mechanism):
         return choice
-    step = attribute.step if isinstance(attribute, Numeric) else None
-    if choice == RetentionReplacement.kind or step is None:
-        return RetentionReplacement.for_swap_cost(attribute.size, swap_cost, step)
-    return NOISE[choice].for_swap_cost(attribute.size, step, swap_cost)
+    return MECHANISMS[choice].at_swap_cost(attribute, swap_cost)
 
 
 def _fixed_cost(chosen: Mapping[str, Choice]) -> float:

@@ -34,11 +34,16 @@ class Plan:
     Attributes
     ----------
     schema : Schema
-    mechanisms : the mechanism of every perturbed column; ``plan["age"]`` is short for one of them
-    n : records the promise needs; with kept columns, in every group that shares their values
-    k : nobody can be linked to a released record with probability above 1/k
-    calibration : ``"worst-case"`` holds whatever the attacker believes about the table; ``"data-dependent"``
-        against an attacker who knows the whole true table, and only for the table it was made for
+        What the columns may hold.
+    mechanisms : Mapping[str, Mechanism]
+        The mechanism of every perturbed column; ``plan["age"]`` is short for one of them.
+    n : int
+        Records the promise needs; with kept columns, in every group that shares their values.
+    k : float
+        Nobody can be linked to a released record with probability above 1/k.
+    calibration : Calibration
+        ``"worst-case"`` holds whatever the attacker believes about the table; ``"data-dependent"`` against an attacker
+        who knows the whole true table, and only for the table it was made for.
 
     Examples
     --------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from kakuran.typing import Array
 
 CELLS = 10
 """Cells a number is cut into for the preview."""
+GUESSING = 0.9
+"""An error of so much of a typical cell is about that of guessing."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,15 @@ class TableError:
     def relative(self) -> float:
         """Error as a share of the typical cell; near 1, the table tells next to nothing."""
         return self.error / self.count
+
+    @property
+    def is_guessing(self) -> bool:
+        """Whether the table tells so little that one might as well guess."""
+        return self.relative > GUESSING
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {"columns": list(self.columns), "cells": self.cells, "count": self.count, "error": self.error}
 
 
 def preview(plan: Plan, n: int | None = None) -> list[TableError]:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -18,28 +15,14 @@ from kakuran.counts import Cells, Counting, Tally
 from kakuran.design import Plan
 from kakuran.perturbation import Kernel, Shuffler
 from kakuran.randomness import Randomness
-from kakuran.schema import Categorical, Numeric, Part, Schema, Source, encode_columns, read_parts
+from kakuran.schema import Part, Schema, Source, in_order, read_parts
 from kakuran.typing import Codes, Progress
 
-Given = TypeVar("Given")
 Made = TypeVar("Made")
 
 ROWS_A_BUCKET = 1 << 18
 """Rows that are put in random order together, in memory."""
 MOST_BUCKETS = 1024
-
-
-def count_columns(
-    source: Source, schema: Schema, attributes: Sequence[Categorical | Numeric], progress: Progress = int
-) -> Tally:
-    """The records of a source over every code of some of its columns; over none, just how many there are."""
-    tally = Tally.of_columns(attributes)
-    names = [attribute.name for attribute in attributes] or [schema.released[0].name]
-    encoded = partial(encode_columns, attributes)
-    for codes, rows in in_order(lambda part: (part.through(encoded), len(part)), read_parts(source, schema, names)):
-        tally.update(codes, rows)
-        progress(rows)
-    return tally
 
 
 def check_values(source: Source, schema: Schema, progress: Progress = int) -> int:
@@ -138,19 +121,3 @@ def perturb_batches(
 
     for batches in in_order(decoded, range(buckets)):
         yield from batches
-
-
-def in_order(work: Callable[[Given], Made], items: Iterable[Given]) -> Iterator[Made]:
-    """Do the work on all cores, a few items ahead, and hand out the results in order."""
-    workers = os.cpu_count() or 1
-    with ThreadPoolExecutor(workers) as pool:
-        ahead: deque[Future[Made]] = deque()
-        try:
-            for item in items:
-                ahead.append(pool.submit(work, item))
-                if len(ahead) > workers:
-                    yield ahead.popleft().result()
-            while ahead:
-                yield ahead.popleft().result()
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)

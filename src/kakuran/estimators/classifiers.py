@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -13,23 +14,21 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kakuran.answers import (
-    CRITERIA,
-    Counted,
+    Classifier,
+    DecisionTree,
+    GrownTree,
+    Growth,
     LearningColumns,
+    NaiveBayes,
     SplitCriterion,
     check_classes,
-    columns_for,
-    draw_tree,
     fit_naive_bayes,
     grow_tree,
-    importances,
-    tree_text,
 )
 from kakuran.counts import Cells
-from kakuran.errors import DataError, SchemaError, is_real
-from kakuran.model import Method, Records
+from kakuran.errors import DataError, SchemaError
+from kakuran.model import Method, PlacedRecords
 from kakuran.release import Release
-from kakuran.schema import Schema, encode, to_arrow
 from kakuran.typing import Array
 
 if TYPE_CHECKING:
@@ -39,122 +38,115 @@ _CUTS = 64
 """At most so many thresholds are tried on a plain array's column."""
 
 
-class _Classifier(ClassifierMixin, BaseEstimator):
+class _LearntFromReleases(ClassifierMixin, BaseEstimator):
     """Learns from a release, or from plain arrays, which are taken to be clean."""
 
-    schema_: Schema | None
+    answer_: Classifier
+    thresholds_: list[NDArray[np.float64]] | None
 
     def fit(self, X: Any, y: Any = None, *, target: str | None = None, features: Sequence[str] | None = None) -> Self:
         """Learn to predict a column.
 
         Parameters
         ----------
-        X : a release; or an array of clean numbers, then with the classes in `y`
-        target : the column of the release to predict
-        features : the columns to predict it from; all others by default
+        X : Release or array
+            A release; or clean numbers, then with the classes in `y`.
+        y : array, optional
+            The classes of clean numbers.
+        target : str, optional
+            The column of the release to predict.
+        features : sequence of str, optional
+            The columns to predict it from; all others by default.
         """
         if isinstance(X, Release):
             if target is None:
                 raise SchemaError("which column should be predicted? give target=…")
-            counted, ordered = self._from_release(X, target, features)
+            self.answer_ = self._asked(X, target, features)
+            self.feature_names_in_ = np.array(self.answer_.columns.features, dtype=object)
+            self.thresholds_ = None
         elif target is not None:
             raise SchemaError(
                 f"target names a column of a release, got {type(X).__name__}; "
                 "kakuran.read_release opens one, and clean records come as X and y"
             )
         else:
-            counted, ordered = self._from_arrays(X, y)
-        self._learn(counted, ordered)
-        self.n_features_in_ = len(ordered) - 1
+            self.answer_ = self._learned(*self._from_arrays(X, y))
+        self.classes_ = self.answer_.columns.classes
+        self.n_features_in_ = len(self.answer_.columns.features)
+        self.held_out_likelihood_ = self.answer_.held_out
         return self
 
     @abstractmethod
-    def _learn(self, counted: Counted, is_ordered: Sequence[bool]) -> None:
-        """Learn the first axis from the others."""
+    def _asked(self, release: Release, target: str, features: Sequence[str] | None) -> Classifier:
+        """What the release answers."""
 
     @abstractmethod
-    def _probabilities(self, records: Records) -> Array:
-        """Of each class, record by record."""
+    def _learned(self, columns: LearningColumns, records: PlacedRecords) -> Classifier:
+        """What clean records tell."""
 
     def predict_proba(self, X: Any) -> Array:
         """The probability of each class for clean records, or for perturbed ones if a release is given."""
         check_is_fitted(self)
-        return self._probabilities(self._placed(X))
+        if self.thresholds_ is not None:
+            return self.answer_.predict_proba(self._codes_of(validate_data(self, X, reset=False, dtype=np.float64)))
+        if isinstance(X, Release):
+            return self.answer_.predict_proba(X.codes(self.answer_.columns.features), X.plan)
+        return self.answer_.predict_proba(X)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most likely class of clean records, or of perturbed ones if a release is given."""
         probabilities = self.predict_proba(X)
         return self.classes_[np.argmax(probabilities, axis=1)]
 
-    def _from_release(
-        self, release: Release, target: str, features: Sequence[str] | None
-    ) -> tuple[Counted, Sequence[bool]]:
-        self.columns_ = columns_for(release.plan, target, features)
-        self.schema_ = release.plan.schema
-        self.classes_ = _classes(release.plan.schema.in_release(target), self.columns_.axes[0])
-        self.feature_names_in_ = np.array([axis.name for axis in self.columns_.axes[1:]], dtype=object)
-        return self.columns_.counted(release.plan, release.n, release.tallies), self.columns_.is_ordered
-
-    def _from_arrays(self, X: Any, y: Any) -> tuple[Records, Sequence[bool]]:
-        values, classes = validate_data(self, X, y, dtype=np.float64)
-        check_classification_targets(classes)
-        self.classes_, labels = np.unique(classes, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise DataError("y", "holds 1 class only", "A classifier needs at least 2.", example=self.classes_[0])
-        check_classes("y", len(self.classes_))
-        self.schema_ = None
-        cuts = [_thresholds(column) for column in values.T]
+    def _from_arrays(self, X: Any, y: Any) -> tuple[LearningColumns, PlacedRecords]:
+        values, given = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(given)
+        classes, labels = np.unique(given, return_inverse=True)
+        if len(classes) < 2:
+            raise DataError("y", "holds 1 class only", "A classifier needs at least 2.", example=classes[0])
+        check_classes("y", len(classes))
+        self.thresholds_ = [_thresholds(column) for column in values.T]
         axes = [
             Cells(f"x{place}", np.arange(len(cut) + 2), (*(f"{value:.4g}" for value in cut), "∞"))
-            for place, cut in enumerate(cuts)
+            for place, cut in enumerate(self.thresholds_)
         ]
-        target = Cells("class", np.arange(len(self.classes_) + 1), tuple(map(str, self.classes_)))
-        self.columns_ = LearningColumns((target, *axes), (False, *[True] * len(axes)))
-        self.thresholds_ = cuts
-        records = self.columns_.placed(self._codes_of(values), None)
-        return (
-            Records((labels.astype(np.intp), *records.places[1:]), records.weights, records.transitions, records.sizes),
-            self.columns_.is_ordered,
-        )
+        target = Cells("class", np.arange(len(classes) + 1), tuple(map(str, classes)))
+        columns = LearningColumns((target, *axes), (False, *[True] * len(axes)), classes)
+        records = columns.placed(self._codes_of(values))
+        return columns, replace(records, places=(labels.astype(np.intp), *records.places[1:]))
 
     def _codes_of(self, values: NDArray[np.float64]) -> dict[str, Any]:
-        names = [axis.name for axis in self.columns_.axes[1:]]
-        return {
-            name: np.searchsorted(cut, values[:, at])
-            for at, (name, cut) in enumerate(zip(names, self.thresholds_, strict=True))
-        }
-
-    def _placed(self, X: Any) -> Records:
-        if self.schema_ is None:
-            return self.columns_.placed(self._codes_of(validate_data(self, X, reset=False, dtype=np.float64)), None)
-        names = [axis.name for axis in self.columns_.axes[1:]]
-        if isinstance(X, Release):
-            return self.columns_.placed(X.codes(names), X.plan)
-        table = to_arrow(X)
-        for name in names:
-            if name not in table.column_names:
-                raise DataError(name, "was learned from, but the table lacks it", "Add it.")
-        codes = {name: encode(self.schema_[name], table.column(name)) for name in names}
-        return self.columns_.placed(codes, None)
+        return {f"x{place}": np.searchsorted(cut, values[:, place]) for place, cut in enumerate(self.thresholds_ or ())}
 
 
-class ReconstructedTree(_Classifier):
+class ReconstructedTree(_LearntFromReleases):
     """A decision tree grown on reconstructed counts (S4), pruned by the likelihood of held-out records.
+
+    `Release.tree` gives the same tree; this is scikit-learn's way to it.
 
     Parameters
     ----------
-    criterion : what a split should gain: ``"entropy"``, ``"gini"`` or ``"chi2"`` (S4 Table 2)
-    max_depth : the most splits on a path
-    min_support : estimated records that every node must have; besides, it must stand out from the noise
-    method : ``"auto"`` reconstructs the joint table of all columns once, as latent classes chosen by held-out
-        likelihood, if at most 2²⁰ distinct records are possible; else it is used node by node, as in S4, which any
-        other method of `kakuran.reconstruct` always is (``"ibt"``). Every level is then one counting pass
+    criterion : "entropy", "gini" or "chi2"
+        What a split should gain (S4 Table 2).
+    max_depth : int
+        The most splits on a path.
+    min_support : float
+        Estimated records that every node must have; besides, it must stand out from the noise.
+    method : str
+        ``"auto"`` reconstructs the joint table of all columns once, as latent classes chosen by held-out likelihood, if
+        at most 2²⁰ distinct records are possible; else it is used node by node, as in S4, which any other method of
+        `kakuran.reconstruct` always is (``"ibt"``). Every level is then one counting pass.
 
     Attributes
     ----------
-    tree_ : the nodes with their estimated counts
-    classes_, feature_importances_
-    held_out_likelihood_ : mean log-likelihood of the perturbed class of held-out records, to compare with others
+    answer_ : DecisionTree
+        What `Release.tree` answers.
+    tree_ : GrownTree
+        The nodes with their estimated counts.
+    classes_, feature_importances_ : array
+        The values of the target, and the share of every column in all that the splits gain.
+    held_out_likelihood_ : float
+        Mean log-likelihood of the perturbed class of held-out records, to compare with others.
 
     Examples
     --------
@@ -166,6 +158,8 @@ class ReconstructedTree(_Classifier):
     >>> tree.predict(pa.table({"smokes": ["no", "yes"]})).tolist()
     ['no', 'yes']
     """
+
+    answer_: DecisionTree
 
     def __init__(
         self,
@@ -179,49 +173,53 @@ class ReconstructedTree(_Classifier):
         self.min_support = min_support
         self.method = method
 
-    def _learn(self, counted: Counted, is_ordered: Sequence[bool]) -> None:
-        if self.criterion not in CRITERIA:
-            raise SchemaError(f"criterion must be one of {', '.join(CRITERIA)}, got {self.criterion!r}")
-        if not is_real(self.max_depth) or not self.max_depth >= 1:
-            raise SchemaError(f"max_depth must be at least 1, got {self.max_depth!r}")
-        if not is_real(self.min_support):
-            raise SchemaError(f"min_support must be a number of records, got {self.min_support!r}")
-        self.tree_ = grow_tree(
-            counted,
-            is_ordered,
-            criterion=self.criterion,
-            max_depth=self.max_depth,
-            min_support=self.min_support,
-            method=self.method,
-        )
-        self.held_out_likelihood_ = self.tree_.held_out
-        self.feature_importances_ = importances(self.tree_.root, len(is_ordered))
+    def _asked(self, release: Release, target: str, features: Sequence[str] | None) -> DecisionTree:
+        return release.tree(target, features=features, **self.get_params())
 
-    def _probabilities(self, records: Records) -> Array:
-        return self.tree_.predict(records)
+    def _learned(self, columns: LearningColumns, records: PlacedRecords) -> DecisionTree:
+        growth = Growth(columns.is_ordered, self.criterion, self.max_depth, self.min_support)
+        return DecisionTree(columns, grow_tree(records, growth, self.method))
+
+    @property
+    def tree_(self) -> GrownTree:
+        """The nodes with their estimated counts."""
+        return self.answer_.learned
+
+    @property
+    def feature_importances_(self) -> Array:
+        """The share of every column in all that the splits gain."""
+        check_is_fitted(self)
+        return np.array([*self.answer_.importances.values()])
 
     def export_text(self) -> str:
         """The tree as indented text."""
         check_is_fitted(self)
-        return tree_text(self.tree_.root, self.columns_.axes, self.columns_.is_ordered)
+        return self.answer_.text()
 
     def plot(self) -> Figure:
         """The tree as a picture."""
         check_is_fitted(self)
-        return draw_tree(self.tree_.root, self.columns_.axes, self.columns_.is_ordered)
+        return self.answer_.plot()
 
 
-class ReconstructedNaiveBayes(_Classifier):
+class ReconstructedNaiveBayes(_LearntFromReleases):
     """Naive Bayes from one reconstructed table of class × column for each column: cheap, and strong under heavy noise.
+
+    `Release.bayes` gives the same; this is scikit-learn's way to it.
 
     Parameters
     ----------
-    method : the estimator, see `kakuran.reconstruct`
+    method : str
+        The estimator, see `kakuran.reconstruct`.
 
     Attributes
     ----------
-    classes_
-    held_out_likelihood_ : mean log-likelihood of the perturbed class of held-out records, to compare with others
+    answer_ : NaiveBayes
+        What `Release.bayes` answers.
+    classes_ : array
+        The values of the target.
+    held_out_likelihood_ : float
+        Mean log-likelihood of the perturbed class of held-out records, to compare with others.
 
     Examples
     --------
@@ -234,21 +232,16 @@ class ReconstructedNaiveBayes(_Classifier):
     ['no', 'yes']
     """
 
+    answer_: NaiveBayes
+
     def __init__(self, method: Method = "auto") -> None:
         self.method = method
 
-    def _learn(self, counted: Counted, is_ordered: Sequence[bool]) -> None:
-        self.bayes_ = fit_naive_bayes(counted.distinct(), method=self.method)
-        self.held_out_likelihood_ = self.bayes_.held_out
+    def _asked(self, release: Release, target: str, features: Sequence[str] | None) -> NaiveBayes:
+        return release.bayes(target, features=features, method=self.method)
 
-    def _probabilities(self, records: Records) -> Array:
-        return self.bayes_.predict(records)
-
-
-def _classes(attribute: Any, cells: Cells) -> NDArray[Any]:
-    """The values of the target themselves; where missing is one of them, by its label."""
-    missing = cells.labels[len(attribute.values) :]
-    return np.array([*attribute.values, *missing], dtype=object) if missing else np.array(attribute.values)
+    def _learned(self, columns: LearningColumns, records: PlacedRecords) -> NaiveBayes:
+        return NaiveBayes(columns, fit_naive_bayes(records, method=self.method))
 
 
 def _thresholds(column: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -26,33 +26,58 @@ class NoisyMixture(ClusterMixin, DensityMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_components : how many Gaussians; ``"auto"`` chooses by `criterion` (only with ``covariance="diag"``)
-    scale : φ of the Laplace noise (σ of Gaussian noise) that was added; one number, or one a column
-    covariance :
-        - ``"diag"``: columns are independent within a component (S0 eq. 19)
-        - ``"rotated"``: components turned onto their principal axes, the noise taken to turn with them (S0 Algorithm 2)
-        - ``"full"``: no approximation, by stochastic-approximation EM
-    solver : ``"em"``, exact and accelerated, or ``"gradient"``, S0's own with its `learning_rate` α and `precision` ε
-    noise : ``"laplace"``, ``"bounded-laplace"`` or ``"bounded-gaussian"``
-    bounds : (low, high) of the true numbers, or one such pair a column; needed where the noise is bounded
-    step : the grid a release puts numbers on, within bounds; 512 steps by default
-    smoothing : weight of a penalty on components narrower than the noise can show; 0 for maximum likelihood
-    criterion : ``"held-out"`` likelihood, ``"bic"`` or ``"aic"``
-    max_components : the most that ``"auto"`` considers
-    n_init : how many of the starts tried for each component are climbed to the top
-    tol, max_iter : when a climb ends
-    learning_rate, precision : of S0's solver
-    sweeps : of the sampler of ``covariance="full"``
-    random_state : seed of the sampler and of `sample`
+    n_components : int or "auto"
+        How many Gaussians; ``"auto"`` chooses by `criterion` (only with ``covariance="diag"``).
+    scale : float or sequence of float
+        φ of the Laplace noise (σ of Gaussian noise) that was added; one number, or one a column.
+    covariance : "diag", "rotated" or "full"
+        ``"diag"``: columns are independent within a component (S0 eq. 19). ``"rotated"``: components turned onto their
+        principal axes, the noise taken to turn with them (S0 Algorithm 2). ``"full"``: no approximation, by
+        stochastic-approximation EM.
+    solver : "em" or "gradient"
+        Exact and accelerated, or S0's own with its `learning_rate` α and `precision` ε.
+    noise : "laplace", "bounded-laplace" or "bounded-gaussian"
+        What was added.
+    bounds : pair of float or sequence of pairs, optional
+        (low, high) of the true numbers, or one such pair a column; needed where the noise is bounded.
+    step : float or sequence of float, optional
+        The grid a release puts numbers on, within bounds; 512 steps by default.
+    smoothing : float
+        Weight of a penalty on components narrower than the noise can show; 0 for maximum likelihood.
+    criterion : "held-out", "bic" or "aic"
+        What ``"auto"`` chooses by.
+    max_components : int
+        The most that ``"auto"`` considers.
+    n_init : int
+        How many of the starts tried for each component are climbed to the top.
+    tol : float
+        A climb ends when a step gains less.
+    max_iter : int
+        Or after so many steps.
+    learning_rate, precision : float
+        Of S0's solver.
+    sweeps : int
+        Of the sampler of ``covariance="full"``.
+    random_state : int
+        Seed of the sampler and of `sample`.
 
     Attributes
     ----------
-    n_components_, weights_, means_, covariances_ : the mixture, components in the order of their means; with
-        ``covariance="diag"`` the covariances are variances, components × columns
-    lower_bounds_ : what was climbed after each step, a record's average: the log-likelihood less the penalty
-    lower_bound_ : the last of them
-    converged_, n_iter_ : how the climb ended
-    labels_ : the most probable component of each perturbed record
+    n_components_ : int
+        How many components there are.
+    weights_, means_, covariances_ : ndarray
+        The mixture, components in the order of their means; with ``covariance="diag"`` the covariances are variances,
+        components × columns.
+    lower_bounds_ : list of float
+        What was climbed after each step, a record's average: the log-likelihood less the penalty.
+    lower_bound_ : float
+        The last of them.
+    converged_ : bool
+        Whether the climb ended at the top.
+    n_iter_ : int
+        How many steps it took.
+    labels_ : array
+        The most probable component of each perturbed record.
 
     Notes
     -----
@@ -216,10 +241,14 @@ class NoisyMixture(ClusterMixin, DensityMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : the perturbed records the mixture was fitted to
-        points : where to bound the density of true records
-        level : the share of refits between the bounds
-        n_draws : refits to records drawn from X with replacement
+        X : array
+            The perturbed records the mixture was fitted to.
+        points : array, optional
+            Where to bound the density of true records.
+        level : float
+            The share of refits between the bounds.
+        n_draws : int
+            Refits to records drawn from X with replacement.
         """
         records = self._perturbed(X)
         dice = Randomness.seeded(self.random_state).spawn(2).generator()

@@ -1,11 +1,4 @@
-"""Boolean factorisation as a transformer.
-
-Masked non-negative factorisation as a transformer.
-
-The release of a wide table as a transformer.
-
-Microaggregation as a transformer.
-"""
+"""Tables of people × items and k-anonymous tables in scikit-learn's way: factorisations, releases, microaggregation."""
 
 from __future__ import annotations
 
@@ -41,13 +34,17 @@ class BooleanFactorisation(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    rank : how many patterns; ``"auto"`` takes the number that guesses hidden entries best
-    seed : decides which rows the patterns are found on, where there are more than are needed
+    rank : int or "auto"
+        How many patterns; ``"auto"`` takes the number that guesses hidden entries best.
+    seed : int
+        Decides which rows the patterns are found on, where there are more than are needed.
 
     Attributes
     ----------
-    components_ : patterns × columns, of 0 and 1 (Vᵀ)
-    rank_ : how many patterns there are
+    components_ : array
+        Patterns × columns, of 0 and 1 (Vᵀ).
+    rank_ : int
+        How many patterns there are.
 
     Examples
     --------
@@ -90,17 +87,25 @@ class MaskedNMF(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    rank : how many factors; ``"auto"`` takes the number that guesses hidden entries best
-    max_iter : the most epochs
-    tol : stop when an epoch lowers the error by less than this share
-    seed : of the start
+    rank : int or "auto"
+        How many factors; ``"auto"`` takes the number that guesses hidden entries best.
+    max_iter : int
+        The most epochs.
+    tol : float
+        Stop when an epoch lowers the error by less than this share.
+    seed : int
+        Of the start.
 
     Attributes
     ----------
-    components_ : factors × columns (Vᵀ)
-    rank_ : how many factors there are
-    errors_ : root mean squared error over the non-zero entries after every epoch
-    n_iter_ : epochs done
+    components_ : array
+        Factors × columns (Vᵀ).
+    rank_ : int
+        How many factors there are.
+    errors_ : list of float
+        Root mean squared error over the non-zero entries after every epoch.
+    n_iter_ : int
+        Epochs done.
 
     Examples
     --------
@@ -151,22 +156,31 @@ class MatrixRelease(BaseEstimator):
 
     Parameters
     ----------
-    k : nobody can be linked to a row with probability above 1/k
-    rank : how many factors; ``"auto"`` takes the number that guesses hidden entries best and, for perturbed bits, loses
-        least in a rehearsal
-    kind : ``"binary"``, bought or not, or ``"counts"``, how many
-    protect : ``"perturb"``: S1's Algorithm 1 (binary) or 2 (counts), noise on the factors of every person.
-        ``"aggregate"``: classes of at least k people who publish one row (Theorem 1 for k-anonymity). ``"auto"``:
-        whichever loses less.
-    calibration : of the noise, ``"worst-case"`` or ``"data-dependent"`` as in `kakuran.calibrate`
-    shuffle : put the rows in random order, lest they be linked by their place
-    seed : for tests and teaching only; the release is then marked as not for publication
+    k : int
+        Nobody can be linked to a row with probability above 1/k.
+    rank : int or "auto"
+        How many factors; ``"auto"`` takes the number that guesses hidden entries best and, for perturbed bits, loses
+        least in a rehearsal.
+    kind : "binary" or "counts"
+        Bought or not, or how many.
+    protect : "auto", "perturb" or "aggregate"
+        ``"perturb"``: S1's Algorithm 1 (binary) or 2 (counts), noise on the factors of every person. ``"aggregate"``:
+        classes of at least k people who publish one row (Theorem 1 for k-anonymity). ``"auto"``: whichever loses less.
+    calibration : "worst-case" or "data-dependent"
+        Of the noise, as in `kakuran.calibrate`.
+    shuffle : bool
+        Put the rows in random order, lest they be linked by their place.
+    seed : int, optional
+        For tests and teaching only; the release is then marked as not for publication.
 
     Attributes
     ----------
-    manifest_ : what is to be published with the matrix
-    losses_ : mean absolute loss (S1 eq. 12) of what was tried, beside an empty table and plain microaggregation
-    loss_ : the loss of the release
+    manifest_ : dict
+        What is to be published with the matrix.
+    losses_ : dict
+        Mean absolute loss (S1 eq. 12) of what was tried, beside an empty table and plain microaggregation.
+    loss_ : float
+        The loss of the release.
 
     Examples
     --------
@@ -199,16 +213,7 @@ class MatrixRelease(BaseEstimator):
 
     def fit_transform(self, X: Any, y: None = None) -> Any:
         """The released matrix, sparse; its rows are in random order unless `shuffle` is off."""
-        released = release_matrix(
-            X,
-            self.k,
-            kind=self.kind,
-            protect=self.protect,
-            rank=self.rank,
-            calibration=self.calibration,
-            seed=self.seed,
-            shuffle=self.shuffle,
-        )
+        released = release_matrix(X, **self.get_params(deep=False))
         self.manifest_, self.losses_, self.loss_ = released.manifest, released.losses, released.loss
         return released.matrix
 
@@ -221,19 +226,27 @@ class Microaggregation(BaseEstimator):
 
     Parameters
     ----------
-    k : the fewest records that will share their values
-    method : ``"mdav"``; ``"local-search"``, MDAV and then moves and swaps; ``"blocked"``, for large tables, MDAV within
-        blocks of neighbours; ``"v-mdav"``, groups of variable size; ``"optimal"``, the least loss of all, for a number
-    columns : those to aggregate, all by default
-    distance : per column, as for `kakuran.information_loss`
-    centre : per column ``"mean"``, ``"median"`` or ``"mode"``; by default the mean of numbers, the mode of categories,
-        and the lowest common ancestor of categories whose distance is a `Tree` (S3)
-    weights : how much each column counts when records are compared; columns are standardised first
+    k : int
+        The fewest records that will share their values.
+    method : str
+        ``"mdav"``; ``"local-search"``, MDAV and then moves and swaps; ``"blocked"``, for large tables, MDAV within
+        blocks of neighbours; ``"v-mdav"``, groups of variable size; ``"optimal"``, the least loss of all, for a number.
+    columns : sequence of str, optional
+        Those to aggregate, all by default.
+    distance : dict, optional
+        Per column, as for `kakuran.information_loss`.
+    centre : dict, optional
+        Per column ``"mean"``, ``"median"`` or ``"mode"``; by default the mean of numbers, the mode of categories, and
+        the lowest common ancestor of categories whose distance is a `Tree` (S3).
+    weights : dict, optional
+        How much each column counts when records are compared; columns are standardised first.
 
     Attributes
     ----------
-    groups_ : the group of every record
-    k_ : the fewest records found to share their values
+    groups_ : array
+        The group of every record.
+    k_ : int
+        The fewest records found to share their values.
 
     Examples
     --------
@@ -261,14 +274,6 @@ class Microaggregation(BaseEstimator):
 
     def fit_transform(self, X: Any, y: None = None) -> Any:
         """Aggregate a frame or an array; the same kind comes out."""
-        masked = microaggregate(
-            X,
-            self.k,
-            columns=self.columns,
-            method=self.method,
-            distance=self.distance,
-            centre=self.centre,
-            weights=self.weights,
-        )
+        masked = microaggregate(X, **self.get_params(deep=False))
         self.groups_, self.k_ = masked.groups, masked.k
         return masked.table

@@ -14,6 +14,7 @@ from __future__ import annotations
 import itertools
 import math
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -21,10 +22,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kakuran.errors import CalibrationError, is_real
-from kakuran.mechanism.alias import TOTAL, AliasTable, ExactWeights, truncated_weights
-from kakuran.mechanism.base import Mechanism, chunks
+from kakuran.mechanism.base import TOTAL, AliasTable, ExactWeights, Mechanism, chunks, truncated_weights
+from kakuran.mechanism.registry import register
 from kakuran.mechanism.transition import DenseTransition, Transition
 from kakuran.randomness import Randomness
+from kakuran.schema import Categorical, Numeric
 from kakuran.typing import Array, Codes, Edges
 
 ROUNDING = 2.0**-20
@@ -41,11 +43,15 @@ class Noise(Mechanism):
 
     Parameters
     ----------
-    size : number of grid points
-    step : distance between neighbouring points
-    scale : φ or σ, in the units of the number; 0 adds nothing, infinity forgets the number
+    size : int
+        Number of grid points.
+    step : float
+        Distance between neighbouring points.
+    scale : float
+        φ or σ, in the units of the number; 0 adds nothing, infinity forgets the number.
     """
 
+    lumping = "neighbours"
     size: int
     step: float
     scale: float
@@ -57,6 +63,43 @@ class Noise(Mechanism):
             raise CalibrationError(f"the step of a grid must be above 0, got {self.step}")
         if not is_real(self.scale) or not self.scale >= 0:
             raise CalibrationError(f"the scale of noise must be 0 or more, got {self.scale!r}")
+
+    @classmethod
+    @abstractmethod
+    def for_swap_cost(cls, size: int, step: float, swap_cost: float) -> Noise:
+        """The noise on a grid whose two ends can be told apart at this swap cost."""
+
+    @classmethod
+    def of(cls, attribute: Categorical | Numeric, parameters: Mapping[str, Any]) -> Noise:
+        """From φ or σ."""
+        if isinstance(attribute, Categorical):
+            raise CalibrationError(f"column {attribute.name!r}: {cls.kind!r} is for numbers")
+        return cls(attribute.size, attribute.step, math.inf if parameters["scale"] == "inf" else parameters["scale"])
+
+    @classmethod
+    def at_swap_cost(cls, attribute: Categorical | Numeric, swap_cost: float) -> Noise:
+        """On the grid of a number that is never missing."""
+        if isinstance(attribute, Categorical):
+            raise CalibrationError(
+                f"column {attribute.name!r} holds categories: {cls.kind} noise is for numbers; use retention"
+            )
+        if attribute.missing == "category":
+            raise CalibrationError(
+                f"column {attribute.name!r}: missing values as a category need the retention mechanism, not {cls.kind}"
+            )
+        return cls.for_swap_cost(attribute.size, attribute.step, swap_cost)
+
+    def check_fits(self, attribute: Categorical | Numeric) -> None:
+        """Its grid must be that of the number."""
+        super().check_fits(attribute)
+        if isinstance(attribute, Categorical) or attribute.missing == "category":
+            raise CalibrationError(
+                f"column {attribute.name!r}: {self.kind} noise is for numbers without missing values; use retention"
+            )
+        if self.step != attribute.step:
+            raise CalibrationError(
+                f"column {attribute.name!r} has a step of {attribute.step:g} but its noise is made for {self.step:g}"
+            )
 
     @property
     def span(self) -> float:
@@ -212,6 +255,7 @@ class Noise(Mechanism):
         return {"size": self.size, "step": self.step, "scale": self.scale}
 
 
+@register
 @dataclass(frozen=True)
 class BoundedLaplace(Noise):
     """p(y|x) ∝ exp(−|y−x|/φ) on the grid points between the bounds (S1 eq. 2).
@@ -245,6 +289,7 @@ class BoundedLaplace(Noise):
         return -distance / self.scale
 
 
+@register
 @dataclass(frozen=True)
 class Laplace(BoundedLaplace):
     """p(y|x) ∝ exp(−|y−x|/φ) on the grid, bounds or not.
@@ -276,6 +321,7 @@ class Laplace(BoundedLaplace):
         return math.ceil(self.scale * _TAIL / self.step)
 
 
+@register
 @dataclass(frozen=True)
 class BoundedGaussian(Noise):
     """p(y|x) ∝ exp(−(y−x)²/2σ²) on the grid points between the bounds.
@@ -307,6 +353,10 @@ class BoundedGaussian(Noise):
 
     def _log_shape(self, distance: Array) -> Array:
         return -0.5 * (distance / self.scale) ** 2
+
+
+NOISE: Mapping[str, type[Noise]] = {kind.kind: kind for kind in (BoundedLaplace, Laplace, BoundedGaussian)}
+"""The noise mechanisms by name."""
 
 
 def _round_up(number: float) -> float:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kakuran.errors import CalibrationError
-from kakuran.mechanism.alias import TOTAL, AliasTable, ExactWeights, integer_weights
-from kakuran.mechanism.base import Mechanism, chunks, k_for
+from kakuran.errors import CalibrationError, counted
+from kakuran.mechanism.base import TOTAL, AliasTable, ExactWeights, Mechanism, chunks, integer_weights, k_for
+from kakuran.mechanism.registry import register
 from kakuran.mechanism.transition import DenseTransition, Transition
 from kakuran.randomness import Randomness
+from kakuran.schema import Categorical, Numeric
 from kakuran.typing import Array, Codes, Edges
 
 
+@register
 @dataclass(frozen=True, eq=False)
 class PRAM(Mechanism):
     """Post-randomisation: value i becomes value j with probability `matrix[i][j]`.
@@ -32,6 +36,7 @@ class PRAM(Mechanism):
     """
 
     kind: ClassVar[str] = "pram"
+    is_ready_made = True
     matrix: ArrayLike
 
     def __post_init__(self) -> None:
@@ -50,6 +55,14 @@ class PRAM(Mechanism):
             )
         matrix.flags.writeable = False
         object.__setattr__(self, "matrix", matrix)
+
+    @classmethod
+    def load(cls, path: str | Path) -> PRAM:
+        """Read the matrix from a CSV file without header."""
+        try:
+            return cls(np.loadtxt(path, delimiter=",", ndmin=2))
+        except (OSError, ValueError) as error:
+            raise CalibrationError(f"{path}: not a matrix in CSV: {error}") from error
 
     @classmethod
     def invariant(cls, matrix: ArrayLike, counts: ArrayLike) -> PRAM:
@@ -84,9 +97,7 @@ class PRAM(Mechanism):
     def _tables(self) -> AliasTable:
         rows = [AliasTable.build(row) for row in self.exact_weights]
         return AliasTable(
-            rows[0].bits,
-            np.concatenate([row.cut for row in rows]),
-            np.concatenate([row.jump for row in rows]),
+            rows[0].bits, np.concatenate([row.cut for row in rows]), np.concatenate([row.jump for row in rows])
         )
 
     @cached_property
@@ -147,12 +158,22 @@ class PRAM(Mechanism):
         others = second.sum(axis=0) - second.diagonal()
         return others / (self.size - 1)
 
+    @classmethod
+    def of(cls, attribute: Categorical | Numeric, parameters: Mapping[str, Any]) -> PRAM:
+        """From the matrix."""
+        made = cls(parameters["matrix"])
+        if made.size != attribute.size:
+            raise CalibrationError(
+                f"column {attribute.name!r} has {counted(attribute.size, 'value')}, its matrix {made.size}"
+            )
+        return made
+
     def parameters(self) -> dict[str, Any]:
         """The matrix."""
         return {"matrix": np.asarray(self.matrix).tolist()}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return PRAM, (self.matrix,)
+        return type(self), (self.matrix,)
 
     def k(self, n: int) -> float:
         """The k this matrix alone promises a table of n records, whatever is in it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,11 +11,14 @@ import numpy as np
 
 from kakuran.errors import CalibrationError, is_real
 from kakuran.mechanism.base import CHUNK, Mechanism, chunks
+from kakuran.mechanism.registry import register
 from kakuran.mechanism.transition import Transition, UniformMixture
 from kakuran.randomness import Randomness
+from kakuran.schema import Categorical, Numeric
 from kakuran.typing import Array, Codes, Edges
 
 
+@register
 @dataclass(frozen=True)
 class RetentionReplacement(Mechanism):
     """p(y|x) = ρ[y=x] + (1−ρ)/c, for categories and for the grid points of a number (S1 eq. 1, S4 eq. 4).
@@ -24,9 +28,12 @@ class RetentionReplacement(Mechanism):
 
     Parameters
     ----------
-    size : number of values c
-    retention : ρ, from 0 (nothing is kept) to 1 (nothing changes)
-    step : distance between neighbouring values when they are the grid points of a number, for `variance`
+    size : int
+        Number of values c.
+    retention : float
+        ρ, from 0 (nothing is kept) to 1 (nothing changes).
+    step : float | None
+        Distance between neighbouring values when they are the grid points of a number, for `variance`.
 
     Examples
     --------
@@ -38,6 +45,7 @@ class RetentionReplacement(Mechanism):
     """
 
     kind: ClassVar[str] = "retention"
+    lumping = "any"
     size: int
     retention: float
     step: float | None = None
@@ -53,6 +61,16 @@ class RetentionReplacement(Mechanism):
         """The mechanism whose two codes can be told apart at this swap cost (maths §2): ρ = (e−1)/(e+c−1)."""
         odds = math.expm1(swap_cost / 2) if swap_cost < 1400 else math.inf
         return cls(size, 1.0 if math.isinf(odds) else odds / (odds + size), step)
+
+    @classmethod
+    def of(cls, attribute: Categorical | Numeric, parameters: Mapping[str, Any]) -> RetentionReplacement:
+        """From ρ."""
+        return cls(attribute.size, parameters["retention"], _step(attribute))
+
+    @classmethod
+    def at_swap_cost(cls, attribute: Categorical | Numeric, swap_cost: float) -> RetentionReplacement:
+        """For categories and for the grid points of a number alike."""
+        return cls.for_swap_cost(attribute.size, swap_cost, _step(attribute))
 
     @property
     def epsilon(self) -> float:
@@ -135,3 +153,7 @@ class RetentionReplacement(Mechanism):
     def parameters(self) -> dict[str, Any]:
         """ρ."""
         return {"retention": self.retention}
+
+
+def _step(attribute: Categorical | Numeric) -> float | None:
+    return attribute.step if isinstance(attribute, Numeric) else None

@@ -11,9 +11,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kakuran.typing import Array
+from kakuran.typing import Array, Indices
 
 
 class Transition(ABC):
@@ -54,7 +53,7 @@ class Transition(ABC):
         """`adjoint` with every entry of the map squared."""
 
     @abstractmethod
-    def lumped(self, groups: NDArray[np.intp], widths: Array) -> Transition:
+    def lumped(self, groups: Indices, widths: Array) -> Transition:
         """The transition between groups of cells; inside a group, true values lie in proportion to the widths."""
 
 
@@ -108,7 +107,7 @@ class UniformMixture(Transition):
         more = (everywhere + self.retention) ** 2 - everywhere**2
         return more * values + (everywhere**2 * values).sum(axis=axis, keepdims=True)
 
-    def lumped(self, groups: NDArray[np.intp], widths: Array) -> Transition:
+    def lumped(self, groups: Indices, widths: Array) -> Transition:
         """Shares add up; whatever the widths, it is exact (S4 eq. 6)."""
         shares: Array = np.bincount(groups, weights=self.shares).astype(float)
         return UniformMixture(self.retention, shares)
@@ -156,7 +155,7 @@ class DenseTransition(Transition):
         """With the entries squared."""
         return _contract(self.entries.T**2, values, axis)
 
-    def lumped(self, groups: NDArray[np.intp], widths: Array) -> Transition:
+    def lumped(self, groups: Indices, widths: Array) -> Transition:
         """Outputs add up, inputs are averaged."""
         member = np.zeros((groups.max() + 1, len(groups)))
         member[groups, np.arange(len(groups))] = 1.0

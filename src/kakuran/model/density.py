@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 
-from kakuran.model.choice import HeldOutSplit
+from kakuran.model.estimators import HeldOutSplit
 from kakuran.model.mixture.channel import GridCells
-from kakuran.model.mixture.components import Components, Observations
-from kakuran.model.mixture.selection import PARTS, REPEATS, repeated_splits, try_out
-from kakuran.model.threads import one_thread
+from kakuran.model.mixture.growth import PARTS, REPEATS, repeated_splits, try_out
+from kakuran.model.mixture.observations import Components, Observations
+from kakuran.model.operator import one_thread
 from kakuran.typing import Array
 from kakuran.words import Phrase
 
@@ -39,13 +39,17 @@ def paths(matrix: Array, kept: Array, held: Array) -> tuple[Array, Array]:
 
     Parameters
     ----------
-    matrix : probability of each observation (rows) given each bin (columns)
-    kept, held : counts of the observations, one row a split
+    matrix : Array
+        Probability of each observation (rows) given each bin (columns).
+    kept, held : Array
+        Counts of the observations, one row a split.
 
     Returns
     -------
-    estimates : shares of the bins, splits × stops × bins
-    scores : log-likelihood of what was held out, summed over splits, one a stop
+    estimates : Array
+        Shares of the bins, splits × stops × bins.
+    scores : Array
+        Log-likelihood of what was held out, summed over splits, one a stop.
     """
     shares = kept / kept.sum(axis=1, keepdims=True)
     estimate = np.full((len(kept), matrix.shape[1]), 1 / matrix.shape[1])
@@ -74,9 +78,12 @@ class DensityFamily:
 
     Attributes
     ----------
-    names : one a candidate
-    scores : log-likelihood of the held-out records
-    estimates : shares of the bins, splits × candidates × bins
+    names : tuple[str, ...]
+        One a candidate.
+    scores : Array
+        Log-likelihood of the held-out records.
+    estimates : Array
+        Shares of the bins, splits × candidates × bins.
     """
 
     names: tuple[str, ...]

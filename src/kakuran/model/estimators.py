@@ -1,19 +1,30 @@
-"""One call for every estimator."""
+"""Estimators of the true counts, and how much to trust each.
+
+The maximum of the likelihood overfits: it explains the noise. So ``auto`` judges estimates from some of the records by
+the likelihood of the others, which are held out by binomial thinning. Candidates are whole families of growing
+roughness, each a path of EM steps: from a uniform table, from the product of the marginals (shrinking towards
+independence), with a prior for empty cells (for sparse tables); and the projected inverse.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import hashlib
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
 from typing import Literal, TypeAlias
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from kakuran.design import Plan
 from kakuran.errors import ArgumentError
-from kakuran.mechanism import Transition
-from kakuran.model.choice import auto, product_of_marginals
-from kakuran.model.likelihood import duality_gap, ibt, maximum_likelihood
+from kakuran.mechanism import DenseTransition, Transition, UniformMixture
+from kakuran.model.likelihood import duality_gap, em_step, ibt, maximum_likelihood, uniform, water_filling
 from kakuran.model.operator import Operator, inverse, simplex
+from kakuran.randomness import Randomness
 from kakuran.typing import Array
 from kakuran.words import Phrase
 
@@ -26,11 +37,15 @@ class Reconstruction:
 
     Attributes
     ----------
-    counts : the estimate
-    method : the estimator asked for
-    reason : what it did, in words
-    gap : how far, at most, its log-likelihood is below the maximum; large where an estimator smooths on purpose,
-        None where cells are negative
+    counts : Array
+        The estimate.
+    method : Method
+        The estimator asked for.
+    reason : str
+        What it did, in words.
+    gap : float | None
+        How far, at most, its log-likelihood is below the maximum; large where an estimator smooths on purpose, None
+        where cells are negative.
 
     Examples
     --------
@@ -54,10 +69,12 @@ def reconstruct(
 
     Parameters
     ----------
-    counts : a table of perturbed counts, one axis an attribute
-    operators : the transition of each axis (None where nothing was perturbed), or a plan, whose perturbed columns are
-        then the axes, every value a cell
-    method :
+    counts : ArrayLike
+        A table of perturbed counts, one axis an attribute.
+    operators : Plan | Operator | Sequence[Transition | None]
+        The transition of each axis (None where nothing was perturbed), or a plan, whose perturbed columns are then the
+        axes, every value a cell.
+    method : Method
         - ``auto``: kinds and amounts of smoothing weighed by held-out likelihood; the same counts give the same answer
         - ``ibt``: S4 eq. 10 with its own start and stop
         - ``mle``: the maximum of the likelihood, exactly or certified by `gap`
@@ -138,3 +155,182 @@ _ESTIMATORS: Mapping[str, Callable[[Array, Operator], tuple[Array, Phrase]]] = {
     "simplex": _simplex,
     "shrink": _shrink,
 }
+HeldOutSplit: TypeAlias = tuple[Array, Array]
+"""Counts of the records that were kept, and of those that were held out."""
+
+
+def splits(counts: Array, parts: int, dice: np.random.Generator) -> Iterator[HeldOutSplit]:
+    """As many splits as there are parts; every record is held out in one of them. Drawn as they are asked for."""
+    whole = left = np.rint(counts).astype(np.int64)
+    for remaining in range(parts, 0, -1):
+        held = dice.binomial(left, 1 / remaining)
+        left = left - held
+        yield (whole - held).astype(float), held.astype(float)
+
+
+FOLDS = 10
+STOPS = (0, 1, 2, 3, 4, 6, 8, 11, 16, 23, 32, 45, 64, 91, 128, 181, 256, 362, 512)
+PATIENCE = 4
+"""Stops without a better prediction after which a path is given up."""
+CELLS_AT_ONCE = 1 << 18
+"""Large tables are judged on fewer of the folds, so that all of them together stay below this."""
+_MARGINAL_STEPS = 64
+_NEGLIGIBLE = 1e-3
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A family of estimates and how far along its path to go."""
+
+    name: Phrase
+    start: str
+    sparsity: float = 0.0
+    steps: int = 0
+
+    @property
+    def described(self) -> Phrase:
+        """In words."""
+        if self.start == "simplex":
+            return self.name
+        return Phrase("{name}, stopped at step {steps}", name=self.name, steps=self.steps)
+
+
+FAMILIES = (
+    Candidate(Phrase("EM from the product of the marginals"), "product"),
+    Candidate(Phrase("EM from a uniform table"), "uniform"),
+    Candidate(Phrase("EM with a mild prior for empty cells"), "product", 0.3),
+    Candidate(Phrase("EM with a strong prior for empty cells"), "product", 1.0),
+)
+SIMPLEX = Candidate(Phrase("inverse projected on the simplex"), "simplex")
+
+
+def auto(counts: Array, operator: Operator) -> tuple[Array, dict[Candidate, float]]:
+    """An average of estimates by how well each predicts held-out counts; a function of the counts alone.
+
+    Averaging rather than picking the best: where the data cannot tell candidates apart, no luck decides.
+    """
+    weights = weigh(counts, operator)
+    return blend(counts[None], operator, weights)[0], weights
+
+
+def blend(tables: Array, operator: Operator, weights: Mapping[Candidate, float]) -> Array:
+    """The average of some candidates' estimates, for several tables stacked on a first axis."""
+    estimates = np.zeros_like(tables)
+    if SIMPLEX in weights:
+        estimates += weights[SIMPLEX] * np.stack([simplex(table, operator) for table in tables])
+    for family in FAMILIES:
+        stops = {candidate.steps: share for candidate, share in weights.items() if candidate.name == family.name}
+        for step, current in enumerate(_path(family, tables, operator, max(stops, default=-1))):
+            if step in stops:
+                estimates += stops[step] * current
+    return estimates
+
+
+def weigh(counts: Array, operator: Operator) -> dict[Candidate, float]:
+    """The share of each candidate: its held-out likelihood over all folds, negligible ones left out."""
+    kept, held = (np.stack(part) for part in zip(*_folds(counts), strict=True))
+    scores: dict[Candidate, float] = {}
+    if _is_invertible(operator):
+        scores[SIMPLEX] = _predicts(np.stack([simplex(fold, operator) for fold in kept]), held, operator.stacked())
+    for family in FAMILIES:
+        scores |= _scores_along(family, kept, held, operator)
+    highest = max(scores.values())
+    likely = {candidate: math.exp(score - highest) for candidate, score in scores.items()}
+    worth = {candidate: value for candidate, value in likely.items() if value > _NEGLIGIBLE}
+    return {candidate: value / sum(worth.values()) for candidate, value in worth.items()}
+
+
+def _folds(counts: Array) -> Iterator[HeldOutSplit]:
+    """Splits of the counts, the same for the same counts; of very large tables only the first are made."""
+    digest = hashlib.sha256(np.ascontiguousarray(counts).tobytes()).digest()
+    dice = Randomness.seeded(int.from_bytes(digest[:8], "big")).generator()
+    return islice(splits(counts, FOLDS, dice), max(1, CELLS_AT_ONCE // max(counts.size, 1)))
+
+
+def _path(family: Candidate, tables: Array, operator: Operator, steps: int) -> Iterator[Array]:
+    """The estimates of a family for stacked tables, step by step; none for a negative number of steps."""
+    if steps < 0:
+        return
+    stacked = operator.stacked()
+    estimates = _starts(family, tables, operator)
+    yield estimates
+    for _ in range(steps):
+        estimates = _step(family, estimates, tables, stacked)
+        yield estimates
+
+
+def _scores_along(family: Candidate, kept: Array, held: Array, operator: Operator) -> dict[Candidate, float]:
+    """The held-out likelihood of a family at each stop, all folds at once, until it has long been falling."""
+    stacked = operator.stacked()
+    scores: dict[Candidate, float] = {}
+    for step, estimates in enumerate(_path(family, kept, operator, STOPS[-1])):
+        if step not in STOPS:
+            continue
+        scores[replace(family, steps=step)] = _predicts(estimates, held, stacked)
+        best = max(scores, key=lambda candidate: scores[candidate])
+        if STOPS.index(step) - STOPS.index(best.steps) >= PATIENCE:
+            break
+    return scores
+
+
+def _predicts(estimates: Array, held: Array, stacked: Operator) -> float:
+    """The log-likelihood of what each fold held out under the estimate from what it kept."""
+    expected = stacked.forward(estimates)
+    # A fold that kept nothing, as of one record, says the same of every candidate.
+    expected /= np.maximum(_totals(expected), 1e-300)
+    seen = held > 0
+    return float((held[seen] * np.log(np.maximum(expected[seen], 1e-300))).sum())
+
+
+def _totals(tables: Array) -> Array:
+    """The total of each of several tables."""
+    return tables.sum(axis=tuple(range(1, tables.ndim)), keepdims=True)
+
+
+def _starts(family: Candidate, tables: Array, operator: Operator) -> Array:
+    first = uniform if family.start == "uniform" else partial(product_of_marginals, operator=operator)
+    return np.stack([first(table) for table in tables])
+
+
+def _step(family: Candidate, estimates: Array, counts: Array, stacked: Operator) -> Array:
+    """An EM step; a Dirichlet prior below one takes the same from every cell and leaves none below zero."""
+    updated = em_step(estimates, counts, stacked)
+    if not family.sparsity:
+        return updated
+    sparse = np.maximum(updated - family.sparsity, 0.0)
+    left = _totals(sparse)
+    return np.where(left > 0, sparse * (_totals(counts) / np.maximum(left, 1e-300)), updated)
+
+
+def product_of_marginals(counts: Array, operator: Operator) -> Array:
+    """The table that has the estimated marginals and no dependence."""
+    total = counts.sum()
+    if total == 0:
+        return np.zeros_like(counts)
+    product = np.full((1,) * counts.ndim, total)
+    for axis in range(counts.ndim):
+        alone = counts.sum(axis=tuple(other for other in range(counts.ndim) if other != axis))
+        shape = [1] * counts.ndim
+        shape[axis] = -1
+        product = product * (marginal(alone, operator.transitions[axis]) / total).reshape(shape)
+    return product
+
+
+def marginal(counts: Array, transition: Transition | None) -> Array:
+    """The estimated counts along one axis by itself."""
+    if transition is None:
+        return counts
+    if isinstance(transition, UniformMixture):
+        return water_filling(counts, transition)
+    estimate, operator = uniform(counts), Operator([transition])
+    for _ in range(_MARGINAL_STEPS):
+        estimate = em_step(estimate, counts, operator)
+    return estimate
+
+
+def _is_invertible(operator: Operator) -> bool:
+    """Whether solving is worth trying: noise on numbers is all but singular."""
+    return not any(
+        isinstance(transition, DenseTransition) and np.linalg.cond(transition.entries) > 1e6
+        for transition in operator.transitions
+    )

@@ -39,12 +39,18 @@ class Profile:
 
     Attributes
     ----------
-    counts : perturbed counts, or unbiased estimates of them within a slice of a larger table
-    spread : their standard deviations
-    matrix : the transition of the axis
-    total : the sum of the true counts, where it is known
-    fakes : records among them, at most, that say anything at all
-    fake_counts : for all that one of these may say, a column of what it adds to the counts
+    counts : Array
+        Perturbed counts, or unbiased estimates of them within a slice of a larger table.
+    spread : Array
+        Their standard deviations.
+    matrix : Array
+        The transition of the axis.
+    total : float | None
+        The sum of the true counts, where it is known.
+    fakes : float
+        Records among them, at most, that say anything at all.
+    fake_counts : Array
+        For all that one of these may say, a column of what it adds to the counts.
     """
 
     counts: Array
@@ -163,13 +169,20 @@ def interval(
 
     Parameters
     ----------
-    counts : perturbed counts
-    operator : how they came from the true ones
-    estimate : the estimated true counts
-    reading : what to read off them
-    level : how often the interval should hold the truth
-    about : this table's counts, or the population's shares (times n)
-    fakes : so many of the records, at most, may say anything at all; the interval is about the others
+    counts : Array
+        Perturbed counts.
+    operator : Operator
+        How they came from the true ones.
+    estimate : Array
+        The estimated true counts.
+    reading : Reading
+        What to read off them.
+    level : float
+        How often the interval should hold the truth.
+    about : About
+        This table's counts, or the population's shares (times n).
+    fakes : float
+        So many of the records, at most, may say anything at all; the interval is about the others.
     """
     low, high = _possible(*_of_sums(counts, operator, reading, level, about, fakes), counts.sum())
     if counts.ndim > 1:

@@ -17,8 +17,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from kakuran.counts import distinct_rows
 from kakuran.mechanism import Transition
-from kakuran.model.choice import marginal, splits
+from kakuran.model.estimators import marginal, splits
 from kakuran.randomness import Randomness
 from kakuran.typing import Array
 
@@ -41,7 +42,7 @@ Table: TypeAlias = Mapping[int, NDArray[np.intp] | None]
 
 
 @dataclass(frozen=True, eq=False)
-class Records:
+class PlacedRecords:
     """Distinct perturbed records: the cell of each along every axis, how many, and how the axes were perturbed."""
 
     places: tuple[NDArray[np.intp], ...]
@@ -82,17 +83,19 @@ class Records:
 
     def occupied(self, table: Table) -> tuple[tuple[NDArray[np.intp], ...], Array]:
         """The place along each axis of a table of every cell that somebody is in, and how many are."""
-        cells, shape = self._cells(table)
-        distinct, which = np.unique(cells, return_inverse=True)
-        return np.unravel_index(distinct, shape), np.bincount(which, self.weights).astype(float)
+        found = distinct_rows(self._places(table), self.weights)
+        return tuple(found.columns), found.counts.astype(float)
 
     def _cells(self, table: Table) -> tuple[NDArray[np.intp], tuple[int, ...]]:
         """The cell of each record in a table, and the table's shape."""
-        places = [self.places[axis] if parts is None else parts[self.places[axis]] for axis, parts in table.items()]
         shape = tuple(self.sizes[axis] if parts is None else int(parts.max()) + 1 for axis, parts in table.items())
-        return np.ravel_multi_index(places, shape), shape
+        return np.ravel_multi_index(self._places(table), shape), shape
 
-    def distinct(self) -> Records:
+    def _places(self, table: Table) -> list[NDArray[np.intp]]:
+        """The place of each record along the axes of a table."""
+        return [self.places[axis] if parts is None else parts[self.places[axis]] for axis, parts in table.items()]
+
+    def distinct(self) -> PlacedRecords:
         """These."""
         return self
 
@@ -122,7 +125,7 @@ def average(fits: Sequence[LatentClasses]) -> tuple[Array, tuple[Array, ...]]:
     return shares, tuple(np.concatenate(parts, axis=1) for parts in zip(*(fit.profiles for fit in fits), strict=True))
 
 
-def fit_latent_classes(records: Records) -> list[LatentClasses]:
+def fit_latent_classes(records: PlacedRecords) -> list[LatentClasses]:
     """Fits with as many classes as predict held-out records best; the same records give the same answer."""
     independent = _fit(records, 1, 0)
     first = max((_fit(records, classes, 0) for classes in CLASSES), key=lambda fit: fit.score)
@@ -131,13 +134,13 @@ def fit_latent_classes(records: Records) -> list[LatentClasses]:
     return [first, *(_fit(records, len(first.shares), start) for start in range(1, STARTS))]
 
 
-def held_out(records: Records, start: int) -> Array:
+def held_out(records: PlacedRecords, start: int) -> Array:
     """How many of each record to hold out of a fit."""
     _, held = next(splits(records.weights, PARTS, Randomness.seeded(start).generator()))
     return held
 
 
-def _fit(records: Records, classes: int, start: int) -> LatentClasses:
+def _fit(records: PlacedRecords, classes: int, start: int) -> LatentClasses:
     """Climb from a random start until held-out records have long been predicted worse."""
     held, dice = held_out(records, start), Randomness.seeded(STARTS + start).generator()
     averages = [
@@ -164,7 +167,7 @@ def _fit(records: Records, classes: int, start: int) -> LatentClasses:
 class _Climb:
     """Steps of EM, and leaps along them. A point has a column a class: its share, then its profiles axis by axis."""
 
-    records: Records
+    records: PlacedRecords
     kept: Array
     held: Array
     averages: Sequence[Array]
@@ -193,7 +196,7 @@ class _Climb:
         return np.vstack([_normalised(shares), *map(_normalised, profiles)])
 
 
-def _memberships(records: Records, perturbed: Sequence[Array], shares: Array, held: Array) -> tuple[Array, float]:
+def _memberships(records: PlacedRecords, perturbed: Sequence[Array], shares: Array, held: Array) -> tuple[Array, float]:
     """The probability of each class for each record, and the log-likelihood of those held out."""
     members = np.broadcast_to(shares, (len(held), len(shares)))
     for seen, places in zip(perturbed, records.places, strict=True):

@@ -1,14 +1,13 @@
-"""How a whole table of counts is perturbed: one transition after the other, axis by axis, never a joint matrix.
-
-Estimators that solve the linear equations: unbiased, and its projection on what counts can be.
-"""
+"""How a whole table of counts is perturbed, axis by axis and never by a joint matrix, and the equations solved."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -199,3 +198,18 @@ def on_simplex(table: Array, total: float) -> Array:
     thresholds = (np.cumsum(ordered) - total) / np.arange(1, ordered.size + 1)
     last = np.flatnonzero(ordered > thresholds)[-1]
     return np.maximum(table - thresholds[last], 0.0)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Have BLAS use one thread in here, and as many as before afterwards."""
+    with _libraries().limit(limits=1, user_api="blas"):
+        yield
+
+
+@cache
+def _libraries() -> Any:
+    import scipy.linalg  # noqa: F401 - brings a BLAS of its own, which has to be there to be found
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()

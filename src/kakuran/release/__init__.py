@@ -1,6 +1,8 @@
 """Releases: perturbed tables with their manifest, made, written and read."""
 
 from kakuran.release.files import (
+    MATRIX_KEY,
+    Manifest,
     check_folder,
     check_table,
     check_target,
@@ -10,7 +12,6 @@ from kakuran.release.files import (
     targets,
     write_table,
 )
-from kakuran.release.manifest import MATRIX_KEY, Manifest
 from kakuran.release.perturbing import perturb, perturb_file, perturb_on_spark
 from kakuran.release.release import Release, read_release
 

@@ -1,7 +1,4 @@
-"""Releases made and counted on Spark.
-
-From a table to a release, in memory or from any source into a file.
-"""
+"""From a table to a release: in memory, from any source into a file, or on Spark into a folder."""
 
 from __future__ import annotations
 
@@ -12,13 +9,20 @@ import pyarrow as pa
 from narwhals.dependencies import is_pyspark_connect_dataframe, is_pyspark_dataframe
 
 from kakuran.counts import MemoryRecords
-from kakuran.design import Plan
+from kakuran.design import CountsItself, Plan
 from kakuran.engine import perturb_batches
 from kakuran.errors import ReleaseError, check_is
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
-from kakuran.release.files import check_folder, check_target, write_folder, write_release
-from kakuran.release.manifest import Manifest, Order, warn_if_seeded
+from kakuran.release.files import (
+    Manifest,
+    Order,
+    check_folder,
+    check_target,
+    warn_if_seeded,
+    write_folder,
+    write_release,
+)
 from kakuran.release.release import Release
 from kakuran.schema import like, open_source, to_arrow
 from kakuran.typing import Progress
@@ -50,12 +54,16 @@ def perturb(frame: Any, plan: Plan, *, seed: int | None = None, shuffle: bool = 
 
     Parameters
     ----------
-    frame : a pandas, polars (also lazy) or arrow table; the release holds the same kind. Whole numbers and true/false
-        of pandas that are declared with ``missing="category"`` come out as ``Int64`` and the like, and ``boolean``.
-    plan : from `kakuran.calibrate`
-    seed : for tests and teaching only; the release is then marked as not for publication
-    shuffle : put the records in random order. Whoever knows the order of the originals could otherwise link every
-        record by its place, whatever the noise.
+    frame : Any
+        A pandas, polars (also lazy) or arrow table; the release holds the same kind. Whole numbers and true/false of
+        pandas that are declared with ``missing="category"`` come out as ``Int64`` and the like, and ``boolean``.
+    plan : Plan
+        From `kakuran.calibrate`.
+    seed : int | None
+        For tests and teaching only; the release is then marked as not for publication.
+    shuffle : bool
+        Put the records in random order. Whoever knows the order of the originals could otherwise link every record by
+        its place, whatever the noise.
 
     Examples
     --------
@@ -104,13 +112,21 @@ def perturb_file(
 
     Parameters
     ----------
-    source : a Parquet, CSV or Arrow file, a folder or pattern of such, a DuckDB or PostgreSQL database, a polars
-        LazyFrame: whatever `kakuran.open_source` takes, or what it gave; or a Spark DataFrame
-    target : the file to write; it appears whole or not at all. For a Spark DataFrame a folder, which the executors see
-        too
-    plan, seed, shuffle : as for `perturb`
-    force : replace an existing file
-    progress : called with the number of records done
+    source : Any
+        A Parquet, CSV or Arrow file, a folder or pattern of such, a DuckDB or PostgreSQL database, a polars LazyFrame:
+        whatever `kakuran.open_source` takes, or what it gave; or a Spark DataFrame.
+    target : str | Path
+        The file to write; it appears whole or not at all. For a Spark DataFrame a folder, which the executors see too.
+    plan : Plan
+        As for `perturb`.
+    seed : int | None
+        As for `perturb`.
+    shuffle : bool
+        As for `perturb`.
+    force : bool
+        Replace an existing file.
+    progress : Progress
+        Called with the number of records done.
 
     Examples
     --------
@@ -128,9 +144,12 @@ def perturb_file(
     if is_spark_frame(source):
         from kakuran.engine import Originals
 
+        source = Originals(source, plan.schema)
+    is_on_spark = isinstance(source, CountsItself)
+    if is_on_spark:
         if not shuffle:
             raise ReleaseError("a Spark DataFrame has no order that could be kept: leave out shuffle=False")
-        return perturb_on_spark(Originals(source, plan.schema), Path(target), plan, seed=seed, force=force)
+        return perturb_on_spark(source, Path(target), plan, seed=seed, force=force)
     warn_if_seeded(seed)
     check_target(Path(target), force=force)
     source = open_source(source)

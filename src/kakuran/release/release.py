@@ -4,29 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from kakuran.answers import (
     FALSE_ALARM,
+    QUESTIONS,
+    DecisionTree,
     Density,
     Estimate,
-    Impossible,
+    ImpossibleFindings,
     MixtureEstimate,
-    answer,
+    NaiveBayes,
+    SplitCriterion,
     ask,
     density,
     impossible,
+    learn_bayes,
+    learn_tree,
     mixture,
+    tabulate,
 )
 from kakuran.counts import Cells, MemoryRecords, Records, Tally
 from kakuran.design import Plan
 from kakuran.errors import counted
 from kakuran.model import About, Covariance, DensityMethod, Method, Options
 from kakuran.perturbation import Kernel
-from kakuran.release.files import check_target, read_manifest, write_release
-from kakuran.release.manifest import Manifest
+from kakuran.release.files import Manifest, check_target, read_manifest, write_release
 from kakuran.release.streamed import ROWS_IN_MEMORY, FileRecords, records_on_spark
 from kakuran.typing import Codes, Progress
 
@@ -37,8 +42,10 @@ class Release:
 
     Attributes
     ----------
-    source : the perturbed records: a frame, or whatever else can count them (`kakuran.counts.Records`)
-    manifest : what is published about them
+    source : data frame or Records
+        The perturbed records: a frame, or whatever else can count them (`kakuran.counts.Records`).
+    manifest : Manifest
+        What is published about them.
 
     Examples
     --------
@@ -57,6 +64,16 @@ class Release:
     def __repr__(self) -> str:
         columns = ", ".join(attribute.name for attribute in self.plan.schema.released)
         return f"Release({counted(self.n, 'record')}, k = {self.k:g}, ε = {self.epsilon:.3g}: {columns})"
+
+    if not TYPE_CHECKING:  # What others add to the questions is looked up; checkers see the methods below.
+
+        def __getattr__(self, name: str) -> Any:
+            if name not in QUESTIONS:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            return partial(QUESTIONS[name], self)
+
+        def __dir__(self) -> list[str]:
+            return [*super().__dir__(), *QUESTIONS]
 
     @cached_property
     def records(self) -> Records:
@@ -120,38 +137,60 @@ class Release:
         level: float = 0.9,
         about: About = "table",
         fakes: float = 0.0,
+        progress: Progress = int,
     ) -> Estimate:
         """The estimated true counts over one or more columns, with intervals, beside the uncorrected ones.
 
         Parameters
         ----------
-        columns : names of released columns
-        bins : into how many cells to cut each number (10 by default)
-        where : count only records that fulfil this, as in ``"25 <= age <= 40 and job == 'nurse'"``
-        method : the estimator, see `kakuran.reconstruct`
-        level : how often an interval should hold the truth
-        about : which truth: this ``"table"``, or the ``"population"`` that its records were drawn from
-        fakes : up to this share of the records may be made up (0.01: one in a hundred); intervals are then wide enough
-            to hold the number of those that are not, whatever the others say
+        *columns : str
+            Names of released columns.
+        bins : dict of str to int, optional
+            Into how many cells to cut each number (10 by default).
+        where : str, optional
+            Count only records that fulfil this, as in ``"25 <= age <= 40 and job == 'nurse'"``.
+        method : str, optional
+            The estimator, see `kakuran.reconstruct`.
+        level : float, optional
+            How often an interval should hold the truth.
+        about : "table" or "population", optional
+            Which truth: this table, or the population that its records were drawn from.
+        fakes : float, optional
+            Up to this share of the records may be made up (0.01: one in a hundred); intervals are then wide enough to
+            hold the number of those that are not, whatever the others say.
+        progress : callable, optional
+            Told how many more records are counted.
         """
         question = ask(self.plan, columns, bins or {}, where)
-        tally = self.tally(question.axes)
-        return answer(question, tally, self.plan, method=method, level=level, about=about, fakes=fakes)
+        return tabulate(
+            self.records, self.plan, question, progress, method=method, level=level, about=about, fakes=fakes
+        )
 
     def count(
-        self, where: str, *, method: Method = "auto", level: float = 0.9, about: About = "table", fakes: float = 0.0
+        self,
+        where: str,
+        *,
+        method: Method = "auto",
+        level: float = 0.9,
+        about: About = "table",
+        fakes: float = 0.0,
+        progress: Progress = int,
     ) -> Estimate:
         """The estimated number of records that fulfil a condition; parameters as for `crosstab`."""
         question = ask(self.plan, (), {}, where)
-        tally = self.tally(question.axes)
-        return answer(question, tally, self.plan, method=method, level=level, about=about, fakes=fakes)
+        return tabulate(
+            self.records, self.plan, question, progress, method=method, level=level, about=about, fakes=fakes
+        )
 
-    def impossible(self, false_alarm: float = FALSE_ALARM) -> list[Impossible]:
+    def impossible(self, false_alarm: float = FALSE_ALARM, *, progress: Progress = int) -> ImpossibleFindings:
         """What no true table can have brought about: signs of made-up records.
 
         Parameters
         ----------
-        false_alarm : how often, at most, this says something of records that were all perturbed as the plan says
+        false_alarm : float, optional
+            How often, at most, this says something of records that were all perturbed as the plan says.
+        progress : callable, optional
+            Told how many more records are read.
 
         Examples
         --------
@@ -160,18 +199,27 @@ class Release:
         >>> kk.perturb(census(200), kk.calibrate(census_schema(), n=200, k=5)).impossible()
         []
         """
-        return impossible(self.plan, self.codes(), false_alarm)
+        codes = self.codes()
+        progress(self.n)
+        return impossible(self.plan, codes, false_alarm)
 
-    def density(self, column: str, *, bins: int | None = None, method: DensityMethod = "auto") -> Density:
+    def density(
+        self, column: str, *, bins: int | None = None, method: DensityMethod = "auto", progress: Progress = int
+    ) -> Density:
         """The estimated distribution of a number, beside the uncorrected one.
 
         Parameters
         ----------
-        column : name of a released number
-        bins : into how many bins to cut it (100 by default, or every grid point where there are fewer)
-        method : ``mixture`` of Gaussians, bin by bin (``ibt``), or ``auto``: both, weighed by held-out likelihood
+        column : str
+            Name of a released number.
+        bins : int, optional
+            Into how many bins to cut it (100 by default, or every grid point where there are fewer).
+        method : "auto", "mixture" or "ibt", optional
+            A mixture of Gaussians, bin by bin (``ibt``), or both, weighed by held-out likelihood (``auto``).
+        progress : callable, optional
+            Told how many more records are counted.
         """
-        return density(self.records, self.plan, column, bins=bins, method=method)
+        return density(self.records, self.plan, column, bins=bins, method=method, progress=progress)
 
     def mixture(
         self,
@@ -179,18 +227,93 @@ class Release:
         n_components: int | Literal["auto"] = "auto",
         covariance: Covariance = "diag",
         draws: int = 50,
+        progress: Progress = int,
     ) -> MixtureEstimate:
         """Clusters of the true records over one or more numbers, with intervals.
 
         Parameters
         ----------
-        columns : names of released numbers
-        n_components : how many clusters; ``auto`` chooses by held-out likelihood
-        covariance : ``diag``, ``rotated`` or ``full``, see `kakuran.NoisyMixture`
-        draws : refits to resampled records behind the intervals
+        *columns : str
+            Names of released numbers.
+        n_components : int or "auto", optional
+            How many clusters; ``auto`` chooses by held-out likelihood.
+        covariance : "diag", "rotated" or "full", optional
+            The shape of clusters, see `kakuran.NoisyMixture`.
+        draws : int, optional
+            Refits to resampled records behind the intervals.
+        progress : callable, optional
+            Told how many more records are counted, in each of two passes, or read.
         """
         options = Options(components=n_components, covariance=covariance)
-        return mixture(self.records, self.plan, columns, options, draws=draws)
+        return mixture(self.records, self.plan, columns, options, draws=draws, progress=progress)
+
+    def tree(
+        self,
+        target: str,
+        *,
+        features: Sequence[str] | None = None,
+        criterion: SplitCriterion = "entropy",
+        max_depth: int = 5,
+        min_support: float = 20,
+        method: Method = "auto",
+        progress: Progress = int,
+    ) -> DecisionTree:
+        """A decision tree that predicts a column, grown on reconstructed counts and pruned by held-out records (S4).
+
+        Parameters
+        ----------
+        target : str
+            The column to predict, of categories.
+        features : sequence of str, optional
+            The columns to predict it from; all others by default.
+        criterion : "entropy", "gini" or "chi2", optional
+            What a split should gain (S4 Table 2).
+        max_depth : int, optional
+            The most splits on a path.
+        min_support : float, optional
+            Estimated records that every node must have; besides, it must stand out from the noise.
+        method : str, optional
+            ``auto`` reconstructs the joint table of all columns once, as latent classes chosen by held-out likelihood,
+            if at most 2²⁰ distinct records are possible; else it is used node by node, as in S4, which any other
+            method of `kakuran.reconstruct` always is. Every level is then one counting pass.
+        progress : callable, optional
+            Told how many more records are counted, in every pass.
+        """
+        return learn_tree(
+            self.records,
+            self.plan,
+            self.n,
+            target,
+            features=features,
+            criterion=criterion,
+            max_depth=max_depth,
+            min_support=min_support,
+            method=method,
+            progress=progress,
+        )
+
+    def bayes(
+        self,
+        target: str,
+        *,
+        features: Sequence[str] | None = None,
+        method: Method = "auto",
+        progress: Progress = int,
+    ) -> NaiveBayes:
+        """Naive Bayes for a column, from one reconstructed table of class × column for each other column.
+
+        Parameters
+        ----------
+        target : str
+            The column to predict, of categories.
+        features : sequence of str, optional
+            The columns to predict it from; all others by default.
+        method : str, optional
+            The estimator, see `kakuran.reconstruct`.
+        progress : callable, optional
+            Told how many more records are counted.
+        """
+        return learn_bayes(self.records, self.plan, self.n, target, features=features, method=method, progress=progress)
 
 
 def read_release(path: str | Path, *, spark: Any = None) -> Release:

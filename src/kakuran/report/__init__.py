@@ -1,12 +1,18 @@
 """Reports: one standalone page, from a release alone or beside its originals."""
 
-from kakuran.report.advised import advice_report, outlook_rows
-from kakuran.report.aggregated import aggregated_report, loss_report
-from kakuran.report.answers import cluster_rows, estimate_answer, mixture_answer, quantile_row, tree_answer
-from kakuran.report.matrix import loss_table, matrix_report
-from kakuran.report.page import Html, facts, folded, page, paragraph, picture, points, section, table
+from kakuran.report.answers import advice_report, estimate_answer, mixture_answer, tree_answer
+from kakuran.report.page import Html, folded, page, picture, points, section, table
 from kakuran.report.released import release_report
-from kakuran.report.rows import plan_rows, risk_after, risk_before
+from kakuran.report.rows import (
+    cluster_rows,
+    loss_table,
+    outlook_rows,
+    plan_rows,
+    quantile_row,
+    risk_after,
+    risk_before,
+)
+from kakuran.report.wide import aggregated_report, loss_report, matrix_report
 
 __all__ = [
     "Html",
@@ -14,7 +20,6 @@ __all__ = [
     "aggregated_report",
     "cluster_rows",
     "estimate_answer",
-    "facts",
     "folded",
     "loss_report",
     "loss_table",
@@ -22,7 +27,6 @@ __all__ = [
     "mixture_answer",
     "outlook_rows",
     "page",
-    "paragraph",
     "picture",
     "plan_rows",
     "points",

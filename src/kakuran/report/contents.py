@@ -39,7 +39,6 @@ class View:
 class Contents:
     """The tables of a release that a report shows."""
 
-    manifest: Manifest
     columns: tuple[View, ...]
     pairs: tuple[View, ...]
     paired: tuple[str, ...]
@@ -47,14 +46,7 @@ class Contents:
 
 
 def look_at(release: Release, original: Source | None = None, progress: Progress = int) -> Contents:
-    """Count a release in one pass, and estimate what is worth seeing.
-
-    Parameters
-    ----------
-    release : of any size
-    original : the true table
-    progress : told how many records were read
-    """
+    """Count a release in one pass, and estimate what is worth seeing; `progress` is told how many records were read."""
     manifest, plan = release.manifest, release.plan
     told = [one.name for one in plan.schema.released if one.name not in plan.mechanisms or plan[one.name].epsilon > 0]
     singles = [ask(plan, [name], {}, None) for name in told]
@@ -76,7 +68,7 @@ def look_at(release: Release, original: Source | None = None, progress: Progress
         for place in shown
     )
     untold = tuple(one.name for one in plan.schema.released if one.name not in told)
-    return Contents(manifest, views[: len(singles)], views[len(singles) :], paired, untold)
+    return Contents(views[: len(singles)], views[len(singles) :], paired, untold)
 
 
 def _true_counts(

@@ -1,14 +1,25 @@
-"""One standalone HTML page: escaped text, tables, and pictures inside; no script, no network."""
+"""One standalone HTML page: escaped text, tables, and pictures inside; no script, no network.
+
+All reports fill in this page: whether it may be published, its few numbers, its parts, its limits, how it was made.
+"""
 
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from html import escape
+from importlib.metadata import version
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from kakuran.report.drawing import as_svg
+import numpy as np
+from numpy.typing import NDArray
+
+from kakuran.charts import COLOUR_OF, Labelled, Series, as_svg, bar_chart, heatmaps_to_compare
+from kakuran.typing import Array
+from kakuran.words import Words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,15 +37,34 @@ class Html(str):
     __slots__ = ()
 
 
-def page(title: str, *parts: str, lang: str = "en", footer: str = "") -> str:
-    """A whole page under its title."""
+def page(
+    say: Words,
+    title: str,
+    *parts: str,
+    internal: str = "",
+    warnings: Iterable[str] = (),
+    numbers: Sequence[tuple[str, str]] = (),
+    limits: Sequence[str] = (),
+    command: str | None = None,
+    footer: str = "",
+) -> str:
+    """A whole page: why it is internal, what to know first, its numbers, its parts, its limits, what made it."""
     style = files("kakuran.report").joinpath("style.css").read_text(encoding="utf-8")
+    content = [
+        paragraph(internal, kind="internal") if internal else "",
+        *(paragraph(warning, kind="warning") for warning in warnings),
+        facts(numbers) if numbers else "",
+        *parts,
+        section(say("limits"), points(limits)) if limits else "",
+        "" if command is None else section(say("command"), code(command)),
+    ]
     return (
-        f'<!doctype html>\n<html lang="{escape(lang)}">\n<head>\n<meta charset="utf-8">\n'
+        f'<!doctype html>\n<html lang="{escape(say.lang)}">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n"
-        f"<h1>{escape(title)}</h1>\n{_joined(parts)}</main>\n<footer>{text(footer)}</footer>\n</body>\n</html>\n"
+        f"<h1>{escape(title)}</h1>\n{_joined(content)}</main>\n"
+        f"<footer>{text(footer or say('made', version=version('kakuran')))}</footer>\n</body>\n</html>\n"
     )
 
 
@@ -96,6 +126,43 @@ def picture(figure: Figure, description: str, narrow: Figure | None = None) -> H
     if narrow is not None:
         shown = Html(f'<picture><source media="{NARROW}" srcset="{_address(narrow)}">{shown}</picture>')
     return _element("figure", shown, "wide" if narrow is None and figure.get_figwidth() > WIDE else "")
+
+
+def bars_beside_table(
+    say: Words,
+    described: str,
+    caption: str,
+    name: str,
+    labels: Sequence[str],
+    values: Mapping[str, Array],
+    *,
+    interval: tuple[Array, Array] | None = None,
+    shares: bool = False,
+    more: Mapping[str, Sequence[str]] | None = None,
+) -> Html:
+    """Original, naive, reconstructed or released numbers of labels as bars and, with `more` columns, as a table."""
+    *others, last = (Series(say(kind), numbers, COLOUR_OF[kind]) for kind, numbers in values.items())
+    figure = bar_chart(labels, [*others, replace(last, interval=interval)], written="{x:.0%}" if shares else "{x:,.0f}")
+    columns = [[(f"{one:.2%}" if shares else f"{one:,.0f}") for one in numbers] for numbers in values.values()]
+    further = more or {}
+    rows = zip(labels, *columns, *further.values(), strict=True)
+    return beside(picture(figure, described), table(caption, [name, *map(say, values), *further], rows))
+
+
+def pair_section(
+    say: Words,
+    down: Labelled,
+    across: Labelled,
+    tables: Mapping[str, Array],
+    *numbers: str,
+    unclear: NDArray[np.bool_] | None = None,
+) -> Html:
+    """Two columns together: their counts as heatmaps to compare, and `numbers`, tables of the same."""
+    pair = {"one": down[0], "other": across[0]}
+    named = {say(kind): table for kind, table in tables.items()}
+    drawn = partial(heatmaps_to_compare, down, across, named, unclear)
+    described = say("heatmap_of", series=say.listed(named), **pair)
+    return section(say("pair", **pair), picture(drawn(), described, drawn(is_stacked=True)), *numbers, level=3)
 
 
 def _address(figure: Figure) -> str:

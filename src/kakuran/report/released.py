@@ -1,227 +1,43 @@
-"""The section of a report that shows the audit.
-
-The section of a report that says what was lost, column by column, against the originals.
-
-The sections of a report that show counts: column by column, and pair by pair.
-
-The report of a release: for everybody from the release alone, or for its steward beside the originals.
-"""
+"""The report of a release: for everybody from the release alone, or for its steward beside the originals."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from kakuran.audit import Audit, ColumnLoss, Distance, capacity_of_counts, draw_audit, wrong_cells
+from kakuran.audit import Audit, ColumnLoss, Distance, capacity_of_counts, wrong_cells
+from kakuran.charts import COLOUR_OF, Series, bar_chart
 from kakuran.counts import Tally, every_code
 from kakuran.design import Plan
 from kakuran.engine import count_tables
 from kakuran.errors import ReleaseError
 from kakuran.release import Manifest, Release, read_release
 from kakuran.report.contents import LEVEL, MOST_ACROSS, Contents, View, look_at
-from kakuran.report.page import Html, beside, code, facts, page, paragraph, picture, points, section, table
-from kakuran.report.pictures import draw_bars, draw_heatmaps
+from kakuran.report.page import (
+    Html,
+    bars_beside_table,
+    beside,
+    page,
+    pair_section,
+    paragraph,
+    picture,
+    section,
+    table,
+)
 from kakuran.report.rows import plan_rows, risk_after, risk_before
 from kakuran.schema import Categorical, Dropped, Numeric, Source, open_source
 from kakuran.typing import Array, Progress
 from kakuran.words import Words, words_in
 
-
-def audit_section(audit: Audit, say: Words) -> Html:
-    """What the strongest attacker achieved, before and after."""
-    verdict = (
-        [paragraph(say("audit_passed", k=audit.k), kind="passed")]
-        if audit.passed
-        else [paragraph(say("audit_failed", why=problem), kind="warning") for problem in audit.problems]
-    )
-    return section(
-        say("audit"),
-        *verdict,
-        paragraph(say("audit_why")),
-        picture(
-            draw_audit(audit, say.of),
-            say("audit_picture", worst=audit.worst_posterior, bound=audit.bound),
-            narrow=draw_audit(audit, say.of, narrow=True),
-        ),
-        beside(
-            table(say("audit_before"), [say("risk"), say("value")], risk_before(audit, say)),
-            table(
-                say("audit_after", attacked=audit.attacked, n=audit.n),
-                [say("risk"), say("probability")],
-                risk_after(audit, say),
-            ),
-        ),
-    )
-
-
-def loss_section(contents: Contents, release: Release, original: Source, say: Words) -> Html:
-    """ILD of every column, and how many people are counted in the wrong cell, naively and reconstructed."""
-    lost = column_losses(release, original)
-    names = [view.estimate.axes[0].name for view in contents.columns]
-    wrong = {
-        "naive": np.array([wrong_cells(view.original, view.estimate.naive) for view in contents.columns]),
-        "reconstructed": np.array([wrong_cells(view.original, view.estimate.counts) for view in contents.columns]),
-    }
-    rows = [
-        [
-            one.name,
-            f"{one.lost:z.3f}",
-            *(f"{values[names.index(one.name)]:.1%}" if one.name in names else "—" for values in wrong.values()),
-        ]
-        for one in lost
-    ]
-    header = [say("column"), "ILD", say("naive_wrong"), say("reconstructed_wrong")]
-    figure = draw_bars(names, wrong, {kind: say(kind) for kind in wrong}, percent=True)
-    return section(
-        say("loss"),
-        paragraph(say("loss_why")),
-        beside(picture(figure, say("loss_picture")), table(say("loss_caption"), header, rows)),
-    )
-
-
-def column_losses(release: Release, original: Source) -> list[ColumnLoss]:
-    """S3's ILD of every released column, from how often each value occurs."""
-    plan, attributes = release.plan, release.plan.schema.released
-    tables = [[every_code(attribute, plan.reach(attribute.name))] for attribute in attributes]
-    counted = zip(attributes, count_tables(original, plan, tables), release.records.tallies(tables), strict=True)
-    return [
-        ColumnLoss(attribute.name, *(_capacity(plan, attribute, tally) for tally in tallies))
-        for attribute, *tallies in counted
-    ]
-
-
-def _capacity(plan: Plan, attribute: Categorical | Numeric, tally: Tally) -> float:
-    (cells,), counts = tally.occupied()
-    values, distance = _values(attribute, cells - plan.reach(attribute.name))
-    return capacity_of_counts(attribute.name, values, counts, distance, 2)
-
-
-def _values(attribute: Categorical | Numeric, codes: Any) -> tuple[list[Any], Distance]:
-    """The values of codes and how far they lie apart; where missing is a value, numbers are only alike or not."""
-    if attribute.missing == "category":
-        return codes.tolist(), "discrete"
-    if isinstance(attribute, Numeric):
-        return attribute.numbers_of(codes).tolist(), "euclidean"
-    return [attribute.values[code] for code in codes], attribute.tree or "discrete"
-
-
 MOST_CELLS = 40
 """Cells of one column that are shown."""
 MOST_ON_PAPER = 8
 """Columns of a table that fit on a sheet."""
-
-
-def one_way_section(contents: Contents, say: Words) -> Html:
-    """Every column: the counts side by side, as bars and as a table."""
-    untold = [paragraph(say("nothing", column=name), kind="note") for name in contents.untold]
-    return section(say("one_way"), *(_one_way(view, say) for view in contents.columns), *untold)
-
-
-def two_way_section(contents: Contents, say: Words) -> Html:
-    """The pairs that belong together most: heatmaps and a table each."""
-    words = [paragraph(say(_why(contents.pairs)))]
-    if len(contents.paired) < len(contents.columns):
-        words.append(paragraph(say("two_way_few", count=len(contents.paired), most=MOST_ACROSS), kind="note"))
-    return section(say("two_way"), *words, *(_two_way(view, say) for view in contents.pairs))
-
-
-def _why(pairs: Sequence[View]) -> str:
-    if not pairs:
-        return "two_way_none"
-    return "two_way_why" if pairs[0].original is None else "two_way_true"
-
-
-def series_of(view: View) -> dict[str, Array]:
-    """The counts to compare, the truth first where it is known."""
-    known = {} if view.original is None else {"original": view.original}
-    return known | {"naive": view.estimate.naive, "reconstructed": view.estimate.counts}
-
-
-def _one_way(view: View, say: Words) -> Html:
-    estimate, axis = view.estimate, view.estimate.axes[0]
-    shown = _largest(estimate.counts)
-    series = {kind: values[shown] for kind, values in series_of(view).items()}
-    names = {kind: say(kind) for kind in series}
-    labels = [say.of(axis.labels[place]) for place in shown]
-    low, high = estimate.low[shown], estimate.high[shown]
-    rows = [
-        [
-            labels[row],
-            *(f"{values[row]:,.0f}" for values in series.values()),
-            f"{low[row]:,.0f}–{high[row]:,.0f}",
-            say("unclear") if estimate.unclear[shown[row]] else "",
-        ]
-        for row in range(len(shown))
-    ]
-    header = [say("value"), *names.values(), say("interval", level=LEVEL), ""]
-    figure = draw_bars(labels, series, names, interval=(low, high))
-    parts = [
-        beside(
-            picture(figure, say("picture_of", column=axis.name, series=say.listed(names.values()))),
-            table(say("counts_of", column=axis.name), header, rows),
-        )
-    ]
-    if len(shown) < axis.size:
-        parts.append(paragraph(say("more", shown=len(shown), cells=axis.size), kind="note"))
-    return section(axis.name, *parts, paragraph(say("estimator", reason=estimate.reason), kind="note"), level=3)
-
-
-def _two_way(view: View, say: Words) -> Html:
-    down, across = view.estimate.axes
-    tables = series_of(view)
-    names = {kind: say(kind) for kind in tables}
-    pair = {"one": down.name, "other": across.name}
-    left, below = ((axis.name, [say.of(label) for label in axis.labels]) for axis in (down, across))
-    drawn = partial(draw_heatmaps, left, below, tables, names, unclear=view.estimate.unclear)
-    return section(
-        say("pair", **pair),
-        picture(drawn(), say("heatmap_of", series=say.listed(names.values()), **pair), narrow=drawn(stacked=True)),
-        *_pair_tables(view, say),
-        level=3,
-    )
-
-
-def _pair_tables(view: View, say: Words) -> list[Html]:
-    """The numbers of a heatmap, cut into tables that fit on paper."""
-    down, across = view.estimate.axes
-    also = "" if view.original is None else say("pair_original")
-    caption = say("pair_caption", one=down.name, other=across.name, level=LEVEL, also=also)
-    parts = np.array_split(np.arange(across.size), math.ceil(across.size / MOST_ON_PAPER))
-    return [
-        table(
-            caption,
-            [f"{down.name} ╲ {across.name}", *(say.of(across.labels[column]) for column in columns)],
-            [
-                [say.of(label), *(_cell(view, row, column, say) for column in columns)]
-                for row, label in enumerate(down.labels)
-            ],
-            kind="compact",
-        )
-        for columns in parts
-    ]
-
-
-def _cell(view: View, row: int, column: int, say: Words) -> Html:
-    estimate, place = view.estimate, (row, column)
-    lines = [
-        f"<strong>{estimate.counts[place]:,.0f}{' ?' if estimate.unclear[place] else ''}</strong>",
-        f"{estimate.low[place]:,.0f}–{estimate.high[place]:,.0f}",
-        *([] if view.original is None else [f"{say('original')} {view.original[place]:,.0f}"]),
-    ]
-    return Html("<br>".join(lines))
-
-
-def _largest(counts: Array) -> list[int]:
-    """The largest cells, in their own order."""
-    if len(counts) <= MOST_CELLS:
-        return list(range(len(counts)))
-    return sorted(np.argsort(-counts, kind="stable")[:MOST_CELLS].tolist())
 
 
 def release_report(
@@ -241,13 +57,20 @@ def release_report(
 
     Parameters
     ----------
-    release : in memory, or the path of one of any size, which is read as a stream
-    original : the true table, to compare with: a frame, a path or any other source
-    audit : the outcome of `kakuran.audit`, to show
-    command : what was typed to make it, to show
-    answer : sections, made with `kakuran.report.page`, that go first: what was asked of the release
-    lang : ``"en"`` or ``"ja"``
-    progress : told how many records were read
+    release : Release or path
+        In memory, or the path of one of any size, which is read as a stream.
+    original : frame, path or any other source, optional
+        The true table, to compare with.
+    audit : Audit, optional
+        The outcome of `kakuran.audit`, to show.
+    command : str, optional
+        What was typed to make it, to show.
+    answer : sequence of str, optional
+        Sections, made with `kakuran.report.page`, that go first: what was asked of the release.
+    lang : str, optional
+        ``"en"`` or ``"ja"``.
+    progress : callable, optional
+        Told how many records were read.
 
     Examples
     --------
@@ -268,44 +91,38 @@ def release_report(
         raise ReleaseError("an empty release has nothing to report")
     contents = look_at(release, originals, progress)
     is_internal = originals is not None or audit is not None or command is not None
-    parts = [
-        *([paragraph(say("internal"), kind="internal")] if is_internal else []),
-        *_warnings(manifest, say),
-        _summary(manifest, say),
+    plan, sources = manifest.plan, say("with_originals" if is_internal else "alone")
+    return page(
+        say,
+        say("title", n=manifest.records),
         *answer,
-        section(say("promise"), *_promise(manifest.plan, say)),
-        section(say("how"), *_mechanisms(manifest.plan, say)),
-        one_way_section(contents, say),
-        two_way_section(contents, say),
-        *([] if originals is None else [loss_section(contents, release, originals, say)]),
-        *([] if audit is None else [audit_section(audit, say)]),
-        section(say("limits"), points(_limits(manifest.plan, say))),
-        *([] if command is None else [section(say("command"), code(command))]),
-    ]
-    sources = say("with_originals" if is_internal else "alone")
-    footer = say("made_by", version=version("kakuran"), alone=sources)
-    return page(say("title", n=manifest.records), *parts, lang=lang, footer=footer)
-
-
-def _warnings(manifest: Manifest, say: Words) -> list[Html]:
-    reasons = [("seeded", manifest.seeded), ("kept_order", manifest.order == "kept")]
-    return [paragraph(say("unsafe", why=say(name)), kind="warning") for name, applies in reasons if applies]
-
-
-def _summary(manifest: Manifest, say: Words) -> Html:
-    plan = manifest.plan
-    return facts(
-        [
+        section(say("promise"), *_promise(plan, say)),
+        section(say("how"), *_mechanisms(plan, say)),
+        _one_way_section(contents, say),
+        _two_way_section(contents, say),
+        "" if originals is None else _loss_section(contents, release, originals, say),
+        "" if audit is None else _audit_section(audit, say),
+        internal=say("internal") if is_internal else "",
+        warnings=_warnings(manifest, say),
+        numbers=[
             (say("records"), f"{manifest.records:,}"),
             (say("columns"), f"{len(plan.schema.released)}"),
             ("k", f"{plan.k:g}"),
             ("ε", _number(plan.epsilon)),
             (say("calibration"), say(plan.calibration)),
-        ]
+        ],
+        limits=_limits(plan, say),
+        command=command,
+        footer=say("made_by", version=version("kakuran"), alone=sources),
     )
 
 
-def _promise(plan: Plan, say: Words) -> list[Html]:
+def _warnings(manifest: Manifest, say: Words) -> list[str]:
+    reasons = [("seeded", manifest.seeded), ("kept_order", manifest.order == "kept")]
+    return [say("unsafe", why=say(name)) for name, applies in reasons if applies]
+
+
+def _promise(plan: Plan, say: Words) -> list[str]:
     kept = say.listed(attribute.name for attribute in plan.schema.kept)
     ratio = f"{math.exp(min(plan.epsilon, 700)):,.3g}"
     epsilon = (
@@ -316,7 +133,7 @@ def _promise(plan: Plan, say: Words) -> list[Html]:
     return [
         paragraph(say("k", k=plan.k, who=say(f"who_{plan.calibration}")), kind="lead"),
         paragraph(epsilon, kind="lead"),
-        *([paragraph(say("among", kept=kept))] if kept else []),
+        paragraph(say("among", kept=kept)) if kept else "",
         paragraph(say("estimates", level=LEVEL), kind="note"),
     ]
 
@@ -359,3 +176,174 @@ def _limits(plan: Plan, say: Words) -> list[str]:
 
 def _number(epsilon: float) -> str:
     return f"{epsilon:.4g}" if math.isfinite(epsilon) else "∞"
+
+
+def _one_way_section(contents: Contents, say: Words) -> Html:
+    """Every column: the counts side by side, as bars and as a table."""
+    untold = [paragraph(say("nothing", column=name), kind="note") for name in contents.untold]
+    return section(say("one_way"), *(_one_way(view, say) for view in contents.columns), *untold)
+
+
+def _one_way(view: View, say: Words) -> Html:
+    estimate, axis = view.estimate, view.estimate.axes[0]
+    shown = _largest(estimate.counts)
+    values = {kind: counts[shown] for kind, counts in _counts_of(view).items()}
+    low, high = estimate.low[shown], estimate.high[shown]
+    more = {
+        say("interval", level=LEVEL): [f"{one:,.0f}–{other:,.0f}" for one, other in zip(low, high, strict=True)],
+        "": [say("unclear") if is_unclear else "" for is_unclear in estimate.unclear[shown]],
+    }
+    bars = bars_beside_table(
+        say,
+        say("picture_of", column=axis.name, series=say.listed(map(say, values))),
+        say("counts_of", column=axis.name),
+        say("value"),
+        [say.of(axis.labels[place]) for place in shown],
+        values,
+        interval=(low, high),
+        more=more,
+    )
+    left_out = paragraph(say("more", shown=len(shown), cells=axis.size), kind="note") if len(shown) < axis.size else ""
+    method = paragraph(say("estimator", reason=estimate.reason), kind="note")
+    return section(axis.name, bars, left_out, method, level=3)
+
+
+def _largest(counts: Array) -> list[int]:
+    """The largest cells, in their own order."""
+    if len(counts) <= MOST_CELLS:
+        return list(range(len(counts)))
+    return sorted(np.argsort(-counts, kind="stable")[:MOST_CELLS].tolist())
+
+
+def _two_way_section(contents: Contents, say: Words) -> Html:
+    """The pairs that belong together most: heatmaps and a table each."""
+    words = [paragraph(say(_why(contents.pairs)))]
+    if len(contents.paired) < len(contents.columns):
+        words.append(paragraph(say("two_way_few", count=len(contents.paired), most=MOST_ACROSS), kind="note"))
+    return section(say("two_way"), *words, *(_pair(view, say) for view in contents.pairs))
+
+
+def _why(pairs: Sequence[View]) -> str:
+    if not pairs:
+        return "two_way_none"
+    return "two_way_why" if pairs[0].original is None else "two_way_true"
+
+
+def _pair(view: View, say: Words) -> Html:
+    down, across = ((axis.name, [say.of(label) for label in axis.labels]) for axis in view.estimate.axes)
+    return pair_section(say, down, across, _counts_of(view), *_pair_tables(view, say), unclear=view.estimate.unclear)
+
+
+def _counts_of(view: View) -> dict[str, Array]:
+    """The counts to compare, the truth first where it is known."""
+    known = {} if view.original is None else {"original": view.original}
+    return known | {"naive": view.estimate.naive, "reconstructed": view.estimate.counts}
+
+
+def _pair_tables(view: View, say: Words) -> list[Html]:
+    """The numbers of a heatmap, cut into tables that fit on paper."""
+    down, across = view.estimate.axes
+    also = "" if view.original is None else say("pair_original")
+    caption = say("pair_caption", one=down.name, other=across.name, level=LEVEL, also=also)
+    parts = np.array_split(np.arange(across.size), math.ceil(across.size / MOST_ON_PAPER))
+    return [
+        table(
+            caption,
+            [f"{down.name} ╲ {across.name}", *(say.of(across.labels[column]) for column in columns)],
+            [
+                [say.of(label), *(_cell(view, row, column, say) for column in columns)]
+                for row, label in enumerate(down.labels)
+            ],
+            kind="compact",
+        )
+        for columns in parts
+    ]
+
+
+def _cell(view: View, row: int, column: int, say: Words) -> Html:
+    estimate, place = view.estimate, (row, column)
+    lines = [
+        f"<strong>{estimate.counts[place]:,.0f}{' ?' if estimate.unclear[place] else ''}</strong>",
+        f"{estimate.low[place]:,.0f}–{estimate.high[place]:,.0f}",
+        *([] if view.original is None else [f"{say('original')} {view.original[place]:,.0f}"]),
+    ]
+    return Html("<br>".join(lines))
+
+
+def _loss_section(contents: Contents, release: Release, original: Source, say: Words) -> Html:
+    """ILD of every column, and how many people are counted in the wrong cell, naively and reconstructed."""
+    lost = column_losses(release, original)
+    names = [view.estimate.axes[0].name for view in contents.columns]
+    wrong = {
+        "naive": np.array([wrong_cells(view.original, view.estimate.naive) for view in contents.columns]),
+        "reconstructed": np.array([wrong_cells(view.original, view.estimate.counts) for view in contents.columns]),
+    }
+    rows = [
+        [
+            one.name,
+            f"{one.lost:z.3f}",
+            *(f"{values[names.index(one.name)]:.1%}" if one.name in names else "—" for values in wrong.values()),
+        ]
+        for one in lost
+    ]
+    header = [say("column"), "ILD", say("naive_wrong"), say("reconstructed_wrong")]
+    series = [Series(say(kind), values, COLOUR_OF[kind]) for kind, values in wrong.items()]
+    figure = bar_chart(names, series, written="{x:.0%}")
+    return section(
+        say("loss"),
+        paragraph(say("loss_why")),
+        beside(picture(figure, say("loss_picture")), table(say("loss_caption"), header, rows)),
+    )
+
+
+def column_losses(release: Release, original: Source) -> list[ColumnLoss]:
+    """S3's ILD of every released column, from how often each value occurs."""
+    plan, attributes = release.plan, release.plan.schema.released
+    tables = [[every_code(attribute, plan.reach(attribute.name))] for attribute in attributes]
+    counted = zip(attributes, count_tables(original, plan, tables), release.records.tallies(tables), strict=True)
+    return [
+        ColumnLoss(attribute.name, *(_capacity(plan, attribute, tally) for tally in tallies))
+        for attribute, *tallies in counted
+    ]
+
+
+def _capacity(plan: Plan, attribute: Categorical | Numeric, tally: Tally) -> float:
+    (cells,), counts = tally.occupied()
+    values, distance = _values(attribute, cells - plan.reach(attribute.name))
+    return capacity_of_counts(attribute.name, values, counts, distance, 2)
+
+
+def _values(attribute: Categorical | Numeric, codes: Any) -> tuple[list[Any], Distance]:
+    """The values of codes and how far they lie apart; where missing is a value, numbers are only alike or not."""
+    if attribute.missing == "category":
+        return codes.tolist(), "discrete"
+    if isinstance(attribute, Numeric):
+        return attribute.numbers_of(codes).tolist(), "euclidean"
+    return [attribute.values[code] for code in codes], attribute.tree or "discrete"
+
+
+def _audit_section(audit: Audit, say: Words) -> Html:
+    """What the strongest attacker achieved, before and after."""
+    verdict = (
+        [paragraph(say("audit_passed", k=audit.k), kind="passed")]
+        if audit.passed
+        else [paragraph(say("audit_failed", why=problem), kind="warning") for problem in audit.problems]
+    )
+    return section(
+        say("audit"),
+        *verdict,
+        paragraph(say("audit_why")),
+        picture(
+            audit.plot(say.of),
+            say("audit_picture", worst=audit.worst_posterior, bound=audit.bound),
+            narrow=audit.plot(say.of, narrow=True),
+        ),
+        beside(
+            table(say("audit_before"), [say("risk"), say("value")], risk_before(audit, say)),
+            table(
+                say("audit_after", attacked=audit.attacked, n=audit.n),
+                [say("risk"), say("probability")],
+                risk_after(audit, say),
+            ),
+        ),
+    )

@@ -1,10 +1,13 @@
-"""Plans and audits as rows of text, for pages and for the terminal."""
+"""Plans, audits and answers as rows of text, for pages and for the terminal."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kakuran.advice import NAMES, Outlook
+from kakuran.answers import Density, MixtureEstimate
 from kakuran.audit import Audit
 from kakuran.design import Plan
 from kakuran.words import Words
@@ -13,7 +16,12 @@ from kakuran.words import Words
 def plan_rows(plan: Plan, say: Words) -> list[list[str]]:
     """Column, mechanism, parameter, value and ε of every perturbed column."""
     return [
-        [name, say(f"is_{mechanism.kind}"), *_parameter(mechanism, say), f"{mechanism.epsilon:.3g}"]
+        [
+            name,
+            say.named.get(f"is_{mechanism.kind}", mechanism.kind),
+            *_parameter(mechanism, say),
+            f"{mechanism.epsilon:.3g}",
+        ]
         for name, mechanism in plan.mechanisms.items()
     ]
 
@@ -51,3 +59,45 @@ def risk_after(audit: Audit, say: Words) -> list[tuple[str, str]]:
 def _probability(value: float, say: Words) -> str:
     times = f"  ({say('one_in', times=1 / value)})" if 0 < value < 0.5 and math.isfinite(1 / value) else ""
     return f"{value:.3g}{times}"
+
+
+def outlook_rows(outlooks: Sequence[Outlook], say: Words) -> tuple[list[str], list[list[str]]]:
+    """What methods would do at one k, as a header and rows of text."""
+    header = [say("method"), say("promised"), say("error"), say("one_way_error"), say("two_way_error")]
+    return header, [[say.of(NAMES[one.method]), say.of(one.promise), *_shares(one)] for one in outlooks]
+
+
+def _shares(outlook: Outlook) -> list[str]:
+    """People in the wrong cell: over all tables, over one-way and over two-way tables."""
+    errors = outlook.errors
+    found = [None] * 3 if errors is None else [errors.both, errors.one_way, errors.two_way]
+    return ["—" if share is None else f"{share:.1%}" for share in found]
+
+
+def loss_table(losses: Mapping[str, float], chosen: str, say: Words) -> tuple[str, list[str], list[list[str]]]:
+    """What every way loses, as a caption, a header and rows of text."""
+    ways = {way: say(f"way_{way}") for way in losses}
+    ways[chosen] = say("chosen", way=ways[chosen])
+    return say("cell_loss_caption"), ["", say("lost")], [[ways[way], f"{loss:.5f}"] for way, loss in losses.items()]
+
+
+def cluster_rows(found: MixtureEstimate, say: Words) -> tuple[list[str], list[list[str]]]:
+    """The clusters as a header and rows of text."""
+    header = [say("cluster"), say("share")]
+    for name in found.columns:
+        header += [say("mean", column=name), say("deviation", column=name)]
+    deviations = found.mixture.columns.sigmas
+    rows = []
+    for place, weight in enumerate(found.mixture.weights):
+        row = [str(place + 1), f"{weight:.1%} ({found.weights[0][place]:.1%}–{found.weights[1][place]:.1%})"]
+        for column in range(len(found.columns)):
+            for values, (low, high) in ((found.mixture.means, found.means), (deviations, found.deviations)):
+                row.append(f"{values[place, column]:.4g} ({low[place, column]:.4g}–{high[place, column]:.4g})")
+        rows.append(row)
+    return header, rows
+
+
+def quantile_row(density: Density) -> tuple[list[str], list[str]]:
+    """A few quantiles as a header and a row of text."""
+    shares = [0.1, 0.25, 0.5, 0.75, 0.9]
+    return [f"{100 * share:g} %" for share in shares], [f"{value:.4g}" for value in density.quantile(shares)]

@@ -2,6 +2,4 @@
 
 from kakuran.reproduction.findings import overview
 
-__all__ = [
-    "overview",
-]
+__all__ = ["overview"]

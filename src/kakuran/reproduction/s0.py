@@ -1,7 +1,4 @@
-"""S0's experiments (§5): draws from its mixture and columns of Adult, perturbed at k = 2 and reconstructed.
-
-S0: distributions reconstructed through mixtures; Tables 1 and 2, Figures 1 and 2.
-"""
+"""S0: its mixture and columns of Adult, perturbed at k = 2 and reconstructed; Tables 1 and 2, Figures 1 and 2."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from scipy.stats import norm
 
 from kakuran.answers import density
 from kakuran.audit import l1_accuracy
-from kakuran.colours import ESTIMATE, INK
+from kakuran.charts import ESTIMATE, INK, Curve, new_plot, put_curves
 from kakuran.counts import MemoryRecords
 from kakuran.design import Plan, calibrate
 from kakuran.errors import NotForPublicationWarning, UnclearCellsWarning
@@ -132,9 +129,12 @@ def reproduce(folder: Path, *, quick: bool, data: Path | None = None) -> Reprodu
 
     Parameters
     ----------
-    folder : where the pictures go
-    quick : one draw of few records instead of ten draws of up to a million
-    data : a folder with adult.data
+    folder : Path
+        Where the pictures go.
+    quick : bool
+        One draw of few records instead of ten draws of up to a million.
+    data : Path | None
+        A folder with adult.data.
     """
     draws = 1 if quick else 10
     data = data if data is not None and (data / "adult.data").exists() else None
@@ -307,34 +307,19 @@ def _finding_of_table_2(table_2: Mapping[str, list[float]] | None) -> Finding:
 
 
 def _figure_1() -> Any:
-    from kakuran.picture import Picture, without_frame
-
     points = np.linspace(-3, 11, 1400)
-    figure = Picture(figsize=(6, 3.2), layout="constrained")
-    axes = figure.subplots()
-    axes.plot(points, norm.pdf(points[:, None], MEANS, SIGMAS) @ WEIGHTS, color=INK)
-    axes.set_title("The mixture of S0 §5.1", loc="left")
-    axes.set_xlabel("x")
-    axes.set_ylabel("density")
-    without_frame(axes)
+    figure, plot = new_plot(6, 3.2, xlabel="x", ylabel="density")
+    plot.plot(points, norm.pdf(points[:, None], MEANS, SIGMAS) @ WEIGHTS, color=INK)
+    plot.set_title("The mixture of S0 §5.1", loc="left")
     return figure
 
 
 def _figure_2(sizes: Sequence[int], curves: Mapping[str, list[float]]) -> Any:
-    from kakuran.picture import Picture, without_frame
-
-    figure = Picture(figsize=(7.5, 3.8), layout="constrained")
-    axes = figure.subplots()
+    figure, plot = new_plot(7.5, 3.8, xlabel="records", ylabel="L1 accuracy", xscale="log")
     shades = iter(("#d9d4ca", "#c2bbae", "#aaa394", "#918a7b", "#777063"))
-    colours = dict(zip(OURS, (ESTIMATE, INK), strict=True))
-    for name, values in curves.items():
-        is_ours = name in colours
-        colour = colours[name] if is_ours else next(shades)
-        axes.plot(sizes, values, "o-" if is_ours else "s:", color=colour, label=name, markersize=5)
-    axes.set_xscale("log")
-    axes.set_xlabel("records")
-    axes.set_ylabel("L1 accuracy")
-    axes.set_title("S0 Figure 2, k = 2", loc="left")
-    without_frame(axes)
+    ours = {name: (colour, "o-") for name, colour in zip(OURS, (ESTIMATE, INK), strict=True)}
+    styles = {name: ours.get(name) or (next(shades), "s:") for name in curves}
+    put_curves(plot, [Curve(name, sizes, values, *styles[name]) for name, values in curves.items()])
+    plot.set_title("S0 Figure 2, k = 2", loc="left")
     figure.legend(loc="outside right upper", frameon=False, fontsize="small")
     return figure

@@ -1,9 +1,4 @@
-"""S1's Figures 1 to 5: what its drawings show, on a table small enough to see.
-
-S1 on real data: what releases of baskets, invoices and ratings lose.
-
-S1: wide tables released through their factors; Table 1, with Algorithm 1 as the paper has it, and Figures 1–5.
-"""
+"""S1: wide tables released through their factors: Table 1, Algorithm 1 as the paper has it, Figures 1–5, real data."""
 
 from __future__ import annotations
 
@@ -15,20 +10,13 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kakuran.colours import ESTIMATE, INK, NAIVE
+from kakuran.charts import ESTIMATE, INK, NAIVE, Curve, new_figure, new_plot, put_curves
 from kakuran.design import Calibration, calibrate
 from kakuran.randomness import Randomness
 from kakuran.reproduction.findings import Finding, Reproduced
 from kakuran.samples import planted_matrix
 from kakuran.schema import Categorical, Schema
-from kakuran.wide import (
-    factorise_boolean,
-    factorise_masked,
-    pack,
-    perturb_bits,
-    perturb_counts,
-    release_matrix,
-)
+from kakuran.wide import factorise_boolean, factorise_masked, pack, perturb_bits, perturb_counts, release_matrix
 
 Panel = tuple[str, NDArray[Any]]
 
@@ -45,9 +33,7 @@ def baskets() -> NDArray[np.int64]:
 
 def draw() -> Any:
     """Both algorithms from left to right: the table, its factors, the perturbed factor, the release."""
-    from kakuran.picture import Picture
-
-    figure = Picture(figsize=(11, 6.4), layout="constrained")
+    figure = new_figure(11, 6.4)
     counts = baskets()
     rows = [
         ("Figures 2b, 3, 4: bought or not, Algorithm 1", _steps_of_bits(counts > 0)),
@@ -172,9 +158,12 @@ def reproduce(folder: Path, *, quick: bool, data: Path | None = None) -> Reprodu
 
     Parameters
     ----------
-    folder : where the pictures go
-    quick : one seed and few ranks instead of ten seeds and all of them
-    data : a folder with groceries.csv (baskets), online_retail.parquet (invoices) or u.data (ratings)
+    folder : Path
+        Where the pictures go.
+    quick : bool
+        One seed and few ranks instead of ten seeds and all of them.
+    data : Path | None
+        A folder with groceries.csv (baskets), online_retail.parquet (invoices) or u.data (ratings).
     """
     seeds, tried = (1, (2, 3, 5)) if quick else (10, range(2, 21))
     shares = OTHER_SHARES[-1:] if quick else OTHER_SHARES
@@ -305,19 +294,16 @@ def _told(losses: Sequence[float]) -> str:
 
 
 def _draw(ours: dict[str, list[float]]) -> Any:
-    from kakuran.picture import Picture, without_frame
-
-    figure = Picture(figsize=(7.5, 4), layout="constrained")
-    axes = figure.subplots()
-    palette = (ESTIMATE, INK, "#5b6c9b", "#7a8f5a", "#9a9a9a", NAIVE)
-    for (name, losses), colour in zip(ours.items(), palette, strict=True):
-        axes.plot(range(len(RANKS)), losses, "o-", color=colour, label=name)
-    for (name, printed), style in zip(PRINTED.items(), ("s:", "^:", "v:"), strict=True):
-        axes.plot(range(len(RANKS)), printed, style, color="black", alpha=0.5, label=name)
-    axes.set_yscale("log")
-    axes.set_xticks(range(len(RANKS)), [f"r = {rank}" for rank in RANKS])
-    axes.set_ylabel("mean |x − x′|")
-    axes.set_title(f"Loss of a release at k = {K}", loc="left")
+    figure, plot = new_plot(7.5, 4, ylabel="mean |x − x′|", yscale="log")
+    palette, styles, ranks = (
+        (ESTIMATE, INK, "#5b6c9b", "#7a8f5a", "#9a9a9a", NAIVE),
+        ("s:", "^:", "v:"),
+        range(len(RANKS)),
+    )
+    put_curves(plot, [Curve(name, ranks, ours[name], colour, "o-") for name, colour in zip(ours, palette, strict=True)])
+    printed = [Curve(name, ranks, PRINTED[name], "black", style) for name, style in zip(PRINTED, styles, strict=True)]
+    put_curves(plot, printed, alpha=0.5)
+    plot.set_xticks(ranks, [f"r = {rank}" for rank in RANKS])
+    plot.set_title(f"Loss of a release at k = {K}", loc="left")
     figure.legend(loc="outside right upper", frameon=False, fontsize="small")
-    without_frame(axes)
     return figure

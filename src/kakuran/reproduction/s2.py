@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from kakuran.colours import ESTIMATE, INK
-from kakuran.errors import LeakageWarning, needing
+from kakuran.charts import ESTIMATE, INK, Curve, new_plot, put_curves
+from kakuran.errors import LeakageWarning
 from kakuran.randomness import Randomness
 from kakuran.reproduction.findings import Finding, Reproduced
 from kakuran.typing import Array
@@ -145,16 +145,9 @@ def reproduce(folder: Path, *, quick: bool) -> Reproduced:
 
 
 def _figure(found: Mapping[str, Array], repeats: int) -> Figure:
-    with needing("a plot", "plot"):
-        from kakuran.picture import Picture, without_frame
-    figure = Picture(figsize=(6.5, 4), layout="constrained")
-    axes = figure.subplots()
-    for (name, values), (colour, style) in zip(found.items(), _STYLES, strict=True):
-        axes.plot(SIZES, values, style, color=colour, label=name, markersize=5)
-    axes.set_xticks(SIZES)
-    axes.set_xlabel("shared records N")
-    axes.set_ylabel("mean squared test error")
-    axes.set_title(f"S2 figure 1, mean of {repeats} repeats", loc="left")
-    without_frame(axes)
-    axes.legend(frameon=False)
+    figure, plot = new_plot(6.5, 4, xlabel="shared records N", ylabel="mean squared test error")
+    put_curves(plot, [Curve(name, SIZES, found[name], *style) for name, style in zip(found, _STYLES, strict=True)])
+    plot.set_xticks(SIZES)
+    plot.set_title(f"S2 figure 1, mean of {repeats} repeats", loc="left")
+    plot.legend(frameon=False)
     return figure

@@ -1,7 +1,4 @@
-"""S3's Figures 1 to 4: two trees and two weighted graphs.
-
-S3: the information-loss index ILD on data that are not numbers.
-"""
+"""S3: the information-loss index ILD on data that are not numbers, and its figures of two trees and two graphs."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from kakuran.audit import Distance, Graph, information_capacity, information_loss
-from kakuran.colours import ESTIMATE, INK, NAIVE
+from kakuran.charts import ESTIMATE, INK, NAIVE, Series, column_chart, new_figure
 from kakuran.reproduction.findings import Finding, Reproduced
 from kakuran.schema import Tree
 
@@ -26,9 +23,7 @@ def draw(symbols: Tree, japan: Tree, roads: Graph, prefectures: Sequence[str], r
     """The four figures side by side."""
     from matplotlib.lines import Line2D
 
-    from kakuran.picture import Picture
-
-    figure = Picture(figsize=(10, 7), layout="constrained")
+    figure = new_figure(10, 7)
     axes = figure.subplots(2, 2).flat
     _draw_tree(axes[0], symbols, "a")
     _draw_tree(axes[1], japan, "Japan")
@@ -209,22 +204,11 @@ def _lines() -> list[_Line]:
 
 
 def _draw(lines: Sequence[_Line]) -> Any:
-    from kakuran.picture import Picture, without_frame
-
     chosen = [line for line in lines if line.where.startswith("prefectures")]
     names = list(dict.fromkeys(line.where.removeprefix("prefectures, ") for line in chosen))
-    figure = Picture(figsize=(6, 3), layout="constrained")
-    axes = figure.subplots()
-    for offset, (p, colour) in enumerate(((2, INK), (1, ESTIMATE))):
-        values = [line.found()[2] for line in chosen if line.p == p]
-        bars = axes.bar(
-            [place + 0.4 * (offset - 0.5) for place in range(3)], values, 0.36, color=colour, label=f"p = {p}"
-        )
-        axes.bar_label(bars, fmt="%.3f", padding=2)
-    axes.margins(y=0.1)
-    axes.set_xticks(range(len(names)), names)
-    axes.set_ylabel("ILD")
-    axes.set_title("Eight prefectures become four regions", loc="left")
-    axes.legend(frameon=False)
-    without_frame(axes)
-    return figure
+    series = [
+        Series(f"p = {p}", np.array([line.found()[2] for line in chosen if line.p == p]), colour)
+        for p, colour in ((2, INK), (1, ESTIMATE))
+    ]
+    title = "Eight prefectures become four regions"
+    return column_chart(names, {title: series}, width=6, up="ILD", numbers="%.3f")

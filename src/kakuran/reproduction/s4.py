@@ -1,8 +1,4 @@
-"""S4's experiment (§5): Zipf attributes, all perturbed alike, and the error of the counts of class × predicates.
-
-S4's Tables 1 to 7: the counts a split needs and what it gains, on one small table.
-
-S4's tables and figures 2–15 again, and whether what S4 says of each figure is so.
+"""S4's experiment (§5) again: Tables 1 to 7 on one small table, Figures 2–15, and whether what S4 says of each is so.
 
 S4 iterates "until successive x differ little" without saying how little. What it reports is seen when both methods are
 run until they converge, so that is what is drawn; thin lines show both stopped early, and `auto` is added.
@@ -19,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.answers import CRITERIA
-from kakuran.colours import BLUE, ESTIMATE, INK
+from kakuran.charts import BLUE, ESTIMATE, INK, Curve, new_figure, put_curves, unbox
 from kakuran.mechanism import UniformMixture
 from kakuran.model import Operator, class_by_class, ibt, maximum_likelihood, reconstruct
 from kakuran.randomness import Randomness
@@ -261,34 +257,26 @@ def reproduce(folder: Path, *, quick: bool) -> Reproduced:
     return Reproduced("\n".join(text), (*FINDINGS, *_findings(panels)))
 
 
-def _is_lower_at_low_retention(panels: Panels, number: int, stop: str) -> FigureVerdict:
-    return _is_lower(panels[number], stop, panels[number].places <= LOW)
+def _is_lower(at: Callable[[Array], S4Places]) -> Check:
+    """EIBT's error is below IBT's at these places."""
+
+    def check(panels: Panels, number: int, stop: str) -> FigureVerdict:
+        panel = panels[number]
+        ratio = (panel.mean(f"EIBT{stop}") / panel.mean(f"IBT{stop}"))[at(panel.places)]
+        return bool((ratio < 1).all()), f"EIBT/IBT {ratio.min():.2f} … {ratio.max():.2f}"
+
+    return check
 
 
-def _is_lower_for_more_than_two(panels: Panels, number: int, stop: str) -> FigureVerdict:
-    return _is_lower(panels[number], stop, panels[number].places > 2)
+def _is_alike(at: Callable[[Array], S4Places], most: float = ALIKE) -> Check:
+    """Both errors are nearly the same at these places."""
 
+    def check(panels: Panels, number: int, stop: str) -> FigureVerdict:
+        panel = panels[number]
+        apart = float(np.abs(panel.mean(f"EIBT{stop}") - panel.mean(f"IBT{stop}"))[at(panel.places)].max())
+        return apart <= most, f"at most {apart:.3f} apart"
 
-def _is_lower(panel: Panel, stop: str, at: S4Places) -> FigureVerdict:
-    ratio = (panel.mean(f"EIBT{stop}") / panel.mean(f"IBT{stop}"))[at]
-    return bool((ratio < 1).all()), f"EIBT/IBT {ratio.min():.2f} … {ratio.max():.2f}"
-
-
-def _is_alike_at_high_retention(panels: Panels, number: int, stop: str) -> FigureVerdict:
-    return _is_alike(panels[number], stop, panels[number].places >= HIGH)
-
-
-def _is_alike_for_two(panels: Panels, number: int, stop: str) -> FigureVerdict:
-    return _is_alike(panels[number], stop, panels[number].places == 2, 1e-4)
-
-
-def _is_alike_everywhere(panels: Panels, number: int, stop: str) -> FigureVerdict:
-    return _is_alike(panels[number], stop, panels[number].places > 0)
-
-
-def _is_alike(panel: Panel, stop: str, at: S4Places, most: float = ALIKE) -> FigureVerdict:
-    apart = float(np.abs(panel.mean(f"EIBT{stop}") - panel.mean(f"IBT{stop}"))[at].max())
-    return apart <= most, f"at most {apart:.3f} apart"
+    return check
 
 
 def _is_above(other: int) -> Check:
@@ -321,12 +309,12 @@ def _is_closer_than(other: int) -> Check:
 
 
 _LOW_AND_HIGH: tuple[tuple[str, Check], ...] = (
-    ("EIBT lower at low retention", _is_lower_at_low_retention),
-    ("hardly any difference at high retention", _is_alike_at_high_retention),
+    ("EIBT lower at low retention", _is_lower(lambda retention: retention <= LOW)),
+    ("hardly any difference at high retention", _is_alike(lambda retention: retention >= HIGH)),
 )
 _CLASSES: tuple[tuple[str, Check], ...] = (
-    ("equal for two classes", _is_alike_for_two),
-    ("EIBT lower for three to ten", _is_lower_for_more_than_two),
+    ("equal for two classes", _is_alike(lambda classes: classes == 2, 1e-4)),
+    ("EIBT lower for three to ten", _is_lower(lambda classes: classes > 2)),
 )
 
 
@@ -352,7 +340,7 @@ CLAIMS: Mapping[int, tuple[tuple[str, Check], ...]] = {
     9: _more_attributes(3),
     10: _more_records(2),
     11: _more_records(3),
-    12: (*_more_records(4), ("nearly the same", _is_alike_everywhere)),
+    12: (*_more_records(4), ("nearly the same", _is_alike(lambda classes: classes > 0))),
     13: (*_more_records(5), _CLASSES[1]),
     14: (*_more_records(7), _LOW_AND_HIGH[0]),
     15: (*_more_records(9), _LOW_AND_HIGH[0]),
@@ -446,15 +434,13 @@ _STYLES = {
 
 def _draw(panels: list[Panel], path: Path) -> None:
     """One small panel a figure."""
-    from kakuran.picture import Picture, without_frame
-
     columns = len(panels) // 2
-    picture = Picture(figsize=(3.1 * columns, 6.2), layout="constrained")
+    picture = new_figure(3.1 * columns, 6.2)
     for axes, panel in zip(picture.subplots(2, columns, sharey=True, sharex=True).flat, panels, strict=True):
-        for curve, (colour, line) in _STYLES.items():
-            axes.plot(panel.places, panel.mean(curve), line, color=colour, label=curve, linewidth=1.6)
+        curves = [Curve(name, panel.places, panel.mean(name), *style) for name, style in _STYLES.items()]
+        put_curves(axes, curves, linewidth=1.6)
         axes.set_title(panel.figure.title, loc="left", fontsize=9)
-        without_frame(axes)
+        unbox(axes)
     picture.axes[0].set_ylim(bottom=0)  # shared by all, once all are drawn
     picture.supxlabel("retention ρ" if panels[0].figure.along == "retention" else "number of classes")
     picture.supylabel("error: L1 / n")

@@ -16,26 +16,27 @@ from kakuran.schema.frames import (
     columns_of,
     distinct_of,
     is_numeric,
-    joint_codes,
     like,
     numbers_of,
     to_arrow,
 )
 from kakuran.schema.schema import (
     Schema,
-    literal,
-    naming,
+    problems_of,
     read_all,
-    read_document,
     read_parts,
     read_table,
-    read_tables,
-    tables_of,
 )
 from kakuran.schema.sources.arrow import ParquetSource
-from kakuran.schema.sources.base import CSV, PARQUET, UNREADABLE, Part, Source, reading
-from kakuran.schema.sources.csv_header import CsvFormat, most_frequent, one_character, open_text
-from kakuran.schema.sources.delimited import CsvSource
+from kakuran.schema.sources.base import CSV, PARQUET, UNREADABLE, Part, Source, in_order, reading
+from kakuran.schema.sources.delimited import (
+    CsvFormat,
+    CsvSource,
+    UnevenRowsError,
+    most_frequent,
+    one_character,
+    open_text,
+)
 from kakuran.schema.sources.opening import open_source
 from kakuran.schema.tree import Tree
 from kakuran.schema.written_numbers import say_how, way_to_read
@@ -55,6 +56,7 @@ __all__ = [
     "Schema",
     "Source",
     "Tree",
+    "UnevenRowsError",
     "attribute_of",
     "check_columns_are_unique",
     "check_there",
@@ -65,26 +67,22 @@ __all__ = [
     "distinct_of",
     "encode",
     "encode_columns",
+    "in_order",
     "is_numeric",
-    "joint_codes",
     "like",
-    "literal",
     "most_frequent",
-    "naming",
     "narrowest_integer",
     "numbers_of",
     "one_character",
     "open_source",
     "open_text",
+    "problems_of",
     "read_all",
-    "read_document",
     "read_parts",
     "read_table",
-    "read_tables",
     "reading",
     "released_type",
     "say_how",
-    "tables_of",
     "to_arrow",
     "way_to_read",
 ]

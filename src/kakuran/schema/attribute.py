@@ -1,11 +1,8 @@
-"""What a column holds, in a word.
-
-What a column may hold and what is to be done with it.
+"""What a column may hold and what is to be done with it.
 
 Every value of a perturbed or kept column has a *code*: the position of a category in its list, the index
-of a number on its grid. Mechanisms, counts and audits work on codes alone.
-
-Attributes as plain values: what TOML files and manifests hold.
+of a number on its grid. Mechanisms, counts and audits work on codes alone. TOML files and manifests hold
+attributes as plain values.
 """
 
 from __future__ import annotations
@@ -13,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
@@ -22,8 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.errors import SchemaError
-from kakuran.schema.kinds import is_writable
+from kakuran.parsing import ANYTHING, check_settings, check_table
+from kakuran.schema.frames import is_writable
 from kakuran.schema.tree import Tree
+from kakuran.typing import Array
 
 Missing: TypeAlias = Literal["error", "category"]
 Value: TypeAlias = str | int | float | bool
@@ -43,11 +42,17 @@ class Categorical:
     Parameters
     ----------
     name : str
-    values : the categories, all of one type (text, whole numbers, or true/false)
-    ordered : whether their order means something
-    tree : groups of values, for hierarchical generalisation and tree distances
-    role : ``"perturb"``, or ``"keep"`` for a column that is public anyway
-    missing : ``"error"``, or ``"category"`` to treat a missing value as one more category
+        What the column is called.
+    values : Sequence[Value]
+        The categories, all of one type (text, whole numbers, or true/false).
+    ordered : bool
+        Whether their order means something.
+    tree : Tree | None
+        Groups of values, for hierarchical generalisation and tree distances.
+    role : Literal["perturb", "keep"]
+        ``"perturb"``, or ``"keep"`` for a column that is public anyway.
+    missing : Missing
+        ``"error"``, or ``"category"`` to treat a missing value as one more category.
 
     Examples
     --------
@@ -117,10 +122,15 @@ class Numeric:
     Parameters
     ----------
     name : str
-    low, high : the bounds, from public knowledge and not from the data
-    step : the grid; ``high − low`` must be a whole number of steps
-    role : ``"perturb"``, or ``"keep"`` for a column that is public anyway
-    missing : ``"error"``, or ``"category"`` to treat a missing value as one more value
+        What the column is called.
+    low, high : float
+        The bounds, from public knowledge and not from the data.
+    step : float
+        The grid; ``high − low`` must be a whole number of steps.
+    role : Literal["perturb", "keep"]
+        ``"perturb"``, or ``"keep"`` for a column that is public anyway.
+    missing : Missing
+        ``"error"``, or ``"category"`` to treat a missing value as one more value.
 
     Examples
     --------
@@ -196,11 +206,11 @@ class Numeric:
         edges = np.rint(np.linspace(0, self.points, count + 1)).astype(np.int64)
         return np.append(edges, self.size) if self.missing == "category" else edges
 
-    def codes_of(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    def codes_of(self, numbers: Array) -> Array:
         """The nearest grid index of each number, as floats: out of range, NaN and infinity stay visible."""
         return np.rint((numbers - self.low) / self.step)
 
-    def numbers_of(self, codes: NDArray[np.integer]) -> NDArray[np.int64] | NDArray[np.float64]:
+    def numbers_of(self, codes: NDArray[np.integer]) -> NDArray[np.int64] | Array:
         """The grid points of codes, which may lie beyond the bounds."""
         if self.is_whole:
             return codes.astype(np.int64) * int(self.step) + int(self.low)
@@ -272,53 +282,45 @@ def _round_up(number: float) -> float:
     return next(factor * magnitude for factor in (1, 2, 5, 10) if factor * magnitude >= number)
 
 
-_FIELDS = {
-    "categorical": {"type", "values", "ordered", "tree", "role", "missing"},
-    "numeric": {"type", "low", "high", "step", "role", "missing"},
-}
+_KINDS: dict[str, type[Categorical | Numeric]] = {"categorical": Categorical, "numeric": Numeric}
 
 
 def describe(attribute: Attribute) -> dict[str, Any]:
     """An attribute as plain values."""
     if isinstance(attribute, Dropped):
         return {"role": "drop"}
-    fields: dict[str, Any]
+    settings: dict[str, Any]
     if isinstance(attribute, Categorical):
-        fields = {"type": "categorical", "values": list(attribute.values)}
+        settings = {"type": "categorical", "values": list(attribute.values)}
         if attribute.ordered:
-            fields["ordered"] = True
+            settings["ordered"] = True
         if attribute.tree is not None:
-            fields["tree"] = {parent: list(kids) for parent, kids in attribute.tree.children.items()}
+            settings["tree"] = {parent: list(kids) for parent, kids in attribute.tree.children.items()}
     else:
-        fields = {"type": "numeric", "low": attribute.low, "high": attribute.high, "step": attribute.step}
+        settings = {"type": "numeric", "low": attribute.low, "high": attribute.high, "step": attribute.step}
     if attribute.role != "perturb":
-        fields["role"] = attribute.role
+        settings["role"] = attribute.role
     if attribute.missing != "error":
-        fields["missing"] = attribute.missing
-    return fields
+        settings["missing"] = attribute.missing
+    return settings
 
 
-def attribute_of(name: str, fields: Mapping[str, Any]) -> Attribute:
+def attribute_of(name: str, given: Mapping[str, Any]) -> Attribute:
     """The inverse of `describe`."""
-    if not isinstance(fields, Mapping):
-        raise SchemaError(f"column {name!r}: expected a table of settings, got {fields!r}")
-    if fields.get("role") == "drop":
+    where = f"column {name!r}"
+    if check_table(where, given).get("role") == "drop":
         return Dropped(name)
-    kind = fields.get("type")
-    if not isinstance(kind, str) or kind not in _FIELDS:
-        raise SchemaError(f'column {name!r}: type must be "categorical" or "numeric", got {kind!r}')
-    unknown = set(fields) - _FIELDS[kind]
-    if unknown:
-        known = ", ".join(sorted(_FIELDS[kind]))
-        raise SchemaError(f"column {name!r}: unknown setting {sorted(unknown)[0]!r}; a {kind} column has {known}")
-    settings = {key: value for key, value in fields.items() if key != "type"}
+    kind = given.get("type")
+    if not isinstance(kind, str) or kind not in _KINDS:
+        raise SchemaError(f'{where}: type must be "categorical" or "numeric", got {kind!r}')
+    _, *declared = fields(_KINDS[kind])
+    needed = [field.name for field in declared if field.default is MISSING]
+    known = dict.fromkeys(["type", *(field.name for field in declared)], ANYTHING)
+    settings = check_settings(where, given, known, needed)
+    del settings["type"]
     if "tree" in settings:
         try:
             settings["tree"] = Tree(settings["tree"])
         except SchemaError as error:
-            raise SchemaError(f"column {name!r}: {error}") from error
-    try:
-        return Categorical(name, **settings) if kind == "categorical" else Numeric(name, **settings)
-    except TypeError as error:
-        needed = "values" if kind == "categorical" else "low, high and step"
-        raise SchemaError(f"column {name!r}: a {kind} column needs {needed}") from error
+            raise SchemaError(f"{where}: {error}") from error
+    return _KINDS[kind](name, **settings)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kakuran.errors import DataError, counted
 from kakuran.schema.attribute import Categorical, Numeric
-from kakuran.schema.kinds import family_of, is_text
+from kakuran.schema.frames import family_of, is_text
 from kakuran.typing import Codes, Reach
 
 

@@ -1,24 +1,48 @@
-"""Any frame in, the same kind out.
-
-The columns of whatever holds records: frames, arrays, plain lists.
-"""
+"""Any frame in, the same kind out; and the columns of whatever holds records: frames, arrays, plain lists."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from narwhals.dependencies import is_pandas_dataframe, is_polars_dataframe, is_polars_lazyframe
-from numpy.typing import NDArray
 
 from kakuran.errors import DataError, which_there_are
-from kakuran.schema.kinds import family_of, is_text, is_writable
+from kakuran.typing import Array, Indices
+
+Family: TypeAlias = Literal["text", "true/false", "numbers", "nothing", "other"]
+
+
+def family_of(kind: pa.DataType) -> Family:
+    """What values of a type are."""
+    if is_text(kind):
+        return "text"
+    if pa.types.is_boolean(kind):
+        return "true/false"
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return "numbers"
+    return "nothing" if pa.types.is_null(kind) else "other"
+
+
+def is_writable(text: str) -> bool:
+    """Whether text can be written to a file: half of a character, such as U+D800, cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether values of a type are text, however long it may be."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
 
 _NO_COLUMN = (pa.ArrowException, UnicodeEncodeError, OverflowError)
 """As what it shows that arrow cannot hold a column."""
@@ -179,7 +203,7 @@ def is_numeric(column: Any) -> bool:
     return family_of(_arrow(column).type) == "numbers"
 
 
-def numbers_of(name: str, column: Any) -> NDArray[np.float64]:
+def numbers_of(name: str, column: Any) -> Array:
     """A column of finite numbers, or a `DataError`."""
     if isinstance(column, np.ndarray) and column.dtype.kind in "iuf":
         numbers = column.astype(np.float64, copy=False)
@@ -194,7 +218,7 @@ def numbers_of(name: str, column: Any) -> NDArray[np.float64]:
     return numbers
 
 
-def distinct_of(name: str, column: Any, *, missing_is_value: bool = False) -> tuple[list[Any], NDArray[np.intp]]:
+def distinct_of(name: str, column: Any, *, missing_is_value: bool = False) -> tuple[list[Any], Indices]:
     """The distinct values of a column and, for every record, the place of its value among them."""
     array = _arrow(column)
     if pa.types.is_floating(array.type):
@@ -214,28 +238,6 @@ def distinct_of(name: str, column: Any, *, missing_is_value: bool = False) -> tu
         indices = indices.cast(pa.int64()).fill_null(len(values))
         values.append(None)
     return values, indices.to_numpy(zero_copy_only=False).astype(np.intp, copy=False)
-
-
-def joint_codes(columns: Sequence[NDArray[np.integer]]) -> tuple[NDArray[np.intp], int]:
-    """One code a record for several columns of codes together, numbered without gaps, and how many there are."""
-    codes, size = np.zeros(len(columns[0]), np.int64), 1
-    for column in columns:
-        lowest, highest = (int(column.min()), int(column.max())) if len(column) else (0, 0)
-        width = highest - lowest + 1
-        if size * width > max(4 * len(codes), 1 << 16):
-            codes, size = _without_gaps(codes, size)
-        codes = codes * width + (column - lowest)
-        size *= width
-    return _without_gaps(codes, size)
-
-
-def _without_gaps(codes: NDArray[np.int64], size: int) -> tuple[NDArray[np.intp], int]:
-    if size > max(8 * len(codes), 1 << 20):
-        found, places = np.unique(codes, return_inverse=True)
-        return places, len(found)
-    is_used = np.zeros(size, bool)
-    is_used[codes] = True
-    return (np.cumsum(is_used) - 1)[codes], int(is_used.sum())
 
 
 def _arrow(column: Any) -> pa.Array:

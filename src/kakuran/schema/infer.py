@@ -1,7 +1,4 @@
-"""What a draft of a schema needs to know of a column, gathered part by part.
-
-Propose a schema from data; only a draft, because the data is private and its domain should not be.
-"""
+"""Propose a schema from data; only a draft, because the data is private and its domain should not be."""
 
 from __future__ import annotations
 
@@ -17,9 +14,8 @@ import pyarrow.compute as pc
 
 from kakuran.errors import DataError, InferredDomainWarning, SchemaError
 from kakuran.schema.attribute import FARTHEST, LARGEST_GRID, Attribute, Categorical, Dropped, Numeric
-from kakuran.schema.frames import check_columns_are_unique
-from kakuran.schema.kinds import Family, family_of
-from kakuran.schema.sources.csv_header import UNSPLIT, look_unsplit
+from kakuran.schema.frames import Family, check_columns_are_unique, family_of
+from kakuran.schema.sources.delimited import UNSPLIT, look_unsplit
 from kakuran.schema.sources.opening import open_source
 from kakuran.schema.written_numbers import what_to_type
 
@@ -34,7 +30,7 @@ _WRITTEN_NUMBER = re.compile(r"[+-]?\d{1,3}([.,' \u00a0\u202f\u2019]?\d{2,3})*([
 
 
 class ColumnSummary:
-    """The values, or the bounds and the grid, of all parts of a column so far."""
+    """What a draft needs to know of a column: the values, or the bounds and the grid, of all parts so far."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -55,6 +51,11 @@ class ColumnSummary:
             self._words.update(value for value in pc.unique(column).drop_null().to_pylist() if value != "")
         elif self.family == "numbers":
             self._take_in(column.cast(pa.float64(), safe=False).drop_null().to_numpy(zero_copy_only=False))
+
+    @property
+    def is_dropped(self) -> bool:
+        """Whether the draft leaves it out."""
+        return isinstance(self.attribute(), Dropped)
 
     @property
     def is_beyond_any_grid(self) -> bool:
@@ -185,63 +186,56 @@ def infer_attributes(data: Any, progress: Callable[[int], object]) -> list[Attri
         progress(len(part))
     if not (records and columns):
         raise SchemaError(f"{source.described}: cannot infer a schema from an empty table")
-    attributes = [column.attribute() for column in columns]
-    warnings.warn(_warning(attributes, columns), InferredDomainWarning, stacklevel=3)
-    return attributes
+    warnings.warn(_warning(columns), InferredDomainWarning, stacklevel=3)
+    return [column.attribute() for column in columns]
 
 
-def _warning(attributes: Sequence[Attribute], columns: Sequence[ColumnSummary]) -> str:
-    dropped = {attribute.name for attribute in attributes if isinstance(attribute, Dropped)}
-    gone = [column for column in columns if column.name in dropped]
-    left = [column for column in columns if column.name not in dropped]
-    notes = [
-        (
-            "Dropped, as they are neither text, true/false nor numbers (of a date, make the year a column)",
-            [column for column in gone if column.family == "other"],
+_NOTES: tuple[tuple[str, Callable[[ColumnSummary], bool]], ...] = (
+    (
+        "Dropped, as they are neither text, true/false nor numbers (of a date, make the year a column)",
+        lambda column: column.is_dropped and column.family == "other",
+    ),
+    (
+        "Dropped, as numbers beyond 2⁶² cannot be told apart (as codes, make them text; else use another unit)",
+        lambda column: column.is_beyond_any_grid,
+    ),
+    (
+        "Dropped, as they look like identifiers or are empty",
+        lambda column: (
+            column.is_dropped
+            and column.family != "other"
+            and not (column.holds_written_numbers or column.is_beyond_any_grid)
         ),
-        (
-            "Dropped, as numbers beyond 2⁶² cannot be told apart (as codes, make them text; else use another unit)",
-            [column for column in gone if column.is_beyond_any_grid],
-        ),
-        (
-            "Dropped, as they look like identifiers or are empty",
-            [
-                column
-                for column in gone
-                if column.family != "other" and not (column.holds_written_numbers or column.is_beyond_any_grid)
-            ],
-        ),
-        (
-            'Perhaps identifiers, as no value stands twice (if so, set role = "drop")',
-            [column for column in left if column.looks_like_identifiers],
-        ),
-        (
-            'Have missing values (fill them in, or set missing = "category")',
-            [column for column in left if column.has_missing and column.family != "numbers"],
-        ),
-        (
-            'Numbers with missing values (fill them in, and say where in a column of its own; missing = "category" '
-            "leaves little of a number with many steps)",
-            [column for column in left if column.has_missing and column.family == "numbers"],
-        ),
-        (
-            "Named like a value (does the file start with the names of its columns?)",
-            [column for column in columns if is_number(column.name)],
-        ),
-        (
-            "Named with a space at an end, which belongs to the name",
-            [column for column in columns if column.name != column.name.strip()],
-        ),
-    ]
-    written = [column for column in gone if column.holds_written_numbers]
-    unsplit = [f"There is one column only: {columns[0].name}. {UNSPLIT}"]
+    ),
+    (
+        'Perhaps identifiers, as no value stands twice (if so, set role = "drop")',
+        lambda column: not column.is_dropped and column.looks_like_identifiers,
+    ),
+    (
+        'Have missing values (fill them in, or set missing = "category")',
+        lambda column: not column.is_dropped and column.has_missing and column.family != "numbers",
+    ),
+    (
+        'Numbers with missing values (fill them in, and say where in a column of its own; missing = "category" '
+        "leaves little of a number with many steps)",
+        lambda column: not column.is_dropped and column.has_missing and column.family == "numbers",
+    ),
+    ("Named like a value (does the file start with the names of its columns?)", lambda column: is_number(column.name)),
+    ("Named with a space at an end, which belongs to the name", lambda column: column.name != column.name.strip()),
+)
+"""What to say of the columns of which something holds."""
+
+
+def _warning(columns: Sequence[ColumnSummary]) -> str:
+    noted = [(note, [column for column in columns if holds(column)]) for note, holds in _NOTES]
     lines = [
         "These domains were read off private data: a bound or a rare value may point to one person.",
         "Replace them by what is public knowledge before you calibrate.",
-        *(f"{note}: {_listed(found)}." for note, found in notes if found),
-        *map(_how_to_read, written),
-        *(unsplit if look_unsplit([column.name for column in columns]) else []),
+        *(f"{note}: {_listed(found)}." for note, found in noted if found),
+        *(_how_to_read(column) for column in columns if column.is_dropped and column.holds_written_numbers),
     ]
+    if look_unsplit([column.name for column in columns]):
+        lines.append(f"There is one column only: {columns[0].name}. {UNSPLIT}")
     return "\n".join(lines)
 
 

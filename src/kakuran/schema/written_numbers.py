@@ -36,8 +36,10 @@ class NumberFormat:
 
     Attributes
     ----------
-    decimal : what stands before decimals
-    thousands : what may stand between groups of three digits, if anything
+    decimal : str
+        What stands before decimals.
+    thousands : str | None
+        What may stand between groups of three digits, if anything.
     """
 
     decimal: str = "."
@@ -58,11 +60,6 @@ class NumberFormat:
     def __str__(self) -> str:
         between = "" if self.thousands is None else f' and "{self.thousands}" between groups of three digits'
         return f'numbers with "{self.decimal}" before decimals{between}'
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether numbers are as programs write them."""
-        return self == NumberFormat()
 
     @property
     def options(self) -> str:

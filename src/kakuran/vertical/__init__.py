@@ -4,15 +4,14 @@ plan + keys → meet → greet → align → guard → gram | residual → fit �
 """
 
 from kakuran.vertical.alignment import read_ids
-from kakuran.vertical.fit import CRITERIA, VerticalFit, all_columns, draw_path
-from kakuran.vertical.keys import certificate_in, make_key
+from kakuran.vertical.fit import CRITERIA, VerticalFit, all_columns
 from kakuran.vertical.meeting import Meeting, meet
-from kakuran.vertical.own import OwnColumns
-from kakuran.vertical.party import Party
+from kakuran.vertical.own import OwnColumns, read_own
+from kakuran.vertical.party import Party, agree, fit_vertically
 from kakuran.vertical.plan import Limits, Terms, VerticalPlan
 from kakuran.vertical.prediction import Predictions, predict_together
 from kakuran.vertical.regression import Moments, Rules, select
-from kakuran.vertical.together import fit_vertically
+from kakuran.vertical.transport import certificate_in, make_key, own_key
 
 __all__ = [
     "CRITERIA",
@@ -26,13 +25,15 @@ __all__ = [
     "Terms",
     "VerticalFit",
     "VerticalPlan",
+    "agree",
     "all_columns",
     "certificate_in",
-    "draw_path",
     "fit_vertically",
     "make_key",
     "meet",
+    "own_key",
     "predict_together",
     "read_ids",
+    "read_own",
     "select",
 ]

@@ -1,11 +1,8 @@
-"""Ids as both sides must write them: text, one record each.
+"""The records all parties share, in one order, while nobody learns the others' ids.
 
-Ids as points of a curve that only two secrets together can compare (ECDH private set intersection).
-
-The curve is P-256: its order is prime and the library refuses what is not on it, so no small subgroup and no twist has
-to be thought of. Only x-coordinates travel; k·P and −k·P have the same one.
-
-The records all parties share, in one order, while nobody learns the others' ids.
+Ids become points of a curve that only two secrets together can compare (ECDH private set intersection). The curve is
+P-256: its order is prime and the library refuses what is not on it, so no small subgroup and no twist has to be thought
+of. Only x-coordinates travel; k·P and −k·P have the same one.
 
 A peer that holds none of our ids must not be able to pass for one that does. So both are bound to all their points
 before either shows one, in both rounds: what it sends cannot be made from what we sent. And every id travels twice,
@@ -33,9 +30,9 @@ from numpy.typing import NDArray
 
 from kakuran.errors import DataError, ProtocolError
 from kakuran.randomness import Randomness
-from kakuran.vertical.messages.types import AlignmentCheck, Blinded, Commitment, Kept, Opening, Reblinded, SetSize
+from kakuran.vertical.messages import AlignmentCheck, Blinded, Commitment, Kept, Opening, Reblinded, SetSize
 from kakuran.vertical.plan import VerticalPlan
-from kakuran.vertical.transport.link import Link
+from kakuran.vertical.transport import Link
 
 
 def read_ids(table: pa.Table, name: str) -> list[bytes]:
@@ -227,12 +224,7 @@ def _swap_sizes(link: Link, count: int, matching: Matching, speaks_first: bool) 
 
 
 def _swap_points(
-    link: Link,
-    kind: type[Blinded] | type[Reblinded],
-    ours: Points,
-    due: int,
-    speaks_first: bool,
-    patience: float,
+    link: Link, kind: type[Blinded] | type[Reblinded], ours: Points, due: int, speaks_first: bool, patience: float
 ) -> Points:
     """Show all our points and see all of theirs, both bound to them before the first is shown."""
     said, nonce = link.transcript.digest(we_first=speaks_first), Randomness.secure().words(4).tobytes()

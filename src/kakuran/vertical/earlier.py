@@ -21,6 +21,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from kakuran.counts import distinct_rows
 from kakuran.errors import GuardError, ProtocolError, counted
 from kakuran.randomness import Randomness
 from kakuran.typing import Array
@@ -89,15 +90,15 @@ class EarlierRuns:
 
         Parameters
         ----------
-        fewest
+        fewest : int
             People whom any combination of sums of all runs has to speak of.
-        records_per_sum
+        records_per_sum : float
             Records there have to be for each sum of all runs.
-        own
+        own : OwnColumns, optional
             Our columns over these records: two runs differ in those whose values have changed, too.
-        known_by
+        known_by : str
             The column the ids are in; the same people under other ids would be others.
-        despite
+        despite : bool
             Refuse nothing.
         """
         if self._path is None:
@@ -153,9 +154,8 @@ def fewest_apart(members: Members, earlier: Sequence[Members], enough: int) -> i
     everybody = np.unique(np.concatenate(runs))
     takes_part = np.column_stack([np.isin(everybody, people, assume_unique=True) for people in runs])
     _, person, contents = np.unique(everybody & _PERSON, return_inverse=True, return_counts=True)
-    found, which = np.unique(takes_part, axis=0, return_inverse=True)
-    sizes = np.bincount(which, 1 / contents[person]).astype(np.float64)
-    patterns = found.astype(np.float64)
+    found = distinct_rows(list(takes_part.T), 1 / contents[person])
+    patterns, sizes = np.column_stack(found.columns).astype(np.float64), found.counts.astype(np.float64)
     if np.linalg.matrix_rank(patterns) == np.linalg.matrix_rank(patterns[:, 1:]):
         return enough  # its sums are those of earlier runs, added and subtracted
     if _holds_everywhere(patterns, sizes, enough):

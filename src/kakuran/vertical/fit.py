@@ -1,24 +1,18 @@
-"""The selection path as a picture.
-
-A fit as one standalone page: model, selection path, leakage meter, transcript.
-
-What a party ends up with: the model, its own coefficients, the way there, and what it cost.
-"""
+"""What a party ends up with: the model, its own coefficients, the way there and what it cost; as a page, too."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kakuran.colours import ESTIMATE, INK, NAIVE
-from kakuran.errors import ProtocolError, needing
-from kakuran.report import Html, facts, folded, page, paragraph, picture, points, section, table
+from kakuran.charts import path_chart
+from kakuran.errors import ProtocolError
+from kakuran.report import Html, folded, page, picture, points, section, table
 from kakuran.typing import Array
 from kakuran.vertical.leakage import Exposure
 from kakuran.vertical.regression import Inference, Quality, Selection, Step
@@ -29,34 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CRITERIA = {"aic": "AIC", "aicc": "AICc", "bic": "BIC"}
-
-
-def draw_path(fit: VerticalFit, translate: Translate = str) -> Figure:
-    """The criterion step by step; each step is named by the column that went (−) or came (+)."""
-    with needing("a plot", "plot"):
-        from kakuran.picture import Picture, without_frame
-    steps = fit.selection.steps
-    signs = {"drop": "−", "add": "+"}
-    labels = [
-        f"{signs[step.action]} {step.column}" if step.action in signs else translate(Phrase("start")) for step in steps
-    ]
-    scores = [step.score for step in steps]
-    last = max(place for place, step in enumerate(steps) if step.accepted)
-    figure = Picture(figsize=(max(5.0, 0.45 * len(steps) + 2.5), 3.8), layout="constrained")
-    axes = figure.subplots()
-    axes.plot(range(last + 1), scores[: last + 1], "-o", color=INK, markersize=4)
-    if last + 1 < len(steps):
-        refused = translate(Phrase("not taken"))
-        axes.plot([last, last + 1], scores[last : last + 2], "--o", color=NAIVE, markersize=4, label=refused)
-    chosen = translate(Phrase("chosen, with {count} in the model", count=steps[last].variables))
-    axes.plot([last], [scores[last]], "o", color=ESTIMATE, markersize=9, label=chosen)
-    axes.set_xticks(range(len(steps)), labels, rotation=45, ha="right")
-    axes.set_ylabel(translate(Phrase("{criterion} (lower is better)", criterion=CRITERIA[fit.criterion])))
-    axes.ticklabel_format(axis="y", useOffset=False)
-    axes.set_title(translate(Phrase("Selection path, {n:,} shared records", n=fit.quality.records)), loc="left")
-    without_frame(axes)
-    axes.legend(frameon=False)
-    return figure
 
 
 def render(fit: VerticalFit, lang: str = "en") -> str:
@@ -78,21 +44,20 @@ def render(fit: VerticalFit, lang: str = "en") -> str:
     every = [say("column"), say("party"), say("coefficient"), say("standard_error"), "t", "p", interval, "VIF"]
     rebuilt = [(say.of(name), f"{share:.1%}") for name, share in fit.exposure.by_column]
     return page(
+        say,
         say("fit_title", target=fit.target, party=fit.party),
-        paragraph(say("fit_internal"), kind="internal"),
-        facts([(say("shared"), f"{quality.records:,}"), ("R²", f"{quality.r_squared:.4f}")]),
         table(say("fit"), ["", ""], about, text_columns=2),
         section(say("standardised"), table(say("every_party"), every, all_columns(fit), text_columns=2)),
         section(say("own_units"), table(say("own_columns"), own, _own_columns(fit))),
-        section(say("path"), picture(draw_path(fit, say.of), _path_in_words(fit, say))),
+        section(say("path"), picture(fit.plot(say.of), _path_in_words(fit, say))),
         section(
             say("exposed"),
             points(map(say.of, fit.exposure.sentences())),
             table(say("rebuilt"), [say("our_column"), say("rebuilt_share")], rebuilt),
         ),
         section(say("transcript"), *(_transcript(transcript, say) for transcript in fit.transcripts)),
-        lang=lang,
-        footer=say("made", version=version("kakuran")),
+        internal=say("fit_internal"),
+        numbers=[(say("shared"), f"{quality.records:,}"), ("R²", f"{quality.r_squared:.4f}")],
     )
 
 
@@ -163,24 +128,24 @@ class VerticalFit:
 
     Parameters
     ----------
-    run
+    run : str
         A name for the run that all its parties know.
-    target, criterion
+    target, criterion : str
         What is explained, and by what its columns were chosen.
-    inference
+    inference : Inference
         Every chosen column of every party in standardised units: coefficients, standard errors, t, p, intervals,
         variance inflation, and the quality of the model.
-    own
+    own : Mapping[str, OwnCoefficient]
         The party's own chosen columns in their own units.
-    intercept
+    intercept : float | None
         In the target's own units; None without one.
-    target_scale
+    target_scale : float
         Standard deviation of the target among the shared records (root mean square without intercept).
-    target_mean
+    target_mean : float | None
         Known to the holder of the target only, else None.
-    exposure
+    exposure : Exposure
         What the others could have learned of this party's columns.
-    transcripts
+    transcripts : tuple[Mapping[str, Any], ...]
         Every message of every link: direction, kind, size, digest.
 
     Examples
@@ -231,14 +196,32 @@ class VerticalFit:
             total += own.coefficient * (values[name] - own.mean)
         return total
 
-    def plot(self) -> Figure:
-        """The selection path as a picture."""
+    def plot(self, translate: Translate = str) -> Figure:
+        """The criterion step by step; each step is named by the column that went (−) or came (+).
 
-        return draw_path(self)
+        Parameters
+        ----------
+        translate : callable, optional
+            Says the picture's words in another language.
+        """
+        steps = self.selection.steps
+        signs = {"drop": "−", "add": "+"}
+        labels = [
+            f"{signs[step.action]} {step.column}" if step.action in signs else translate(Phrase("start"))
+            for step in steps
+        ]
+        last = max(place for place, step in enumerate(steps) if step.accepted)
+        said = {
+            "refused": Phrase("not taken"),
+            "chosen": Phrase("chosen, with {count} in the model", count=steps[last].variables),
+            "score": Phrase("{criterion} (lower is better)", criterion=CRITERIA[self.criterion]),
+            "title": Phrase("Selection path, {n:,} shared records", n=self.quality.records),
+        }
+        scores = [step.score for step in steps]
+        return path_chart(labels, scores, last, {part: translate(phrase) for part, phrase in said.items()})
 
     def report(self, lang: str = "en") -> str:
         """A standalone page with model, path, leakage meter and transcript, in English or Japanese (``"ja"``)."""
-
         return render(self, lang)
 
     def to_dict(self) -> dict[str, Any]:

@@ -37,20 +37,22 @@ class Exposure:
 
     Parameters
     ----------
-    rank, columns
+    rank, columns : int
         Directions of our column space the others know record by record, of how many there are.
-    shares
+    shares : dict[str, float]
         For each of our columns, how much of its variance the others can rebuild record by record.
-    unlocking_records
+    unlocking_records : int
         Known records of ours from which the others could compute all our columns for all the others.
-    pinned_down
+    pinned_down : tuple[str, ...]
         Columns that sums have told more bits of than it takes to write them down: no record need be known to find them.
-    earlier_runs
+    earlier_runs : int
         Runs before this one that told sums over the same people; they are counted in what is said above.
-    sums
+    sums : int
         Sums of each of our columns, weighted as they like, that others who cheat could have read in this run.
-    bits_told, bits
-        The most that the sums of this and earlier runs tell of each of our columns, and what writing each down takes.
+    bits_told : int
+        The most that the sums of this and earlier runs tell of each of our columns.
+    bits : dict[str, int]
+        What writing each of our columns down takes.
     """
 
     protocol: str

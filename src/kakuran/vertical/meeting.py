@@ -1,6 +1,7 @@
-"""The first words of a run: same kakuran, same plan, same purpose, and how far everybody got before.
+"""How parties find each other, and the first words of a run.
 
-How parties find each other: each listens for those after it in the plan and connects to those before it.
+Each listens for those after it in the plan and connects to those before it; then all say that they have the same
+kakuran, the same plan and the same purpose, and how far they got before.
 """
 
 from __future__ import annotations
@@ -16,10 +17,9 @@ from pathlib import Path
 from kakuran.errors import ProtocolError
 from kakuran.randomness import Randomness
 from kakuran.sockets import in_address
-from kakuran.vertical.messages.types import Hello
+from kakuran.vertical.messages import Hello
 from kakuran.vertical.plan import VerticalPlan
-from kakuran.vertical.transport.link import Link
-from kakuran.vertical.transport.tls import Identity, Listener, connect
+from kakuran.vertical.transport import Identity, Link, Listener, connect
 
 _PATIENCE = 5
 """How many times longer we wait for the first word of a party that may still be waiting for others."""
@@ -85,15 +85,15 @@ class Meeting:
 
     Parameters
     ----------
-    key
+    key : Path
         This party's key file.
-    listen
+    listen : tuple[str, int] | None
         Host and port for the parties after it; None if there are none.
-    addresses
+    addresses : Sequence[tuple[str, int]]
         Host and port of every party before it, in any order.
-    timeout
+    timeout : float
         Seconds to wait for a message.
-    patience
+    patience : float
         Seconds to wait for somebody to come or to answer at first.
 
     Examples

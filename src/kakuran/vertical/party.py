@@ -1,33 +1,34 @@
-"""One party's side of a run, from the first word to its fit."""
+"""One party's side: the plan it agrees to, a run from the first word to its fit; and several in one process, to try."""
 
 from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kakuran.errors import LeakageWarning, ProtocolError, counted
-from kakuran.schema import to_arrow
+from kakuran.errors import LeakageWarning, ProtocolError, check_is, counted
+from kakuran.schema import check_there, open_source, to_arrow
 from kakuran.vertical.alignment import align, read_ids
 from kakuran.vertical.checkpoints import Checkpoints
 from kakuran.vertical.earlier import EarlierRuns, Told
 from kakuran.vertical.fit import OwnCoefficient, VerticalFit
+from kakuran.vertical.gram import pair_stage, pool_moments
 from kakuran.vertical.guard import check_columns, check_count, check_moments, fewest_people
 from kakuran.vertical.leakage import exposure_of_moments
 from kakuran.vertical.meeting import Greeting, greet
-from kakuran.vertical.messages.codec import numbers
-from kakuran.vertical.messages.types import InterceptPart, Target
-from kakuran.vertical.own import OwnColumns, Standardised
-from kakuran.vertical.plan import VerticalPlan
-from kakuran.vertical.protocols.gram import pair_stage, pool_moments
-from kakuran.vertical.protocols.residual import WARNING, Outcome, Residual
+from kakuran.vertical.messages import InterceptPart, Target, numbers
+from kakuran.vertical.own import OwnColumns, Standardised, read_own
+from kakuran.vertical.plan import Terms, VerticalPlan
 from kakuran.vertical.regression import infer, select
-from kakuran.vertical.transport.link import Link, with_each
+from kakuran.vertical.residual import WARNING, Outcome, Residual
+from kakuran.vertical.transport import Link, certificate_in, give_up, linked_pair, make_key, own_key, with_each
 
 
 class Party:
@@ -35,19 +36,19 @@ class Party:
 
     Parameters
     ----------
-    name
+    name : str
         Which party of the plan this is.
-    frame
+    frame : Any
         Its table (pandas, polars, arrow): ids, its columns of the plan, and the target if it holds it.
-    state
+    state : Path | None
         Folder to keep completed stages in, so that a run that was cut off can be resumed.
-    memory
+    memory : Path | None
         File that remembers the records of every ``"gram"`` run, so that one that differs from earlier ones in a few
         people is noticed; ``NAME.runs`` beside `state` by default. Without either nothing is remembered, and whoever
         runs twice without one customer can tell the others that customer's values.
-    despite_earlier_runs
+    despite_earlier_runs : bool
         Run even if few people differ from earlier runs, or if those have told much already.
-    notify
+    notify : Callable[[str], object]
         Called with one sentence for every stage completed.
 
     Examples
@@ -155,12 +156,7 @@ class Party:
         return others + len(self.plan.names) - 1 - self.plan.names.index(self.name)
 
     def _run_gram(
-        self,
-        links: Mapping[str, Link],
-        done: frozenset[str],
-        told: Told,
-        own: OwnColumns,
-        standardised: Standardised,
+        self, links: Mapping[str, Link], done: frozenset[str], told: Told, own: OwnColumns, standardised: Standardised
     ) -> Outcome:
         moments = pool_moments(links, self.plan, self.name, standardised, self._checkpoints, done, self.notify)
         if self.name == self.plan.names[-1]:  # it has read all its sums itself; others are told them by whoever asked
@@ -251,8 +247,120 @@ class Party:
         return own
 
 
-def give_up(links: Mapping[str, Link]) -> None:
-    """Tell the others that we stop, and never why: a peer that chose the records would learn from it; and hang up."""
-    for link in links.values():
-        link.refuse("it cannot go on")
-        link.close()
+def agree(
+    path: Path,
+    me: str,
+    data: Any,
+    ids: str,
+    columns: Sequence[str] | None = None,
+    *,
+    target: str | None = None,
+    key: Path | None = None,
+    **settings: Any,
+) -> VerticalPlan:
+    """Make a plan, or join the one that is there: add our columns, make our key.
+
+    Parameters
+    ----------
+    path : Path
+        The plan file; whoever makes it is the first party.
+    me : str
+        What we are called in the plan.
+    data : frame, path or source
+        Our own table.
+    ids : str
+        The column of ids in it.
+    columns : sequence of str
+        Those we bring; all but ids and target by default.
+    target : str
+        The column to explain, which the first party names.
+    key : Path
+        Our key, which is made unless it is there; beside the plan by default, where it must not be there yet.
+    **settings : Any
+        What else the first party settles; see `VerticalPlan`.
+    """
+    draft = VerticalPlan.load(path) if path.exists() else None
+    if draft is not None and (settings or target is not None):
+        raise ProtocolError(
+            f"{path}: is there already; what it says was settled by the first party, {draft.names[0]}; "
+            "move it away to make another"
+        )
+    if draft is None and target is None:
+        raise ProtocolError(f"{path}: is not there; the first party makes it and names the --target")
+    explained = str(target) if draft is None else draft.target
+    source = open_source(data)
+    table = read_own(source, ids)
+    check_there((ids, *(columns or ())), table.column_names, source.described)
+    holds_target = explained in table.column_names
+    brought = columns or [name for name in table.column_names if name not in (ids, explained)]
+    read_ids(table, ids)  # what would stop the run is told now
+    OwnColumns.read(table, [*brought, *([explained] if holds_target else [])])
+
+    def with_us(certificate: str) -> VerticalPlan:
+        terms = Terms(me, tuple(brought), ids, certificate)
+        if draft is not None:
+            return draft.joined_by(terms, holds_target=holds_target)
+        return VerticalPlan((terms,), explained, me if holds_target else "", **settings)
+
+    with_us("")  # what cannot be agreed on is refused before a key is made
+    is_ready = key is not None and key.exists()
+    file = key or own_key(path, me)
+    plan = with_us(certificate_in(file) if is_ready else make_key(file, me))
+    plan.save(path)
+    return plan
+
+
+T = TypeVar("T")
+
+
+def fit_vertically(frames: Mapping[str, Any], plan: VerticalPlan, *, timeout: float = 60.0) -> dict[str, VerticalFit]:
+    """Fit a plan with all parties in this process; the same code as over the network, but for the wire.
+
+    Parameters
+    ----------
+    frames : Mapping[str, Any]
+        Every party's table.
+    plan : VerticalPlan
+        What they agree on.
+    timeout : float
+        Seconds a party waits for a message.
+
+    Returns
+    -------
+    dict
+        Every party's own view of the fit.
+
+    Examples
+    --------
+    >>> import kakuran as kk
+    >>> from kakuran.samples import companies
+    >>> bank, shop = companies(400)
+    >>> plan = kk.VerticalPlan.of(
+    ...     {"bank": ["income", "age", "savings"], "shop": ["visits", "basket", "coupons"]},
+    ...     target="spending", holder="shop", ids="customer",
+    ... )
+    >>> fits = kk.fit_vertically({"bank": bank, "shop": shop}, plan)
+    >>> fits["bank"].chosen == fits["shop"].chosen
+    True
+    """
+    check_is(frames, Mapping, "one table a party, by its name")
+    check_is(plan, VerticalPlan, "VerticalPlan.load reads one, VerticalPlan.of makes one")
+    if missing := [name for name in plan.names if name not in frames]:
+        raise ProtocolError(f"no table is given for {', '.join(missing)}, which the plan names")
+    parties = {name: Party(name, plan, frame) for name, frame in frames.items()}
+    return side_by_side(list(plan.names), lambda name, links: parties[name].fit(links), timeout=timeout)
+
+
+def side_by_side(names: list[str], run: Callable[[str, dict[str, Link]], T], *, timeout: float = 60.0) -> dict[str, T]:
+    """Run every party in a thread, linked to all others; raises the error that came first in what it means."""
+    links: dict[str, dict[str, Link]] = {name: {} for name in names}
+    for one, other in combinations(names, 2):
+        links[one][other], links[other][one] = linked_pair(one, other, timeout)
+    with ThreadPoolExecutor(len(names)) as pool:
+        runs = {name: pool.submit(run, name, links[name]) for name in names}
+        wait(runs.values())
+    errors = [error for future in runs.values() if (error := future.exception()) is not None]
+    if errors:
+        # One party's trouble makes the others stop with a ProtocolError; the trouble itself says more.
+        raise next((error for error in errors if not isinstance(error, ProtocolError)), errors[0])
+    return {name: future.result() for name, future in runs.items()}

@@ -1,7 +1,4 @@
-"""What the parties agree on before anything is computed, and the fingerprint they compare.
-
-Plan files: TOML that all parties hold, checked word by word.
-"""
+"""What the parties agree on before anything is computed, and the fingerprint they compare."""
 
 from __future__ import annotations
 
@@ -13,8 +10,21 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
-from kakuran.errors import ProtocolError, which_there_are
-from kakuran.schema import literal, read_tables, tables_of
+from kakuran.errors import ProtocolError
+from kakuran.parsing import (
+    NAMES,
+    NUMBER,
+    TEXT,
+    WHOLE,
+    YES_OR_NO,
+    SettingKind,
+    check_settings,
+    check_table,
+    naming,
+    read_document,
+    tables_of,
+    toml_of,
+)
 from kakuran.vertical.regression import Criterion, Ranking, Rules, Search
 from kakuran.writing import write_text
 
@@ -38,21 +48,21 @@ class Limits:
 
     Parameters
     ----------
-    records_per_variable
+    records_per_variable : float
         Fewest shared records for each column of the plan; also for each sum of all runs over the same people, and for
         each column among the people in whom runs differ.
-    smallest_group
+    smallest_group : int
         Fewest records on either side of a yes/no column, or that carry 99 % of the spread of another; also the fewest
         people that sums of several runs, put together, may speak of.
-    largest_leverage
+    largest_leverage : float
         Most leverage one record may have among a party's own columns, which is how much of its values sums with them
         tell; 1 means all. Four times the average is always allowed.
-    bits_per_bit_told
+    bits_per_bit_told : float
         How many times the bits that sums tell of a column, at 58 a sum, writing it down has to take; below 1 it can be
         computed from the sums. 0 for no limit.
-    most_ids
+    most_ids : int
         Most ids a party may bring; who could bring any number could try all there are.
-    exposed_directions
+    exposed_directions : int
         Most directions of a party's column space the residual protocol may show; 0 for no limit.
 
     Examples
@@ -88,16 +98,24 @@ class VerticalPlan:
 
     Parameters
     ----------
-    parties
+    parties : tuple[Terms, ...]
         What each party brings, in the order in which they connect: each joins all before it.
-    target, holder
+    target, holder : str
         The column to explain and the party that holds it (empty until it has joined). Under ``"gram"`` it stays
         there; under ``"residual"`` the others are told it.
-    protocol
+    protocol : Protocol
         ``"gram"`` (default) shows moments only; ``"residual"`` is S2 as published, which shows far more.
-    search, criterion, ranking, forced, least
-        How variables are chosen; see `Rules`.
-    accelerated
+    search : Search
+        How variables are chosen, see `Rules`: in which direction.
+    criterion : Criterion
+        What a model should minimise.
+    ranking : Ranking
+        Which variable goes first.
+    forced : tuple[str, ...]
+        Variables that stay whatever happens.
+    least : int
+        Variables that stay with every party.
+    accelerated : bool
         For ``"residual"``: let the first party run conjugate gradients over the same messages.
 
     Examples
@@ -145,17 +163,29 @@ class VerticalPlan:
     @classmethod
     def load(cls, path: str | Path) -> VerticalPlan:
         """Read a plan, refusing what this version does not understand."""
-        settings = load(Path(path))
-        parties = tuple(Terms(**terms) for terms in settings.pop("parties"))
-        limits = Limits(**settings.pop("limits"))
-        try:
+        with naming(Path(path), ProtocolError):
+            document = read_document(Path(path), "plan", "the first party makes it with `kakuran vertical init`")
+            found = check_table("[plan]", document.get("plan")).get("format")
+            if found != _FORMAT:
+                raise ProtocolError(f"the plan has format {found}; this kakuran reads format {_FORMAT}")
+            settings = _checked("[plan]", document["plan"], {"format": WHOLE, **_SETTINGS}, ("target", "holder"))
+            del settings["format"]
+            limits = Limits(**_checked("[limits]", document.get("limits", {}), _LIMITS))
+            parties = tuple(
+                Terms(name, **_checked(f"[parties.{name}]", terms, _TERMS, ("columns", "id")))
+                for name, terms in check_table("[parties.NAME], one for each party", document.get("parties")).items()
+            )
             return cls(parties, limits=limits, **settings)
-        except ProtocolError as error:
-            raise ProtocolError(f"{path}: {error}") from error
 
     def save(self, path: str | Path) -> None:
-        """Write the plan as TOML."""
-        save(Path(path), asdict(self))
+        """Write the plan as TOML, whole or not at all."""
+        plan = asdict(self)
+        settings = {"format": _FORMAT, **{name: plan[name] for name in _SETTINGS}}
+        parties = {
+            f"parties.{toml_of(terms['name'])}": {name: terms[name] for name in _TERMS} for terms in plan["parties"]
+        }
+        text = tables_of({"plan": settings, "limits": plan["limits"], **parties})
+        write_text(Path(path), f"{_HEADER}\n{text}")
 
     def check_complete(self) -> None:
         """Refuse a plan that somebody has still to join."""
@@ -257,90 +287,23 @@ _HEADER = """\
 # before anybody runs it. Whoever changes a word changes the fingerprint.
 """
 
-_NAMES = "a list of names"
-_TEXT = "a text"
-_WHOLE = "a whole number"
-_NUMBER = "a number"
-_YES_OR_NO = "true or false"
 _SETTINGS = {
-    "target": _TEXT,
-    "holder": _TEXT,
-    "protocol": _TEXT,
-    "intercept": _YES_OR_NO,
-    "search": _TEXT,
-    "criterion": _TEXT,
-    "ranking": _TEXT,
-    "forced": _NAMES,
-    "least": _WHOLE,
-    "accelerated": _YES_OR_NO,
+    "target": TEXT,
+    "holder": TEXT,
+    "protocol": TEXT,
+    "intercept": YES_OR_NO,
+    "search": TEXT,
+    "criterion": TEXT,
+    "ranking": TEXT,
+    "forced": NAMES,
+    "least": WHOLE,
+    "accelerated": YES_OR_NO,
 }
-_LIMITS = dict.fromkeys(
-    (
-        "records_per_variable",
-        "smallest_group",
-        "largest_leverage",
-        "bits_per_bit_told",
-        "most_ids",
-        "exposed_directions",
-    ),
-    _NUMBER,
-)
-_TERMS = {"columns": _NAMES, "id": _TEXT, "certificate": _TEXT}
-_FITS = {
-    _NAMES: lambda value: isinstance(value, list) and all(isinstance(name, str) for name in value),
-    _TEXT: lambda value: isinstance(value, str),
-    _WHOLE: lambda value: type(value) is int,
-    _NUMBER: lambda value: type(value) in (int, float),
-    _YES_OR_NO: lambda value: isinstance(value, bool),
-}
+_LIMITS = {limit.name: NUMBER for limit in fields(Limits)}
+_TERMS = {"columns": NAMES, "id": TEXT, "certificate": TEXT}
 
 
-def load(path: Path) -> dict[str, Any]:
-    """The settings of a plan; `parties` and `limits` hold what each of them says."""
-    try:
-        document = read_tables(path)
-    except FileNotFoundError:
-        raise ProtocolError(f"{path}: no such plan; the first party makes it with `kakuran vertical init`") from None
-    except (ValueError, OSError) as error:
-        raise ProtocolError(f"{path}: not a plan that can be read: {error}") from error
-    settings = _table(f"{path}: [plan]", document.get("plan"))
-    found = settings.pop("format", None)
-    if found != _FORMAT:
-        raise ProtocolError(f"{path}: the plan has format {found}; this kakuran reads format {_FORMAT}")
-    parties = _table(f"{path}: [parties.NAME], one for each party,", document.get("parties"))
-    return {
-        **_checked(f"{path}: [plan]", settings, _SETTINGS, needed=("target", "holder")),
-        "limits": _checked(f"{path}: [limits]", document.get("limits", {}), _LIMITS),
-        "parties": [
-            {"name": name, **_checked(f"{path}: [parties.{name}]", terms, _TERMS, needed=("columns", "id"))}
-            for name, terms in parties.items()
-        ],
-    }
-
-
-def save(path: Path, plan: Mapping[str, Any]) -> None:
-    """Write a plan, whole or not at all; the inverse of `load`."""
-    settings = {"format": _FORMAT, **{name: plan[name] for name in _SETTINGS}}
-    parties = {f"parties.{literal(terms['name'])}": {name: terms[name] for name in _TERMS} for terms in plan["parties"]}
-    text = tables_of({"plan": settings, "limits": plan["limits"], **parties})
-    write_text(path, f"{_HEADER}\n{text}")
-
-
-def _checked(where: str, given: Any, known: Mapping[str, str], needed: tuple[str, ...] = ()) -> dict[str, Any]:
+def _checked(where: str, given: Any, known: Mapping[str, SettingKind], needed: tuple[str, ...] = ()) -> dict[str, Any]:
     """Settings that are known and of their kind; lists of names as tuples."""
-    settings = _table(where, given)
-    for name in needed:
-        if name not in settings:
-            raise ProtocolError(f"{where} does not say {name}")
-    for name, value in settings.items():
-        if name not in known:
-            raise ProtocolError(f"{where}: unknown setting {name!r}. {which_there_are(name, known)}")
-        if not _FITS[known[name]](value):
-            raise ProtocolError(f"{where}: {name} must be {known[name]}, got {value!r}")
+    settings = check_settings(where, given, known, needed)
     return {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
-
-
-def _table(where: str, given: Any) -> dict[str, Any]:
-    if not isinstance(given, dict):
-        raise ProtocolError(f"{where} must be a table of settings, got {'nothing' if given is None else repr(given)}")
-    return dict(given)

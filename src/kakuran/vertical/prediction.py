@@ -12,23 +12,23 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from kakuran.errors import DataError, ProtocolError, counted
 from kakuran.randomness import Randomness
 from kakuran.schema import to_arrow
+from kakuran.typing import Array
 from kakuran.vertical.alignment import align, read_ids
 from kakuran.vertical.fit import VerticalFit
 from kakuran.vertical.meeting import greet
-from kakuran.vertical.messages.codec import numbers
-from kakuran.vertical.messages.types import Mask, MaskedPart
+from kakuran.vertical.messages import Mask, MaskedPart, numbers
 from kakuran.vertical.own import OwnColumns
-from kakuran.vertical.party import give_up
 from kakuran.vertical.plan import VerticalPlan
-from kakuran.vertical.transport.link import Link
+from kakuran.vertical.transport import Link, give_up
 
 _OF_RESIDUAL = 4
-"""Parts are counted in steps of the residuals' standard deviation over this: each part adds 0.3 % to their variance."""
+"""Parts are counted in steps of the residuals' standard deviation over this: each part adds 0.5 % to their variance."""
 _OF_TARGET = 2.0**30
 """Steps are no smaller than the target's scale over this, where nothing is left unexplained."""
 _FARTHEST = 2.0**26
@@ -40,7 +40,11 @@ class Predictions:
     """Predictions for the rows of the receiver's own table that all parties know."""
 
     rows: NDArray[np.int64]
-    values: NDArray[np.float64]
+    values: Array
+
+    def with_ids(self, table: pa.Table, ids: str, target: str) -> pa.Table:
+        """The predictions as a table: ids of the receiver's own, and the target."""
+        return pa.table({ids: table.column(ids).take(self.rows), target: self.values})
 
 
 def predict_together(
@@ -59,7 +63,7 @@ def predict_together(
     >>> import kakuran as kk
     >>> from kakuran.samples import companies
     >>> from kakuran.vertical import predict_together
-    >>> from kakuran.vertical.together import side_by_side
+    >>> from kakuran.vertical.party import side_by_side
     >>> tables = dict(zip(("bank", "shop"), companies(400)))
     >>> columns = {"bank": ["income", "age", "savings"], "shop": ["visits", "basket", "coupons"]}
     >>> plan = kk.VerticalPlan.of(columns, target="spending", holder="shop", ids="customer")
@@ -108,7 +112,7 @@ def _step(fit: VerticalFit) -> float:
     return max(fit.quality.variance**0.5 / _OF_RESIDUAL, fit.target_scale / _OF_TARGET)
 
 
-def _in_steps(part: NDArray[np.float64], fit: VerticalFit) -> NDArray[np.int64]:
+def _in_steps(part: Array, fit: VerticalFit) -> NDArray[np.int64]:
     if not (np.abs(part) < _FARTHEST * fit.target_scale).all():
         raise DataError(
             fit.target, "would lie far beyond anything fitted, by our columns", "Mend their largest values."

@@ -1,11 +1,4 @@
-"""What a model is judged by: fit against the number of its parameters.
-
-Second moments of standardised columns: all that least squares needs to know of the data.
-
-Standard errors, tests, intervals and the health of a model, from moments alone.
-
-Which variables stay: backward, forward or both, from moments alone.
-"""
+"""Least squares from second moments of standardised columns alone: the fit, which variables stay, how sure it is."""
 
 from __future__ import annotations
 
@@ -20,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from kakuran.errors import DataError, GuardError, counted
-from kakuran.typing import Array
+from kakuran.typing import Array, Indices
 
 Criterion: TypeAlias = Literal["aic", "aicc", "bic"]
 
@@ -64,13 +57,13 @@ class Moments:
 
     Parameters
     ----------
-    names, owners
+    names, owners : tuple[str, ...]
         The explanatory columns and the party that holds each.
-    matrix
+    matrix : Array
         One row and column more than there are names: the target's.
-    target_scale
+    target_scale : float
         The standard deviation (or, without intercept, the root mean square) of the target in its own units.
-    bits
+    bits : int | None
         Binary digits the columns were rounded to; None if they were not.
     """
 
@@ -82,7 +75,7 @@ class Moments:
     target_scale: float
     bits: int | None = None
 
-    def places(self, chosen: Sequence[str]) -> NDArray[np.intp]:
+    def places(self, chosen: Sequence[str]) -> Indices:
         """Where the chosen columns stand."""
         where = {name: place for place, name in enumerate(self.names)}
         return np.array([where[name] for name in chosen], np.intp)
@@ -196,14 +189,7 @@ def conclude(names: tuple[str, ...], coefficients: Array, errors: Array, *, vif:
 
 
 def judge(
-    records: int,
-    variables: int,
-    *,
-    intercept: bool,
-    unexplained: float,
-    variance: float,
-    condition: float,
-    digits: int,
+    records: int, variables: int, *, intercept: bool, unexplained: float, variance: float, condition: float, digits: int
 ) -> Quality:
     """The figures of a model as a whole."""
     freedom = degrees_of_freedom(records, variables, intercept=intercept)

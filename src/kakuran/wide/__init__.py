@@ -1,10 +1,9 @@
 """Wide tables of people × items: factorised, perturbed or aggregated, and multiplied out again."""
 
-from kakuran.wide.bits import pack
 from kakuran.wide.boolean import BooleanFactors, boolean_product, encode_rows, factorise_boolean
 from kakuran.wide.grouping import GroupingMethod, check_groups, check_k, group_records
 from kakuran.wide.masked import MaskedFactors, factorise_masked, solve_rows
-from kakuran.wide.matrices import binary_matrix, counts_matrix
+from kakuran.wide.matrices import binary_matrix, counts_matrix, pack
 from kakuran.wide.matrix_release import (
     MatrixKind,
     Protect,
@@ -13,7 +12,7 @@ from kakuran.wide.matrix_release import (
     perturb_counts,
     release_matrix,
 )
-from kakuran.wide.microaggregation import Centre, Microaggregated, default_distance, microaggregate
+from kakuran.wide.microaggregation import Centre, Microaggregated, default_distance, distances_for, microaggregate
 from kakuran.wide.transactions import check_transactions_target, read_transactions, write_transactions
 
 __all__ = [
@@ -32,6 +31,7 @@ __all__ = [
     "check_transactions_target",
     "counts_matrix",
     "default_distance",
+    "distances_for",
     "encode_rows",
     "factorise_boolean",
     "factorise_masked",

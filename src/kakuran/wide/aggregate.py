@@ -1,11 +1,10 @@
-"""The row a class publishes: in every cell the median of its members, which for bits is the vote of the majority.
-
-k-anonymous rows: every class of at least k people publishes one row (the other half of S1's Theorem 1).
+"""k-anonymous rows: every class of at least k people publishes one row (the other half of S1's Theorem 1).
 
 Candidates for such rows are the unions of patterns that people have, every single pattern, and nothing. Everybody
 starts at the nearest candidate. Candidates with fewer than k people are then visited from the smallest: either it
 closes, and its people go to their next best, or it is filled up with those who mind least from classes that can spare
-them, whichever costs less. In the end every class publishes the vote of its majority, which can only bring rows nearer.
+them, whichever costs less. In the end every class publishes in every cell the median of its members, which for bits is
+the vote of the majority and can only bring rows nearer.
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from kakuran.wide.bits import BitWords, hamming, pack, pack_dense
+from kakuran.typing import Indices
 from kakuran.wide.boolean import BooleanFactors, boolean_product
 from kakuran.wide.grouping import check_groups
+from kakuran.wide.matrices import BitWords, hamming, pack, pack_dense
 
 
-def majority_rows(X: Any, classes: NDArray[np.intp]) -> Any:
+def majority_rows(X: Any, classes: Indices) -> Any:
     """The vote of every class as a CSR matrix of classes × columns; a tie is 0."""
     from scipy.sparse import csr_array
 
@@ -34,7 +33,7 @@ def majority_rows(X: Any, classes: NDArray[np.intp]) -> Any:
     return votes.astype(X.dtype)
 
 
-def median_rows(X: Any, classes: NDArray[np.intp]) -> Any:
+def median_rows(X: Any, classes: Indices) -> Any:
     """The lower median of every class in every column, zeros counted, as a CSR matrix of classes × columns."""
     from scipy.sparse import csr_array
 
@@ -60,15 +59,19 @@ _DONORS = 20_000
 _ROUNDS = 12
 
 
-def aggregate_bits(X: Any, factors: BooleanFactors, k: int, start: NDArray[np.intp] | None = None) -> NDArray[np.intp]:
+def aggregate_bits(X: Any, factors: BooleanFactors, k: int, start: Indices | None = None) -> Indices:
     """The class of every row, each of at least k.
 
     Parameters
     ----------
-    X : a binary CSR matrix
-    factors : its Boolean factors
-    k : the fewest rows of a class
-    start : another grouping, whose majority rows become candidates too
+    X : Any
+        A binary CSR matrix.
+    factors : BooleanFactors
+        Its Boolean factors.
+    k : int
+        The fewest rows of a class.
+    start : Indices | None
+        Another grouping, whose majority rows become candidates too.
     """
     rows = pack(X)
     candidates, own = _patterns(factors)
@@ -80,7 +83,7 @@ def aggregate_bits(X: Any, factors: BooleanFactors, k: int, start: NDArray[np.in
     return _polish(X, rows, _checked(classes, k), k)
 
 
-def _patterns(factors: BooleanFactors) -> tuple[BitWords, NDArray[np.intp]]:
+def _patterns(factors: BooleanFactors) -> tuple[BitWords, Indices]:
     """The unions of patterns that somebody has, each alone, and none; and everybody's own."""
     rank = factors.rank
     alone = np.concatenate([np.zeros((1, rank), np.uint8), np.eye(rank, dtype=np.uint8)])
@@ -91,7 +94,7 @@ def _patterns(factors: BooleanFactors) -> tuple[BitWords, NDArray[np.intp]]:
     return pack(boolean_product(chosen, factors.V)), place[rank + 1 :]
 
 
-def _polish(X: Any, rows: BitWords, classes: NDArray[np.intp], k: int) -> NDArray[np.intp]:
+def _polish(X: Any, rows: BitWords, classes: Indices, k: int) -> Indices:
     """Everybody to the nearest of the rows the classes publish, and so on while the loss falls."""
     centres = pack(majority_rows(X, classes))
     loss = _loss(rows, centres, classes)
@@ -105,7 +108,7 @@ def _polish(X: Any, rows: BitWords, classes: NDArray[np.intp], k: int) -> NDArra
     return classes
 
 
-def _checked(classes: NDArray[np.intp], k: int) -> NDArray[np.intp]:
+def _checked(classes: Indices, k: int) -> Indices:
     """Classes numbered without gaps, none below k."""
     numbered = np.unique(classes, return_inverse=True)[1]
     check_groups(numbered, k)
@@ -113,7 +116,7 @@ def _checked(classes: NDArray[np.intp], k: int) -> NDArray[np.intp]:
 
 
 @njit(cache=True, nogil=True)
-def _loss(rows: BitWords, centres: BitWords, classes: NDArray[np.intp]) -> int:  # pragma: no cover - compiled
+def _loss(rows: BitWords, centres: BitWords, classes: Indices) -> int:  # pragma: no cover - compiled
     total = 0
     for i in range(len(rows)):
         total += hamming(rows[i], centres[classes[i]])
@@ -121,7 +124,7 @@ def _loss(rows: BitWords, centres: BitWords, classes: NDArray[np.intp]) -> int: 
 
 
 @njit(cache=True, nogil=True)
-def _nearest(rows: BitWords, candidates: BitWords) -> NDArray[np.intp]:  # pragma: no cover - compiled
+def _nearest(rows: BitWords, candidates: BitWords) -> Indices:  # pragma: no cover - compiled
     nearest = np.empty(len(rows), np.intp)
     for i in range(len(rows)):
         least = 1 << 60
@@ -134,8 +137,8 @@ def _nearest(rows: BitWords, candidates: BitWords) -> NDArray[np.intp]:  # pragm
 
 @njit(cache=True, nogil=True)
 def _fill_classes(
-    rows: BitWords, candidates: BitWords, start: NDArray[np.intp], k: int
-) -> NDArray[np.intp]:  # pragma: no cover - compiled
+    rows: BitWords, candidates: BitWords, start: Indices, k: int
+) -> Indices:  # pragma: no cover - compiled
     """Close or fill up every candidate that fewer than k rows have chosen."""
     n, count = len(rows), len(candidates)
     class_of = start.copy()
@@ -169,13 +172,7 @@ def _fill_classes(
 
 @njit(cache=True, nogil=True)
 def _enter(
-    i: int,
-    c: int,
-    first: NDArray[np.intp],
-    following: NDArray[np.intp],
-    preceding: NDArray[np.intp],
-    sizes: NDArray[np.intp],
-    class_of: NDArray[np.intp],
+    i: int, c: int, first: Indices, following: Indices, preceding: Indices, sizes: Indices, class_of: Indices
 ) -> None:  # pragma: no cover - compiled
     """Members of a class form a chain."""
     following[i], preceding[i] = first[c], -1
@@ -188,12 +185,7 @@ def _enter(
 
 @njit(cache=True, nogil=True)
 def _leave(
-    i: int,
-    class_of: NDArray[np.intp],
-    first: NDArray[np.intp],
-    following: NDArray[np.intp],
-    preceding: NDArray[np.intp],
-    sizes: NDArray[np.intp],
+    i: int, class_of: Indices, first: Indices, following: Indices, preceding: Indices, sizes: Indices
 ) -> None:  # pragma: no cover - compiled
     if preceding[i] >= 0:
         following[preceding[i]] = following[i]
@@ -206,8 +198,8 @@ def _leave(
 
 @njit(cache=True, nogil=True)
 def _next_best(
-    rows: BitWords, candidates: BitWords, leaving: NDArray[np.intp], c: int, sizes: NDArray[np.intp]
-) -> tuple[NDArray[np.intp], int]:  # pragma: no cover - compiled
+    rows: BitWords, candidates: BitWords, leaving: Indices, c: int, sizes: Indices
+) -> tuple[Indices, int]:  # pragma: no cover - compiled
     """Where each member would go if the class closed, and what that costs."""
     goals, extra = np.empty(len(leaving), np.intp), 0
     for place in range(len(leaving)):
@@ -224,14 +216,8 @@ def _next_best(
 
 @njit(cache=True, nogil=True)
 def _cheapest_donors(
-    rows: BitWords,
-    candidates: BitWords,
-    c: int,
-    k: int,
-    sizes: NDArray[np.intp],
-    first: NDArray[np.intp],
-    following: NDArray[np.intp],
-) -> tuple[NDArray[np.intp], int]:  # pragma: no cover - compiled
+    rows: BitWords, candidates: BitWords, c: int, k: int, sizes: Indices, first: Indices, following: Indices
+) -> tuple[Indices, int]:  # pragma: no cover - compiled
     """Who would fill the class up to k at the least cost, and that cost; nobody if nearby classes spare too few."""
     wanted = k - sizes[c]
     rich = np.flatnonzero(sizes > k)

@@ -1,8 +1,4 @@
-"""Binary matrices as rows of 64-bit words, so that 64 cells are compared at a time.
-
-Non-negative factors of a sparse matrix, all entries counted: the start of the Boolean ones.
-
-Boolean factorisation: X ≈ U ∘ Vᵀ with 1 + 1 = 1, all bits (S1 eq. 7).
+"""Boolean factorisation: X ≈ U ∘ Vᵀ with 1 + 1 = 1, all bits (S1 eq. 7).
 
 Real factors come first (non-negative, from a start by singular vectors), are balanced and cut to bits; then rows of U
 are solved given V and rows of V given U until no bit wants to change. On large tables V is found on some rows only, and
@@ -20,14 +16,27 @@ from numba import njit
 from numpy.typing import NDArray
 
 from kakuran.randomness import Randomness
-from kakuran.wide.bits import BitWords, full, hamming, pack, pack_dense, popcount, unpack
+from kakuran.typing import Array
 from kakuran.wide.masked import best_rank, hide_bits
-from kakuran.wide.matrices import binary_matrix, check_columns, check_rank, leading, some_rows
+from kakuran.wide.matrices import (
+    BitWords,
+    binary_matrix,
+    check_columns,
+    check_rank,
+    full,
+    hamming,
+    leading,
+    pack,
+    pack_dense,
+    popcount,
+    some_rows,
+    unpack,
+)
 
 _ITERATIONS = 25
 
 
-def real_factors(X: Any, rank: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def real_factors(X: Any, rank: int) -> tuple[Array, Array]:
     """U, V ≥ 0 with small ‖X − UVᵀ‖², by coordinate descent over columns from NNDSVD (Boutsidis & Gallopoulos 2008)."""
     U, V = _start(X, rank)
     transposed = X.T.tocsr()
@@ -37,13 +46,13 @@ def real_factors(X: Any, rank: int) -> tuple[NDArray[np.float64], NDArray[np.flo
     return U, V
 
 
-def _descend(factor: NDArray[np.float64], target: NDArray[np.float64], gram: NDArray[np.float64]) -> None:
+def _descend(factor: Array, target: Array, gram: Array) -> None:
     for r in range(len(gram)):
         step = (target[:, r] - factor @ gram[:, r]) / max(gram[r, r], 1e-12)
         np.maximum(factor[:, r] + step, 0.0, out=factor[:, r])
 
 
-def _start(X: Any, rank: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _start(X: Any, rank: int) -> tuple[Array, Array]:
     left, strengths, right = leading(X, rank)
     U, V = np.empty((X.shape[0], rank)), np.empty((X.shape[1], rank))
     for place in range(rank):
@@ -71,8 +80,10 @@ class BooleanFactors:
 
     Attributes
     ----------
-    U : rows × rank, of 0 and 1
-    V : columns × rank, of 0 and 1
+    U : NDArray
+        Rows × rank, of 0 and 1.
+    V : NDArray
+        Columns × rank, of 0 and 1.
     """
 
     U: NDArray[np.uint8]
@@ -102,9 +113,12 @@ def factorise_boolean(X: Any, rank: int | Literal["auto"] = "auto", *, seed: int
 
     Parameters
     ----------
-    X : a binary matrix, dense or sparse
-    rank : how many patterns; ``"auto"`` takes the one that guesses hidden entries best
-    seed : decides which rows V is found on, when not all are needed
+    X : Any
+        A binary matrix, dense or sparse.
+    rank : int | Literal["auto"]
+        How many patterns; ``"auto"`` takes the one that guesses hidden entries best.
+    seed : int
+        Decides which rows V is found on, when not all are needed.
     """
     X = binary_matrix(X)
     dice = Randomness.seeded(seed).generator()
@@ -142,7 +156,7 @@ def fit_patterns(X: Any, rank: int, observed: BitWords | None = None) -> NDArray
     return V
 
 
-def _cut_to_bits(U: NDArray[np.float64], V: NDArray[np.float64]) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+def _cut_to_bits(U: Array, V: Array) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """Give both sides of every factor the same height, then cut at the half."""
     heights = U.max(axis=0) + 1e-12, V.max(axis=0) + 1e-12
     level = 0.5 / np.sqrt(heights[0] * heights[1])

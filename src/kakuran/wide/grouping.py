@@ -1,12 +1,10 @@
-"""MDAV: groups of k around the records farthest from everybody (Domingo-Ferrer & Torra 2005).
+"""Groups of at least k records, by any method, checked.
 
-Large tables: cut space into blocks of neighbours and group each by itself.
-
-One number: the best grouping there is, by dynamic programming over the sorted records (Hansen & Mukherjee 2003).
-
-V-MDAV: groups of k to 2k−1 that take in a neighbour who is nearer to them than to anybody else (Solanas 2006).
-
-Groups of at least k records, by any method, checked.
+MDAV makes groups of k around the records farthest from everybody (Domingo-Ferrer & Torra 2005); large tables are cut
+into blocks of neighbours first. V-MDAV makes groups of k to 2k−1 that take in a neighbour who is nearer to them than to
+anybody else (Solanas 2006). For one number dynamic programming over the sorted records finds the best grouping there is
+(Hansen & Mukherjee 2003). Local search moves records to a nearer group, or swaps them with a member of it, while that
+lowers the loss.
 """
 
 from __future__ import annotations
@@ -19,15 +17,16 @@ from numba import njit
 from numpy.typing import NDArray
 
 from kakuran.errors import CalibrationError, ReleaseError, counted, is_real
+from kakuran.typing import Array, Indices
 
 
-def mdav(points: NDArray[np.float64], k: int) -> NDArray[np.intp]:
+def mdav(points: Array, k: int) -> Indices:
     """The group of every record: k a group, up to 2k−1 in the last."""
     return _mdav(np.ascontiguousarray(points.T, np.float64), k)
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def _mdav(columns: NDArray[np.float64], k: int) -> NDArray[np.intp]:  # pragma: no cover - compiled
+def _mdav(columns: Array, k: int) -> Indices:  # pragma: no cover - compiled
     """Records still without a group are kept together at the front, so that every pass runs over plain columns."""
     d, n = columns.shape
     left = columns.copy()
@@ -56,11 +55,7 @@ def _mdav(columns: NDArray[np.float64], k: int) -> NDArray[np.intp]:  # pragma: 
 
 @njit(cache=True, nogil=True, fastmath=True)
 def _measure_from_farthest(
-    left: NDArray[np.float64],
-    m: int,
-    total: NDArray[np.float64],
-    centre: NDArray[np.float64],
-    distance: NDArray[np.float64],
+    left: Array, m: int, total: Array, centre: Array, distance: Array
 ) -> None:  # pragma: no cover - compiled
     """Squared distances of the first m records to the one of them that is farthest from their mean."""
     for c in range(len(centre)):
@@ -71,9 +66,7 @@ def _measure_from_farthest(
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def distances_to(
-    columns: NDArray[np.float64], m: int, centre: NDArray[np.float64], out: NDArray[np.float64]
-) -> None:  # pragma: no cover - compiled
+def distances_to(columns: Array, m: int, centre: Array, out: Array) -> None:  # pragma: no cover - compiled
     """Squared distances of the first m records to a point."""
     for i in range(m):
         out[i] = (columns[0, i] - centre[0]) ** 2
@@ -83,7 +76,7 @@ def distances_to(
 
 
 @njit(cache=True, nogil=True)
-def k_nearest(distance: NDArray[np.float64], m: int, nearest: NDArray[np.intp]) -> None:  # pragma: no cover - compiled
+def k_nearest(distance: Array, m: int, nearest: Indices) -> None:  # pragma: no cover - compiled
     """The places of the smallest distances, as many as `nearest` holds."""
     k = len(nearest)
     worst = 0
@@ -103,14 +96,7 @@ def k_nearest(distance: NDArray[np.float64], m: int, nearest: NDArray[np.intp]) 
 
 @njit(cache=True, nogil=True)
 def _take_nearest(
-    left: NDArray[np.float64],
-    owner: NDArray[np.intp],
-    m: int,
-    distance: NDArray[np.float64],
-    nearest: NDArray[np.intp],
-    total: NDArray[np.float64],
-    group_of: NDArray[np.intp],
-    group: int,
+    left: Array, owner: Indices, m: int, distance: Array, nearest: Indices, total: Array, group_of: Indices, group: int
 ) -> int:  # pragma: no cover - compiled
     """Put the k nearest into a group and close the gaps they leave; how many are left."""
     k_nearest(distance, m, nearest)
@@ -128,7 +114,7 @@ BLOCK = 8000
 """Records a block may have; grouping one costs the square of it."""
 
 
-def blocked(points: NDArray[np.float64], k: int, block: int = BLOCK) -> NDArray[np.intp]:
+def blocked(points: Array, k: int, block: int = BLOCK) -> Indices:
     """Halve along the widest column until blocks are small enough, then group each by MDAV."""
     blocks = list(_halves(points, np.arange(len(points)), max(block, 4 * k)))
     with ThreadPoolExecutor() as pool:
@@ -140,7 +126,7 @@ def blocked(points: NDArray[np.float64], k: int, block: int = BLOCK) -> NDArray[
     return groups
 
 
-def _halves(points: NDArray[np.float64], rows: NDArray[np.intp], most: int) -> list[NDArray[np.intp]]:
+def _halves(points: Array, rows: Indices, most: int) -> list[Indices]:
     if len(rows) <= most:
         return [rows]
     chosen = points[rows]
@@ -150,7 +136,7 @@ def _halves(points: NDArray[np.float64], rows: NDArray[np.intp], most: int) -> l
     return _halves(points, rows[order[:middle]], most) + _halves(points, rows[order[middle:]], most)
 
 
-def optimal(numbers: NDArray[np.float64], k: int) -> NDArray[np.intp]:
+def optimal(numbers: Array, k: int) -> Indices:
     """The grouping with the least sum of squares; its groups are runs of k to 2k−1 sorted records. O(n log n + nk)."""
     order = np.argsort(numbers, kind="stable")
     groups = np.empty(len(numbers), np.intp)
@@ -159,7 +145,7 @@ def optimal(numbers: NDArray[np.float64], k: int) -> NDArray[np.intp]:
 
 
 @njit(cache=True, nogil=True)
-def _optimal_runs(numbers: NDArray[np.float64], k: int) -> NDArray[np.intp]:  # pragma: no cover - compiled
+def _optimal_runs(numbers: Array, k: int) -> Indices:  # pragma: no cover - compiled
     n = len(numbers)
     sums = np.zeros(n + 1)
     for i in range(n):
@@ -188,13 +174,13 @@ GAIN = 0.2
 """γ: a neighbour joins if it is nearer to the group than γ times its distance to the nearest record left."""
 
 
-def v_mdav(points: NDArray[np.float64], k: int) -> NDArray[np.intp]:
+def v_mdav(points: Array, k: int) -> Indices:
     """The group of every record."""
     return _v_mdav(np.ascontiguousarray(points.T, np.float64), k)
 
 
 @njit(cache=True, nogil=True)
-def _v_mdav(columns: NDArray[np.float64], k: int) -> NDArray[np.intp]:  # pragma: no cover - compiled
+def _v_mdav(columns: Array, k: int) -> Indices:  # pragma: no cover - compiled
     d, n = columns.shape
     group_of = np.full(n, -1, np.intp)
     owner = np.arange(n)
@@ -230,14 +216,7 @@ def _v_mdav(columns: NDArray[np.float64], k: int) -> NDArray[np.intp]:  # pragma
 
 @njit(cache=True, nogil=True)
 def _join(
-    left: NDArray[np.float64],
-    owner: NDArray[np.intp],
-    m: int,
-    to_group: NDArray[np.float64],
-    distance: NDArray[np.float64],
-    group_of: NDArray[np.intp],
-    place: int,
-    group: int,
+    left: Array, owner: Indices, m: int, to_group: Array, distance: Array, group_of: Indices, place: int, group: int
 ) -> int:  # pragma: no cover - compiled
     """Put a record into a group; everybody left may now be nearer to it."""
     group_of[owner[place]] = group
@@ -252,9 +231,7 @@ def _join(
 
 
 @njit(cache=True, nogil=True)
-def _join_the_nearest_groups(
-    columns: NDArray[np.float64], group_of: NDArray[np.intp], groups: int
-) -> None:  # pragma: no cover - compiled
+def _join_the_nearest_groups(columns: Array, group_of: Indices, groups: int) -> None:  # pragma: no cover - compiled
     """The fewer than k who are left go where the centre is nearest."""
     d, n = columns.shape
     centres, sizes = np.zeros((d, groups)), np.zeros(groups)
@@ -273,15 +250,18 @@ def _join_the_nearest_groups(
 GroupingMethod: TypeAlias = Literal["mdav", "local-search", "blocked", "v-mdav", "optimal"]
 
 
-def group_records(points: NDArray[np.float64], k: int, method: GroupingMethod = "mdav") -> NDArray[np.intp]:
+def group_records(points: Array, k: int, method: GroupingMethod = "mdav") -> Indices:
     """The group of every record; each has at least k.
 
     Parameters
     ----------
-    points : records × coordinates
-    k : the fewest records of a group
-    method : ``"mdav"``; ``"local-search"``, MDAV and then moves and swaps; ``"blocked"``, for large tables, MDAV within
-        blocks of neighbours; ``"v-mdav"``, groups of variable size; ``"optimal"``, the least loss of all, for a number
+    points : Array
+        Records × coordinates.
+    k : int
+        The fewest records of a group.
+    method : GroupingMethod
+        ``"mdav"``; ``"local-search"``, MDAV and then moves and swaps; ``"blocked"``, for large tables, MDAV within
+        blocks of neighbours; ``"v-mdav"``, groups of variable size; ``"optimal"``, the least loss of all, for a number.
     """
     k = check_k(k, len(points))
     if method not in get_args(GroupingMethod):
@@ -293,7 +273,7 @@ def group_records(points: NDArray[np.float64], k: int, method: GroupingMethod = 
     return groups
 
 
-def _grouped(points: NDArray[np.float64], k: int, method: GroupingMethod) -> NDArray[np.intp]:
+def _grouped(points: Array, k: int, method: GroupingMethod) -> Indices:
     if method == "optimal":
         if points.shape[1] != 1:
             raise CalibrationError(
@@ -304,11 +284,8 @@ def _grouped(points: NDArray[np.float64], k: int, method: GroupingMethod) -> NDA
         return v_mdav(points, k)
     if method == "mdav":
         return mdav(points, k)
-
     if method == "blocked":
         return blocked(points, k)
-    from kakuran.wide.local_search import START, improve
-
     return improve(points, blocked(points, k, START), k)
 
 
@@ -331,3 +308,116 @@ def check_groups(groups: NDArray[np.integer], k: int) -> int:
             f"a group of {counted(smallest, 'record')} was made where {k} were promised; nothing is released"
         )
     return smallest
+
+
+NEIGHBOURS = 6
+"""How many of the nearest groups a record considers."""
+
+START = 25_000
+"""Records a block may have in the grouping that is improved; larger ones gain little once it is."""
+
+_SWEEPS = 40
+_LEAST_GAIN = 1e-3
+_TREE_DIMENSIONS = 10
+_BLOCK_CELLS = 1 << 22
+
+
+def improve(points: Array, groups: Indices, k: int) -> Indices:
+    """Groups of at least k with a sum of squares that is no larger."""
+    groups = groups.copy()
+    count = int(groups.max()) + 1
+    points = np.ascontiguousarray(points, np.float64)
+    for _ in range(_SWEEPS):
+        sizes = np.bincount(groups, minlength=count)
+        centres = (
+            np.column_stack([np.bincount(groups, column, minlength=count) for column in points.T]) / sizes[:, None]
+        )
+        before = float(((points - centres[groups]) ** 2).sum())
+        capacity = max(2 * k, int(sizes.max()) + 1)
+        gain = _sweep(points, groups, centres, sizes, _nearest_centres(points, centres), k, capacity)
+        if gain <= _LEAST_GAIN * before:
+            break
+    return groups
+
+
+def _nearest_centres(points: Array, centres: Array) -> Indices:
+    """The nearest groups of every record; a tree in few dimensions, blocks of all distances in many."""
+    wanted = min(NEIGHBOURS + 1, len(centres))
+    if points.shape[1] <= _TREE_DIMENSIONS:
+        from scipy.spatial import KDTree
+
+        return np.asarray(KDTree(centres).query(points, wanted, workers=-1)[1]).reshape(len(points), wanted)
+    squares = (centres**2).sum(axis=1)
+    height = max(1, _BLOCK_CELLS // len(centres))
+    blocks = [
+        np.argpartition(squares - 2 * points[start : start + height] @ centres.T, wanted - 1, axis=1)[:, :wanted]
+        for start in range(0, len(points), height)
+    ]
+    return np.concatenate(blocks)
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _sweep(
+    points: Array, groups: Indices, centres: Array, sizes: Indices, nearest: Indices, k: int, capacity: int
+) -> float:  # pragma: no cover - compiled
+    """One pass over all records; centres follow every step. The sum of squares that was saved."""
+    n, d = points.shape
+    members = np.empty((len(sizes), capacity), np.intp)
+    filled = np.zeros(len(sizes), np.intp)
+    for i in range(n):
+        members[groups[i], filled[groups[i]]] = i
+        filled[groups[i]] += 1
+    saved = 0.0
+    for i in range(n):
+        g = groups[i]
+        own = 0.0
+        for c in range(d):
+            own += (points[i, c] - centres[g, c]) ** 2
+        best, best_group, best_member = -1e-12, -1, -1
+        for place in range(nearest.shape[1]):
+            h = nearest[i, place]
+            if h == g:
+                continue
+            other = 0.0
+            for c in range(d):
+                other += (points[i, c] - centres[h, c]) ** 2
+            if sizes[g] > k and sizes[h] < capacity:
+                change = other * sizes[h] / (sizes[h] + 1) - own * sizes[g] / (sizes[g] - 1)
+                if change < best:
+                    best, best_group, best_member = change, h, -1
+            shrink = 1.0 / sizes[g] + 1.0 / sizes[h]
+            for slot in range(sizes[h]):
+                j = members[h, slot]
+                along, square = 0.0, 0.0
+                for c in range(d):
+                    step = points[j, c] - points[i, c]
+                    along += step * (centres[h, c] - centres[g, c])
+                    square += step * step
+                change = 2 * along - square * shrink
+                if change < best:
+                    best, best_group, best_member = change, h, slot
+        if best_group < 0:
+            continue
+        saved -= best
+        h = best_group
+        slot_of_i = 0
+        while members[g, slot_of_i] != i:
+            slot_of_i += 1
+        if best_member >= 0:
+            j = members[h, best_member]
+            for c in range(d):
+                step = points[j, c] - points[i, c]
+                centres[g, c] += step / sizes[g]
+                centres[h, c] -= step / sizes[h]
+            members[g, slot_of_i], members[h, best_member] = j, i
+            groups[i], groups[j] = h, g
+        else:
+            for c in range(d):
+                centres[g, c] += (centres[g, c] - points[i, c]) / (sizes[g] - 1)
+                centres[h, c] += (points[i, c] - centres[h, c]) / (sizes[h] + 1)
+            members[g, slot_of_i] = members[g, sizes[g] - 1]
+            members[h, sizes[h]] = i
+            sizes[g] -= 1
+            sizes[h] += 1
+            groups[i] = h
+    return saved

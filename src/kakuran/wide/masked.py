@@ -1,9 +1,8 @@
-"""How many factors? As many as guess entries best that were hidden from the fit.
-
-Non-negative factors fitted to the non-zero entries alone: min ‖O ∗ (X − UVᵀ)‖² (S1 eq. 10).
+"""Non-negative factors fitted to the non-zero entries alone: min ‖O ∗ (X − UVᵀ)‖² (S1 eq. 10).
 
 Alternating least squares: given V, every row of U is a small non-negative least-squares problem of its own, solved by
-coordinate descent on its R × R Gram matrix; then the other way round. No step can raise the error.
+coordinate descent on its R × R Gram matrix; then the other way round. No step can raise the error. There are as many
+factors as guess entries best that were hidden from the fit.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from kakuran.randomness import Randomness
-from kakuran.wide.bits import BitWords, pack_dense
-from kakuran.wide.matrices import check_columns, check_rank, counts_matrix, some_rows
+from kakuran.typing import Array
+from kakuran.wide.matrices import BitWords, check_columns, check_rank, counts_matrix, pack_dense, some_rows
 
 SHARE = 0.1
 """How many entries are hidden."""
@@ -78,13 +77,16 @@ class MaskedFactors:
 
     Attributes
     ----------
-    U : rows × rank, at least 0
-    V : columns × rank, at least 0
-    errors : root mean squared error over the non-zero entries after every epoch
+    U : Array
+        Rows × rank, at least 0.
+    V : Array
+        Columns × rank, at least 0.
+    errors : tuple[float, ...]
+        Root mean squared error over the non-zero entries after every epoch.
     """
 
-    U: NDArray[np.float64]
-    V: NDArray[np.float64]
+    U: Array
+    V: Array
     errors: tuple[float, ...]
 
     @property
@@ -94,22 +96,22 @@ class MaskedFactors:
 
 
 def factorise_masked(
-    X: Any,
-    rank: int | Literal["auto"] = "auto",
-    *,
-    epochs: int = 30,
-    tolerance: float = 1e-3,
-    seed: int = 0,
+    X: Any, rank: int | Literal["auto"] = "auto", *, epochs: int = 30, tolerance: float = 1e-3, seed: int = 0
 ) -> MaskedFactors:
     """The factors U, V ≥ 0 that are nearest to the non-zero entries of X.
 
     Parameters
     ----------
-    X : counts or other numbers of at least 0, dense or sparse; zeros say nothing
-    rank : how many factors; ``"auto"`` takes the one that guesses hidden non-zero entries best
-    epochs : the most passes over all entries
-    tolerance : stop when an epoch lowers the error by less than this share
-    seed : of the start
+    X : Any
+        Counts or other numbers of at least 0, dense or sparse; zeros say nothing.
+    rank : int | Literal["auto"]
+        How many factors; ``"auto"`` takes the one that guesses hidden non-zero entries best.
+    epochs : int
+        The most passes over all entries.
+    tolerance : float
+        Stop when an epoch lowers the error by less than this share.
+    seed : int
+        Of the start.
     """
     X = counts_matrix(X).astype(np.float64)
     dice = Randomness.seeded(seed).generator()
@@ -117,7 +119,7 @@ def factorise_masked(
     return _fit(X, rank, epochs, tolerance, dice)
 
 
-def solve_rows(X: Any, V: NDArray[np.float64]) -> NDArray[np.float64]:
+def solve_rows(X: Any, V: Array) -> Array:
     """For every row of X the non-negative weights of the factors that rebuild its non-zero entries best."""
     check_columns(X, V)
     U = np.ones((X.shape[0], V.shape[1]))
@@ -157,12 +159,7 @@ def _rank_by_hidden_entries(X: Any, epochs: int, tolerance: float, dice: np.rand
 
 @njit(cache=True, nogil=True, fastmath=True)
 def _solve_rows(
-    indptr: NDArray[Any],
-    indices: NDArray[Any],
-    data: NDArray[np.float64],
-    given: NDArray[np.float64],
-    solved: NDArray[np.float64],
-    passes: int,
+    indptr: NDArray[Any], indices: NDArray[Any], data: Array, given: Array, solved: Array, passes: int
 ) -> None:  # pragma: no cover - compiled
     """The best non-negative row for the entries of every row; a row without any is 0."""
     rank = given.shape[1]
@@ -194,11 +191,7 @@ def _solve_rows(
 
 @njit(cache=True, nogil=True, fastmath=True)
 def _error(
-    indptr: NDArray[Any],
-    indices: NDArray[Any],
-    data: NDArray[np.float64],
-    U: NDArray[np.float64],
-    V: NDArray[np.float64],
+    indptr: NDArray[Any], indices: NDArray[Any], data: Array, U: Array, V: Array
 ) -> float:  # pragma: no cover - compiled
     """Root mean squared error over the stored entries."""
     total = 0.0

@@ -1,11 +1,8 @@
-"""Rows of a wide sparse matrix as points in few dimensions, where they can be grouped.
+"""A wide table of people × items, released so that nobody's row can be found (S1).
 
-S1's Algorithms 1 and 2: perturb the few factors of a person instead of the many cells, and multiply out.
-
-The patterns V (and Q) come from the data and shape the release; the promise is about linking rows to people, not about
-what the patterns tell of everybody.
-
-A wide table of people × items, released so that nobody's row can be found (S1).
+Algorithms 1 and 2 perturb the few factors of a person instead of the many cells, and multiply out; or rows are grouped,
+as points in few dimensions, and every group publishes one. The patterns V (and Q) come from the data and shape the
+release; the promise is about linking rows to people, not about what the patterns tell of everybody.
 """
 
 from __future__ import annotations
@@ -21,17 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.audit import mean_absolute_loss
-from kakuran.counts import SparseTally, Tally
+from kakuran.counts import SparseTally, Tally, distinct_rows
 from kakuran.design import Calibration, Plan, calibrate
 from kakuran.errors import CalibrationError, NotForPublicationWarning
 from kakuran.randomness import Randomness
-from kakuran.schema import Categorical, Numeric, Schema, joint_codes
+from kakuran.schema import Categorical, Numeric, Schema
+from kakuran.typing import Array, Indices
 from kakuran.wide.aggregate import aggregate_bits, majority_rows, median_rows
-from kakuran.wide.bits import BitWords, pack, pack_dense
 from kakuran.wide.boolean import BooleanFactors, boolean_product, count_differences, encode_rows, factorise_boolean
 from kakuran.wide.grouping import blocked, check_groups, check_k, group_records
 from kakuran.wide.masked import MaskedFactors, factorise_masked
-from kakuran.wide.matrices import binary_matrix, counts_matrix, leading, some_rows
+from kakuran.wide.matrices import BitWords, binary_matrix, counts_matrix, leading, pack, pack_dense, some_rows
 
 DIMENSIONS = 50
 FEW_DIMENSIONS = 10
@@ -39,7 +36,7 @@ MANY_ROWS = 20_000
 _SAMPLE = 10_000
 
 
-def principal_coordinates(X: Any) -> NDArray[np.float64]:
+def principal_coordinates(X: Any) -> Array:
     """X on its leading singular vectors, found on some rows; fewer of them when rows are many."""
     sample = some_rows(X, _SAMPLE, Randomness.seeded(0).generator())
     wanted = min(DIMENSIONS if X.shape[0] <= MANY_ROWS else FEW_DIMENSIONS, min(sample.shape) - 1)
@@ -79,8 +76,8 @@ class PerturbedCounts:
     """Algorithm 2: X' = (P' ∘ Qᵀ) ∗ (U' Vᵀ), with U' noisy numbers and P' perturbed bits."""
 
     plan: Plan
-    U: NDArray[np.float64]
-    V: NDArray[np.float64]
+    U: Array
+    V: Array
     mask: PerturbedBits
 
     @property
@@ -138,7 +135,7 @@ def _calibrated(attributes: list[Any], codes: dict[str, NDArray[np.int32]], k: f
 def _narrower_tally(schema: Schema, codes: dict[str, NDArray[np.int32]]) -> Tally:
     """Factors have few distinct rows: comparing those may take less than a histogram over all that are possible."""
     tally = Tally.of_columns(schema.released)
-    _, distinct = joint_codes(list(codes.values()))
+    distinct = len(distinct_rows(list(codes.values())))
     return SparseTally(tally.axes) if distinct**2 < math.prod(tally.shape) else tally
 
 
@@ -158,11 +155,14 @@ class ReleasedMatrix:
 
     Attributes
     ----------
-    matrix : sparse, in random order of rows unless that was declined
-    manifest : what is published with it
-    losses : mean absolute loss (S1 eq. 12) of what was tried, and of an empty table and of plain microaggregation
-        beside it; of noise that is not released, from a rehearsal. For the steward: computed from the originals and
-        not part of the manifest.
+    matrix : Any
+        Sparse, in random order of rows unless that was declined.
+    manifest : dict[str, Any]
+        What is published with it.
+    losses : dict[str, float]
+        Mean absolute loss (S1 eq. 12) of what was tried, and of an empty table and of plain microaggregation beside it;
+        of noise that is not released, from a rehearsal. For the steward: computed from the originals and not part of
+        the manifest.
     """
 
     matrix: Any
@@ -173,6 +173,11 @@ class ReleasedMatrix:
     def loss(self) -> float:
         """The loss of what is released."""
         return self.losses[self.manifest["protect"]]
+
+    @property
+    def is_no_better_than_empty(self) -> bool:
+        """Whether an empty table would lose no more."""
+        return self.loss >= self.losses["empty"]
 
 
 @dataclass(frozen=True)
@@ -287,7 +292,7 @@ def _count_offers(wish: _Wish) -> dict[str, _Offer]:
     return offers
 
 
-def _plain_groups(X: Any, points: NDArray[np.float64], k: int) -> NDArray[np.intp]:
+def _plain_groups(X: Any, points: Array, k: int) -> Indices:
     """Plain microaggregation: MDAV on the rows; where they are many, on their principal coordinates and in blocks."""
     if X.shape[0] * X.shape[1] <= _FEW_CELLS:
         return group_records(X.toarray().astype(np.float64), k)
@@ -296,7 +301,7 @@ def _plain_groups(X: Any, points: NDArray[np.float64], k: int) -> NDArray[np.int
     return blocked(points, k, _SMALL_BLOCK)
 
 
-def _searched(points: NDArray[np.float64], k: int) -> list[NDArray[np.intp]]:
+def _searched(points: Array, k: int) -> list[Indices]:
     """Groups improved by local search, where rows are not too many for it."""
     return [group_records(points, k, "local-search")] if len(points) <= MANY_ROWS else []
 
@@ -315,7 +320,7 @@ def _empty(X: Any) -> _Offer:
     return _Offer(float(X.sum()) / (X.shape[0] * X.shape[1]), lambda _: (csr_array(X.shape, dtype=X.dtype), {}))
 
 
-def _offer_classes(X: Any, classes: NDArray[np.intp], k: int, published: Callable[[Any, Any], Any]) -> _Offer:
+def _offer_classes(X: Any, classes: Indices, k: int, published: Callable[[Any, Any], Any]) -> _Offer:
     """Every class publishes one row; the last look at the sizes of classes before that."""
     facts = {"smallest_class": check_groups(classes, k), "classes": len(np.unique(classes))}
     rows = published(X, classes)

@@ -1,12 +1,9 @@
-"""Records as points: distances between the values of a column become distances between coordinates.
+"""Microaggregation of a table: group alike records, publish what stands for each group.
 
-Numbers are their own coordinate. Categories are placed by weighted classical scaling: the coordinates are those of the
-principal components of the records, so where a column needs more than `MOST_COORDINATES` the frequent values keep their
-distances best. Discrete distances, and the square roots of distances in a tree, can be met exactly.
-
-What stands for a group: its mean, median, most frequent value, or lowest common ancestor.
-
-Microaggregation of a table: group alike records, publish what stands for each group.
+Records become points. Numbers are their own coordinate. Categories are placed by weighted classical scaling: the
+coordinates are those of the principal components of the records, so where a column needs more than `MOST_COORDINATES`
+the frequent values keep their distances best. Discrete distances, and the square roots of distances in a tree, can be
+met exactly. A group is stood for by its mean, median, most frequent value, or lowest common ancestor.
 """
 
 from __future__ import annotations
@@ -19,18 +16,30 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kakuran.audit import Distance, EquivalenceClasses, ancestors, check_weights, distances
+from kakuran.audit import Distance, ancestors, check_weights, distances
+from kakuran.counts import distinct_rows
 from kakuran.errors import DataError, SchemaError
-from kakuran.schema import Tree, check_there, columns_of, distinct_of, is_numeric, like, numbers_of, to_arrow
+from kakuran.randomness import Randomness
+from kakuran.schema import (
+    Categorical,
+    Schema,
+    Tree,
+    check_there,
+    columns_of,
+    distinct_of,
+    is_numeric,
+    like,
+    numbers_of,
+    to_arrow,
+)
+from kakuran.typing import Array, Indices
 from kakuran.wide.grouping import GroupingMethod, check_groups, check_k, group_records
 
 MOST_COORDINATES = 16
 MOST_VALUES = 3000
 
 
-def embed(
-    columns: Mapping[str, Any], distance: Mapping[str, Distance], weights: Mapping[str, float]
-) -> NDArray[np.float64]:
+def embed(columns: Mapping[str, Any], distance: Mapping[str, Distance], weights: Mapping[str, float]) -> Array:
     """Records × coordinates; every column varies by its weight, 1 unless given, whatever its unit."""
     parts = [
         np.sqrt(float(weights.get(name, 1.0))) * _standardised(_coordinates(name, column, distance[name]))
@@ -44,7 +53,14 @@ def default_distance(column: Any) -> Distance:
     return "euclidean" if is_numeric(column) else "discrete"
 
 
-def _coordinates(name: str, column: Any, distance: Distance) -> NDArray[np.float64]:
+def distances_for(data: Any, schema: Schema | None, asked: Mapping[str, Distance]) -> dict[str, Distance]:
+    """A distance for every column: as asked for, by the tree in the schema, or by what the column holds."""
+    trees = {one.name: one.tree for one in schema or () if isinstance(one, Categorical) and one.tree is not None}
+    chosen = trees | dict(asked)
+    return {name: chosen.get(name) or default_distance(column) for name, column in columns_of(data).items()}
+
+
+def _coordinates(name: str, column: Any, distance: Distance) -> Array:
     if distance == "euclidean":
         return numbers_of(name, column)[:, None]
     values, codes = distinct_of(name, column)
@@ -56,7 +72,7 @@ def _coordinates(name: str, column: Any, distance: Distance) -> NDArray[np.float
     return _scaled(squares, np.bincount(codes, minlength=len(values)) / len(codes))[codes]
 
 
-def _scaled(squares: NDArray[np.float64], shares: NDArray[np.float64]) -> NDArray[np.float64]:
+def _scaled(squares: Array, shares: Array) -> Array:
     """Coordinates of values with these squared distances; principal components when records occur by shares."""
     rows = squares @ shares
     products = -0.5 * (squares - rows[:, None] - rows[None, :] + shares @ rows)
@@ -67,7 +83,7 @@ def _scaled(squares: NDArray[np.float64], shares: NDArray[np.float64]) -> NDArra
     return directions[:, is_real] * np.sqrt(np.maximum(strengths[is_real], 0.0)) / roots[:, None]
 
 
-def _standardised(coordinates: NDArray[np.float64]) -> NDArray[np.float64]:
+def _standardised(coordinates: Array) -> Array:
     centred = coordinates - coordinates.mean(axis=0)
     spread = float((centred**2).sum() / max(len(centred), 1))
     return centred / np.sqrt(spread) if spread else centred
@@ -76,7 +92,7 @@ def _standardised(coordinates: NDArray[np.float64]) -> NDArray[np.float64]:
 Centre: TypeAlias = Literal["mean", "median", "mode"]
 
 
-def represent(name: str, column: Any, groups: NDArray[np.intp], centre: Centre | Tree) -> Any:
+def represent(name: str, column: Any, groups: Indices, centre: Centre | Tree) -> Any:
     """Every record's value replaced by what stands for its group.
 
     A tree as centre stands for the lowest ancestor all members share: S3's hierarchical form. The mode of true/false or
@@ -94,27 +110,27 @@ def represent(name: str, column: Any, groups: NDArray[np.intp], centre: Centre |
     return _medians(numbers, groups)[groups]
 
 
-def _medians(numbers: NDArray[np.float64], groups: NDArray[np.intp]) -> NDArray[np.float64]:
+def _medians(numbers: Array, groups: Indices) -> Array:
     ordered = numbers[np.lexsort((numbers, groups))]
     sizes = np.bincount(groups)
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     return (ordered[starts + (sizes - 1) // 2] + ordered[starts + sizes // 2]) / 2
 
 
-def _modes(name: str, column: Any, groups: NDArray[np.intp]) -> NDArray[Any]:
+def _modes(name: str, column: Any, groups: Indices) -> NDArray[Any]:
     """The most frequent value; of several, the one that is most frequent in the whole table."""
     values, codes = distinct_of(name, column)
     overall = np.bincount(codes)
-    pairs, counts = np.unique(groups * len(values) + codes, return_counts=True)
-    owner, value = pairs // len(values), pairs % len(values)
-    order = np.lexsort((overall[value], counts, owner))
+    pairs = distinct_rows([groups, codes])
+    owner, value = pairs.columns
+    order = np.lexsort((overall[value], pairs.counts, owner))
     is_last = np.append(owner[order][1:] != owner[order][:-1], True)
     winner = np.empty(int(groups.max()) + 1, np.intp)
     winner[owner[order][is_last]] = value[order][is_last]
     return _array(values)[winner[groups]]
 
 
-def _common_ancestors(name: str, column: Any, groups: NDArray[np.intp], tree: Tree) -> NDArray[Any]:
+def _common_ancestors(name: str, column: Any, groups: Indices, tree: Tree) -> NDArray[Any]:
     values, codes = distinct_of(name, column)
     paths = ancestors(name, values, tree)
     order = np.argsort(groups, kind="stable")
@@ -147,14 +163,26 @@ class Microaggregated:
 
     Attributes
     ----------
-    table : the same kind of table as was given; columns that were not aggregated are as they were
-    groups : the group of every record
-    k : the fewest records that were found to share their aggregated values
+    table : Any
+        The same kind of table as was given; columns that were not aggregated are as they were.
+    groups : Indices
+        The group of every record.
+    k : int
+        The fewest records that were found to share their aggregated values.
     """
 
     table: Any
-    groups: NDArray[np.intp]
+    groups: Indices
     k: int
+
+    def shuffled(self) -> Any:
+        """The table in random order, by which nobody can be linked."""
+        order = Randomness.secure().permutation(len(self.groups))
+        if isinstance(self.table, list):
+            return [self.table[place] for place in order]
+        if isinstance(self.table, np.ndarray):
+            return self.table[order]
+        return like(to_arrow(self.table).take(order), self.table)
 
 
 def microaggregate(
@@ -171,14 +199,21 @@ def microaggregate(
 
     Parameters
     ----------
-    data : a frame or an array of numbers
-    k : the fewest records that will share their values
-    columns : those to aggregate, all by default
-    method : see `group_records`
-    distance : per column, as for `kakuran.information_loss`; numbers are Euclidean and other values discrete by default
-    centre : per column ``"mean"``, ``"median"`` or ``"mode"``. By default numbers have their mean, categories their
-        mode, and categories in a tree their lowest common ancestor.
-    weights : how much each column counts when records are compared, 1 by default; columns are standardised first
+    data : Any
+        A frame or an array of numbers.
+    k : int
+        The fewest records that will share their values.
+    columns : Sequence[str] | None
+        Those to aggregate, all by default.
+    method : GroupingMethod
+        See `group_records`.
+    distance : Mapping[str, Distance] | None
+        Per column, as for `kakuran.information_loss`; numbers are Euclidean and other values discrete by default.
+    centre : Mapping[str, Centre] | None
+        Per column ``"mean"``, ``"median"`` or ``"mode"``. By default numbers have their mean, categories their mode,
+        and categories in a tree their lowest common ancestor.
+    weights : Mapping[str, float] | None
+        How much each column counts when records are compared, 1 by default; columns are standardised first.
     """
     given = columns_of(data)
     if isinstance(columns, str):
@@ -194,9 +229,9 @@ def microaggregate(
         name: represent(name, column, groups, (centre or {}).get(name) or _default_centre(metric[name]))
         for name, column in chosen.items()
     }
-    found = EquivalenceClasses.sharing([distinct_of(name, column)[1] for name, column in masked.items()])
-    check_groups(found.of, k)
-    return Microaggregated(_replaced(data, masked), groups, found.k)
+    found = distinct_rows([distinct_of(name, column)[1] for name, column in masked.items()])
+    check_groups(found.place, k)
+    return Microaggregated(_replaced(data, masked), groups, int(found.counts.min()))
 
 
 def _check_names(names: Sequence[str], given: Mapping[str, Any], *others: Mapping[str, Any] | None) -> None:

@@ -21,6 +21,7 @@ from kakuran.schema import (
     CSV,
     PARQUET,
     CsvFormat,
+    UnevenRowsError,
     check_there,
     distinct_of,
     is_numeric,
@@ -38,7 +39,6 @@ from kakuran.writing import check_apart, check_free, whole_or_nothing
 Layout: TypeAlias = Literal["baskets", "long", "wide"]
 
 _SNIFFED = 1 << 16
-_RAGGED = "columns are named"
 _FEW, _MOST = 10, 0.9
 """From so many baskets on, and for more than this share of them, a first item of its own counts as an id."""
 
@@ -49,9 +49,12 @@ class Transactions:
 
     Attributes
     ----------
-    matrix : sparse
-    items : the name of every column
-    columns : in the long layout, the names of its columns
+    matrix : Any
+        Sparse.
+    items : Sequence[Any]
+        The name of every column.
+    columns : tuple[str, ...]
+        In the long layout, the names of its columns.
     """
 
     matrix: Any
@@ -60,31 +63,30 @@ class Transactions:
 
 
 def read_transactions(
-    path: Path,
-    layout: Layout,
-    columns: Sequence[str] = (),
-    identifier: str | None = None,
-    **written: str | None,
+    path: Path, layout: Layout, columns: Sequence[str] = (), identifier: str | None = None, **written: str | None
 ) -> Transactions:
     """Read people × items.
 
     Parameters
     ----------
-    path : a .csv or .parquet file; for baskets a text file of any name
-    layout : ``"baskets"``: a line a basket, items between delimiters. ``"long"``: a row a person and item, perhaps
-        with a count. ``"wide"``: a row a person, a column an item.
-    columns : in the long layout, the columns of person, item and perhaps count; by default the first two or three
-    identifier : in the wide layout, a column that names people and is left out
-    **written : how text is written, as for `kakuran.open_source`
+    path : Path
+        A .csv or .parquet file; for baskets a text file of any name.
+    layout : Layout
+        ``"baskets"``: a line a basket, items between delimiters. ``"long"``: a row a person and item, perhaps with a
+        count. ``"wide"``: a row a person, a column an item.
+    columns : Sequence[str]
+        In the long layout, the columns of person, item and perhaps count; by default the first two or three.
+    identifier : str | None
+        In the wide layout, a column that names people and is left out.
+    **written : str | None
+        How text is written, as for `kakuran.open_source`.
     """
     if layout == "baskets":
         return _read_baskets(path, CsvFormat(**written))
     try:
         table = read_all(open_source(path, **written))
-    except SchemaError as error:
-        if _RAGGED in str(error):
-            raise SchemaError(f"{error}; if every line is a basket, say so with --layout baskets") from None
-        raise
+    except UnevenRowsError as error:
+        raise SchemaError(f"{error}; if every line is a basket, say so with --layout baskets") from None
     return _read_long(path, table, columns) if layout == "long" else _read_wide(table, identifier)
 
 

@@ -1,6 +1,7 @@
-"""Words of the library that a report says in other languages, too.
+"""The one catalogue of what is said to people: reports, charts and the collector's pages, a file a language.
 
-What a report says: by name, in a file a language; what the library says itself, by its English words.
+What a report says is asked for by name; what the library says itself, by its English words (`Phrase`); what pages in a
+browser say, by a name of their own, with places that the browser fills in.
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ class Phrase(str):
 
     Parameters
     ----------
-    template : the text, with places to fill in, as for `str.format`
-    **values : what fills them; phrases among them are said in the other language, too
+    template : str
+        The text, with places to fill in, as for `str.format`.
+    **values : Any
+        What fills them; phrases among them are said in the other language, too.
 
     Examples
     --------
@@ -61,8 +64,10 @@ LANGUAGES = ("en", "ja")
 class Words:
     """What to say in a language."""
 
+    lang: str
     named: Mapping[str, str]
     translated: dict[str, str]
+    pages: Mapping[str, str]
 
     def __call__(self, name: str, **values: Any) -> str:
         """What has this name, with values filled in, phrases among them in this language."""
@@ -82,4 +87,4 @@ def words_in(lang: str) -> Words:
     if lang not in LANGUAGES:
         raise SchemaError(f"a report is written in {' or '.join(LANGUAGES)}, got {lang!r}")
     named = tomllib.loads(files("kakuran.words").joinpath(f"{lang}.toml").read_text(encoding="utf-8"))
-    return Words(named, named.pop("translated", {}))
+    return Words(lang, named, named.pop("translated", {}), named.pop("pages"))

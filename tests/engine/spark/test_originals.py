@@ -13,7 +13,7 @@ import pytest
 import kakuran as kk
 from kakuran.cli import main
 from kakuran.counts import Tally
-from kakuran.engine.local import count_columns
+from kakuran.design import count_columns
 from kakuran.engine.spark import Originals, originals, read_originals
 from kakuran.errors import CalibrationError, DataError, ReleaseError, SchemaError
 from kakuran.samples import census, census_schema
@@ -106,7 +106,7 @@ def test_decimal_commas_are_read_as_told_and_a_bad_number_is_placed(spark, tmp_p
     path = tmp_path / "people.csv"
     path.write_text("pay;code\n1.234,5;1,5\n950;2\n", encoding="utf-8")
     counted = read_originals(spark, path, schema, decimal=",", thousands=".").count_columns(schema.released)
-    locally = count_columns(kk.open_source(path, decimal=",", thousands="."), schema, schema.released)
+    locally = count_columns(schema, kk.open_source(path, decimal=",", thousands="."))
     assert counted.n == 2
     assert (counted.counts == locally.counts).all()
     with pytest.raises(kk.DataError, match=r"'1\.234,5', in .*people\.csv, rows 1 to 2\. Say .* --thousands"):
@@ -123,7 +123,7 @@ def test_missing_cells_and_odd_column_names_are_read_as_locally(spark, tmp_path)
     )
     path = tmp_path / "odd.csv"
     path.write_text('a.b,n `1`,flag\n"y, z",3,true\n,NA,false\nx,,true\n', encoding="utf-8")
-    locally = count_columns(kk.open_source(path), schema, schema.released)
+    locally = count_columns(schema, kk.open_source(path))
     table = pa.table({"n `1`": [3, None, None], "flag": [True, False, True], "a.b": ["y, z", "", "x"]})
     for found in (read_originals(spark, path, schema), Originals(spark.createDataFrame(table), schema)):
         counted = found.count_columns(schema.released)

@@ -3,8 +3,7 @@ import pytest
 
 from kakuran.mechanism import BoundedGaussian, BoundedLaplace, Laplace, RetentionReplacement
 from kakuran.model.mixture.channel import LaplaceBins, LaplacePoints
-from kakuran.model.mixture.components import Components
-from kakuran.model.mixture.observations import observations, of_codes
+from kakuran.model.mixture.observations import Components, observations, of_codes
 from kakuran.randomness import Randomness
 
 S0 = Components(

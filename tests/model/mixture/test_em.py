@@ -3,8 +3,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.integrate import quad
 from scipy.optimize import approx_fprime
 from scipy.special import erfc
@@ -21,9 +20,8 @@ from kakuran.model.mixture.climbing import (
     m_step,
     polish,
 )
-from kakuran.model.mixture.components import Components, Observations
 from kakuran.model.mixture.growth import spread_out
-from kakuran.model.mixture.observations import observations, of_codes, of_numbers
+from kakuran.model.mixture.observations import Components, Observations, observations, of_codes, of_numbers
 
 from .conftest import MECHANISMS, S0, channel_and_places, draw
 

@@ -4,7 +4,7 @@ from scipy.integrate import quad
 from scipy.stats import kstest
 
 import kakuran as kk
-from kakuran.model.mixture import ColumnNoise, Mixture, Options, fit_mixture, noises_of
+from kakuran.model import ColumnNoise, Mixture, Options, fit_mixture, noises_of
 from kakuran.model.mixture.fit import bootstrap
 from kakuran.randomness import Randomness
 

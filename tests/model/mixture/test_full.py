@@ -7,9 +7,8 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import kstest, multivariate_normal, norm
 
-from kakuran.model.mixture import ColumnNoise, Options, fit_mixture
-from kakuran.model.mixture import covariance as gibbs
-from kakuran.model.mixture import covariance as rotated
+from kakuran.model import ColumnNoise, Options, fit_mixture
+from kakuran.model.mixture import covariance as gibbs, covariance as rotated
 from kakuran.model.mixture.channel import at_points
 from kakuran.model.mixture.covariance import Ellipses
 

@@ -3,10 +3,8 @@ import pytest
 
 from kakuran.model.mixture.channel import LaplaceBins
 from kakuran.model.mixture.climbing import log_likelihood, polish
-from kakuran.model.mixture.components import Observations
-from kakuran.model.mixture.growth import grow, spread_out
-from kakuran.model.mixture.observations import MOST_POINTS, observations, of_numbers
-from kakuran.model.mixture.selection import PARTS, aic, bic, choose, repeated_splits
+from kakuran.model.mixture.growth import PARTS, aic, bic, choose, grow, repeated_splits, spread_out
+from kakuran.model.mixture.observations import MOST_POINTS, Observations, observations, of_numbers
 from kakuran.randomness import Randomness
 
 from .conftest import S0, draw

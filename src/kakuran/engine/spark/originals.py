@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from kakuran.counts import Tally
-from kakuran.design import Plan
+from kakuran.design import CountsItself, Plan
 from kakuran.engine.spark.partials import FEW_CELLS, folded, numbered, told_plainly
 from kakuran.engine.spark.tables import Files, table_of
 from kakuran.engine.spark.tasks import BUCKETS, Attempt, Drawn, DrawTask, OrderTask, commit
@@ -34,13 +34,15 @@ ROWS_A_FILE = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
-class Originals:
+class Originals(CountsItself):
     """A table of original records: a DataFrame, classic or of Spark Connect, or files.
 
     Attributes
     ----------
-    records : the DataFrame, or the files
-    schema : what its columns may hold
+    records : DataFrame | Files
+        The DataFrame, or the files.
+    schema : Schema
+        What its columns may hold.
 
     Examples
     --------
@@ -86,9 +88,12 @@ class Originals:
 
         Parameters
         ----------
-        plan : for the schema of these originals
-        folder : an empty, private one that the executors see too
-        seed : every partition has a stream of its own: a secret one, or a function of the seed and its number
+        plan : Plan
+            For the schema of these originals.
+        folder : Path
+            An empty, private one that the executors see too.
+        seed : int | None
+            Every partition has a stream of its own: a secret one, or a function of the seed and its number.
         """
         drawn, ordered = folder.absolute() / "drawn", folder.absolute() / "ordered"
         drawn.mkdir()

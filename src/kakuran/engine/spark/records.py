@@ -24,8 +24,10 @@ class SparkRecords:
 
     Attributes
     ----------
-    records : the DataFrame, or the Parquet files
-    plan : of the release
+    records : DataFrame | Files
+        The DataFrame, or the Parquet files.
+    plan : Plan
+        Of the release.
 
     Examples
     --------

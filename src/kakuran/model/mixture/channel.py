@@ -48,10 +48,14 @@ class PosteriorMoments(NamedTuple):
 
     Attributes
     ----------
-    log_density : of y; for a bin, the log of its probability
-    first : E[x − μ | y]
-    second : E[(x − μ)² | y]
-    cut_off : what bounds take from each component, where there are any
+    log_density : Array
+        Of y; for a bin, the log of its probability.
+    first : Array
+        E[x − μ | y].
+    second : Array
+        E[(x − μ)² | y].
+    cut_off : Truncation | None
+        What bounds take from each component, where there are any.
     """
 
     log_density: Array
@@ -197,10 +201,14 @@ class GridCells:
 
     Attributes
     ----------
-    matrix : probability of each observation (rows) given each true cell (columns)
-    edges : the bounds of the true cells
-    centres : a number for each observation
-    unit : the size of the noise, in the sense of Laplace's φ
+    matrix : Array
+        Probability of each observation (rows) given each true cell (columns).
+    edges : Array
+        The bounds of the true cells.
+    centres : Array
+        A number for each observation.
+    unit : float
+        The size of the noise, in the sense of Laplace's φ.
     """
 
     matrix: Array

@@ -1,13 +1,9 @@
-"""Expectation maximisation with an exact M step: weighted means of closed-form moments, where S0 §3.1 has a gradient.
+"""Up the likelihood: expectation maximisation, its accelerated form, and S0's own solver.
 
-EM climbs surely, and crawls where noise hides the components: `quasi_newton` takes larger steps with the same sums.
-
-S0's own solver (Algorithm 1): weights in closed form, means and deviations by one gradient step of a fixed size.
-
-The accelerated climb: L-BFGS-B, which needs no more than EM does.
-
-By Fisher's identity the sums of the E step are the gradient of the likelihood. Where noise hides the components EM
-takes thousands of steps, this some tens.
+EM has an exact M step, weighted means of closed-form moments, where S0 §3.1 has a gradient. It climbs surely, and
+crawls where noise hides the components. By Fisher's identity the sums of its E step are the gradient of the likelihood,
+which is all that L-BFGS-B needs: where EM takes thousands of steps, it takes some tens. S0's Algorithm 1 has weights in
+closed form, means and deviations by one gradient step of a fixed size.
 """
 
 from __future__ import annotations
@@ -19,8 +15,8 @@ from scipy.optimize import OptimizeResult, minimize
 from scipy.special import logsumexp
 
 from kakuran.model.mixture.channel import PosteriorMoments
-from kakuran.model.mixture.components import Components, Fit, Observations
-from kakuran.model.threads import one_thread
+from kakuran.model.mixture.observations import Components, Fit, Observations
+from kakuran.model.operator import one_thread
 from kakuran.typing import Array
 
 _LIGHTEST = 1e-300
@@ -166,9 +162,7 @@ def _step(components: Components, sums: Sums, observed: Observations, rate: floa
         weights=sums.records / sums.records.sum(),
         means=np.clip(components.means + rate * by_mean, [one.low for one in limits], [one.high for one in limits]),
         sigmas=np.clip(
-            components.sigmas + rate * by_sigma,
-            [one.least_sigma for one in limits],
-            [one.most_sigma for one in limits],
+            components.sigmas + rate * by_sigma, [one.least_sigma for one in limits], [one.most_sigma for one in limits]
         ),
     )
 

@@ -1,16 +1,12 @@
-"""Gaussians of any direction.
+"""Gaussians of any direction: S0's Algorithm 2, and full covariances by stochastic-approximation EM.
 
-S0's Algorithm 2: clusters turned onto their principal axes, where columns are treated as independent.
+Algorithm 2 turns clusters onto their principal axes, where columns are treated as independent. The noise is still taken
+to be Laplace along the turned axes, which it is not: an approximation, kept as the paper has it.
 
-The noise is still taken to be Laplace along the turned axes, which it is not: an approximation, kept as the paper has
-it. `kakuran.model.mixture.covariance` fits the same model without it.
-
-Full covariances through Laplace noise, by stochastic-approximation EM (what S0 leaves as future work).
-
-Laplace noise is Gaussian noise whose variance τ is itself drawn, exponential with mean 2φ². Given τ everything is
-Gaussian: the component with x integrated out, the mean and covariance of x. One sweep draws component, x and τ for
-every record, takes expectations wherever they are known given τ, and averages the sums over sweeps (Delyon, Lavielle
-& Moulines 1999); means and covariances are read off them.
+Full covariances, which S0 leaves as future work, do without. Laplace noise is Gaussian noise whose variance τ is itself
+drawn, exponential with mean 2φ². Given τ everything is Gaussian: the component with x integrated out, the mean and
+covariance of x. One sweep draws component, x and τ for every record, takes expectations wherever they are known given
+τ, and averages the sums over sweeps (Delyon, Lavielle & Moulines 1999); means and covariances are read off them.
 """
 
 from __future__ import annotations
@@ -143,9 +139,12 @@ class Whitened:
 
     Attributes
     ----------
-    log_density : log N(y; μ, V), records × components
-    pull : V⁻¹(y − μ), one array a column
-    inverse : the entries of L⁻¹, lower triangle
+    log_density : Array
+        Log N(y; μ, V), records × components.
+    pull : list[Array]
+        V⁻¹(y − μ), one array a column.
+    inverse : list[list[Array]]
+        The entries of L⁻¹, lower triangle.
     """
 
     log_density: Array

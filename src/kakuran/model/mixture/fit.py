@@ -1,10 +1,7 @@
-"""What a fitted mixture says of the true numbers: density, distribution, quantiles, bins, samples.
+"""One call for every kind of mixture: independent columns, turned clusters, full covariances; and what it says.
 
-Components may be cut off at the bounds of a domain; each then has all its weight inside.
-
-A fitted mixture, and what it says of true and of perturbed records.
-
-One call for every kind of mixture: independent columns, turned clusters, full covariances.
+A fitted mixture tells density, distribution, quantiles, bins and samples of true and of perturbed records. Components
+may be cut off at the bounds of a domain; each then has all its weight inside.
 """
 
 from __future__ import annotations
@@ -14,25 +11,195 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
+from scipy.special import logsumexp, ndtr, ndtri
 
+from kakuran.charts import component_chart
 from kakuran.errors import ArgumentError, DataError, counted
 from kakuran.model.mixture.climbing import climb, climb_by_gradient, log_joint, polish
-from kakuran.model.mixture.components import Components, Fit, Observations
 from kakuran.model.mixture.covariance import (
     Ellipses,
     fit_full,
     fit_rotated,
     floored,
+    noisy_log_joint,
     shares_of,
+    turned_log_joint_of,
+    whiten,
 )
-from kakuran.model.mixture.fitted import Covariance, Mixture
-from kakuran.model.mixture.growth import grow, spread_out
-from kakuran.model.mixture.observations import ColumnNoise, observe
-from kakuran.model.mixture.selection import _ROUGH, SelectionCriterion, choose
-from kakuran.typing import Array
+from kakuran.model.mixture.growth import _ROUGH, SelectionCriterion, choose, grow, spread_out
+from kakuran.model.mixture.observations import ColumnNoise, Components, Fit, Observations, observe, place_rows
+from kakuran.typing import Array, Indices
 
 if TYPE_CHECKING:
-    pass
+    from matplotlib.figure import Figure
+
+
+Bounds = tuple[float, float]
+_HALVINGS = 80
+
+
+def log_density(points: Array, components: Components, bounds: Sequence[Bounds]) -> Array:
+    """Of true records, rows × columns."""
+    joint = np.log(components.weights)[None, :]
+    for column, (low, high) in enumerate(bounds):
+        means, sigmas = components.means[:, column], components.sigmas[:, column]
+        z = (points[:, [column]] - means) / sigmas
+        joint = joint - 0.5 * z * z - np.log(sigmas * np.sqrt(2 * np.pi)) - np.log(_inside(means, sigmas, low, high))
+        joint = np.where((points[:, [column]] < low) | (points[:, [column]] > high), -np.inf, joint)
+    return np.logaddexp.reduce(joint, axis=1)
+
+
+def distribution(points: Array, components: Components, bounds: Bounds, column: int = 0) -> Array:
+    """P(X ≤ x) of one column."""
+    means, sigmas = components.means[:, column], components.sigmas[:, column]
+    low, high = bounds
+    within = np.clip(points, low, high)[:, None]
+    share = (ndtr((within - means) / sigmas) - ndtr((low - means) / sigmas)) / _inside(means, sigmas, low, high)
+    return share @ components.weights
+
+
+def probabilities(edges: Array, components: Components, bounds: Bounds, column: int = 0) -> Array:
+    """Of the bins between edges."""
+    return np.diff(distribution(edges, components, bounds, column))
+
+
+def quantile(shares: Array, components: Components, bounds: Bounds, column: int = 0) -> Array:
+    """The numbers below which these shares of records lie, by bisection to the last digit."""
+    means, sigmas = components.means[:, column], components.sigmas[:, column]
+    low = np.full(shares.shape, max(bounds[0], float((means - 40 * sigmas).min())))
+    high = np.full(shares.shape, min(bounds[1], float((means + 40 * sigmas).max())))
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        is_below = distribution(middle, components, bounds, column) < shares
+        low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
+    return np.where(shares <= 0, bounds[0], np.where(shares >= 1, bounds[1], (low + high) / 2))
+
+
+def sample(
+    count: int, components: Components, bounds: Sequence[Bounds], dice: np.random.Generator
+) -> tuple[Array, Indices]:
+    """Synthetic true records, and the component each came from."""
+    labels = dice.choice(len(components), count, p=components.weights)
+    records: Array = np.empty((count, components.means.shape[1]))
+    for column, (low, high) in enumerate(bounds):
+        means, sigmas = components.means[labels, column], components.sigmas[labels, column]
+        bottom, top = ndtr((low - means) / sigmas), ndtr((high - means) / sigmas)
+        drawn = means + sigmas * ndtri(bottom + (top - bottom) * dice.random(count))
+        records[:, column] = np.clip(drawn, low, high)
+    return records, labels
+
+
+def _inside(means: Array, sigmas: Array, low: float, high: float) -> Array:
+    return ndtr((high - means) / sigmas) - ndtr((low - means) / sigmas)
+
+
+Covariance: TypeAlias = Literal["diag", "rotated", "full"]
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Gaussians behind perturbed records.
+
+    Attributes
+    ----------
+    weights, means, covariances : Array
+        K, K × columns, K × columns × columns; components in the order of their means.
+    kind : Covariance
+        What the covariances may be.
+    noises : Sequence[ColumnNoise]
+        The noise of each column.
+    path : tuple[float, ...]
+        What was climbed, after each step.
+    converged : bool
+        Whether the last step gained next to nothing.
+    """
+
+    weights: Array
+    means: Array
+    covariances: Array
+    kind: Covariance
+    noises: Sequence[ColumnNoise]
+    path: tuple[float, ...]
+    converged: bool
+
+    @property
+    def columns(self) -> Components:
+        """Each component's mean and deviation in every column."""
+        return Components(self.weights, self.means, np.sqrt(np.diagonal(self.covariances, axis1=1, axis2=2)))
+
+    @property
+    def ellipses(self) -> Ellipses:
+        """The components with their covariances."""
+        return Ellipses(self.weights, self.means, self.covariances)
+
+    @property
+    def parameters(self) -> int:
+        """Numbers that were fitted."""
+        count, columns = self.means.shape
+        spread = columns if self.kind == "diag" else columns * (columns + 1) // 2
+        return count * (columns + spread + 1) - 1
+
+    def log_joint(self, records: Array) -> Array:
+        """log p(component, y) of perturbed records."""
+        if self.kind == "diag":
+            observed = place_rows(records, self.noises)
+            return log_joint(self.columns, observed)
+        scale = np.array([noise.scale for noise in self.noises])
+        if self.kind == "full":
+            return noisy_log_joint(records, self.ellipses, scale)
+        return turned_log_joint_of(records, self.ellipses, scale)
+
+    def memberships(self, records: Array) -> Array:
+        """The probability of each component given a perturbed record (S0 eq. 10)."""
+        return shares_of(self.log_joint(records))
+
+    def log_likelihoods(self, records: Array) -> Array:
+        """log p(y) of perturbed records."""
+        likelihoods: Array = logsumexp(self.log_joint(records), axis=1)
+        return likelihoods
+
+    def density(self, points: Array) -> Array:
+        """Of true records at points, rows × columns."""
+        if self.kind == "diag":
+            return np.exp(log_density(points, self.columns, self._supports))
+        seen = whiten(points, self.ellipses, np.zeros_like(points)).log_density
+        return np.exp(logsumexp(seen + np.log(self.weights), axis=1))
+
+    def cdf(self, numbers: Array, column: int = 0) -> Array:
+        """The share of true records up to each number of one column."""
+        return distribution(numbers, self.columns, self._supports[column], column)
+
+    def quantile(self, shares: Array, column: int = 0) -> Array:
+        """The number of one column below which each share of the true records lies."""
+        if not ((shares >= 0) & (shares <= 1)).all():
+            raise ArgumentError("shares", "must lie between 0 and 1", "Ask for shares, not percents.")
+        return quantile(shares, self.columns, self._supports[column], column)
+
+    def sample(self, count: int, dice: np.random.Generator) -> tuple[Array, Indices]:
+        """Synthetic true records, and the component each came from."""
+        if self.kind == "diag":
+            return sample(count, self.columns, self._supports, dice)
+        labels = dice.choice(len(self.weights), count, p=self.weights)
+        roots = np.linalg.cholesky(self.covariances)[labels]
+        records = self.means[labels] + np.einsum("nij,nj->ni", roots, dice.standard_normal((count, len(self.noises))))
+        return records, labels
+
+    @property
+    def _supports(self) -> list[tuple[float, float]]:
+        return [noise.support for noise in self.noises]
+
+    def plot(self, column: int = 0) -> Figure:
+        """The density of one column, and its components."""
+        low, high = self.quantile(np.array([0.001, 0.999]), column)
+        points = np.linspace(low - 0.1 * (high - low), high + 0.1 * (high - low), 800)
+        whole, support = self.columns, self._supports[column]
+        ones = (Components(np.ones(1), whole.means[[at]], whole.sigmas[[at]]) for at in range(len(whole)))
+        parts = [
+            weight * np.gradient(distribution(points, one, support, column), points)
+            for weight, one in zip(whole.weights, ones, strict=True)
+        ]
+        name = f"column {column}" if len(self.noises) > 1 else "true number"
+        return component_chart(points, parts, np.gradient(self.cdf(points, column), points), name)
 
 
 Solver: TypeAlias = Literal["em", "gradient"]
@@ -128,11 +295,7 @@ def fit_columns(observed: Observations, options: Options) -> Fit:
             most_steps=options.most_steps,
         )
     *_, last = grow(
-        observed,
-        options.components,
-        starts=options.starts,
-        tolerance=options.tolerance,
-        most_steps=options.most_steps,
+        observed, options.components, starts=options.starts, tolerance=options.tolerance, most_steps=options.most_steps
     )
     return _finished(last, observed, options)
 

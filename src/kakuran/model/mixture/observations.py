@@ -1,23 +1,117 @@
-"""The noise on the columns of a table of numbers, checked, and the observations it leaves.
-
-From perturbed numbers to observations: distinct values, fine bins or cells, so that cost does not follow records.
-"""
+"""What is fitted, and to what: components, perturbed records seen through their channels, and where a climb ended."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kakuran.counts import distinct_rows
 from kakuran.errors import ArgumentError, DataError, counted
 from kakuran.mechanism import NOISE, Mechanism, Noise
 from kakuran.model.mixture.channel import Channel, GridCells, LaplaceBins, LaplacePoints
-from kakuran.model.mixture.components import Observations
-from kakuran.typing import Array, Codes
+from kakuran.typing import Array, Codes, Indices
+
+
+@dataclass(frozen=True, eq=False)
+class Components:
+    """Weights (K), and means and deviations (K × columns), of Gaussians whose columns are independent."""
+
+    weights: Array
+    means: Array
+    sigmas: Array
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    def sorted(self) -> Components:
+        """By their means, so that equal fits look equal."""
+        order = np.lexsort(self.means.T[::-1])
+        return Components(self.weights[order], self.means[order], self.sigmas[order])
+
+
+@dataclass(frozen=True, eq=False)
+class Observations:
+    """Perturbed records: for each column a channel, and for each record its place there.
+
+    Attributes
+    ----------
+    channels : Sequence[Channel]
+        One a column.
+    counts : Array
+        How many records each row stands for.
+    places : Indices | None
+        Rows × columns, the observation of the column's channel; None where row i is observation i.
+    smoothing : float
+        The weight ν of the penalty ν/2·log(1 + φ²/σ²) on narrow components; 0 for maximum likelihood.
+    """
+
+    channels: Sequence[Channel]
+    counts: Array
+    places: Indices | None = None
+    smoothing: float = 0.0
+
+    @property
+    def n(self) -> float:
+        """Number of records."""
+        return float(self.counts.sum())
+
+    def with_counts(self, counts: Array) -> Observations:
+        """The same rows, counted differently."""
+        return replace(self, counts=counts)
+
+    @cached_property
+    def units(self) -> Array:
+        """The noise of each column."""
+        return np.array([channel.limits.unit for channel in self.channels])
+
+    def penalty(self, sigmas: Array) -> float:
+        """What the smoothing takes from the log-likelihood."""
+        return 0.5 * self.smoothing * float(np.log1p((self.units / sigmas) ** 2).sum())
+
+    def gather(self, values: Array, column: int) -> Array:
+        """The values of each row's observation."""
+        return values if self.places is None else values[self.places[:, column]]
+
+    def scatter(self, values: Array, column: int, size: int) -> Array:
+        """The sums of rows' values for each observation."""
+        if self.places is None:
+            return values
+        place = self.places[:, column]
+        return np.column_stack([np.bincount(place, weights=part, minlength=size) for part in values.T])
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Where a climb ended.
+
+    Attributes
+    ----------
+    components : Components
+        The components it ended at.
+    log_likelihood : float
+        Of all records.
+    path : tuple[float, ...]
+        What was climbed, the log-likelihood less the penalty on narrow components, after each step.
+    converged : bool
+        Whether the last step gained next to nothing.
+    """
+
+    components: Components
+    log_likelihood: float
+    path: tuple[float, ...]
+    converged: bool = True
+
+    @property
+    def objective(self) -> float:
+        """The height that was reached."""
+        return self.path[-1]
+
 
 DEFAULT_STEPS = 512
 """Grid steps of a domain whose step is not given, and the most cells of any: quadrature points for the noise."""
@@ -29,10 +123,14 @@ class ColumnNoise:
 
     Attributes
     ----------
-    kind : ``laplace``, ``bounded-laplace`` or ``bounded-gaussian``
-    scale : φ or σ
-    bounds : of the true numbers; None where they may be anything, which only Laplace noise without bounds allows
-    step : the grid of a bounded column
+    kind : str
+        ``laplace``, ``bounded-laplace`` or ``bounded-gaussian``.
+    scale : float
+        φ or σ.
+    bounds : tuple[float, float] | None
+        Of the true numbers; None where they may be anything, which only Laplace noise without bounds allows.
+    step : float | None
+        The grid of a bounded column.
     """
 
     kind: str
@@ -79,7 +177,7 @@ class ColumnNoise:
         step = (high - low) / DEFAULT_STEPS if self.step is None else self.step
         return low, step, round((high - low) / step) + 1
 
-    def observe(self, values: Array, column: int) -> tuple[Channel, NDArray[np.intp]]:
+    def observe(self, values: Array, column: int) -> tuple[Channel, Indices]:
         """The distinct observations of perturbed values, and the place of each."""
         if self.bounds is None:
             return of_numbers(values, self.scale)
@@ -147,7 +245,7 @@ BINS_A_SCALE = 16
 """Bins to the width of the noise: what they hide of a number is nothing beside what the noise does."""
 
 
-def of_numbers(values: Array, scale: float) -> tuple[Channel, NDArray[np.intp]]:
+def of_numbers(values: Array, scale: float) -> tuple[Channel, Indices]:
     """A column with Laplace noise and no bounds, and each value's place in it."""
     distinct, places = np.unique(values, return_inverse=True)
     if len(distinct) <= MOST_POINTS:
@@ -168,15 +266,19 @@ def _bins(distinct: Array, scale: float) -> tuple[float, float]:
 
 def of_codes(
     codes: Codes, mechanism: Mechanism, low: float, step: float, edges: NDArray[np.integer]
-) -> tuple[GridCells, NDArray[np.intp]]:
+) -> tuple[GridCells, Indices]:
     """A column of codes perturbed by any mechanism, and each record's place in it.
 
     Parameters
     ----------
-    codes : the perturbed codes
-    mechanism : how they were perturbed
-    low, step : the grid: code c is the number low + c·step
-    edges : of the true cells, in codes
+    codes : Codes
+        The perturbed codes.
+    mechanism : Mechanism
+        How they were perturbed.
+    low, step : float
+        The grid: code c is the number low + c·step.
+    edges : NDArray
+        Of the true cells, in codes.
     """
     released = released_edges(codes, mechanism, step) if isinstance(mechanism, Noise) else np.asarray(edges)
     transition = mechanism.transition(edges, released) if isinstance(mechanism, Noise) else mechanism.transition(edges)
@@ -196,22 +298,12 @@ def released_edges(codes: Codes, noise: Noise, step: float) -> NDArray[np.int64]
 
 
 def observations(
-    columns: Sequence[tuple[Channel, NDArray[np.intp]]], *, smoothing: float, weights: Array | None = None
+    columns: Sequence[tuple[Channel, Indices]], *, smoothing: float, weights: Array | None = None
 ) -> Observations:
     """Records that look alike become one row; each counts once, or as often as its weight says."""
     channels = [channel for channel, _ in columns]
     if len(columns) == 1:
         counts = np.bincount(columns[0][1], weights, minlength=len(channels[0].centres)).astype(float)
         return Observations(channels, counts, smoothing=smoothing)
-    shape = [len(channel.centres) for channel in channels]
-    rows, counts = _alike(np.column_stack([places for _, places in columns]), shape, weights)
-    return Observations(channels, counts, rows, smoothing)
-
-
-def _alike(places: NDArray[np.intp], shape: Sequence[int], weights: Array | None) -> tuple[NDArray[np.intp], Array]:
-    if math.prod(shape) >= 1 << 62:
-        rows, of_rows = np.unique(places, axis=0, return_inverse=True)
-    else:
-        flat, of_rows = np.unique(np.ravel_multi_index(tuple(places.T), shape), return_inverse=True)
-        rows = np.column_stack(np.unravel_index(flat, shape))
-    return rows, np.bincount(of_rows, weights, minlength=len(rows)).astype(float)
+    alike = distinct_rows([places for _, places in columns], weights)
+    return Observations(channels, alike.counts.astype(float), np.column_stack(alike.columns), smoothing)

@@ -1,9 +1,4 @@
-"""Frames in memory, and polars' lazy ones, which need not fit there.
-
-Arrow's own files: IPC, also known as Feather.
-
-Parquet files, row group by row group.
-"""
+"""What Arrow reads: frames in memory, polars' lazy ones, which need not fit there, IPC (Feather) and Parquet files."""
 
 from __future__ import annotations
 
@@ -17,8 +12,7 @@ import pyarrow.parquet as pq
 from narwhals.dependencies import is_polars_lazyframe
 
 from kakuran.errors import SchemaError
-from kakuran.schema.frames import to_arrow
-from kakuran.schema.kinds import is_text
+from kakuran.schema.frames import is_text, to_arrow
 from kakuran.schema.sources import base
 from kakuran.schema.sources.base import UNREADABLE, Part, Source, Wanted, column_names, numbered, reading, runs
 

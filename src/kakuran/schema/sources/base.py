@@ -1,14 +1,13 @@
-"""Files that hold tables: what they are called, and whom to blame when one cannot be read.
-
-What every source of records can do.
-"""
+"""What every source of records can do; what files are called, and whom to blame when one cannot be read."""
 
 from __future__ import annotations
 
 import csv
-import re
+import os
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,29 +26,13 @@ UNREADABLE = (pa.ArrowException, OSError)
 DUCKDB = (".duckdb", ".ddb")
 
 
-def is_parquet(path: Path) -> bool:
-    """Whether a table is Parquet rather than CSV; refuses what is neither, or not there."""
-    if path.suffix not in PARQUET + CSV:
-        raise SchemaError(f"{path}: expected a .csv or .parquet file")
-    if path.is_dir():
-        raise SchemaError(f"{path}: is a folder; name a file")
-    if not path.exists():
-        raise SchemaError(f"{path}: no such file")
-    return path.suffix in PARQUET
-
-
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
     """Blame what goes wrong inside on this file."""
     try:
         yield
     except (*UNREADABLE, UnicodeDecodeError, csv.Error) as error:
-        raise SchemaError(f"{path}: cannot be read: {without_row(error)}") from None
-
-
-def without_row(error: Exception) -> str:
-    """What arrow complains of, without the row it quotes, dropped columns and all."""
-    return re.sub(r"(got \d+):.*", r"\1", str(error), flags=re.DOTALL)
+        raise SchemaError(f"{path}: cannot be read: {error}") from None
 
 
 def column_names(path: Path) -> list[str]:
@@ -63,6 +46,7 @@ BATCH = 1 << 17
 
 Wanted: TypeAlias = Mapping[str, pa.DataType]
 """The columns to read, with the type each is declared to have, for sources that leave it open."""
+Given = TypeVar("Given")
 Made = TypeVar("Made")
 
 
@@ -73,7 +57,9 @@ class Part:
     Attributes
     ----------
     records : pa.RecordBatch
-    places : the first row of each stretch that has a name of its own, and that name
+        The batch.
+    places : Sequence[tuple[int, str]]
+        The first row of each stretch that has a name of its own, and that name.
     """
 
     records: pa.RecordBatch
@@ -101,8 +87,10 @@ class Source(ABC):
 
     Attributes
     ----------
-    described : what to call it in an error
-    paths : the files it reads
+    described : str
+        What to call it in an error.
+    paths : Sequence[Path]
+        The files it reads.
     """
 
     described: str
@@ -154,3 +142,19 @@ def numbered(batches: Iterable[pa.RecordBatch], described: str | None = None) ->
         rows = f"rows {done + 1:,} to {done + batch.num_rows:,}"
         yield Part(batch, [(0, rows if described is None else f"{described}, {rows}")])
         done += batch.num_rows
+
+
+def in_order(work: Callable[[Given], Made], items: Iterable[Given]) -> Iterator[Made]:
+    """Do the work on all cores, a few items ahead, and hand out the results in order."""
+    workers = os.cpu_count() or 1
+    with ThreadPoolExecutor(workers) as pool:
+        ahead: deque[Future[Made]] = deque()
+        try:
+            for item in items:
+                ahead.append(pool.submit(work, item))
+                if len(ahead) > workers:
+                    yield ahead.popleft().result()
+            while ahead:
+                yield ahead.popleft().result()
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)

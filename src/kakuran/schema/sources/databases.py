@@ -1,9 +1,4 @@
-"""Names and texts as SQL takes them.
-
-Queries that DuckDB answers: over a database of its own, or over plain files.
-
-Queries that a PostgreSQL server answers, streamed by DuckDB's extension for it.
-"""
+"""Queries that DuckDB answers, over a database of its own or plain files, and those it passes on to PostgreSQL."""
 
 from __future__ import annotations
 
@@ -17,7 +12,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pyarrow as pa
 
 from kakuran.errors import MissingExtraError, SchemaError
-from kakuran.schema.kinds import is_text
+from kakuran.schema.frames import is_text
 from kakuran.schema.sources import base
 from kakuran.schema.sources.base import ARROW, CSV, Part, Source, Wanted, numbered
 
@@ -45,10 +40,14 @@ class DuckSource(Source):
 
     Parameters
     ----------
-    described : what to call it
-    database : a database file, opened for reading only
-    files : or plain files, which the query calls ``data``
-    sql : the query; without one, the only table of the database
+    described : str
+        What to call it.
+    database : Path | None
+        A database file, opened for reading only.
+    files : Sequence[Path]
+        Or plain files, which the query calls ``data``.
+    sql : str | None
+        The query; without one, the only table of the database.
     """
 
     def __init__(

@@ -1,21 +1,169 @@
-"""CSV files, and whatever else sends CSV."""
+"""CSV files: how one is written, as somebody says or its first line tells, and its records, block by block."""
 
 from __future__ import annotations
 
+import codecs
+import csv
 import re
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Literal, TextIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from kakuran.errors import DataError, KakuranError, SchemaError, counted
-from kakuran.schema.sources.base import Part, Source, Wanted, reading, without_row
-from kakuran.schema.sources.csv_header import AS_FOUND, UTF_8, CsvFormat, CsvHeader, not_encoded_so, read_header
-from kakuran.schema.written_numbers import not_such_a_number, widest
+from kakuran.errors import DataError, SchemaError, counted
+from kakuran.schema.sources.base import Part, Source, Wanted, numbered, reading
+from kakuran.schema.written_numbers import NumberFormat, not_such_a_number, widest
+
+
+@dataclass(frozen=True)
+class CsvFormat:
+    """What is told of a CSV file; what is not, its first line tells, or it is as programs write it.
+
+    Attributes
+    ----------
+    delimiter : str | None
+        What separates columns.
+    encoding : str | None
+        How characters are written.
+    decimal : str | None
+        What stands before decimals.
+    thousands : str | None
+        What stands between groups of three digits.
+    """
+
+    delimiter: str | None = None
+    encoding: str | None = None
+    decimal: str | None = None
+    thousands: str | None = None
+
+    @property
+    def is_told(self) -> bool:
+        """Whether anything is."""
+        return self != AS_FOUND
+
+    @property
+    def numbers(self) -> NumberFormat | None:
+        """The signs in numbers, where they are not as programs write them."""
+        decimal = "." if self.decimal is None else self.decimal
+        return None if (decimal, self.thousands) == (".", None) else NumberFormat(decimal, self.thousands)
+
+
+AS_FOUND = CsvFormat()
+"""Nothing is told."""
+
+UTF_8 = "utf-8"
+DELIMITERS = (",", ";", "\t")
+"""What may separate columns without being named."""
+
+UNSPLIT = "Is something else between its columns? Of a CSV file name it with --delimiter (delimiter=…)."
+"""What to ask where `look_unsplit`."""
+
+_START = 1 << 16
+_JAPANESE = re.compile("[\u3041-\u30ff\u4e00-\u9fff]{2}")
+
+
+@dataclass(frozen=True)
+class CsvHeader:
+    """The first line of a CSV file.
+
+    Attributes
+    ----------
+    names : list[str]
+        The columns.
+    delimiter : str
+        The character between them.
+    encoding : str
+        How characters are written, by Python's name of it.
+    """
+
+    names: list[str]
+    delimiter: str
+    encoding: str
+
+
+def read_header(path: Path, written: CsvFormat = AS_FOUND) -> CsvHeader:
+    """Read the first line; the delimiter is the one it has most of, the encoding UTF-8, unless they are told."""
+    with open_text(path, written.encoding) as lines:
+        first = lines.readline()
+        delimiter = most_frequent(first) if written.delimiter is None else one_character(written.delimiter)
+        lines.seek(0)
+        names = next(csv.reader(lines, delimiter=delimiter), None)
+    if not names:
+        raise SchemaError(f"{path}: is empty; a CSV file starts with the names of its columns")
+    return CsvHeader(names, delimiter, _known(written.encoding))
+
+
+def open_text(path: Path, encoding: str | None) -> TextIO:
+    """A file of text, as the `csv` module wants it, its first part seen to be text; a byte order mark is left out."""
+    encoding = _known(encoding)
+    with path.open("rb") as file:
+        start = file.read(_START)
+    if not _is_text_in(encoding, start):
+        raise not_encoded_so(str(path), encoding, start)
+    return path.open(newline="", encoding="utf-8-sig" if encoding == UTF_8 else encoding)
+
+
+def look_unsplit(names: Sequence[str]) -> bool:
+    """Whether one name seems to be those of several columns, separated by something else than was thought."""
+    return len(names) == 1 and re.search(r"[,;\t|:^~]", names[0]) is not None
+
+
+def one_character(delimiter: str) -> str:
+    """A delimiter as it was given, or the tab it stands for."""
+    delimiter = "\t" if delimiter in ("tab", r"\t") else delimiter
+    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
+        raise SchemaError(f"a delimiter is one plain character, or tab, got {delimiter!r}")
+    return delimiter
+
+
+def not_encoded_so(described: str, encoding: str, start: bytes = b"") -> SchemaError:
+    """The error for text in another encoding, with a guess at which."""
+    guess = f", but perhaps {_guessed(start)}" if start else ""
+    return SchemaError(f"{described}: is not {encoding}{guess}; name its encoding with --encoding (encoding=…)")
+
+
+def _known(encoding: str | None) -> str:
+    if encoding is None:
+        return UTF_8
+    try:
+        "".encode(encoding)
+        return codecs.lookup(encoding).name
+    except (LookupError, ValueError):
+        raise SchemaError(f"no encoding is called {encoding!r}; there are utf-8, cp932, cp1252, utf-16, …") from None
+
+
+def _is_text_in(encoding: str, start: bytes) -> bool:
+    """Whether bytes are text, though the last character may be cut."""
+    try:
+        codecs.getincrementaldecoder(encoding)().decode(start)
+    except UnicodeError:
+        return False
+    return True
+
+
+def _guessed(start: bytes) -> str:
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    if _is_text_in(UTF_8, start):
+        return UTF_8
+    for encoding, called in (("cp932", "cp932 (Shift-JIS)"), ("euc_jp", "euc_jp")):
+        decoder = codecs.getincrementaldecoder(encoding)
+        if _is_text_in(encoding, start) and _JAPANESE.search(decoder().decode(start)):
+            return called
+    return "cp1252 (Western European)"
+
+
+def most_frequent(text: str) -> str:
+    """The delimiter that stands most often outside quotes; a comma if none does."""
+    bare = re.sub(r'"[^"]*"', "", text)
+    return max(DELIMITERS, key=bare.count)
+
 
 BLOCK = 1 << 22
 _WIDER = [
@@ -31,10 +179,18 @@ _WIDER = [
 ]
 """The types a column of unknown type is tried as, in arrow's order."""
 _NUMBERS = (pa.int64(), pa.float64())
-_NO_VALUE = re.compile(r"In CSV column #(\d+):.*conversion error to ([\w\[\]]+): invalid value '(.*)'", re.DOTALL)
 
-_UNEVEN = re.compile(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)")
-_NO_TEXT = "invalid UTF8 data"
+
+class UnevenRowsError(SchemaError):
+    """A CSV file with a row of more or fewer cells than there are columns."""
+
+
+def _with_numbers(written: NumberFormat, kinds: Wanted, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with some of its texts as the numbers they are."""
+    for name, kind in kinds.items():
+        place = batch.schema.get_field_index(name)
+        batch = batch.set_column(place, name, written.read(name, batch.column(place), kind))
+    return batch
 
 
 class CsvSource(Source):
@@ -42,10 +198,13 @@ class CsvSource(Source):
 
     Parameters
     ----------
-    path : the file
-    written : how, where its first line is not to tell
-    quotes_matter : whether empty text in quotes is a value and without them a missing one, as in a release; elsewhere
-        both are empty text
+    path : Path
+        The file.
+    written : CsvFormat
+        How, where its first line is not to tell.
+    quotes_matter : bool
+        Whether empty text in quotes is a value and without them a missing one, as in a release; elsewhere both are
+        empty text.
     """
 
     def __init__(self, path: Path, written: CsvFormat = AS_FOUND, *, quotes_matter: bool = False) -> None:
@@ -81,50 +240,37 @@ class CsvSource(Source):
         """Block by block."""
         header = self.header
         types = self._types(header) if wanted is None else wanted
-        if self._numbers.is_plain:
+        if self._numbers is None:
             yield from self._parts(header, types)
             return
         numbers = {name: kind for name, kind in types.items() if kind in _NUMBERS}
+        read = partial(_with_numbers, self._numbers, numbers)
         for part in self._parts(header, {**types, **dict.fromkeys(numbers, pa.string())}):
-            yield Part(part.through(lambda batch: self._with_numbers(batch, numbers)), part.places)
+            yield Part(part.through(read), part.places)
 
     def _parts(self, header: CsvHeader, types: Wanted) -> Iterator[Part]:
-        options = csv_options(header, types)
-        if self._quotes_matter:
-            heed_quotes(options["convert_options"])
-        return csv_parts(self.path, options, header.names, self.described, header.encoding)
-
-    def _with_numbers(self, batch: pa.RecordBatch, kinds: Wanted) -> pa.RecordBatch:
-        """The batch with some of its texts as the numbers they are."""
-        for name, kind in kinds.items():
-            place = batch.schema.get_field_index(name)
-            batch = batch.set_column(place, name, self._numbers.read(name, batch.column(place), kind))
-        return batch
+        with self._reader(header, types) as reader:
+            yield from numbered(reader, self.described)
 
     def _types(self, header: CsvHeader) -> Wanted:
         """The narrowest types that fit all values: a first block suggests them, later ones may widen them."""
-        with reading(self.path), text_in(header.encoding, self.described):
-            options = csv_options(header)
-            try:
-                with pa.csv.open_csv(self.path, read_options(header.encoding), **options) as reader:
-                    types = {field.name: field.type for field in reader.schema}
-            except pa.ArrowInvalid as error:
-                raise _uneven(error, self.path, options, self.described, header.encoding) or error from None
+        with reading(self.path), self._reader(header) as reader:
+            types = {field.name: field.type for field in reader.schema}
         if pa.binary() in types.values():
             raise not_encoded_so(self.described, header.encoding)
         while (name := self._misfit(header, types)) is not None:
             kinds = [str(kind) for kind in _WIDER]
             types[name] = _WIDER[kinds.index(str(types[name])) + 1]
-        if not self._numbers.is_plain:
-            types |= self._as_told(header, types)
+        if self._numbers is not None:
+            types |= self._as_told(header, types, self._numbers)
         return types | dict.fromkeys(self._codes(header, types), pa.string())
 
-    def _as_told(self, header: CsvHeader, types: Wanted) -> Wanted:
+    def _as_told(self, header: CsvHeader, types: Wanted, written: NumberFormat) -> Wanted:
         """What columns of numbers and texts hold, if numbers are written as they are said to be."""
         found = {name: {pa.null()} for name, kind in types.items() if kind in (*_NUMBERS, pa.string())}
         for batch in self._texts(header, found):
             for name, kinds in found.items():
-                kinds.add(self._numbers.kind_of(batch.column(name)))
+                kinds.add(written.kind_of(batch.column(name)))
         return {name: widest(kinds) for name, kinds in found.items()}
 
     def _codes(self, header: CsvHeader, types: Wanted) -> set[str]:
@@ -146,93 +292,104 @@ class CsvSource(Source):
             return error.column
         return None
 
+    @contextmanager
+    def _reader(self, header: CsvHeader, types: Wanted | None = None) -> Iterator[pa.csv.CSVStreamingReader]:
+        """The file block by block; what arrow refuses is looked up, and said without quoting a row."""
+        uneven: list[pa.csv.InvalidRow] = []
+        try:
+            with self._open(header, types, uneven) as reader:
+                yield reader
+        except UnicodeError:
+            raise not_encoded_so(self.described, header.encoding) from None
+        except pa.ArrowInvalid as error:
+            if uneven:
+                raise self._uneven(header, uneven[0]) from None
+            raise self._unlike(header, types or {}) or self._unreadable(header, error) from None
 
-def csv_options(
-    header: CsvHeader, types: Wanted | None = None
-) -> dict[str, pa.csv.ParseOptions | pa.csv.ConvertOptions]:
-    """How CSV is read: cells may span lines; in a file of one column an empty line is a missing value."""
-    parse = pa.csv.ParseOptions(
-        delimiter=header.delimiter, newlines_in_values=True, ignore_empty_lines=len(header.names) > 1
-    )
-    convert = pa.csv.ConvertOptions(column_types=types, include_columns=None if types is None else list(types))
-    return {"parse_options": parse, "convert_options": convert}
+    def _open(
+        self, header: CsvHeader, types: Wanted | None, uneven: list[pa.csv.InvalidRow], *, threads: bool = True
+    ) -> pa.csv.CSVStreamingReader:
+        """Cells may span lines; in a file of one column an empty line is a missing value; uneven rows are noted."""
 
+        def note(row: pa.csv.InvalidRow) -> Literal["error"]:
+            uneven.append(row)
+            return "error"
 
-def read_options(encoding: str) -> pa.csv.ReadOptions:
-    """A block at a time, which arrow translates to UTF-8 as it comes."""
-    return pa.csv.ReadOptions(block_size=BLOCK, encoding=encoding)
+        return pa.csv.open_csv(
+            self.path,
+            pa.csv.ReadOptions(block_size=BLOCK, encoding=header.encoding, use_threads=threads),
+            pa.csv.ParseOptions(
+                delimiter=header.delimiter,
+                newlines_in_values=True,
+                ignore_empty_lines=len(header.names) > 1,
+                invalid_row_handler=note,
+            ),
+            self._conversion(types),
+        )
+
+    def _conversion(self, types: Wanted | None) -> pa.csv.ConvertOptions:
+        options = pa.csv.ConvertOptions(column_types=types, include_columns=None if types is None else list(types))
+        if self._quotes_matter:
+            options.strings_can_be_null, options.quoted_strings_can_be_null = True, False
+            options.null_values = [""]
+        return options
+
+    def _uneven(self, header: CsvHeader, row: pa.csv.InvalidRow) -> UnevenRowsError:
+        """The error for a row with more or fewer cells than there are columns.
+
+        Arrow counts rows only where one thread reads them: so the file is read once more, up to there.
+        """
+        found: list[pa.csv.InvalidRow] = []
+        with suppress(pa.ArrowInvalid, UnicodeError):
+            for _ in self._open(header, {header.names[0]: pa.string()}, found, threads=False):
+                pass
+        row = next(iter(found), row)
+        where = "a row" if row.number is None else f"row {row.number:,}, the names being row 1,"
+        return UnevenRowsError(
+            f"{self.described}: {where} has {counted(row.actual_columns, 'cell')} where {row.expected_columns} columns "
+            "are named; correct it, or put a cell that holds what separates cells in quotes"
+        )
+
+    def _unlike(self, header: CsvHeader, types: Wanted) -> DataError | None:
+        """The error for a word that is not what its column is to hold, if there is one."""
+        kinds = {name: kind for name, kind in types.items() if kind != pa.string()}
+        done = 0
+        for batch in self._texts(header, kinds):
+            for name, kind in kinds.items():
+                words = batch.column(name).unique()
+                if not self._are(kind, words):
+                    problem, place = f"at least one row is not a valid {kind}", f"{self.described}, after row {done:,}"
+                    return not_such_a_number(name, problem, self._first_refused(kind, words), place)
+            done += batch.num_rows
+        return None
+
+    def _first_refused(self, kind: pa.DataType, words: pa.Array) -> str:
+        """The first of some words that arrow does not take, by halving them."""
+        while len(words) > 1:
+            first, second = words[: len(words) // 2], words[len(words) // 2 :]
+            words = second if self._are(kind, first) else first
+        return str(words[0])
+
+    def _are(self, kind: pa.DataType, words: pa.Array) -> bool:
+        """Whether arrow takes words in a file for values of a kind."""
+        written = pa.BufferOutputStream()
+        pa.csv.write_csv(pa.table({"word": words}), written)
+        parse = pa.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False)
+        try:
+            pa.csv.read_csv(written.getvalue(), None, parse, self._conversion({"word": kind}))
+        except pa.ArrowInvalid:
+            return False
+        return True
+
+    def _unreadable(self, header: CsvHeader, error: pa.ArrowInvalid) -> SchemaError:
+        try:
+            with self.path.open(encoding=header.encoding) as lines:
+                for _ in lines:
+                    pass
+        except UnicodeError:
+            return not_encoded_so(self.described, header.encoding)
+        return SchemaError(f"{self.described}: not a well-formed CSV file: {error}")
 
 
 def _is_code(column: pa.Array) -> pa.Array:
     return pc.match_substring_regex(column, r"^\s*[+-]?0\d")
-
-
-def heed_quotes(options: pa.csv.ConvertOptions) -> None:
-    """Tell empty text, which is in quotes, from missing values, which are not."""
-    options.strings_can_be_null = True
-    options.quoted_strings_can_be_null = False
-    options.null_values = [""]
-
-
-@contextmanager
-def text_in(encoding: str, described: str) -> Iterator[None]:
-    """Say how to name another encoding where text turns out not to be in this one."""
-    try:
-        yield
-    except UnicodeError:
-        raise not_encoded_so(described, encoding) from None
-    except pa.ArrowInvalid as error:
-        if _NO_TEXT in str(error):
-            raise not_encoded_so(described, encoding) from None
-        raise
-
-
-def csv_parts(
-    stream: Any, options: dict[str, Any], names: Sequence[str], described: str, encoding: str = UTF_8
-) -> Iterator[Part]:
-    """The batches of CSV text in a file or a stream."""
-    done = 0
-    try:
-        with text_in(encoding, described):
-            for batch in pa.csv.open_csv(stream, read_options(encoding), **options):
-                yield Part(batch, [(0, f"{described}, rows {done + 1:,} to {done + batch.num_rows:,}")])
-                done += batch.num_rows
-    except pa.ArrowInvalid as error:
-        uneven = _uneven(error, stream, options, described, encoding)
-        raise uneven or _explained(error, names, described, done) from None
-
-
-def _uneven(
-    error: pa.ArrowInvalid, stream: Any, options: dict[str, Any], described: str, encoding: str
-) -> SchemaError | None:
-    """The error for a row with more or fewer cells than there are columns, if that is what is wrong.
-
-    Arrow quotes the whole row, dropped columns and all, and counts rows only where one thread reads them: so a file is
-    read once more, up to there.
-    """
-    found = _UNEVEN.search(str(error))
-    if found is None:
-        return None
-    if isinstance(stream, Path):
-        one_by_one = read_options(encoding)
-        one_by_one.use_threads = False
-        try:
-            for _ in pa.csv.open_csv(stream, one_by_one, **options):
-                pass
-        except pa.ArrowInvalid as numbered:
-            found = _UNEVEN.search(str(numbered)) or found
-    row, columns, cells = found.groups()
-    where = "a row" if row is None else f"row {int(row):,}, the names being row 1,"
-    return SchemaError(
-        f"{described}: {where} has {counted(int(cells), 'cell')} where {columns} columns are named; correct it, or put "
-        "a cell that holds what separates cells in quotes"
-    )
-
-
-def _explained(error: pa.ArrowInvalid, names: Sequence[str], described: str, done: int) -> KakuranError:
-    found = _NO_VALUE.search(str(error))
-    if found is None:
-        return SchemaError(f"{described}: not a well-formed CSV file: {without_row(error)}")
-    column, kind, value = found.groups()
-    problem, place = f"at least one row is not a valid {kind}", f"{described}, after row {done:,}"
-    return not_such_a_number(names[int(column)], problem, value, place)

@@ -1,16 +1,16 @@
-"""Many files that are one table; folders named column=value add that column.
+"""From what somebody types to a source: a file, a pattern, a folder, a database, a frame.
 
-From what somebody types to a source: a file, a pattern, a folder, a database, a frame.
+Many files can be one table; folders named column=value then add that column.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -19,11 +19,29 @@ import pyarrow.compute as pc
 from kakuran.errors import DataError, SchemaError
 from kakuran.schema.sources.arrow import IpcSource, ParquetSource, frame_source
 from kakuran.schema.sources.base import ARROW, CSV, DUCKDB, PARQUET, Part, Source, Wanted, runs
-from kakuran.schema.sources.csv_header import AS_FOUND, CsvFormat
 from kakuran.schema.sources.databases import SCHEMES, DuckSource, PostgresSource
-from kakuran.schema.sources.delimited import CsvSource
+from kakuran.schema.sources.delimited import AS_FOUND, CsvFormat, CsvSource
+
+Opener = TypeVar("Opener", bound=Callable[[Path], Source])
+
+FORMATS: dict[str, Callable[[Path], Source]] = {
+    **dict.fromkeys(CSV, CsvSource),
+    **dict.fromkeys(PARQUET, ParquetSource),
+    **dict.fromkeys(ARROW, IpcSource),
+}
+"""What reads a file, by how its name ends."""
 
 _NOTHING = "__HIVE_DEFAULT_PARTITION__"
+
+
+def opens(*endings: str) -> Callable[[Opener], Opener]:
+    """Make known what reads files whose names end so."""
+
+    def make_known(opener: Opener) -> Opener:
+        FORMATS.update(dict.fromkeys(endings, opener))
+        return opener
+
+    return make_known
 
 
 @dataclass(frozen=True)
@@ -145,8 +163,6 @@ def folders_between(root: Path, path: Path) -> dict[str, str | None]:
     return {unquote(name): None if value == _NOTHING else unquote(value) for name, value in pairs}
 
 
-_KINDS = (PARQUET, CSV, ARROW)
-_FILES = PARQUET + CSV + ARROW
 _NO_CSV = (
     "--delimiter, --encoding, --decimal and --thousands (delimiter=…, encoding=…, decimal=…, thousands=…) "
     "are for CSV files that no query is asked of"
@@ -166,14 +182,20 @@ def open_source(
 
     Parameters
     ----------
-    data : a Parquet, CSV or Arrow file; a folder of such, also with folders named ``column=value`` in it; a pattern
-        such as ``data/*.parquet``; a DuckDB database; the address of a PostgreSQL database, as
-        ``postgresql://host/name``; or any frame, a polars LazyFrame too
-    sql : a query to the database; or, for files, a query that DuckDB answers, in which they are called ``data``
-    delimiter : what separates the columns of a CSV file; a comma, semicolon or tab is found by itself
-    encoding : of a CSV file that is not UTF-8, such as ``cp932`` (Shift-JIS)
-    decimal : what stands before decimals in a CSV file, ``"."`` or ``","``
-    thousands : what stands between groups of three digits in a CSV file: ``","``, ``"."``, ``" "`` or ``"'"``
+    data : Any
+        A Parquet, CSV or Arrow file; a folder of such, also with folders named ``column=value`` in it; a pattern such
+        as ``data/*.parquet``; a DuckDB database; the address of a PostgreSQL database, as ``postgresql://host/name``;
+        or any frame, a polars LazyFrame too.
+    sql : str | None
+        A query to the database; or, for files, a query that DuckDB answers, in which they are called ``data``.
+    delimiter : str | None
+        What separates the columns of a CSV file; a comma, semicolon or tab is found by itself.
+    encoding : str | None
+        Of a CSV file that is not UTF-8, such as ``cp932`` (Shift-JIS).
+    decimal : str | None
+        What stands before decimals in a CSV file, ``"."`` or ``","``.
+    thousands : str | None
+        What stands between groups of three digits in a CSV file: ``","``, ``"."``, ``" "`` or ``"'"``.
 
     Examples
     --------
@@ -199,7 +221,10 @@ def open_source(
             raise SchemaError(f"{path}: no such file")
         return DuckSource(str(path), database=path, sql=sql)
     if sql is not None:
-        return DuckSource(str(path), files=[found for _, found in _found(path)], sql=sql)
+        files = [found for _, found in _found(path)]
+        if files[0].suffix not in CSV + PARQUET + ARROW:
+            raise SchemaError(f"{files[0]}: DuckDB does not read {files[0].suffix} files; leave out the query")
+        return DuckSource(str(path), files=files, sql=sql)
     if path.is_file() or (not path.is_dir() and not _is_pattern(path)):
         return _file(path, written)
     members = [Member(_file(found, written), folders_between(root, found)) for root, found in _found(path)]
@@ -207,10 +232,11 @@ def open_source(
 
 
 def _file(path: Path, written: CsvFormat = AS_FOUND) -> Source:
-    if path.suffix not in _FILES:
+    if path.suffix not in FORMATS:
+        others = ", ".join(ending for ending in (*FORMATS, *DUCKDB) if ending not in (".csv", ".parquet"))
         raise SchemaError(
-            f"{path}: expected a .csv or .parquet file (or .arrow, .feather, .ipc, .duckdb), its ending in small "
-            "letters; save a sheet as CSV, and call text with tabs or semicolons .csv, too"
+            f"{path}: expected a .csv or .parquet file (or {others}), its ending in small letters; "
+            "save a sheet as CSV, and call text with tabs or semicolons .csv, too"
         )
     if not path.is_file():
         raise SchemaError(f"{path}: no such file")
@@ -218,7 +244,7 @@ def _file(path: Path, written: CsvFormat = AS_FOUND) -> Source:
         return CsvSource(path, written)
     if written.is_told:
         raise SchemaError(_NO_CSV)
-    return ParquetSource(path) if path.suffix in PARQUET else IpcSource(path)
+    return FORMATS[path.suffix](path)
 
 
 def _is_pattern(path: Path) -> bool:
@@ -236,7 +262,7 @@ def _found(path: Path) -> list[tuple[Path, Path]]:
     else:
         _file(path)
         found = [(path.parent, path)]
-    kinds = {next(suffixes for suffixes in _KINDS if file.suffix in suffixes) for _, file in found}
+    kinds = {FORMATS[file.suffix] for _, file in found}
     if not found:
         raise SchemaError(f"{path}: no .csv, .parquet or .arrow file there")
     if len(kinds) > 1:
@@ -247,4 +273,4 @@ def _found(path: Path) -> list[tuple[Path, Path]]:
 def _is_data(path: Path, root: Path) -> bool:
     """Not what is hidden, nor what a cluster leaves beside its files."""
     inside = path.relative_to(root).parts
-    return path.suffix in _FILES and path.is_file() and not any(part.startswith(("_", ".")) for part in inside)
+    return path.suffix in FORMATS and path.is_file() and not any(part.startswith(("_", ".")) for part in inside)

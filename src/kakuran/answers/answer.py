@@ -1,0 +1,109 @@
+"""What every answer can do: values for programs, a table for any data frame library, text, HTML and a picture."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from html import escape
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pyarrow as pa
+
+from kakuran.errors import SchemaError, needing
+from kakuran.words import Translate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MOST_ROWS = 60
+"""Rows of an answer that a notebook shows."""
+
+
+class Answer(ABC):
+    """What was found out from a release, whatever was asked of it.
+
+    An answer brings its values, its table and its text; whatever shows or hands on any answer is made of these here.
+
+    Examples
+    --------
+    >>> import kakuran as kk, pyarrow as pa
+    >>> table = pa.table({"job": ["clerk", "nurse", "nurse", "nurse"] * 500})
+    >>> plan = kk.calibrate(kk.Schema([kk.Categorical("job", ["clerk", "nurse"])]), data=table, k=10)
+    >>> release = kk.perturb(table, plan)
+    >>> [isinstance(answer, kk.Answer) for answer in (release.crosstab("job"), release.impossible())]
+    [True, True]
+    >>> release.crosstab("job").to_polars().shape
+    (2, 5)
+    """
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for programs."""
+
+    @abstractmethod
+    def _table(self) -> Mapping[str, Any]:
+        """The values of each column of the table."""
+
+    @property
+    def _labels(self) -> int:
+        """How many columns of the table, the first ones, say what a row is about."""
+        return 0
+
+    @abstractmethod
+    def __str__(self) -> str:
+        """The answer in words."""
+
+    def to_arrow(self) -> pa.Table:
+        """The answer as an arrow table."""
+        return pa.table(dict(self._table()))
+
+    def to_pandas(self) -> Any:
+        """Like `to_arrow`, as a pandas data frame; what its rows are about is the index."""
+        with needing("a pandas data frame", "pandas"):
+            frame = self.to_arrow().to_pandas()
+        return frame.set_index(list(frame.columns[: self._labels])) if self._labels else frame
+
+    def to_polars(self) -> Any:
+        """Like `to_arrow`, as a polars data frame."""
+        with needing("a polars data frame", "polars"):
+            import polars as pl
+        return pl.from_arrow(self.to_arrow())
+
+    def plot(self, translate: Translate = str) -> Figure:
+        """The answer as a picture.
+
+        Parameters
+        ----------
+        translate : callable, optional
+            Says the picture's words in another language.
+        """
+        raise SchemaError(f"there is no picture of {type(self).__name__}; print it, or look at its table")
+
+    def _repr_html_(self) -> str:
+        table = self.to_arrow()
+        shown = zip(*(column.slice(0, MOST_ROWS).to_pylist() for column in table.columns), strict=True)
+        left_out = table.num_rows - MOST_ROWS
+        rows = [_row("th", table.column_names), *(_row("td", map(_written, row)) for row in shown)]
+        more = f"<p>and {left_out:,} more</p>" if left_out > 0 else ""
+        return f"<pre>{escape(str(self))}</pre><table>{''.join(rows)}</table>{more}"
+
+
+QUESTIONS: dict[str, Callable[..., Answer]] = {}
+"""What can be asked of a release beyond the methods it is written with, by name."""
+Question = TypeVar("Question", bound=Callable[..., Answer])
+
+
+def can_be_asked(question: Question) -> Question:
+    """Make a question known: every release has a method of that name, and is handed to it first."""
+    QUESTIONS[question.__name__] = question
+    return question
+
+
+def _row(kind: str, cells: Any) -> str:
+    return f"<tr>{''.join(f'<{kind}>{escape(cell)}</{kind}>' for cell in cells)}</tr>"
+
+
+def _written(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:,.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,271 @@
+"""kakuran crosstab, count, tree and mixture: what is true behind a release."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_args
+
+import typer
+
+from kakuran.cli.console import answer_table, answer_text, progress, say
+from kakuran.cli.options import (
+    AnswerResults,
+    ReleaseFile,
+    columns_of_release,
+    grouped,
+    numbers,
+    one_of,
+    whole_or_auto,
+)
+
+if TYPE_CHECKING:
+    from kakuran.answers import DecisionTree, Density, Estimate, MixtureEstimate
+
+
+def _known_method(method: str) -> str:
+    from kakuran.model import Method
+
+    if method not in get_args(Method):
+        raise typer.BadParameter(f"choose one of {', '.join(get_args(Method))}, got {method!r}")
+    return method
+
+
+@dataclass(frozen=True)
+class EstimateOptions:
+    """How true counts are estimated, and how sure of them to be."""
+
+    method: Annotated[
+        str,
+        typer.Option(
+            "--method",
+            help="The estimator: auto, ibt, mle, inverse, simplex or shrink.",
+            callback=_known_method,
+            autocompletion=one_of("auto", "ibt", "mle", "inverse", "simplex", "shrink"),
+        ),
+    ] = "auto"
+    level: Annotated[
+        float, typer.Option("--level", min=0, max=1, help="How often an interval should hold the truth.")
+    ] = 0.9
+    population: Annotated[
+        bool,
+        typer.Option(
+            "--population", help="Intervals for the population the records were drawn from, not for this table."
+        ),
+    ] = False
+    assume_fakes: Annotated[
+        str,
+        typer.Option(
+            "--assume-fakes",
+            metavar="SHARE",
+            help="Make intervals wide enough to hold even if this share of the records is made up, as 1%.",
+        ),
+    ] = "0%"
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """The same, as a release is asked."""
+        about = "population" if self.population else "table"
+        return {"method": self.method, "level": self.level, "about": about, "fakes": _share(self.assume_fakes)}
+
+
+def _share(text: str) -> float:
+    """A share, as 1% or 0.01."""
+    try:
+        return float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        raise typer.BadParameter(f"give a share of the records, as 1% or 0.01; got {text!r}") from None
+
+
+@grouped
+def crosstab(
+    release: ReleaseFile,
+    columns: Annotated[
+        list[str], typer.Argument(metavar="COLUMN", help="Columns to tabulate.", autocompletion=columns_of_release)
+    ],
+    bins: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--bins", metavar="COLUMN=CELLS", help="Into how many cells to cut a number, as age=12. Repeatable."
+        ),
+    ] = None,
+    where: Annotated[
+        str | None, typer.Option("--where", help='Count only records that fulfil this, as "25 <= age <= 40".')
+    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Table to write (.csv or .parquet).")] = None,
+    *,
+    options: EstimateOptions,
+    results: AnswerResults,
+) -> None:
+    """Estimate the true counts over one or more columns, with intervals, beside the uncorrected ones."""
+    from kakuran.release import check_table, read_release, write_table
+    from kakuran.writing import check_apart
+
+    results.check()
+    if output is not None:
+        check_table(output, force=results.force)
+        check_apart(output, [release])
+    cells, asked, opened = numbers("--bins", bins, int), options.asked, read_release(release)
+    with progress("counting", opened.n) as advance:
+        estimate = opened.crosstab(*columns, bins=cells, where=where, progress=advance, **asked)
+    _give(estimate, where, release, results)
+    if output is not None:
+        write_table(output, estimate.to_arrow())
+        say(f"wrote {output}")
+
+
+@grouped
+def count(
+    release: ReleaseFile,
+    where: Annotated[
+        str, typer.Argument(metavar="CONDITION", help="A condition, as \"25 <= age <= 40 and job == 'nurse'\".")
+    ],
+    *,
+    options: EstimateOptions,
+    results: AnswerResults,
+) -> None:
+    """Estimate how many records truly fulfil a condition."""
+    from kakuran.release import read_release
+
+    results.check()
+    asked, opened = options.asked, read_release(release)
+    with progress("counting", opened.n) as advance:
+        estimate = opened.count(where, progress=advance, **asked)
+    _give(estimate, where, release, results)
+
+
+def _give(estimate: Estimate, where: str | None, release: Path, results: AnswerResults) -> None:
+    from kakuran.report import estimate_answer
+
+    results.draw(lambda words: estimate.plot(words.of))
+    results.tell_answer(release, lambda words: estimate_answer(estimate, where, words))
+    results.answer(estimate.to_dict(), lambda: _show_estimate(estimate))
+
+
+def _show_estimate(estimate: Estimate) -> None:
+    if estimate.axes:
+        _show_cells(estimate)
+    else:
+        answer_text(str(estimate))
+    say(f"estimator: {estimate.reason}")
+
+
+def _show_cells(estimate: Estimate) -> None:
+    names = [axis.name for axis in estimate.axes]
+    cells = zip(*(column.to_pylist() for column in estimate.to_arrow().columns), strict=True)
+    rows = zip(cells, estimate.unclear.ravel(), strict=True)
+    answer_table(
+        f"{' × '.join(names)}: {estimate.caption}",
+        [*names, "count", "low", "high", "naive", ""],
+        [
+            [*labels, *(f"{value:,.0f}" for value in (count, low, high, naive)), "unclear" if is_unclear else ""]
+            for (*labels, count, low, high, naive), is_unclear in rows
+        ],
+        text_columns=len(names),
+    )
+
+
+@grouped
+def tree(
+    release: ReleaseFile,
+    target: Annotated[
+        str, typer.Argument(metavar="TARGET", help="The column to predict.", autocompletion=columns_of_release)
+    ],
+    features: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="FEATURE",
+            help="The columns to predict it from; all others by default.",
+            autocompletion=columns_of_release,
+        ),
+    ] = None,
+    criterion: Annotated[
+        str,
+        typer.Option("--criterion", help="entropy, gini or chi2.", autocompletion=one_of("entropy", "gini", "chi2")),
+    ] = "entropy",
+    max_depth: Annotated[int, typer.Option("--max-depth", min=1, help="The most splits on a path.")] = 5,
+    min_support: Annotated[float, typer.Option("--min-support", help="Records every node must have.")] = 20,
+    method: Annotated[
+        str,
+        typer.Option(
+            "--method",
+            help="auto, or ibt, mle, inverse, simplex node by node.",
+            autocompletion=one_of("auto", "ibt", "mle", "inverse", "simplex"),
+        ),
+    ] = "auto",
+    *,
+    results: AnswerResults,
+) -> None:
+    """Grow a decision tree on reconstructed counts, pruned by what held-out records say."""
+    from kakuran.answers import CRITERIA
+    from kakuran.errors import SchemaError
+    from kakuran.release import read_release
+    from kakuran.report import tree_answer
+
+    if criterion not in CRITERIA:
+        raise SchemaError(f"--criterion must be one of {', '.join(CRITERIA)}, got {criterion!r}")
+    results.check()
+    opened = read_release(release)
+    options: Any = {"max_depth": max_depth, "min_support": min_support, "criterion": criterion, "method": method}
+    with progress("counting", None) as advance:
+        found = opened.tree(target, features=features or None, progress=advance, **options)
+    results.answer(found.to_dict(), lambda: _show_tree(found))
+    results.draw(lambda words: found.plot(words.of))
+    results.tell_answer(release, lambda words: tree_answer(found, words))
+
+
+def _show_tree(found: DecisionTree) -> None:
+    answer_text(str(found))
+    ranked = sorted(found.importances.items(), key=lambda pair: -pair[1])
+    matters = ", ".join(f"{name} {share:.0%}" for name, share in ranked if share > 0.005)
+    say(f"what matters: {matters or 'nothing that this release shows reliably'}")
+
+
+@grouped
+def mixture(
+    release: ReleaseFile,
+    columns: Annotated[
+        list[str],
+        typer.Argument(metavar="COLUMN", help="One or more numbers of it.", autocompletion=columns_of_release),
+    ],
+    components: Annotated[str, typer.Option("--components", help="How many clusters, or auto.")] = "auto",
+    covariance: Annotated[
+        str, typer.Option("--covariance", help="Shape of clusters of several columns: diag, rotated or full.")
+    ] = "diag",
+    bins: Annotated[int | None, typer.Option("--bins", help="Bins of the density of one column.")] = None,
+    draws: Annotated[int, typer.Option("--draws", help="Refits behind the intervals.")] = 50,
+    *,
+    results: AnswerResults,
+) -> None:
+    """Reconstruct the clusters of true numbers from a release, and the density of one."""
+    from kakuran.release import read_release
+    from kakuran.report import mixture_answer
+
+    results.check()
+    opened = read_release(release)
+    with progress("counting", None) as advance:
+        found = opened.mixture(
+            *columns,
+            n_components=whole_or_auto("--components", components),
+            covariance=covariance,  # type: ignore[arg-type]
+            draws=draws,
+            progress=advance,
+        )
+        density = opened.density(columns[0], bins=bins, progress=advance) if len(columns) == 1 else None
+    described = found.to_dict() | ({} if density is None else {"density": density.to_dict()})
+    results.answer(described, lambda: _show_mixture(found, density))
+    if not found.mixture.converged:
+        say("the fit has not settled; the noise hides much of these clusters", "warning")
+    results.draw(lambda words: (density or found).plot(words.of))
+    results.tell_answer(release, lambda words: mixture_answer(found, density, words))
+
+
+def _show_mixture(found: MixtureEstimate, density: Density | None) -> None:
+    from kakuran.report import cluster_rows, quantile_row
+    from kakuran.words import words_in
+
+    words = words_in("en")
+    answer_table(words("clusters_caption"), *cluster_rows(found, words))
+    if density is not None:
+        header, row = quantile_row(density)
+        answer_table(f"{words('quantiles', column=density.name)} ({density.reason})", header, [row])

@@ -1,0 +1,231 @@
+"""kakuran microaggregate and factorise: tables that are k-anonymous, and tables of people × items."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kakuran.cli.console import answer_json, answer_table, say, working
+from kakuran.cli.options import (
+    CsvOptions,
+    Data,
+    DistanceOptions,
+    KeepOrder,
+    ReleaseResults,
+    Results,
+    SeedOption,
+    Sql,
+    grouped,
+    one_of,
+    pairs,
+    typed,
+    whole_or_auto,
+)
+from kakuran.errors import counted
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from kakuran.words import Words
+
+
+@grouped
+def microaggregate(
+    data: Data,
+    k: Annotated[int, typer.Option("--k", help="At least k records will share their values.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Table to write (.parquet or .csv).")],
+    sql: Sql = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option("--column", "-c", metavar="COLUMN", help="A column to aggregate; all by default. Repeatable."),
+    ] = None,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option("--drop", metavar="COLUMN", help="A column to leave out: a name, an identifier. Repeatable."),
+    ] = None,
+    method: Annotated[
+        str,
+        typer.Option(
+            "--method",
+            help="mdav, local-search, blocked, v-mdav, or optimal for one number.",
+            autocompletion=one_of("mdav", "local-search", "blocked", "v-mdav", "optimal"),
+        ),
+    ] = "local-search",
+    schema: Annotated[
+        Path | None, typer.Option("--schema", "-s", help="Schema file whose trees generalise categories.")
+    ] = None,
+    centre: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--centre",
+            metavar="COLUMN=CENTRE",
+            help="What stands for a group, as age=median: mean, median, mode. Repeatable.",
+        ),
+    ] = None,
+    keep_order: KeepOrder = False,
+    *,
+    distances: DistanceOptions,
+    csv: CsvOptions,
+    results: ReleaseResults,
+) -> None:
+    """Make a table k-anonymous by aggregating alike records; what is not aggregated stays as it is."""
+    from kakuran.audit import losses_by_column
+    from kakuran.release import check_table, write_table
+    from kakuran.report import aggregated_report
+    from kakuran.schema import check_there
+    from kakuran.wide import microaggregate as aggregate
+    from kakuran.writing import check_apart
+
+    check_table(output, force=results.force)
+    results.check()
+    check_apart(output, csv.open(data, sql).paths)
+    with working("aggregating"):
+        table = csv.read(data, sql, drop or ())
+        names = list(column or table.column_names)
+        check_there(names, table.column_names)
+        metric = distances.of(table.select(names), schema)
+        made: Any = aggregate(
+            table,
+            k,
+            columns=names,
+            method=method,  # type: ignore[arg-type]
+            distance=metric,
+            centre=pairs("--centre", centre),  # type: ignore[arg-type]
+            weights=distances.weights,
+        )
+        losses = losses_by_column(table.select(names), made.table.select(names), metric)
+        released = made.table if keep_order else made.shuffled()
+    write_table(output, released)
+    compared: Any = {} if results.public else {"original": table, "losses": losses, "command": typed()}
+    results.tell(
+        lambda: aggregated_report(released, made.k, names, lang=results.lang, **compared), public=results.public
+    )
+    say(f"wrote {output}: {table.num_rows:,} records, at least {made.k} share their {', '.join(names)}")
+    kept = [name for name in table.column_names if name not in names]
+    if kept:
+        say(f"as they were: {', '.join(kept)}; name columns to leave out with --drop", "note")
+    if keep_order:
+        say("records keep their order: not for publication", "warning")
+    if results.json:
+        lost = {one.name: one.lost for one in losses}
+        answer_json({"records": table.num_rows, "k": made.k, "groups": int(made.groups.max()) + 1, "lost": lost})
+
+
+@grouped
+def factorise(
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA", help="People × items: CSV, Parquet, or text with a basket a line.")
+    ],
+    k: Annotated[int, typer.Option("--k", help="Nobody can be linked to a row with probability above 1/k.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Release to write, in the layout of the data.")],
+    layout: Annotated[
+        str,
+        typer.Option(
+            "--layout",
+            help="baskets: a line a basket; long: person, item, count; wide: a column an item.",
+            autocompletion=one_of("baskets", "long", "wide"),
+        ),
+    ] = "wide",
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--column",
+            "-c",
+            metavar="COLUMN",
+            help="Long: the columns of person, item and perhaps count, in this order.",
+        ),
+    ] = None,
+    identifier: Annotated[
+        str | None, typer.Option("--id", help="Wide: the column that names people, to leave out.")
+    ] = None,
+    kind: Annotated[
+        str,
+        typer.Option(
+            "--kind", help="binary: bought or not; counts: how many.", autocompletion=one_of("binary", "counts")
+        ),
+    ] = "binary",
+    protect: Annotated[
+        str,
+        typer.Option(
+            "--protect",
+            help="perturb, aggregate, or auto for whichever loses less.",
+            autocompletion=one_of("perturb", "aggregate", "auto"),
+        ),
+    ] = "auto",
+    rank: Annotated[
+        str, typer.Option("--rank", help="How many factors, or auto: as many as guess hidden entries best.")
+    ] = "auto",
+    data_dependent: Annotated[
+        bool, typer.Option("--data-dependent", help="Perturb with just the noise this very table needs.")
+    ] = False,
+    keep_order: Annotated[
+        bool, typer.Option("--keep-order", help="Insecure: leave rows in their order, by which they can be linked.")
+    ] = False,
+    seed: SeedOption = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the losses; write nothing.")] = False,
+    *,
+    csv: CsvOptions,
+    results: Results,
+) -> None:
+    """Release a table of people × items so that nobody's row can be found."""
+    from kakuran.charts import loss_chart
+    from kakuran.report import loss_table, matrix_report
+    from kakuran.wide import (
+        check_transactions_target,
+        counts_matrix,
+        read_transactions,
+        release_matrix,
+        write_transactions,
+    )
+    from kakuran.words import words_in
+
+    chosen: Any = _layout(layout)
+    if not dry_run:
+        check_transactions_target(output, data, chosen, force=results.force)
+    results.check()
+    options: dict[str, Any] = {
+        "kind": kind,
+        "protect": protect,
+        "rank": whole_or_auto("--rank", rank),
+        "calibration": "data-dependent" if data_dependent else "worst-case",
+        "seed": seed,
+        "shuffle": not keep_order,
+    }
+    with working("factorising") as tell:
+        tell("reading")
+        source = read_transactions(data, chosen, column or (), identifier, **vars(csv))
+        counts = counts_matrix(source.matrix)
+        matrix = counts.astype(bool) if kind == "binary" else counts
+        released = release_matrix(matrix, k, progress=tell, **options)
+    way = released.manifest["protect"]
+    results.answer(
+        released.manifest | {"losses": released.losses},
+        lambda: answer_table(*loss_table(released.losses, way, words_in("en"))),
+    )
+    if released.is_no_better_than_empty:
+        say("an empty table would be as good: take a smaller k, or leave out what few people have", "warning")
+
+    def figure(words: Words) -> Figure:
+        named = {words(f"way_{name}"): loss for name, loss in released.losses.items()}
+        return loss_chart(words("cell_loss_at", k=k), named, words("cell_loss_caption"), words(f"way_{way}"))
+
+    results.draw(figure)
+    if not dry_run:
+        files = " and ".join(map(str, write_transactions(output, released, source, chosen)))
+        say(f"wrote {files}: {counted(matrix.shape[0], 'row')}, {counted(matrix.shape[1], 'item')}, k = {k}")
+        compared: Any = {"original": matrix, "losses": released.losses, "command": typed()}
+        shown: Any = {} if results.public else compared
+        results.tell(
+            lambda: matrix_report(released.manifest, released.matrix, source.items, lang=results.lang, **shown),
+            public=results.public,
+        )
+    if keep_order:
+        say("rows keep their order: not for publication", "warning")
+
+
+def _layout(text: str) -> str:
+    if text not in ("baskets", "long", "wide"):
+        raise typer.BadParameter(f"--layout is baskets, long or wide, got {text!r}")
+    return text
