@@ -139,20 +139,6 @@ def test_a_file_that_is_no_plan_is_refused(tmp_path, text):
         VerticalPlan.load(tmp_path / "plan.toml")
 
 
-def test_limits_that_refuse_less_are_named():
-    assert Limits().weakened == Limits(smallest_group=40, largest_leverage=0.1, exposed_directions=1).weakened == []
-    off = Limits(records_per_variable=0, smallest_group=0, largest_leverage=1, bits_per_bit_told=0, most_ids=10**9)
-    assert len(off.weakened) == 5
-    assert off.weakened[1] == "the plan's limit smallest_group is 0, not 20: our guard refuses less"
-
-
-def test_without_any_limit_two_runs_still_have_to_differ_in_somebody():
-    """No limits at all ended in an error of numpy's at the second run."""
-    plan = dataclasses.replace(PLAN, limits=Limits(records_per_variable=0, smallest_group=0, bits_per_bit_told=0))
-    own = OwnColumns(("a",), np.arange(30.0)[:, None])
-    assert fewest_people(own, plan, sums=2) == 1
-
-
 def test_two_companies_agree_without_a_command(tmp_path):
     (bank, shop), path = companies(50), tmp_path / "plan.toml"
     with pytest.raises(ProtocolError, match="names the --target"):
@@ -165,3 +151,17 @@ def test_two_companies_agree_without_a_command(tmp_path):
     assert VerticalPlan.load(path) == both
     assert both.names == ("bank", "shop")
     assert "customer" not in both.columns
+
+
+def test_limits_that_refuse_less_are_named():
+    assert Limits().weakened == Limits(smallest_group=40, largest_leverage=0.1, exposed_directions=1).weakened == []
+    off = Limits(records_per_variable=0, smallest_group=0, largest_leverage=1, bits_per_bit_told=0, most_ids=10**9)
+    assert len(off.weakened) == 5
+    assert off.weakened[1] == "the plan's limit smallest_group is 0, not 20: our guard refuses less"
+
+
+def test_without_any_limit_two_runs_still_have_to_differ_in_somebody():
+    """No limits at all ended in an error of numpy's at the second run."""
+    plan = dataclasses.replace(PLAN, limits=Limits(records_per_variable=0, smallest_group=0, bits_per_bit_told=0))
+    own = OwnColumns(("a",), np.arange(30.0)[:, None])
+    assert fewest_people(own, plan, sums=2) == 1

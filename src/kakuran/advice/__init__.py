@@ -1,12 +1,5 @@
 """Which method to use for a table, and why."""
 
-from kakuran.advice.comparison import NAMES, Advice, advise
-from kakuran.advice.methods import Errors, Outlook
+import lazy_loader
 
-__all__ = [
-    "NAMES",
-    "Advice",
-    "Errors",
-    "Outlook",
-    "advise",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,25 +1,5 @@
 """Counting records in cells: all that estimation needs to know of a release."""
 
-from kakuran.counts.cells import Cells, Reading, cells_of, every_code
-from kakuran.counts.distinct import DistinctRows, distinct_rows
-from kakuran.counts.predicate import Predicate, parse
-from kakuran.counts.records import MemoryRecords, Records
-from kakuran.counts.tally import Counting, DenseTally, SparseTally, Tally, count_codes
+import lazy_loader
 
-__all__ = [
-    "Cells",
-    "Counting",
-    "DenseTally",
-    "DistinctRows",
-    "MemoryRecords",
-    "Predicate",
-    "Reading",
-    "Records",
-    "SparseTally",
-    "Tally",
-    "cells_of",
-    "count_codes",
-    "distinct_rows",
-    "every_code",
-    "parse",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

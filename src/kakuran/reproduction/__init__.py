@@ -1,5 +1,5 @@
 """The papers' experiments, run again: their numbers beside ours."""
 
-from kakuran.reproduction.findings import overview
+import lazy_loader
 
-__all__ = ["overview"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -94,7 +94,7 @@ class EarlierRuns:
             People whom any combination of sums of all runs has to speak of.
         records_per_sum : float
             Records there have to be for each sum of all runs.
-        own : OwnColumns, optional
+        own : OwnColumns
             Our columns over these records: two runs differ in those whose values have changed, too.
         known_by : str
             The column the ids are in; the same people under other ids would be others.
@@ -155,7 +155,7 @@ def fewest_apart(members: Members, earlier: Sequence[Members], enough: int) -> i
     takes_part = np.column_stack([np.isin(everybody, people, assume_unique=True) for people in runs])
     _, person, contents = np.unique(everybody & _PERSON, return_inverse=True, return_counts=True)
     found = distinct_rows(list(takes_part.T), 1 / contents[person])
-    patterns, sizes = np.column_stack(found.columns).astype(np.float64), found.counts.astype(np.float64)
+    patterns, sizes = np.column_stack(found.columns).astype(np.float64), found.counts
     if np.linalg.matrix_rank(patterns) == np.linalg.matrix_rank(patterns[:, 1:]):
         return enough  # its sums are those of earlier runs, added and subtracted
     if _holds_everywhere(patterns, sizes, enough):

@@ -52,7 +52,7 @@ class Exposure:
     bits_told : int
         The most that the sums of this and earlier runs tell of each of our columns.
     bits : dict[str, int]
-        What writing each of our columns down takes.
+        What writing each down takes.
     """
 
     protocol: str

@@ -4,28 +4,6 @@
 held-out records → the `decision` tree, which is the answer; `view` puts it in words and draws it.
 """
 
-from kakuran.answers.tree.columns import Classifier, LearningColumns, check_classes, columns_for
-from kakuran.answers.tree.counts import Counted, PathCounts
-from kakuran.answers.tree.decision import DecisionTree, GrownTree, grow_tree, learn_tree
-from kakuran.answers.tree.growth import Growth, Node
-from kakuran.answers.tree.pruning import LatentModel, held_out_score
-from kakuran.answers.tree.splits import CRITERIA, SplitCriterion
+import lazy_loader
 
-__all__ = [
-    "CRITERIA",
-    "Classifier",
-    "Counted",
-    "DecisionTree",
-    "GrownTree",
-    "Growth",
-    "LatentModel",
-    "LearningColumns",
-    "Node",
-    "PathCounts",
-    "SplitCriterion",
-    "check_classes",
-    "columns_for",
-    "grow_tree",
-    "held_out_score",
-    "learn_tree",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

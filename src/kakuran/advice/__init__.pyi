@@ -1,0 +1,9 @@
+from .comparison import (
+    NAMES as NAMES,
+    Advice as Advice,
+    advise as advise,
+)
+from .methods import (
+    Errors as Errors,
+    Outlook as Outlook,
+)

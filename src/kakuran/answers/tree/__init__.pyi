@@ -1,0 +1,28 @@
+from .columns import (
+    Classifier as Classifier,
+    LearningColumns as LearningColumns,
+    check_classes as check_classes,
+    columns_for as columns_for,
+)
+from .counts import (
+    Counted as Counted,
+    PathCounts as PathCounts,
+)
+from .decision import (
+    DecisionTree as DecisionTree,
+    GrownTree as GrownTree,
+    grow_tree as grow_tree,
+    learn_tree as learn_tree,
+)
+from .growth import (
+    Growth as Growth,
+    Node as Node,
+)
+from .pruning import (
+    LatentModel as LatentModel,
+    held_out_score as held_out_score,
+)
+from .splits import (
+    CRITERIA as CRITERIA,
+    SplitCriterion as SplitCriterion,
+)

@@ -1,0 +1,25 @@
+from .cells import (
+    Cells as Cells,
+    Reading as Reading,
+    cells_of as cells_of,
+    every_code as every_code,
+)
+from .distinct import (
+    DistinctRows as DistinctRows,
+    distinct_rows as distinct_rows,
+)
+from .predicate import (
+    Predicate as Predicate,
+    parse as parse,
+)
+from .records import (
+    MemoryRecords as MemoryRecords,
+    Records as Records,
+)
+from .tally import (
+    Counting as Counting,
+    DenseTally as DenseTally,
+    SparseTally as SparseTally,
+    Tally as Tally,
+    count_codes as count_codes,
+)

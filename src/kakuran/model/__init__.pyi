@@ -1,0 +1,55 @@
+from .density import (
+    BinShares as BinShares,
+    DensityMethod as DensityMethod,
+    estimate_shares as estimate_shares,
+)
+from .estimators import (
+    Method as Method,
+    Reconstruction as Reconstruction,
+    marginal as marginal,
+    reconstruct as reconstruct,
+)
+from .intervals import (
+    About as About,
+    influence as influence,
+    interval as interval,
+)
+from .latent import (
+    STARTS as STARTS,
+    PlacedRecords as PlacedRecords,
+    Table as Table,
+    average as average,
+    fit_latent_classes as fit_latent_classes,
+    held_out as held_out,
+)
+from .likelihood import (
+    class_by_class as class_by_class,
+    ibt as ibt,
+    maximum_likelihood as maximum_likelihood,
+)
+from .mixture.fit import (
+    Covariance as Covariance,
+    Mixture as Mixture,
+    Options as Options,
+    Solver as Solver,
+    bootstrap as bootstrap,
+    bootstrap_counts as bootstrap_counts,
+    fit_mixture as fit_mixture,
+    mixture_of_columns as mixture_of_columns,
+)
+from .mixture.growth import (
+    SelectionCriterion as SelectionCriterion,
+)
+from .mixture.observations import (
+    ColumnNoise as ColumnNoise,
+    Observations as Observations,
+    noises_of as noises_of,
+    observations as observations,
+    observe as observe,
+    of_codes as of_codes,
+    released_edges as released_edges,
+)
+from .operator import (
+    Operator as Operator,
+    transition_between as transition_between,
+)

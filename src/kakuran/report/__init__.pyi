@@ -1,0 +1,32 @@
+from .answers import (
+    advice_report as advice_report,
+    estimate_answer as estimate_answer,
+    mixture_answer as mixture_answer,
+    tree_answer as tree_answer,
+)
+from .page import (
+    Html as Html,
+    folded as folded,
+    page as page,
+    picture as picture,
+    points as points,
+    section as section,
+    table as table,
+)
+from .released import (
+    release_report as release_report,
+)
+from .rows import (
+    cluster_rows as cluster_rows,
+    loss_table as loss_table,
+    outlook_rows as outlook_rows,
+    plan_rows as plan_rows,
+    quantile_row as quantile_row,
+    risk_after as risk_after,
+    risk_before as risk_before,
+)
+from .wide import (
+    aggregated_report as aggregated_report,
+    loss_report as loss_report,
+    matrix_report as matrix_report,
+)

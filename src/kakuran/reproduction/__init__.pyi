@@ -1,0 +1,3 @@
+from .findings import (
+    overview as overview,
+)

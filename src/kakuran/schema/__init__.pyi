@@ -1,0 +1,63 @@
+from .attribute import (
+    Attribute as Attribute,
+    Categorical as Categorical,
+    Dropped as Dropped,
+    Numeric as Numeric,
+    attribute_of as attribute_of,
+)
+from .codes import (
+    declared_type as declared_type,
+    decode as decode,
+    decode_columns as decode_columns,
+    encode as encode,
+    encode_columns as encode_columns,
+    narrowest_integer as narrowest_integer,
+    released_type as released_type,
+)
+from .frames import (
+    check_columns_are_unique as check_columns_are_unique,
+    check_there as check_there,
+    columns_of as columns_of,
+    distinct_of as distinct_of,
+    is_numeric as is_numeric,
+    like as like,
+    numbers_of as numbers_of,
+    to_arrow as to_arrow,
+)
+from .schema import (
+    Schema as Schema,
+    problems_of as problems_of,
+    read_all as read_all,
+    read_parts as read_parts,
+    read_table as read_table,
+)
+from .sources.arrow import (
+    ParquetSource as ParquetSource,
+)
+from .sources.base import (
+    CSV as CSV,
+    PARQUET as PARQUET,
+    UNREADABLE as UNREADABLE,
+    Part as Part,
+    Source as Source,
+    in_order as in_order,
+    reading as reading,
+)
+from .sources.delimited import (
+    CsvFormat as CsvFormat,
+    CsvSource as CsvSource,
+    UnevenRowsError as UnevenRowsError,
+    most_frequent as most_frequent,
+    one_character as one_character,
+    open_text as open_text,
+)
+from .sources.opening import (
+    open_source as open_source,
+)
+from .tree import (
+    Tree as Tree,
+)
+from .written_numbers import (
+    say_how as say_how,
+    way_to_read as way_to_read,
+)

@@ -1,0 +1,42 @@
+from .boolean import (
+    BooleanFactors as BooleanFactors,
+    boolean_product as boolean_product,
+    encode_rows as encode_rows,
+    factorise_boolean as factorise_boolean,
+)
+from .grouping import (
+    GroupingMethod as GroupingMethod,
+    check_groups as check_groups,
+    check_k as check_k,
+    group_records as group_records,
+)
+from .masked import (
+    MaskedFactors as MaskedFactors,
+    factorise_masked as factorise_masked,
+    solve_rows as solve_rows,
+)
+from .matrices import (
+    binary_matrix as binary_matrix,
+    counts_matrix as counts_matrix,
+    pack as pack,
+)
+from .matrix_release import (
+    MatrixKind as MatrixKind,
+    Protect as Protect,
+    ReleasedMatrix as ReleasedMatrix,
+    perturb_bits as perturb_bits,
+    perturb_counts as perturb_counts,
+    release_matrix as release_matrix,
+)
+from .microaggregation import (
+    Centre as Centre,
+    Microaggregated as Microaggregated,
+    default_distance as default_distance,
+    distances_for as distances_for,
+    microaggregate as microaggregate,
+)
+from .transactions import (
+    check_transactions_target as check_transactions_target,
+    read_transactions as read_transactions,
+    write_transactions as write_transactions,
+)
