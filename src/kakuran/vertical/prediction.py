@@ -28,7 +28,7 @@ from kakuran.vertical.plan import VerticalPlan
 from kakuran.vertical.transport import Link, give_up
 
 _OF_RESIDUAL = 4
-"""Parts are counted in steps of the residuals' standard deviation over this: each part adds 0.3 % to their variance."""
+"""Parts are counted in steps of the residuals' standard deviation over this: each part adds 0.5 % to their variance."""
 _OF_TARGET = 2.0**30
 """Steps are no smaller than the target's scale over this, where nothing is left unexplained."""
 _FARTHEST = 2.0**26
