@@ -10,7 +10,7 @@ from matplotlib import font_manager
 
 import kakuran as kk
 from kakuran.charts import picture
-from kakuran.charts.picture import Picture
+from kakuran.charts.fonts import Picture
 
 BUNDLED = Path(matplotlib.get_data_path())
 

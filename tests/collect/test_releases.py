@@ -109,7 +109,7 @@ def test_the_report_of_an_export_is_a_page_in_the_language_asked_for_where_it_ha
 
 
 def test_a_report_that_lacks_a_part_says_which(serve, survey, owner, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "kakuran.charts.picture", None)
+    monkeypatch.setitem(sys.modules, "kakuran.charts.fonts", None)
     with serve(survey, tmp_path / "answers.db") as base, httpx.Client(base_url=base, timeout=60) as site:
         answer_and_close(site, survey, owner, 60)
         refused = site.get("/api/admin/export", params={"format": "html"}, headers=owner)

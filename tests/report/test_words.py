@@ -19,7 +19,7 @@ SPEAKING = [
         for name in (
             "advice/methods.py", "advice/comparison.py", "answers/density.py", "answers/mixture.py",
             "answers/estimate.py", "answers/tree/view.py", "model/density.py", "audit/linkage_audit.py",
-            "charts/__init__.py", "vertical/leakage.py", "vertical/fit.py",
+            "charts/drawing.py", "vertical/leakage.py", "vertical/fit.py",
         )
     ),
 ]  # fmt: skip

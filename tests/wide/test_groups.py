@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 import kakuran as kk
 from kakuran.wide import check_groups, group_records
-from kakuran.wide.grouping import blocked, improve, mdav
+from kakuran.wide.mdav import blocked, improve, mdav
 
 CASC = Path(__file__).parents[3] / "shared/data/casc"
 METHODS = ("mdav", "local-search", "blocked", "v-mdav")

@@ -1,4 +1,4 @@
-from .budget import (
+from .calibration import (
     CountsItself as CountsItself,
     calibrate as calibrate,
     count_columns as count_columns,

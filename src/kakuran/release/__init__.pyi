@@ -1,6 +1,4 @@
 from .files import (
-    MATRIX_KEY as MATRIX_KEY,
-    Manifest as Manifest,
     check_folder as check_folder,
     check_table as check_table,
     check_target as check_target,
@@ -9,6 +7,10 @@ from .files import (
     released_source as released_source,
     targets as targets,
     write_table as write_table,
+)
+from .manifest import (
+    MATRIX_KEY as MATRIX_KEY,
+    Manifest as Manifest,
 )
 from .perturbing import (
     perturb as perturb,

@@ -14,15 +14,8 @@ from kakuran.engine import perturb_batches
 from kakuran.errors import ReleaseError, check_is
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
-from kakuran.release.files import (
-    Manifest,
-    Order,
-    check_folder,
-    check_target,
-    warn_if_seeded,
-    write_folder,
-    write_release,
-)
+from kakuran.release.files import check_folder, check_target, write_folder, write_release
+from kakuran.release.manifest import Manifest, Order, warn_if_seeded
 from kakuran.release.release import Release
 from kakuran.schema import like, open_source, to_arrow
 from kakuran.typing import Progress

@@ -4,12 +4,6 @@ from .boolean import (
     encode_rows as encode_rows,
     factorise_boolean as factorise_boolean,
 )
-from .grouping import (
-    GroupingMethod as GroupingMethod,
-    check_groups as check_groups,
-    check_k as check_k,
-    group_records as group_records,
-)
 from .masked import (
     MaskedFactors as MaskedFactors,
     factorise_masked as factorise_masked,
@@ -27,6 +21,12 @@ from .matrix_release import (
     perturb_bits as perturb_bits,
     perturb_counts as perturb_counts,
     release_matrix as release_matrix,
+)
+from .mdav import (
+    GroupingMethod as GroupingMethod,
+    check_groups as check_groups,
+    check_k as check_k,
+    group_records as group_records,
 )
 from .microaggregation import (
     Centre as Centre,

@@ -16,8 +16,8 @@ from numba import njit
 
 from kakuran.typing import Indices
 from kakuran.wide.boolean import BooleanFactors, boolean_product
-from kakuran.wide.grouping import check_groups
 from kakuran.wide.matrices import BitWords, hamming, pack, pack_dense
+from kakuran.wide.mdav import check_groups
 
 
 def majority_rows(X: Any, classes: Indices) -> Any:

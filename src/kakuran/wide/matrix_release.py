@@ -26,9 +26,9 @@ from kakuran.schema import Categorical, Numeric, Schema
 from kakuran.typing import Array, Indices
 from kakuran.wide.aggregate import aggregate_bits, majority_rows, median_rows
 from kakuran.wide.boolean import BooleanFactors, boolean_product, count_differences, encode_rows, factorise_boolean
-from kakuran.wide.grouping import blocked, check_groups, check_k, group_records
 from kakuran.wide.masked import MaskedFactors, factorise_masked
 from kakuran.wide.matrices import BitWords, binary_matrix, counts_matrix, leading, pack, pack_dense, some_rows
+from kakuran.wide.mdav import blocked, check_groups, check_k, group_records
 
 DIMENSIONS = 50
 FEW_DIMENSIONS = 10

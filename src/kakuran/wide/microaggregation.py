@@ -33,7 +33,7 @@ from kakuran.schema import (
     to_arrow,
 )
 from kakuran.typing import Array, Indices
-from kakuran.wide.grouping import GroupingMethod, check_groups, check_k, group_records
+from kakuran.wide.mdav import GroupingMethod, check_groups, check_k, group_records
 
 MOST_COORDINATES = 16
 MOST_VALUES = 3000
