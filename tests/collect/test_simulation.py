@@ -143,8 +143,8 @@ class Collecting(RuleBasedStateMachine):
 
     @invariant()
     def the_store_is_the_model(self):
-        columns = self.live.snapshot()
-        rows = sorted(zip(*(columns.codes[name].tolist() for name in ("job", "age")), strict=True))
+        columns = self.live.snapshot().codes()
+        rows = sorted(zip(*(columns[name].tolist() for name in ("job", "age")), strict=True))
         assert rows == sorted((row[0], row[1]) for row in self.kept.values())
         assert self.store.count() == len(self.kept)
         assert self.store.unused_invitations() == len(self.unused)
