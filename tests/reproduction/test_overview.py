@@ -36,7 +36,7 @@ def test_what_does_not_depend_on_the_size_of_a_run_is_on_the_page_word_by_word(t
     found = s3.reproduce(tmp_path, quick=True)
     assert found.text in (PAGES / "s3.md").read_text(encoding="utf-8")
     assert overview({"s3": found}).partition("## S3")[2] in (PAGES / "index.md").read_text(encoding="utf-8") + "\n"
-    queries = "\n".join(s4.s4_queries.report())
+    queries = "\n".join(s4.report())
     assert queries in (PAGES / "s4.md").read_text(encoding="utf-8")
 
 

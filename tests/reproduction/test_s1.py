@@ -2,7 +2,7 @@ import re
 
 import numpy as np
 
-from kakuran.reproduction import s1, s1 as s1_real
+from kakuran.reproduction import s1
 
 
 def test_table_1_is_shown_with_the_papers_numbers_and_a_picture(tmp_path):
@@ -21,11 +21,11 @@ def test_ratings_in_the_folder_are_released_too(tmp_path):
     films = [dice.choice(30, 8, replace=False) for _ in range(40)]
     lines = [f"{person}\t{film}\t{1 + film % 5}\t0" for person, seen in enumerate(films) for film in seen]
     (tmp_path / "u.data").write_text("\n".join(lines))
-    rows = [line.split(" | ") for line in s1_real.losses(tmp_path) if "MovieLens" in line]
+    rows = [line.split(" | ") for line in s1.losses(tmp_path) if "MovieLens" in line]
     assert [row[1] for row in rows] == ["2", "5", "10"]
     stars = sum(1 + film % 5 for seen in films for film in seen)
     assert all(float(row[2]) == round(stars / (40 * 30), 4) >= float(row[5].rstrip(" |")) for row in rows)
 
 
 def test_a_folder_without_real_data_adds_nothing(tmp_path):
-    assert s1_real.losses(tmp_path) == []
+    assert s1.losses(tmp_path) == []

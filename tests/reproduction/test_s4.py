@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from kakuran.model.likelihood import class_by_class, maximum_likelihood
-from kakuran.reproduction import s4 as s4_queries
+from kakuran.reproduction import s4
 from kakuran.reproduction.s4 import CLAIMS, CURVES, FIGURES, Setting, errors_of, reproduce
 
 
@@ -19,7 +19,7 @@ def test_every_figure_is_drawn_told_and_put_in_numbers(tmp_path):
 
 
 def test_classes_together_and_apart_agree_where_both_are_well_determined():
-    rows = [line.split(" | ") for line in s4_queries.report() if line.startswith("| 0")]
+    rows = [line.split(" | ") for line in s4.report() if line.startswith("| 0")]
     assert len(rows) == 4
     assert all(row[4] == row[5].rstrip(" |") for row in rows)
 
