@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from kakuran.collect import open_store, survey as survey_module
 from kakuran.collect.client import SurveyClient
-from kakuran.collect.limits import Limits
+from kakuran.collect.limits import RequestLimits
 from kakuran.collect.server import create_app
 from kakuran.collect.serving import Serving, running
 from kakuran.collect.survey import Survey
@@ -35,7 +35,7 @@ def main() -> None:
     survey = replace(Survey.load(TEMPLATE), expected_n=PEOPLE)
     with TemporaryDirectory() as folder, sync_playwright() as driver:
         store = open_store(Path(folder) / "answers.db", survey)
-        limits = Limits(rate=float("inf"))
+        limits = RequestLimits(rate=float("inf"))
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         with running(create_app(survey, store, TOKEN, limits=limits), Serving(port=0, limits=limits)) as address:
             with SurveyClient(address, survey) as client:

@@ -278,5 +278,6 @@ def test_the_dashboard_says_how_far_one_made_up_answer_reaches_and_when_answers_
     expect(page.get_by_role("heading", name="Some answers look made up")).to_have_count(0)
     site.flood(60)
     page.get_by_role("heading", name="Some answers look made up").wait_for()
-    expect(page.get_by_text("The same answers to all questions came 60 times")).to_have_count(1)
+    # The sixty, and of the three hundred whoever happens to say the same: nine or more with a chance far below 10⁻⁶.
+    expect(page.get_by_text(re.compile("The same answers to all questions came 6[0-9] times"))).to_have_count(1)
     expect(page.get_by_text("in at most 1 look of 1,000")).to_have_count(1)

@@ -9,8 +9,7 @@ import pytest
 from matplotlib import font_manager
 
 import kakuran as kk
-from kakuran.charts import picture
-from kakuran.charts.fonts import Picture
+from kakuran.charts.fonts import Picture, _fonts_with
 
 BUNDLED = Path(matplotlib.get_data_path())
 
@@ -20,9 +19,9 @@ def _only_the_fonts_that_come_with_matplotlib(monkeypatch):
     fonts = [font for font in font_manager.fontManager.ttflist if BUNDLED in Path(font.fname).parents]
     monkeypatch.setattr(font_manager.fontManager, "ttflist", fonts)
     monkeypatch.setattr(font_manager, "findSystemFonts", list)
-    picture._fonts_with.cache_clear()
+    _fonts_with.cache_clear()
     yield
-    picture._fonts_with.cache_clear()
+    _fonts_with.cache_clear()
 
 
 def drawn(*labels):
