@@ -186,8 +186,8 @@ def honest(which):
 
 def in_turn(sent, allowed):
     """Whether these are the first messages of an honest run; rounds of S2's protocol may be more or fewer."""
-    if "Part" in sent:
-        start, after = sent.index("Part"), {"Part", "Space", "Estimates", "InterceptPart"}
+    if "FittedPart" in sent:
+        start, after = sent.index("FittedPart"), {"FittedPart", "Space", "Estimates", "InterceptPart"}
         return sent[:start] == allowed[:start] and after.issuperset(sent[start:])
     return sent == allowed[: len(sent)]
 
