@@ -28,6 +28,20 @@ class Transition(ABC):
     def size(self) -> int:
         """Number of cells."""
 
+    @property
+    def is_identity(self) -> bool:
+        """Whether every cell stays what it is."""
+        return False
+
+    @property
+    def is_forgetful(self) -> bool:
+        """Whether the perturbed cell tells nothing of the true one."""
+        return False
+
+    def mixed(self, share: float, shares: Array) -> Transition:
+        """This transition with the probability `share`, and else any cell, in proportion to the shares."""
+        return DenseTransition(share * self.matrix + (1 - share) * shares[:, None])
+
     @abstractmethod
     def forward(self, counts: Array, axis: int) -> Array:
         """Expected perturbed counts of true ones."""
@@ -74,6 +88,20 @@ class UniformMixture(Transition):
     def size(self) -> int:
         """Number of cells."""
         return len(self.shares)
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether all is kept."""
+        return self.retention == 1
+
+    @property
+    def is_forgetful(self) -> bool:
+        """Whether nothing is kept."""
+        return self.retention == 0
+
+    def mixed(self, share: float, shares: Array) -> Transition:
+        """Where nothing is lost of this transition, one more of the same kind."""
+        return UniformMixture(share, shares) if self.is_identity else super().mixed(share, shares)
 
     def forward(self, counts: Array, axis: int) -> Array:
         """Ax = ρx + (1−ρ)b Σx."""

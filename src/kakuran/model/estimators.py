@@ -312,7 +312,7 @@ def product_of_marginals(counts: Array, operator: Operator) -> Array:
         alone = counts.sum(axis=tuple(other for other in range(counts.ndim) if other != axis))
         shape = [1] * counts.ndim
         shape[axis] = -1
-        product = product * (marginal(alone, operator.transitions[axis]) / total).reshape(shape)
+        product = product * (marginal(alone, operator.alone(axis)) / total).reshape(shape)
     return product
 
 

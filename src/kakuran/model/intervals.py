@@ -124,8 +124,6 @@ def slices(
     The other axes are inverted, which is exact for them. None where a table does not mark the same cells of the axis
     in every slice it touches.
     """
-    transition = operator.transitions[axis]
-    assert transition is not None  # noqa: S101
     tables, marks = np.moveaxis(counts, axis, -1), np.moveaxis(weights, 1 + axis, -1)
     others = Operator([None, *(other for place, other in enumerate(operator.transitions) if place != axis)])
     cells = tuple(range(1, marks.ndim - 1))
@@ -134,6 +132,7 @@ def slices(
         axis=tuple(range(1, marks.ndim))
     )
     pull = others.adjoint_solve(across)
+    matrix, by_chance = operator.along(axis, counts)
     flat = tables.reshape(-1, tables.shape[-1])
     sums, squares = (part.reshape(len(part), -1) @ flat for part in (pull, pull**2))
     total = float(counts.sum()) if counts.ndim == 1 else None
@@ -142,7 +141,8 @@ def slices(
         # A fake adds to one count of the axis, as much as the cell it chooses on the others is worth.
         worth = np.unique([pull[row].min(), pull[row].max()])
         fake_counts = np.hstack([one * np.eye(len(spread)) for one in worth])
-        profile = Profile(sums[row], spread, transition.matrix, total, fakes, fake_counts)
+        expected = (pull[row].reshape(-1, 1) * by_chance).sum(axis=0)
+        profile = Profile(sums[row] - expected, spread, matrix, total, fakes, fake_counts)
         yield (profile, along[row]) if is_whole else None
 
 

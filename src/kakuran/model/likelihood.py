@@ -96,7 +96,7 @@ def maximum_likelihood(
     lead there along xs = μ for falling μ and need nothing of A but products; a step of EM from there makes known
     totals exact. If `most_steps` passes do not reach the certificate, `duality_gap` says how far they got.
     """
-    only, total = operator.transitions[0], counts.sum()
+    only, total = operator.alone(0), counts.sum()
     if counts.ndim == 1 and isinstance(only, UniformMixture):
         return water_filling(counts, only), 0
     if total == 0:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from kakuran.counts import Cells
 from kakuran.errors import ArgumentError, counted
-from kakuran.mechanism import Mechanism, Transition, UniformMixture
+from kakuran.mechanism import Mechanism, Transition
 from kakuran.typing import Array
 
 MOST = 2.0**53
@@ -31,52 +31,144 @@ def transition_between(axis: Cells, mechanism: Mechanism) -> Transition:
 
 @dataclass(frozen=True, eq=False)
 class Operator:
-    """The Kronecker product of one transition per axis; None for an axis that was not perturbed."""
+    """How a table is perturbed: axis by axis, or with several columns as one value.
+
+    Columns that are perturbed on their own make up the Kronecker product K of one transition per axis. Columns that are
+    perturbed together go through K with probability ρ, all of them, and else land anywhere: ρK + (1−ρ)b1ᵀ, where b is
+    the product of what each axis's cells are of all that may come out (maths §9).
+
+    Parameters
+    ----------
+    transitions : Sequence[Transition | None]
+        K, one an axis; None for an axis that was not perturbed.
+    together : float
+        ρ; 1 for columns that are perturbed on their own.
+    shares : Sequence[Array | None]
+        Of each axis, the parts of its outputs that its cells make up; None for an axis that was not perturbed, whose
+        cells are mixed with nothing.
+    """
 
     transitions: tuple[Transition | None, ...]
+    together: float = 1.0
+    shares: tuple[Array | None, ...] = ()
 
-    def __init__(self, transitions: Sequence[Transition | None]) -> None:
+    def __init__(
+        self, transitions: Sequence[Transition | None], together: float = 1.0, shares: Sequence[Array | None] = ()
+    ) -> None:
         object.__setattr__(self, "transitions", tuple(transitions))
+        object.__setattr__(self, "together", together)
+        object.__setattr__(self, "shares", tuple(shares))
 
     def forward(self, counts: Array) -> Array:
         """Expected perturbed counts of true ones."""
+        kept = counts
         for stage in self._stages:
-            counts = stage.forward(counts)
-        return counts
+            kept = stage.forward(kept)
+        return kept if self.together == 1 else self.together * kept + (1 - self.together) * self._anywhere(counts)
 
     def adjoint(self, values: Array) -> Array:
         """The transposed map."""
+        kept = values
         for stage in self._stages:
-            values = stage.adjoint(values)
-        return values
+            kept = stage.adjoint(kept)
+        return kept if self.together == 1 else self.together * kept + (1 - self.together) * self._average(values)
 
     def solve(self, counts: Array) -> Array:
-        """The counts that `forward` would map to these."""
+        """The counts that `forward` would map to these: K⁻¹(y − (1−ρ)bΣy)/ρ."""
+        if self.together < 1:
+            counts = (counts - (1 - self.together) * self._anywhere(counts)) / self.together
+        return self._unkept(counts)
+
+    def adjoint_solve(self, values: Array) -> Array:
+        """The values that `adjoint` would map to these: (I − (1−ρ)1bᵀ)K⁻ᵀv/ρ."""
+        for axis, transition in enumerate(self.transitions):
+            values = values if transition is None else transition.adjoint_solve(values, axis)
+        return values if self.together == 1 else (values - (1 - self.together) * self._average(values)) / self.together
+
+    def squared_solve(self, counts: Array) -> Array:
+        """`solve` with every entry of the inverse squared: how the variances of counts add up."""
+        squares = counts
+        for axis, transition in enumerate(self.transitions):
+            squares = squares if transition is None else transition.squared_solve(squares, axis)
+        if self.together == 1:
+            return squares
+        # The entries of the inverse are those of K⁻¹, less (1−ρ)g in every column of the same group, g = K⁻¹b.
+        less = (1 - self.together) * self._unkept(np.broadcast_to(self._product_of_shares(counts.ndim), counts.shape))
+        total = self._summed(counts)
+        return (squares - 2 * less * self._unkept(counts) + less**2 * total) / self.together**2
+
+    def squared_adjoint(self, values: Array) -> Array:
+        """`adjoint` with every entry of the map squared: the diagonal of Aᵀ diag(values) A."""
+        squares = values
+        for axis, transition in enumerate(self.transitions):
+            squares = squares if transition is None else transition.squared_adjoint(squares, axis)
+        if self.together == 1:
+            return squares
+        by_chance = (1 - self.together) * self._product_of_shares(values.ndim)
+        crossed = by_chance * values
+        for stage in self._stages:
+            crossed = stage.adjoint(crossed)
+        return (
+            self.together**2 * squares
+            + 2 * self.together * crossed
+            + np.broadcast_to(self._summed(by_chance**2 * values), values.shape)
+        )
+
+    def _unkept(self, counts: Array) -> Array:
+        """K⁻¹."""
         for axis, transition in enumerate(self.transitions):
             counts = counts if transition is None else transition.solve(counts, axis)
         return counts
 
-    def adjoint_solve(self, values: Array) -> Array:
-        """The values that `adjoint` would map to these."""
-        for axis, transition in enumerate(self.transitions):
-            values = values if transition is None else transition.adjoint_solve(values, axis)
-        return values
+    def _anywhere(self, counts: Array) -> Array:
+        """b1ᵀ: every total, spread over all that may come out."""
+        return self._product_of_shares(counts.ndim) * self._summed(counts)
 
-    def squared_solve(self, counts: Array) -> Array:
-        """`solve` with every entry of the inverse squared: how the variances of counts add up."""
-        for axis, transition in enumerate(self.transitions):
-            counts = counts if transition is None else transition.squared_solve(counts, axis)
-        return counts
+    def _average(self, values: Array) -> Array:
+        """1bᵀ: the mean over all that may come out."""
+        return self._summed(self._product_of_shares(values.ndim) * values)
 
-    def squared_adjoint(self, values: Array) -> Array:
-        """`adjoint` with every entry of the map squared: the diagonal of Aᵀ diag(values) A."""
-        for axis, transition in enumerate(self.transitions):
-            values = values if transition is None else transition.squared_adjoint(values, axis)
-        return values
+    def _summed(self, table: Array) -> Array:
+        """Over the axes that were perturbed."""
+        return table.sum(axis=self.perturbed_axes, keepdims=True)
+
+    @cached_property
+    def perturbed_axes(self) -> tuple[int, ...]:
+        """The axes that were perturbed."""
+        return tuple(axis for axis, transition in enumerate(self.transitions) if transition is not None)
+
+    def _product_of_shares(self, ndim: int) -> Array:
+        product = np.ones((1,) * ndim)
+        for axis, shares in enumerate(self.shares):
+            if shares is not None:
+                product = product * shares.reshape([-1 if other == axis else 1 for other in range(ndim)])
+        return product
+
+    def alone(self, axis: int) -> Transition | None:
+        """How one axis by itself was perturbed."""
+        transition, shares = self.transitions[axis], self.shares[axis] if self.shares else None
+        if transition is None or shares is None or self.together == 1:
+            return transition
+        return transition.mixed(self.together, shares)
+
+    def along(self, axis: int, counts: Array) -> tuple[Array, Array]:
+        """What true counts along one axis become, and the counts that chance adds in each slice of the other axes.
+
+        Slices that differ by the other axes share what columns perturbed together lose: it is known, as the total is.
+        """
+        transition = self.transitions[axis]
+        assert transition is not None  # noqa: S101
+        slices = counts.size // counts.shape[axis]
+        if self.together == 1 or counts.ndim == 1:
+            alone = self.alone(axis)
+            assert alone is not None  # noqa: S101
+            return alone.matrix, np.zeros((slices, counts.shape[axis]))
+        spread = np.broadcast_to((1 - self.together) * self._anywhere(counts), counts.shape)
+        return self.together * transition.matrix, np.moveaxis(spread, axis, -1).reshape(slices, -1)
 
     def stacked(self) -> Operator:
         """The same map for several tables at once, one after the other on a new first axis."""
-        return Operator([None, *self.transitions])
+        return Operator([None, *self.transitions], self.together, [None, *self.shares])
 
     @cached_property
     def _stages(self) -> tuple[_Block | _Axis, ...]:
@@ -85,15 +177,13 @@ class Operator:
     @property
     def is_exact(self) -> bool:
         """Whether perturbed counts are the true ones."""
-        return all(
-            transition is None or (isinstance(transition, UniformMixture) and transition.retention == 1)
-            for transition in self.transitions
+        return self.together == 1 and all(
+            transition is None or transition.is_identity for transition in self.transitions
         )
 
     def with_known_totals(self, estimate: Array, counts: Array) -> Array:
         """The estimate scaled to the totals that are known: over axes that were not perturbed, counts are true."""
-        perturbed = tuple(axis for axis, transition in enumerate(self.transitions) if transition is not None)
-        known, found = (table.sum(axis=perturbed, keepdims=True) for table in (counts, estimate))
+        known, found = map(self._summed, (counts, estimate))
         return estimate * np.divide(known, found, out=np.zeros_like(known), where=found > 0)
 
     def checked(self, counts: ArrayLike) -> Array:
@@ -110,7 +200,7 @@ class Operator:
                 cells = counted(table.shape[axis], "cell")
                 problem = f"have {cells} along axis {axis}, whose transition has {transition.size:,}"
                 raise ArgumentError("counts", problem, _FIT)
-            if isinstance(transition, UniformMixture) and transition.retention == 0:
+            if (alone := self.alone(axis)) is not None and alone.is_forgetful:
                 raise ArgumentError(
                     "counts",
                     f"were replaced entirely along axis {axis} (retention 0)",
@@ -164,11 +254,11 @@ class _Block:
 def _stages(transitions: Sequence[Transition | None]) -> Iterator[_Block | _Axis]:
     block: _Block | None = None
     for axis, transition in enumerate(transitions):
-        size = math.inf if transition is None else transition.size
+        size = math.inf if transition is None or transition.is_identity else transition.size
         if block is not None and len(block.matrix) * size > SMALL:
             yield block
             block = None
-        if transition is None:
+        if transition is None or transition.is_identity:
             continue
         if size > SMALL:
             yield _Axis(axis, transition)
