@@ -5,21 +5,30 @@ from kakuran.mechanism.noise import NOISE, BoundedGaussian, BoundedLaplace, Lapl
 from kakuran.mechanism.pram import PRAM
 from kakuran.mechanism.registry import MECHANISMS, mechanism_of, register
 from kakuran.mechanism.retention import RetentionReplacement
+from kakuran.mechanism.telling import Apart, Telling, Together
 from kakuran.mechanism.transition import DenseTransition, Transition, UniformMixture
+from kakuran.mechanism.two_level import Itself, Neighbourhood, TwoLevel, Window
 
 __all__ = [
     "MECHANISMS",
     "NOISE",
     "PRAM",
+    "Apart",
     "BoundedGaussian",
     "BoundedLaplace",
     "DenseTransition",
+    "Itself",
     "Laplace",
     "Mechanism",
+    "Neighbourhood",
     "Noise",
     "RetentionReplacement",
+    "Telling",
+    "Together",
     "Transition",
+    "TwoLevel",
     "UniformMixture",
+    "Window",
     "k_for",
     "k_of",
     "mechanism_of",

@@ -9,18 +9,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from kakuran.errors import CalibrationError, is_real
-from kakuran.mechanism.base import CHUNK, Mechanism, chunks
+from kakuran.errors import CalibrationError
+from kakuran.mechanism.base import CHUNK, chunks
 from kakuran.mechanism.registry import register
-from kakuran.mechanism.transition import Transition, UniformMixture
+from kakuran.mechanism.two_level import Itself, TwoLevel, check_retention, retention_for
 from kakuran.randomness import Randomness
 from kakuran.schema import Categorical, Numeric
-from kakuran.typing import Array, Codes, Edges
+from kakuran.typing import Array, Codes
 
 
 @register
 @dataclass(frozen=True)
-class RetentionReplacement(Mechanism):
+class RetentionReplacement(TwoLevel):
     """p(y|x) = ρ[y=x] + (1−ρ)/c, for categories and for the grid points of a number (S1 eq. 1, S4 eq. 4).
 
     The replacement is drawn from all c values, the true one included; S4's text says "another value", its
@@ -53,14 +53,12 @@ class RetentionReplacement(Mechanism):
     def __post_init__(self) -> None:
         if self.size < 2:
             raise CalibrationError(f"retention-replacement needs at least 2 values, got {self.size}")
-        if not is_real(self.retention) or not 0 <= self.retention <= 1:
-            raise CalibrationError(f"retention must lie between 0 and 1, got {self.retention!r}")
+        check_retention(self.retention)
 
     @classmethod
     def for_swap_cost(cls, size: int, swap_cost: float, step: float | None = None) -> RetentionReplacement:
         """The mechanism whose two codes can be told apart at this swap cost (maths §2): ρ = (e−1)/(e+c−1)."""
-        odds = math.expm1(swap_cost / 2) if swap_cost < 1400 else math.inf
-        return cls(size, 1.0 if math.isinf(odds) else odds / (odds + size), step)
+        return cls(size, retention_for(swap_cost / 2, 1, size), step)
 
     @classmethod
     def of(cls, attribute: Categorical | Numeric, parameters: Mapping[str, Any]) -> RetentionReplacement:
@@ -73,30 +71,9 @@ class RetentionReplacement(Mechanism):
         return cls.for_swap_cost(attribute.size, swap_cost, _step(attribute))
 
     @property
-    def epsilon(self) -> float:
-        """ln((1 + (c−1)ρ)/(1−ρ))."""
-        if self.retention == 1:
-            return math.inf
-        return math.log1p(self.size * self.retention / (1 - self.retention))
-
-    @property
-    def largest_swap_cost(self) -> float:
-        """2ε: the cost is the same for any two values."""
-        return 2 * self.epsilon
-
-    def swap_cost(self, a: Codes, b: Codes) -> Array:
-        """2ε where the codes differ."""
-        return np.where(a != b, self.largest_swap_cost, 0.0)
-
-    def swap_sums(self, counts: Array, axis: int) -> Array:
-        """(1−m)·own + m·all: O(cells)."""
-        factor = math.exp(-self.largest_swap_cost)
-        return (1 - factor) * counts + factor * counts.sum(axis=axis, keepdims=True)
-
-    @property
-    def threshold(self) -> int:
-        """A value is kept if 64 random bits make a number below this."""
-        return int(self.retention * 2.0**64)
+    def neighbourhood(self) -> Itself:
+        """Near a value is that value alone."""
+        return Itself(self.size)
 
     def sample(self, codes: Codes, randomness: Randomness) -> Codes:
         """Keep with probability ρ (to 2⁻⁶⁴), replace without bias; 32 random bits decide all but one coin in 2³²."""
@@ -128,18 +105,6 @@ class RetentionReplacement(Mechanism):
             moved[:span] *= kept
             drawn += moved[:span]
         return out
-
-    def log_likelihood(self, released: Codes, original: Codes) -> Array:
-        """log(ρ + (1−ρ)/c) where equal, log((1−ρ)/c) where not."""
-        replaced = (1 - self.retention) / self.size
-        with np.errstate(divide="ignore"):
-            same, other = np.log([self.retention + replaced, replaced])
-        return np.where(released == original, same, other)
-
-    def transition(self, edges: Edges | None = None) -> Transition:
-        """ρI + (1−ρ)b1ᵀ, where b are the shares of the domain the cells cover (S4 eq. 6)."""
-        widths = np.ones(self.size) if edges is None else np.diff(edges).astype(float)
-        return UniformMixture(self.retention, widths / self.size)
 
     def variance(self) -> Array:
         """For a number, of the released value; for a category, of its estimated count."""

@@ -1,0 +1,196 @@
+"""How a record tells some of its columns: each on its own, or all of them as one value."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from kakuran.mechanism.base import Mechanism
+from kakuran.mechanism.transition import Transition
+from kakuran.mechanism.two_level import (
+    Neighbourhood,
+    check_retention,
+    draw_together,
+    epsilon_of,
+    log_levels,
+    retention_for,
+)
+from kakuran.randomness import Randomness
+from kakuran.typing import Array, Codes, Edges
+
+
+class Telling(ABC):
+    """Perturbs the columns that a record tells; immutable and picklable."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[str, ...]:
+        """Which columns."""
+
+    @property
+    @abstractmethod
+    def epsilon(self) -> float:
+        """What is told is ε-locally differentially private for this ε."""
+
+    @property
+    @abstractmethod
+    def largest_swap_cost(self) -> float:
+        """The swap cost of the two most different records."""
+
+    @property
+    def together(self) -> float:
+        """The probability that columns which are perturbed as one value are all near it; 1 for columns on their own."""
+        return 1.0
+
+    @abstractmethod
+    def reach(self, column: str) -> int:
+        """How many codes beyond its domain a released value may lie."""
+
+    @abstractmethod
+    def sample(self, codes: Mapping[str, Codes], randomness: Randomness) -> dict[str, Codes]:
+        """Perturb the columns of some records."""
+
+    @abstractmethod
+    def log_likelihood(self, released: Mapping[str, Codes], original: Mapping[str, Codes]) -> Array:
+        """log p(released | original) for every pair, with broadcasting."""
+
+    @abstractmethod
+    def transition(self, column: str, edges: Edges | None = None) -> Transition:
+        """Between the cells of a column, where what is told is near the truth."""
+
+    @abstractmethod
+    def shares(self, column: str, edges: Edges | None = None) -> Array | None:
+        """The part of all outputs in each cell of a column, where columns are perturbed as one value."""
+
+
+@dataclass(frozen=True)
+class Apart(Telling):
+    """Every column by a mechanism of its own, as the papers have it."""
+
+    mechanisms: Mapping[str, Mechanism]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Those that have a mechanism."""
+        return tuple(self.mechanisms)
+
+    @property
+    def epsilon(self) -> float:
+        """The sum over the columns."""
+        return sum(mechanism.epsilon for mechanism in self.mechanisms.values())
+
+    @property
+    def largest_swap_cost(self) -> float:
+        """The sum over the columns."""
+        return sum(mechanism.largest_swap_cost for mechanism in self.mechanisms.values())
+
+    def reach(self, column: str) -> int:
+        """That of its mechanism."""
+        return self.mechanisms[column].reach
+
+    def sample(self, codes: Mapping[str, Codes], randomness: Randomness) -> dict[str, Codes]:
+        """Column by column."""
+        return {name: one.sample(codes[name], randomness) for name, one in self.mechanisms.items()}
+
+    def log_likelihood(self, released: Mapping[str, Codes], original: Mapping[str, Codes]) -> Array:
+        """The sum over the columns."""
+        total: Array = np.zeros(())
+        for name, mechanism in self.mechanisms.items():
+            total = total + mechanism.log_likelihood(released[name], original[name])
+        return total
+
+    def transition(self, column: str, edges: Edges | None = None) -> Transition:
+        """That of its mechanism."""
+        return self.mechanisms[column].transition(edges)
+
+    def shares(self, column: str, edges: Edges | None = None) -> None:
+        """None: a column that is not told truly goes its own way."""
+        return
+
+
+@dataclass(frozen=True)
+class Together(Telling):
+    """Several columns as one value, with the whole budget (maths §10): all near the truth, or anywhere.
+
+    Parameters
+    ----------
+    neighbourhoods : Mapping[str, Neighbourhood]
+        What is near, column by column; near in all of them is near.
+    retention : float
+        ρ, the probability of being near on purpose.
+
+    Examples
+    --------
+    >>> from kakuran.mechanism import Itself, Together
+    >>> pair = Together.within({"job": Itself(8), "sex": Itself(2)}, epsilon=2)
+    >>> round(pair.retention, 3), round(pair.epsilon, 6)
+    (0.285, 2.0)
+    """
+
+    neighbourhoods: Mapping[str, Neighbourhood]
+    retention: float
+
+    def __post_init__(self) -> None:
+        check_retention(self.retention)
+
+    @classmethod
+    def within(cls, neighbourhoods: Mapping[str, Neighbourhood], epsilon: float) -> Together:
+        """With this ε for all columns."""
+        near, outputs = _sizes(neighbourhoods)
+        return cls(neighbourhoods, retention_for(epsilon, near, outputs))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Those that have a neighbourhood."""
+        return tuple(self.neighbourhoods)
+
+    @property
+    def epsilon(self) -> float:
+        """ln(1 + |Y|ρ/(s(1−ρ)))."""
+        return epsilon_of(self.retention, *_sizes(self.neighbourhoods))
+
+    @property
+    def largest_swap_cost(self) -> float:
+        """2ε."""
+        return 2 * self.epsilon
+
+    @property
+    def together(self) -> float:
+        """ρ."""
+        return self.retention
+
+    def reach(self, column: str) -> int:
+        """That of what is near."""
+        return self.neighbourhoods[column].reach
+
+    def sample(self, codes: Mapping[str, Codes], randomness: Randomness) -> dict[str, Codes]:
+        """One coin for all columns of a record."""
+        columns = [codes[name] for name in self.neighbourhoods]
+        drawn = draw_together(list(self.neighbourhoods.values()), self.retention, columns, randomness)
+        return dict(zip(self.neighbourhoods, drawn, strict=True))
+
+    def log_likelihood(self, released: Mapping[str, Codes], original: Mapping[str, Codes]) -> Array:
+        """Of two values, by whether all columns are near."""
+        is_near = np.ones((), bool)
+        for name, neighbourhood in self.neighbourhoods.items():
+            is_near = is_near & neighbourhood.holds(released[name], original[name])
+        return log_levels(self.retention, *_sizes(self.neighbourhoods))[is_near.astype(np.intp)]
+
+    def transition(self, column: str, edges: Edges | None = None) -> Transition:
+        """The kernel of what is near."""
+        return self.neighbourhoods[column].kernel(edges)
+
+    def shares(self, column: str, edges: Edges | None = None) -> Array:
+        """By its outputs."""
+        return self.neighbourhoods[column].shares(edges)
+
+
+def _sizes(neighbourhoods: Mapping[str, Neighbourhood]) -> tuple[int, int]:
+    """s and |Y| of all columns as one value."""
+    near, outputs = 1, 1
+    for one in neighbourhoods.values():
+        near, outputs = near * one.near, outputs * one.outputs
+    return near, outputs
