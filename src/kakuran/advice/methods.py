@@ -261,7 +261,7 @@ def _previewed(plan: Plan, n: int) -> Errors:
 def _first_columns(plan: Plan) -> Plan:
     """The plan of a few columns, perturbed as they are among all: of hundreds of columns the pairs are too many."""
     few = plan.schema.perturbed[:PREVIEWED]
-    return Plan(Schema(few), {one.name: plan[one.name] for one in few}, plan.n, plan.k, plan.calibration)
+    return Plan.of_mechanisms(Schema(few), {one.name: plan[one.name] for one in few}, plan.n, plan.k, plan.calibration)
 
 
 def _rehearsed(plan: Plan, trial: Trial) -> Errors:

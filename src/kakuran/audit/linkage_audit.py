@@ -241,7 +241,7 @@ def _exact(attacker: Attacker, released: dict[str, Codes]) -> Array:
 def _smallest_crowd(plan: Plan, truth: dict[str, Codes], n: int) -> float:
     tally = Tally.of_columns(plan.schema.released)
     tally.update(truth)
-    return Crowd(tally).smallest(plan.mechanisms, cap=min(_CROWD_CAP * plan.k, n))
+    return Crowd(tally).smallest([tell.telling for tell in plan.tells], cap=min(_CROWD_CAP * plan.k, n))
 
 
 def _weakness(released: Array, rehearsed: Array) -> float | None:

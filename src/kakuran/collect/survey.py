@@ -192,13 +192,15 @@ class Survey:
         if self.k is not None and self.expected_n is not None:
             return calibrate(self.schema, k=self.k, n=self.expected_n, mechanisms=chosen)
         assert self.epsilon is not None  # noqa: S101
-        return Plan(self.schema, mechanisms_within(self.schema, self.epsilon, chosen), 1, 1.0, "worst-case")
+        return Plan.of_mechanisms(
+            self.schema, mechanisms_within(self.schema, self.epsilon, chosen), 1, 1.0, "worst-case"
+        )
 
     def plan_for(self, n: int) -> Plan:
         """The plan with what it promises n people: the k aimed at, or the smaller one that so many reach."""
         if self.expected_n is not None and n >= self.expected_n:
             return self.plan
-        return Plan(self.schema, self.plan.mechanisms, n, self.plan.k_for(n), "worst-case")
+        return Plan(self.schema, self.plan.tells, n, self.plan.k_for(n), "worst-case")
 
     @property
     def promise(self) -> str:

@@ -3,6 +3,7 @@ from .cells import (
     Reading as Reading,
     cells_of as cells_of,
     every_code as every_code,
+    only as only,
 )
 from .distinct import (
     DistinctRows as DistinctRows,

@@ -36,12 +36,15 @@ class Cells:
         What to call each cell.
     groups : NDArray | None
         The cell of each run; without it every run is a cell.
+    only : int | None
+        Count only the records with this code, in the one cell there is.
     """
 
     name: str
     edges: NDArray[np.int64]
     labels: tuple[str, ...]
     groups: NDArray[np.intp] | None = None
+    only: int | None = None
 
     @property
     def size(self) -> int:
@@ -85,6 +88,11 @@ def every_code(attribute: Categorical | Numeric, reach: int = 0) -> Cells:
     """A cell for every code of a column, also for those that lie as far beyond its bounds as noise reaches."""
     edges = np.arange(-reach, attribute.size + reach + 1)
     return Cells(attribute.name, edges, ("",) * (len(edges) - 1))
+
+
+def only(attribute: Categorical, code: int) -> Cells:
+    """The records with one value of a column; others are not counted."""
+    return Cells(attribute.name, np.array([code, code + 1]), (str(attribute.values[code]),), only=code)
 
 
 def _category_labels(attribute: Categorical) -> tuple[str, ...]:

@@ -12,8 +12,12 @@ from .plan import (
     MOST_PEOPLE as MOST_PEOPLE,
     Calibration as Calibration,
     Plan as Plan,
+    Tell as Tell,
 )
 from .preview import (
     TableError as TableError,
     preview as preview,
+)
+from .tells import (
+    TellChoice as TellChoice,
 )

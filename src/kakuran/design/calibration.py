@@ -23,22 +23,24 @@ from typing import Any, NoReturn, TypeAlias, get_args
 
 from kakuran.counts import Tally
 from kakuran.design.crowd import Crowd
-from kakuran.design.plan import LAST_DIGITS, Calibration, Plan
+from kakuran.design.plan import LAST_DIGITS, Calibration, Plan, Tell
+from kakuran.design.tells import ColumnSets, TellChoice, column_sets, tells_within
 from kakuran.errors import CalibrationError, ScatteredNumbersWarning, check_is, is_real
 from kakuran.mechanism import (
     MECHANISMS,
+    Apart,
     BoundedLaplace,
     Laplace,
     Mechanism,
     RetentionReplacement,
     k_for,
-    k_of,
+    neighbourhood_of,
 )
 from kakuran.schema import Categorical, Numeric, Schema, encode_columns, in_order, open_source, read_parts
 from kakuran.typing import Progress
 
 Choice: TypeAlias = str | Mechanism
-At: TypeAlias = Callable[[float], dict[str, Mechanism]]
+At: TypeAlias = Callable[[float], tuple[Tell, ...]]
 
 _RUNGS = range(12 * 90)
 """The budgets a data-dependent plan may have: twelve powers of ten, with two digits each."""
@@ -51,6 +53,8 @@ def calibrate(
     n: int | None = None,
     data: Any = None,
     calibration: Calibration | None = None,
+    tell: TellChoice = "all",
+    about: str | None = None,
     weights: Mapping[str, float] | None = None,
     mechanisms: Mapping[str, Choice] | None = None,
     progress: Progress = int,
@@ -71,6 +75,11 @@ def calibrate(
         What is taken from the data: by default everything, which needs less noise, but the parameters then depend on
         the data and hold for this table only; ε is rounded down to two digits, so that they tell little of it. With
         ``"worst-case"`` only n is counted in them.
+    tell : "all", int or list of column sets
+        What each record tells: whole records, each column on its own (``"all"``); so many of its columns, drawn at
+        random and perturbed as one value with the whole budget, the others empty; or one of these sets of columns.
+    about : str
+        A column that every set has, because questions will be about it.
     weights : mapping from column to float
         Each column's share of the budget, adding up to 1; equal by default.
     mechanisms : mapping from column to str or Mechanism
@@ -100,12 +109,16 @@ def calibrate(
     if calibration == "data-dependent" and data is None:
         raise CalibrationError("the data-dependent calibration needs the data, not n")
     chosen = _choices(schema, mechanisms or {})
+    sets = column_sets(schema, tell, about)
+    if sets is not None and weights is not None:
+        raise CalibrationError("weights share the budget of whole records; columns told together have all of it")
     shares = _shares(chosen, weights)
-    at_budget = _mechanisms_at(schema, chosen, shares)
+    at_budget = _apart_at(schema, chosen, shares) if sets is None else _together_at(schema, chosen, sets)
+    fixed = _fixed_cost(chosen) if sets is None else 0.0
     if calibration == "worst-case":
         n = smallest_group(schema, data, progress) if n is None else n
         _check_promise(k, n)
-        budget = _worst_case_budget(n, k, at_budget, _fixed_cost(chosen))
+        budget = _worst_case_budget(n, k, at_budget, fixed)
         if budget < 0:
             _refuse_fixed(chosen, n, k)
         return _told(Plan(schema, at_budget(budget), int(n), float(k), "worst-case"))
@@ -113,9 +126,10 @@ def calibrate(
     _check_promise(k, tally.n)
     # Laplace swaps cost the same with bounds and without, but only bounded noise can be infinite.
     bounded = {name: BoundedLaplace.kind if kind == Laplace.kind else kind for name, kind in chosen.items()}
-    budget = _largest_rung(Crowd(tally), k, _mechanisms_at(schema, bounded, shares), shares)
+    bounded_at = _apart_at(schema, bounded, shares) if sets is None else at_budget
+    budget = _largest_rung(Crowd(tally), k, bounded_at, is_free=bool(shares))
     if not schema.kept:
-        budget = max(budget, _worst_case_budget(tally.n, k, at_budget, _fixed_cost(chosen)))
+        budget = max(budget, _worst_case_budget(tally.n, k, at_budget, fixed))
     return _told(Plan(schema, at_budget(budget), tally.n, float(k), "data-dependent"))
 
 
@@ -131,7 +145,7 @@ def mechanisms_within(
 ) -> dict[str, Mechanism]:
     """The least noise whose ε adds up to this over all columns, in equal shares: a promise however many there are."""
     chosen = _choices(schema, mechanisms or {})
-    found = _mechanisms_at(schema, chosen, _shares(chosen, None))(2 * epsilon)
+    found = _mechanisms_at(schema, chosen, _shares(chosen, None), 2 * epsilon)
     if any(math.isinf(mechanism.epsilon) for mechanism in found.values()):
         raise CalibrationError(f"chance would have to change so little for ε={epsilon:g} that it cannot; choose less")
     return found
@@ -266,14 +280,28 @@ def _shares(chosen: Mapping[str, Choice], weights: Mapping[str, float] | None) -
     return dict(weights)
 
 
-def _mechanisms_at(schema: Schema, chosen: Mapping[str, Choice], shares: Mapping[str, float]) -> At:
-    """The mechanisms of all columns as a function of the budget."""
+def _mechanisms_at(
+    schema: Schema, chosen: Mapping[str, Choice], shares: Mapping[str, float], budget: float
+) -> dict[str, Mechanism]:
+    """The mechanisms of all columns, each with its share of a budget."""
+    return {
+        attribute.name: _at_swap_cost(attribute, chosen[attribute.name], shares.get(attribute.name, 0.0) * budget)
+        for attribute in schema.perturbed
+    }
 
-    def at_budget(budget: float) -> dict[str, Mechanism]:
-        return {
-            attribute.name: _at_swap_cost(attribute, chosen[attribute.name], shares.get(attribute.name, 0.0) * budget)
-            for attribute in schema.perturbed
-        }
+
+def _apart_at(schema: Schema, chosen: Mapping[str, Choice], shares: Mapping[str, float]) -> At:
+    """Whole records as a function of the budget."""
+    return lambda budget: (Tell(Apart(_mechanisms_at(schema, chosen, shares, budget)), 1.0),)
+
+
+def _together_at(schema: Schema, chosen: Mapping[str, Choice], sets: ColumnSets) -> At:
+    """Sets of columns, each as one value with the whole budget, as a function of it."""
+
+    def at_budget(budget: float) -> tuple[Tell, ...]:
+        whole = dict.fromkeys(chosen, 1.0)
+        alone = _mechanisms_at(schema, chosen, whole, budget)
+        return tells_within(sets, {name: neighbourhood_of(one, name) for name, one in alone.items()}, budget / 2)
 
     return at_budget
 
@@ -300,24 +328,32 @@ def _refuse_fixed(chosen: Mapping[str, Choice], n: int, k: float) -> NoReturn:
 def _worst_case_budget(n: int, k: float, at_budget: At, fixed_cost: float) -> float:
     """The budget that n and k leave, less what rounding takes: the parameters that are published keep the promise."""
     budget, less = math.log((n - 1) / (k - 1)) - fixed_cost, LAST_DIGITS
-    while budget > 0 and k_of(n, at_budget(budget).values()) < k * (1 + LAST_DIGITS):
+    while budget > 0 and _k_of(n, at_budget(budget)) < k * (1 + LAST_DIGITS):
         budget, less = max(budget - less, 0.0), 2 * less
     return budget
 
 
-def _largest_rung(crowd: Crowd, k: float, at_budget: At, shares: Mapping[str, float]) -> float:
+def _k_of(n: int, tells: Sequence[Tell]) -> float:
+    return k_for(n, max(tell.telling.largest_swap_cost for tell in tells))
+
+
+def _largest_rung(crowd: Crowd, k: float, at_budget: At, *, is_free: bool) -> float:
     """The largest budget of the ladder that leaves everybody a crowd of k; infinite where no noise does."""
-    if not shares:
-        if not crowd.reaches(k, at_budget(0.0)):
+
+    def reached(budget: float) -> bool:
+        return crowd.reaches(k, [tell.telling for tell in at_budget(budget)])
+
+    if not is_free:
+        if not reached(0.0):
             raise CalibrationError(f"the mechanisms given leave somebody a crowd below k={k:g}; make them noisier")
         return 0.0
-    if crowd.reaches(k, at_budget(math.inf)):
+    if reached(math.inf):
         return math.inf
-    if not crowd.reaches(k, at_budget(0.0)):
+    if not reached(0.0):
         raise CalibrationError(
             f"no noise reaches k={k:g}: too few people share their kept values, or the mechanisms given are too weak"
         )
-    return _rung(bisect_left(_RUNGS, True, key=lambda place: not crowd.reaches(k, at_budget(_rung(place)))) - 1)
+    return _rung(bisect_left(_RUNGS, True, key=lambda place: not reached(_rung(place))) - 1)
 
 
 def _rung(place: int) -> float:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -113,11 +113,6 @@ class Mechanism(ABC):
 def k_for(n: int, swap_cost: float) -> float:
     """The k that n people are promised who swap records at this cost or less (S1 eq. 4, maths §2)."""
     return 1 + max(n - 1, 0) * math.exp(-swap_cost)
-
-
-def k_of(n: int, mechanisms: Iterable[Mechanism]) -> float:
-    """The k that n people are promised whose columns these mechanisms perturb, whatever is in their table."""
-    return k_for(n, sum(mechanism.largest_swap_cost for mechanism in mechanisms))
 
 
 def chunks(count: int) -> Iterator[slice]:

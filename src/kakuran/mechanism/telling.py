@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from kakuran.errors import CalibrationError
 from kakuran.mechanism.base import Mechanism
+from kakuran.mechanism.registry import mechanism_of
 from kakuran.mechanism.transition import Transition
 from kakuran.mechanism.two_level import (
     Neighbourhood,
+    TwoLevel,
     check_retention,
     draw_together,
     epsilon_of,
@@ -19,6 +23,7 @@ from kakuran.mechanism.two_level import (
     retention_for,
 )
 from kakuran.randomness import Randomness
+from kakuran.schema import Categorical, Numeric
 from kakuran.typing import Array, Codes, Edges
 
 
@@ -39,6 +44,27 @@ class Telling(ABC):
     @abstractmethod
     def largest_swap_cost(self) -> float:
         """The swap cost of the two most different records."""
+
+    @property
+    def by_column(self) -> Mapping[str, Mechanism] | None:
+        """The mechanism of every column, where each has its own."""
+        return None
+
+    @abstractmethod
+    def size(self, column: str) -> int:
+        """How many true codes of a column it is made for."""
+
+    @abstractmethod
+    def near(self, column: str) -> Hashable:
+        """What is near in a column: the same in all tells of a plan."""
+
+    @abstractmethod
+    def alone(self, attribute: Categorical | Numeric, together: float) -> Mechanism:
+        """How a column by itself is perturbed, if what is near stays so with this probability."""
+
+    @abstractmethod
+    def parameters(self) -> dict[str, Any]:
+        """What a manifest must hold to make it again."""
 
     @property
     def together(self) -> float:
@@ -86,6 +112,27 @@ class Apart(Telling):
     def largest_swap_cost(self) -> float:
         """The sum over the columns."""
         return sum(mechanism.largest_swap_cost for mechanism in self.mechanisms.values())
+
+    @property
+    def by_column(self) -> Mapping[str, Mechanism]:
+        """All of them."""
+        return self.mechanisms
+
+    def size(self, column: str) -> int:
+        """That of its mechanism."""
+        return self.mechanisms[column].size
+
+    def near(self, column: str) -> Hashable:
+        """The mechanism's kind."""
+        return self.mechanisms[column].kind
+
+    def alone(self, attribute: Categorical | Numeric, together: float) -> Mechanism:
+        """Its mechanism."""
+        return self.mechanisms[attribute.name]
+
+    def parameters(self) -> dict[str, Any]:
+        """The mechanism of every column."""
+        return {"columns": {name: {"kind": one.kind, **one.parameters()} for name, one in self.mechanisms.items()}}
 
     def reach(self, column: str) -> int:
         """That of its mechanism."""
@@ -162,6 +209,34 @@ class Together(Telling):
         """ρ."""
         return self.retention
 
+    @classmethod
+    def of(cls, attributes: Mapping[str, Categorical | Numeric], fields: Mapping[str, Any]) -> Together:
+        """The inverse of `parameters`."""
+        retention = fields["retention"]
+        neighbourhoods = {}
+        for name, described in fields["columns"].items():
+            alone = mechanism_of(attributes[name], described["kind"], {**described, "retention": retention})
+            neighbourhoods[name] = neighbourhood_of(alone, name)
+        return cls(neighbourhoods, retention)
+
+    def parameters(self) -> dict[str, Any]:
+        """What is near, column by column, and ρ."""
+        columns = {name: {"kind": one.kind, **one.parameters()} for name, one in self.neighbourhoods.items()}
+        return {"retention": self.retention, "columns": columns}
+
+    def size(self, column: str) -> int:
+        """That of what is near."""
+        return self.neighbourhoods[column].size
+
+    def near(self, column: str) -> Hashable:
+        """What is near."""
+        return self.neighbourhoods[column]
+
+    def alone(self, attribute: Categorical | Numeric, together: float) -> Mechanism:
+        """The mechanism that has the same values near."""
+        near = self.neighbourhoods[attribute.name]
+        return mechanism_of(attribute, near.kind, {**near.parameters(), "retention": together})
+
     def reach(self, column: str) -> int:
         """That of what is near."""
         return self.neighbourhoods[column].reach
@@ -186,6 +261,16 @@ class Together(Telling):
     def shares(self, column: str, edges: Edges | None = None) -> Array:
         """By its outputs."""
         return self.neighbourhoods[column].shares(edges)
+
+
+def neighbourhood_of(mechanism: Mechanism, column: str) -> Neighbourhood:
+    """What is near by a mechanism, which must be of two levels to be told together with others."""
+    if not isinstance(mechanism, TwoLevel):
+        raise CalibrationError(
+            f"column {column!r}: {mechanism.kind!r} cannot be told together with other columns; "
+            "use retention, square-wave or subset, or tell whole records"
+        )
+    return mechanism.neighbourhood
 
 
 def _sizes(neighbourhoods: Mapping[str, Neighbourhood]) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,8 @@ class Neighbourhood(ABC):
     A released code may stand for several outputs, as `missing` does beside numbers that each have s of them.
     """
 
+    kind: ClassVar[str]
+    """Of the mechanism that draws from it one column at a time."""
     size: int
     """How many true codes there are."""
 
@@ -79,6 +81,7 @@ class Neighbourhood(ABC):
 class Itself(Neighbourhood):
     """Near a value is that value alone: retention-replacement."""
 
+    kind: ClassVar[str] = "retention"
     size: int
 
     @property
@@ -134,6 +137,7 @@ class Window(Neighbourhood):
         Whether missing is one more true code, after those of the grid points.
     """
 
+    kind: ClassVar[str] = "square-wave"
     points: int
     half_width: int
     may_be_missing: bool = False

@@ -51,5 +51,6 @@ from .mixture.observations import (
 )
 from .operator import (
     Operator as Operator,
+    operator_of as operator_of,
     transition_between as transition_between,
 )

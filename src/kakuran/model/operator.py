@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from kakuran.counts import Cells
+from kakuran.design import Plan
 from kakuran.errors import ArgumentError, counted
 from kakuran.mechanism import Mechanism, Transition
 from kakuran.typing import Array
@@ -27,6 +28,31 @@ def transition_between(axis: Cells, mechanism: Mechanism) -> Transition:
     """How a mechanism moves records between the cells of an axis."""
     runs = mechanism.transition(axis.edges)
     return runs if axis.groups is None else runs.lumped(axis.groups, np.diff(axis.edges).astype(float))
+
+
+def operator_of(plan: Plan, axes: Sequence[Cells], tells: Sequence[int] = (0,)) -> Operator:
+    """How a table is perturbed among the records that tell one of some sets of columns, which all hold its columns.
+
+    Whichever of these a record tells, the columns of the table are near the truth together, or anywhere; how often is
+    the average over the tells.
+    """
+    tellings = [(plan.tells[tell].telling, plan.tells[tell].share) for tell in tells]
+    (telling, _), total = tellings[0], sum(share for _, share in tellings)
+    transitions: list[Transition | None] = []
+    shares: list[Array | None] = []
+    for axis in axes:
+        if axis.name not in telling.columns:
+            transitions.append(None)
+            shares.append(None)
+            continue
+        transition, parts = telling.transition(axis.name, axis.edges), telling.shares(axis.name, axis.edges)
+        if axis.groups is not None:
+            transition = transition.lumped(axis.groups, np.diff(axis.edges).astype(float))
+            parts = None if parts is None else np.bincount(axis.groups, parts).astype(float)
+        transitions.append(transition)
+        shares.append(parts)
+    together = sum(one.together * share for one, share in tellings) / total
+    return Operator(transitions, together, shares)
 
 
 @dataclass(frozen=True, eq=False)

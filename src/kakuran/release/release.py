@@ -81,7 +81,7 @@ class Release:
         """The perturbed records, to be counted."""
         if isinstance(self.source, Records):
             return self.source
-        return MemoryRecords(self.plan.schema, self.plan.reach, self.source)
+        return MemoryRecords(self.plan.layout, self.source)
 
     @property
     def table(self) -> Any:
@@ -118,7 +118,7 @@ class Release:
 
     def codes(self, columns: Sequence[str] | None = None) -> dict[str, Codes]:
         """The codes of all released columns or of some; noise without bounds reaches beyond the domain's."""
-        released = [attribute.name for attribute in self.plan.schema.released]
+        released = [attribute.name for attribute in self.plan.layout.attributes]
         return self.records.codes(released if columns is None else columns)
 
     def tally(self, axes: Sequence[Cells], progress: Progress = int) -> Tally:

@@ -59,8 +59,8 @@ class FileRecords:
     def in_memory(self) -> MemoryRecords:
         """All records in memory."""
         plan = self.manifest.plan
-        codes = self.codes([attribute.name for attribute in plan.schema.released])
-        return MemoryRecords(plan.schema, plan.reach, known=codes)
+        codes = self.codes([attribute.name for attribute in plan.layout.attributes])
+        return MemoryRecords(plan.layout, known=codes)
 
     def frame(self) -> pa.Table:
         """All records in memory, as an arrow table."""

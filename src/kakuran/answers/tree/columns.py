@@ -79,7 +79,7 @@ class LearningColumns:
             if name not in table.column_names:
                 raise DataError(name, "was learned from, but the table lacks it", "Add it.")
         if plan is not None:
-            return plan.encode(table, self.features)
+            return plan.layout.encode(table, self.features)
         return encode_columns(self.schema.some(self.features), table)
 
 
