@@ -14,6 +14,11 @@ from .intervals import (
     influence as influence,
     interval as interval,
 )
+from .joint import (
+    JointModel as JointModel,
+    ToldCounts as ToldCounts,
+    joint_model as joint_model,
+)
 from .latent import (
     STARTS as STARTS,
     PlacedRecords as PlacedRecords,
