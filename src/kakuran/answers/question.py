@@ -9,17 +9,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kakuran.counts import Cells, Predicate, Reading, cells_of, distinct_rows, parse
+from kakuran.counts import Cells, Predicate, Reading, Records, Tally, cells_of, distinct_rows, only, parse
 from kakuran.design import Plan
 from kakuran.errors import SchemaError
 from kakuran.mechanism import Transition
-from kakuran.model import Operator, transition_between
+from kakuran.model import Operator, operator_of, transition_between
 from kakuran.schema import Numeric
+from kakuran.typing import Progress
 
 FINE_BINS = (50, 20)
 """Into how many intervals a noisy number is cut, besides where it is shown or a condition cuts it: the first if the
 table stays small. Cells are taken to be evenly filled inside, and wide ones are not."""
 SMALL_TABLE = 1 << 12
+MODEL_BINS = 20
+"""Into how many intervals the joint model cuts a number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,19 +43,42 @@ class TableQuestion:
     axes: tuple[Cells, ...]
     reading: Reading
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of the table to count."""
+        return tuple(axis.size for axis in self.axes)
+
+    @property
+    def columns(self) -> list[str]:
+        """All that the question speaks of."""
+        return [axis.name for axis in self.axes]
+
+    def tells(self, plan: Plan) -> list[int]:
+        """The sets of told columns that hold all of them; none where only the joint model can answer."""
+        return plan.holding(self.columns)
+
+    def is_perturbed(self, plan: Plan) -> bool:
+        """Whether any of the columns is."""
+        return any(name in plan.mechanisms for name in self.columns)
+
     def operator(self, plan: Plan) -> Operator:
-        """How the cells to count were perturbed."""
-        return Operator([transition_of(plan, axis) for axis in self.axes])
+        """How the cells to count were perturbed among the records that tell them."""
+        for name in self.columns:
+            check_told(plan, name)
+        return operator_of(plan, self.axes, self.tells(plan))
+
+
+def check_told(plan: Plan, name: str) -> None:
+    """Refuse a column that nothing was left of."""
+    if name in plan.mechanisms and plan[name].epsilon == 0:
+        raise SchemaError(f"column {name!r} was replaced entirely: the release tells nothing about it")
 
 
 def transition_of(plan: Plan, axis: Cells) -> Transition | None:
-    """How the cells of a column were perturbed; None where they were not, refused where nothing was left of them."""
+    """How the cells of a column by itself were perturbed; None where they were not."""
+    check_told(plan, axis.name)
     mechanism = plan.mechanisms.get(axis.name)
-    if mechanism is None:
-        return None
-    if mechanism.epsilon == 0:
-        raise SchemaError(f"column {axis.name!r} was replaced entirely: the release tells nothing about it")
-    return transition_between(axis, mechanism)
+    return None if mechanism is None else transition_between(axis, mechanism)
 
 
 def ask(plan: Plan, columns: Sequence[str], bins: Mapping[str, int], where: str | None) -> TableQuestion:
@@ -62,7 +88,7 @@ def ask(plan: Plan, columns: Sequence[str], bins: Mapping[str, int], where: str 
     shape = tuple(axis.size for axis in cells)
     if where is None:
         cuts = next(filter(_is_small, _cuts(plan, cells, None)), None)
-        if cuts is None or not any(_is_noisy(plan, name) for name in columns):
+        if cuts is None or not any(plan.layout.told or _is_noisy(plan, name) for name in columns):
             return TableQuestion(cells, cells, Reading.all_of(shape))
         counted = None
     else:
@@ -97,7 +123,8 @@ def _is_small(cuts: Sequence[_Cut]) -> bool:
 def _is_noisy(plan: Plan, name: str) -> bool:
     """Whether it matters where in an interval of a number the true values lie."""
     mechanism = plan.mechanisms.get(name)
-    return isinstance(plan.schema[name], Numeric) and mechanism is not None and mechanism.lumping != "any"
+    is_lost = mechanism is not None and (bool(plan.layout.told) or mechanism.lumping == "neighbours")
+    return is_lost and isinstance(plan.schema[name], Numeric)
 
 
 def _cut(plan: Plan, name: str, predicate: Predicate | None, shown: Cells | None, bins: int) -> _Cut:
@@ -110,13 +137,45 @@ def _cut(plan: Plan, name: str, predicate: Predicate | None, shown: Cells | None
     if shown is not None:
         parts.append(shown.of_code)
     mechanism = plan.mechanisms.get(name)
-    if mechanism is not None and mechanism.lumping == "none":
-        parts.append(np.arange(mechanism.size))
-    elif _is_noisy(plan, name):
-        parts.append(cells_of(plan.schema, name, min(bins, plan.schema[name].points)).of_code)
+    if _is_noisy(plan, name):
+        fine = model_cells(plan, name) if plan.layout.told else _bins(plan, name, bins)
+        parts.append(fine.of_code)
         parts.append(np.cumsum(sum(np.abs(np.diff(part, prepend=part[0])) for part in parts) > 0))
-    merged = distinct_rows(parts)
+    elif mechanism is not None and (plan.layout.told or mechanism.lumping == "none"):
+        parts.append(np.arange(mechanism.size))
+    # Cells in the order of what is finest, so that all questions that cut a column alike share a model.
+    merged = distinct_rows(parts[::-1])
     return _Cut(Cells.of_parts(name, merged.place, [""] * len(merged)), merged.first)
+
+
+def model_cells(plan: Plan, name: str) -> Cells:
+    """The cells of a column in the joint model: every category, numbers in intervals fine enough for most questions."""
+    is_number = isinstance(plan.schema.in_release(name), Numeric)
+    return _bins(plan, name, MODEL_BINS) if is_number else cells_of(plan.schema, name, None)
+
+
+def _bins(plan: Plan, name: str, bins: int) -> Cells:
+    """So many intervals of a number, or as many as it has grid points."""
+    return cells_of(plan.schema, name, min(bins, plan.schema[name].points))
+
+
+def tell_by_tell(
+    records: Records, plan: Plan, tables: Sequence[Sequence[Cells]], progress: Progress
+) -> list[list[Tally]]:
+    """Count tables in one pass: each at once where every record tells all of it, else in every tell that holds it."""
+    asked = [list(_in_tells(plan, axes)) for axes in tables]
+    flat = [axes for some in asked for axes in some]
+    tallies = iter(records.tallies(flat, progress) if flat else [])
+    return [[next(tallies) for _ in some] for some in asked]
+
+
+def _in_tells(plan: Plan, axes: Sequence[Cells]) -> Iterator[Sequence[Cells]]:
+    names = [axis.name for axis in axes]
+    if not plan.layout.told or not any(name in plan.mechanisms for name in names):
+        yield axes
+        return
+    for tell in plan.holding(names):
+        yield [only(plan.layout.attributes[0], tell), *axes]
 
 
 def _counted(predicate: Predicate, cuts: Sequence[_Cut]) -> NDArray[np.bool_]:

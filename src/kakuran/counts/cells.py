@@ -90,9 +90,9 @@ def every_code(attribute: Categorical | Numeric, reach: int = 0) -> Cells:
     return Cells(attribute.name, edges, ("",) * (len(edges) - 1))
 
 
-def only(attribute: Categorical, code: int) -> Cells:
+def only(attribute: Categorical | Numeric, code: int) -> Cells:
     """The records with one value of a column; others are not counted."""
-    return Cells(attribute.name, np.array([code, code + 1]), (str(attribute.values[code]),), only=code)
+    return Cells(attribute.name, np.array([code, code + 1]), ("",), only=code)
 
 
 def _category_labels(attribute: Categorical) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from kakuran.randomness import Randomness
 from kakuran.schema import Categorical, Numeric
 from kakuran.typing import Array as Array, Codes as Codes, Edges as Edges
 
+_INTERVALS = 10
 CHUNK = 1 << 15
 """Values sampled at a time: small enough for all buffers to stay in cache."""
 
@@ -96,6 +97,18 @@ class Mechanism(ABC):
 
         Without edges every code is a cell. Codes within a cell are taken to be equally likely.
         """
+
+    @property
+    def levels(self) -> float:
+        """How many values can be told apart at most; numbers are not asked for in more than ten intervals."""
+        return float(min(self.size, _INTERVALS))
+
+    @property
+    def kept(self) -> float:
+        """How much is left of the true value: the root mean square of what is left of each pattern in its intervals."""
+        edges = np.rint(np.linspace(0, self.size, min(self.size, _INTERVALS) + 1)).astype(np.int64)
+        matrix = self.transition(edges).matrix
+        return math.sqrt(max((float((matrix**2).sum()) - 1) / (len(matrix) - 1), 0.0))
 
     @abstractmethod
     def variance(self) -> Array:

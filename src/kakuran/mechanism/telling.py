@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,6 +73,14 @@ class Telling(ABC):
         return 1.0
 
     @abstractmethod
+    def levels(self, column: str) -> float:
+        """How many values of a column can be told apart at most."""
+
+    @abstractmethod
+    def kept(self, columns: Sequence[str]) -> float:
+        """How much is left of what some columns have in common: 1 is all of it."""
+
+    @abstractmethod
     def reach(self, column: str) -> int:
         """How many codes beyond its domain a released value may lie."""
 
@@ -133,6 +142,14 @@ class Apart(Telling):
     def parameters(self) -> dict[str, Any]:
         """The mechanism of every column."""
         return {"columns": {name: {"kind": one.kind, **one.parameters()} for name, one in self.mechanisms.items()}}
+
+    def levels(self, column: str) -> float:
+        """Those of its mechanism."""
+        return self.mechanisms[column].levels
+
+    def kept(self, columns: Sequence[str]) -> float:
+        """The product over the columns."""
+        return math.prod(self.mechanisms[name].kept for name in columns)
 
     def reach(self, column: str) -> int:
         """That of its mechanism."""
@@ -236,6 +253,14 @@ class Together(Telling):
         """The mechanism that has the same values near."""
         near = self.neighbourhoods[attribute.name]
         return mechanism_of(attribute, near.kind, {**near.parameters(), "retention": together})
+
+    def levels(self, column: str) -> float:
+        """Neighbourhoods that all outputs make up."""
+        return self.neighbourhoods[column].outputs / self.neighbourhoods[column].near
+
+    def kept(self, columns: Sequence[str]) -> float:
+        """ρ, however many columns."""
+        return self.retention
 
     def reach(self, column: str) -> int:
         """That of what is near."""

@@ -264,6 +264,16 @@ class TwoLevel(Mechanism):
         return epsilon_of(self.retention, self.neighbourhood.near, self.neighbourhood.outputs)
 
     @property
+    def levels(self) -> float:
+        """Neighbourhoods that all outputs make up."""
+        return self.neighbourhood.outputs / self.neighbourhood.near
+
+    @property
+    def kept(self) -> float:
+        """ρ."""
+        return self.retention
+
+    @property
     def largest_swap_cost(self) -> float:
         """2ε: the cost is the same for any two values."""
         return 2 * self.epsilon

@@ -786,6 +786,26 @@ class JointModel:
         found = np.exp(found - found.max(axis=1, keepdims=True))
         return found / found.sum(axis=1, keepdims=True)
 
+    def without(self, axes: Sequence[int]) -> list[Array]:
+        """The same table as the model would have it without each part of the records: what chance makes of it."""
+        return [_normalised(joint.table(axes, [None] * len(axes))) for joint in self._joints[:-1]]
+
+    def draw(self, count: int) -> list[Indices]:
+        """Made-up records: the cell of each along every column, column by column given those before; always the same.
+
+        Parameters
+        ----------
+        count : int
+            How many.
+        """
+        dice = _dice(self._evidence.told)
+        drawn: list[Indices | None] = [None] * len(self.sizes)
+        for axis in range(len(self.sizes)):
+            shares = self.given(axis, drawn) if axis else np.tile(self.table([0]), (count, 1))
+            luck = dice.random((count, 1))
+            drawn[axis] = (np.cumsum(shares, axis=1)[:, :-1] < luck).sum(axis=1)
+        return [cells for cells in drawn if cells is not None]
+
     def direct(self, axes: Sequence[int]) -> Array:
         """The shares of the cells of a table, moved from the model towards the counts of the tells that hold it.
 
