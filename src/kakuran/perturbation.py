@@ -58,7 +58,7 @@ class Kernel:
 
     def decode(self, codes: CodedColumns) -> pa.RecordBatch:
         """The batch that has these codes."""
-        return decode_columns(self.plan.schema.released, codes)
+        return decode_columns(self.plan.schema.released, codes, self.plan.reach)
 
     @property
     def row_type(self) -> np.dtype[np.void]:

@@ -219,7 +219,7 @@ def estimate(
         counts=question.reading.of(found.counts),
         low=low,
         high=high,
-        naive=question.reading.of(tally.counts),
+        naive=question.seen.of(tally.counts),
         level=level,
         about=about,
         fakes=fakes,

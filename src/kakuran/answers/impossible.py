@@ -102,7 +102,7 @@ def impossible(plan: Plan, codes: Mapping[str, Codes], false_alarm: float) -> Im
     axes = [axis for axis in (_points(plan, name) for name in plan.mechanisms) if axis.size <= MOST_CELLS]
     if not axes:
         return ImpossibleFindings()
-    tallies = count_codes(codes, [[axis] for axis in axes])
+    tallies = count_codes(codes, [[axis] for axis in axes], reach=plan.reach)
     found = [_repeated(plan, axes, codes)]
     for axis, tally in zip(axes, tallies, strict=True):
         chance = _chance_of_misfit(tally.counts, Operator([transition_between(axis, plan[axis.name])]))
@@ -138,7 +138,7 @@ def _repeated(plan: Plan, axes: list[Cells], codes: Mapping[str, Codes]) -> Impo
     However people answered, each of n records is a given one with probability Π maxₚ A_qp at most, so its number is
     binomial with that or less; the chance is multiplied by how many different records there can be.
     """
-    places = [axis.place(codes[axis.name]) for axis in axes]
+    places = [axis.place(codes[axis.name], plan.reach(axis.name)) for axis in axes]
     kinds, kind = _kinds(places, [axis.size for axis in axes])
     times = np.bincount(kind, minlength=kinds)
     one_of = np.zeros(kinds, np.intp)

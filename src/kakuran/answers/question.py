@@ -30,29 +30,35 @@ class TableQuestion:
     ----------
     cells : tuple of Cells
         The cells of the answer, one axis a column; none for a single number.
-    axes : tuple of Cells
-        The cells to count, the same columns first, then those that only the condition speaks of.
+    truths : tuple of Cells
+        The cells to estimate, the same columns first, then those that only the condition speaks of.
     reading : Reading
         Which of those cells make up each cell of the answer.
+    axes : tuple of Cells
+        The cells to count: the same, then those beyond the bounds of a number.
+    seen : Reading
+        Which of those make up each cell of an answer that takes perturbed records as they are.
     """
 
     cells: tuple[Cells, ...]
-    axes: tuple[Cells, ...]
+    truths: tuple[Cells, ...]
     reading: Reading
+    axes: tuple[Cells, ...]
+    seen: Reading
 
     def operator(self, plan: Plan) -> Operator:
-        """How the cells to count were perturbed."""
-        return Operator([transition_of(plan, axis) for axis in self.axes])
+        """How the cells to count came from those to estimate."""
+        return Operator([transition_of(plan, *pair) for pair in zip(self.truths, self.axes, strict=True)])
 
 
-def transition_of(plan: Plan, axis: Cells) -> Transition | None:
+def transition_of(plan: Plan, axis: Cells, counted: Cells | None = None) -> Transition | None:
     """How the cells of a column were perturbed; None where they were not, refused where nothing was left of them."""
     mechanism = plan.mechanisms.get(axis.name)
     if mechanism is None:
         return None
     if mechanism.epsilon == 0:
         raise SchemaError(f"column {axis.name!r} was replaced entirely: the release tells nothing about it")
-    return transition_between(axis, mechanism)
+    return transition_between(axis, mechanism, counted)
 
 
 def ask(plan: Plan, columns: Sequence[str], bins: Mapping[str, int], where: str | None) -> TableQuestion:
@@ -63,7 +69,7 @@ def ask(plan: Plan, columns: Sequence[str], bins: Mapping[str, int], where: str 
     if where is None:
         cuts = next(filter(_is_small, _cuts(plan, cells, None)), None)
         if cuts is None or not any(_is_noisy(plan, name) for name in columns):
-            return TableQuestion(cells, cells, Reading.all_of(shape))
+            return _counting(plan, cells, cells, Reading.all_of(shape))
         counted = None
     else:
         predicate = parse(where, plan.schema)
@@ -71,7 +77,17 @@ def ask(plan: Plan, columns: Sequence[str], bins: Mapping[str, int], where: str 
         cuts = next(filter(_is_small, choices), choices[-1])
         counted = _counted(predicate, cuts)
     groups = tuple(axis.of_code[cut.first_codes] for axis, cut in zip(cells, cuts, strict=False))
-    return TableQuestion(cells, tuple(cut.axis for cut in cuts), Reading(shape, groups, counted))
+    return _counting(plan, cells, tuple(cut.axis for cut in cuts), Reading(shape, groups, counted))
+
+
+def _counting(plan: Plan, cells: tuple[Cells, ...], truths: tuple[Cells, ...], reading: Reading) -> TableQuestion:
+    """The question, with what to count for it."""
+    beyond = [plan.mechanisms[axis.name].beyond if axis.name in plan.mechanisms else 0 for axis in truths]
+    axes = tuple(axis.extended(reach) if reach else axis for axis, reach in zip(truths, beyond, strict=True))
+    inside = [axis.settled(other) for axis, other in zip(truths, axes, strict=True)]
+    groups = tuple(group[place] for group, place in zip(reading.groups, inside, strict=False))
+    counted = None if reading.counted is None else reading.counted[np.ix_(*inside)]
+    return TableQuestion(cells, truths, reading, axes, Reading(reading.shape, groups, counted))
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +132,8 @@ def _cut(plan: Plan, name: str, predicate: Predicate | None, shown: Cells | None
         parts.append(cells_of(plan.schema, name, min(bins, plan.schema[name].points)).of_code)
         parts.append(np.cumsum(sum(np.abs(np.diff(part, prepend=part[0])) for part in parts) > 0))
     merged = distinct_rows(parts)
-    return _Cut(Cells.of_parts(name, merged.place, [""] * len(merged)), merged.first)
+    has_missing = plan.schema.in_release(name).missing == "category"
+    return _Cut(Cells.of_parts(name, merged.place, [""] * len(merged), has_missing=has_missing), merged.first)
 
 
 def _counted(predicate: Predicate, cuts: Sequence[_Cut]) -> NDArray[np.bool_]:

@@ -133,7 +133,7 @@ def _estimated(question: TableQuestion, tally: Tally, plan: Plan) -> Estimate:
 
 def _influence(question: TableQuestion, plan: Plan) -> float | None:
     """By how many people one answer can move an estimate, where that is known beforehand."""
-    most = influence(question.operator(plan), question.reading, tuple(axis.size for axis in question.axes))
+    most = influence(question.operator(plan), question.reading, tuple(axis.size for axis in question.truths))
     return None if most is None else round(most, 2)
 
 

@@ -55,7 +55,8 @@ class MemoryRecords:
 
     def tallies(self, tables: Sequence[Sequence[Cells]], progress: Progress = int) -> list[Tally]:
         """Count the records in the cells that the axes of each table span."""
-        tallies = count_codes(self.codes([axis.name for axes in tables for axis in axes]), tables)
+        codes = self.codes([axis.name for axes in tables for axis in axes])
+        tallies = count_codes(codes, tables, reach=self.reach)
         progress(tallies[0].n)
         return tallies
 
@@ -71,4 +72,4 @@ class MemoryRecords:
         """As it was given, or an arrow table of all codes."""
         if self.given is not None:
             return self.given
-        return pa.Table.from_batches([decode_columns(self.schema.released, self.known)])
+        return pa.Table.from_batches([decode_columns(self.schema.released, self.known, self.reach)])

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from kakuran.counts.cells import Cells, every_code
 from kakuran.counts.distinct import distinct_rows
 from kakuran.errors import SchemaError
-from kakuran.schema import Categorical, Numeric, Schema, encode_columns
+from kakuran.schema import Categorical, Numeric, Schema, encode_columns, no_reach
 from kakuran.typing import Array, Codes, Reach
 
 DENSE_CELLS = 1 << 22
@@ -35,19 +35,28 @@ class Places:
         How many records there are, for tables of no column at all.
     weights : Array | None
         How often each record counts; once without them.
+    reach : Reach
+        How far beyond its domain the codes of each column may lie.
     """
 
-    def __init__(self, codes: Mapping[str, Codes], n: int | None = None, weights: Array | None = None) -> None:
+    def __init__(
+        self,
+        codes: Mapping[str, Codes],
+        n: int | None = None,
+        weights: Array | None = None,
+        reach: Reach = no_reach,
+    ) -> None:
         self.n = len(next(iter(codes.values()))) if n is None else n
         self.weights = weights
         self._codes = codes
+        self._reach = reach
         self._known: dict[tuple[Cells, ...], NDArray[np.int64]] = {}
 
     def cells(self, axes: tuple[Cells, ...]) -> NDArray[np.int64]:
         """The cell of each record in the table that some axes span."""
         *first, last = axes
         if not first:
-            return last.place(self._codes[last.name])
+            return last.place(self._codes[last.name], self._reach(last.name))
         cells = self._shared(tuple(first)) * last.size
         cells += self._shared((last,))
         return cells
@@ -59,14 +68,19 @@ class Places:
 
 
 def count_codes(
-    codes: Mapping[str, Codes], tables: Sequence[Sequence[Cells]], weights: Array | None = None
+    codes: Mapping[str, Codes],
+    tables: Sequence[Sequence[Cells]],
+    weights: Array | None = None,
+    reach: Reach = no_reach,
 ) -> list[Tally]:
     """The tallies of records in memory, some of them at a time."""
     tallies = [Tally.zero(axes) for axes in tables]
     for start in range(0, len(next(iter(codes.values()))), _FEW):
         some = slice(start, start + _FEW)
         records = Places(
-            {name: column[some] for name, column in codes.items()}, weights=None if weights is None else weights[some]
+            {name: column[some] for name, column in codes.items()},
+            weights=None if weights is None else weights[some],
+            reach=reach,
         )
         for tally in tallies:
             tally.add(records)
@@ -284,7 +298,7 @@ class Counting:
 
     def update(self, tallies: Sequence[Tally], batch: pa.RecordBatch) -> None:
         """Count a batch that has at least the counted columns."""
-        records = Places(encode_columns(self.attributes, batch, self.reach))
+        records = Places(encode_columns(self.attributes, batch, self.reach), reach=self.reach)
         for tally in tallies:
             tally.add(records)
 

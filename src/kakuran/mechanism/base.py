@@ -65,8 +65,18 @@ class Mechanism(ABC):
 
     @property
     def reach(self) -> int:
-        """How many codes beyond 0 … size−1 a released one may lie; only noise without bounds has any."""
+        """How many codes beyond 0 … size−1 a released one may lie; a missing number is the last of them."""
         return 0
+
+    @property
+    def beyond(self) -> int:
+        """How far beyond the bounds of a number cells of their own are worth counting released ones in."""
+        return 0
+
+    @property
+    def laplace_scale(self) -> float | None:
+        """φ, where Laplace noise that no bounds cut off is added to a number."""
+        return None
 
     @property
     @abstractmethod
@@ -91,11 +101,16 @@ class Mechanism(ABC):
         """log p(released | original) for every pair, with broadcasting."""
 
     @abstractmethod
-    def transition(self, edges: Edges | None = None) -> Transition:
+    def transition(self, edges: Edges | None = None, released: Edges | None = None) -> Transition:
         """The exact transition between cells; cell r holds the codes edges[r] … edges[r+1]−1.
 
-        Without edges every code is a cell. Codes within a cell are taken to be equally likely.
+        Without edges every code is a cell. Codes within a cell are taken to be equally likely. Released codes lie in
+        the same cells, the outermost taking in what lies beyond the bounds, or in cells of their own.
         """
+
+    def released_cells(self, edges: Edges, codes: Codes) -> NDArray[np.int64]:
+        """Cells of released codes that tell all that these codes do of the true ones, which lie between `edges`."""
+        return np.asarray(edges, np.int64)
 
     @abstractmethod
     def variance(self) -> Array:
@@ -118,6 +133,11 @@ def k_for(n: int, swap_cost: float) -> float:
 def k_of(n: int, mechanisms: Iterable[Mechanism]) -> float:
     """The k that n people are promised whose columns these mechanisms perturb, whatever is in their table."""
     return k_for(n, sum(mechanism.largest_swap_cost for mechanism in mechanisms))
+
+
+def even_cells(codes: Codes, width: int, end: int) -> NDArray[np.int64]:
+    """Cells of so many codes each, over all that there are; none reaches beyond the end."""
+    return np.minimum(np.arange(int(codes.min()), int(codes.max()) + width + 1, width), end)
 
 
 def chunks(count: int) -> Iterator[slice]:

@@ -174,10 +174,11 @@ class Together(Telling):
 
     def log_likelihood(self, released: Mapping[str, Codes], original: Mapping[str, Codes]) -> Array:
         """Of two values, by whether all columns are near."""
-        is_near = np.ones((), bool)
+        is_near, copies = np.ones((), bool), np.zeros(())
         for name, neighbourhood in self.neighbourhoods.items():
             is_near = is_near & neighbourhood.holds(released[name], original[name])
-        return log_levels(self.retention, *_sizes(self.neighbourhoods))[is_near.astype(np.intp)]
+            copies = copies + neighbourhood.log_copies(released[name])
+        return log_levels(self.retention, *_sizes(self.neighbourhoods))[is_near.astype(np.intp)] + copies
 
     def transition(self, column: str, edges: Edges | None = None) -> Transition:
         """The kernel of what is near."""

@@ -205,7 +205,8 @@ def inverse_interval(
         squares = operator.squared_solve(counts)
     else:
         stacked, axes = operator.stacked(), tuple(range(1, counts.ndim + 1))
-        sums = [(stacked.adjoint_solve(some) ** 2 * counts).sum(axis=axes) for some in reading.weights(counts.shape)]
+        asked = reading.weights(operator.true_shape(counts))
+        sums = [(stacked.adjoint_solve(some) ** 2 * counts).sum(axis=axes) for some in asked]
         squares = np.concatenate(sums).reshape(reading.shape)
     return _score_interval(solved, np.maximum(squares - solved, 0.0), counts.sum(), level, about)
 
@@ -244,13 +245,13 @@ def _of_sums(
     """Of the inverse; where one axis is too smooth to invert, of its profile wherever that is narrower."""
     low, high = inverse_interval(counts, operator, reading, level=level, about=about)
     if fakes and _has_inverse(operator):
-        pulls = _pulls(operator, reading, counts.shape)
+        pulls = _pulls(operator, reading, operator.true_shape(counts))
         low, high = low - fakes * np.maximum(pulls[1], 0.0), high - fakes * np.minimum(pulls[0], 0.0)
-    smooth = _smooth_axes(operator)
-    if len(smooth) != 1 or counts.shape[smooth[0]] > LARGEST_AXIS or low.size > MOST_ANSWERS or not counts.sum():
+    smooth, shape = _smooth_axes(operator), operator.true_shape(counts)
+    if len(smooth) != 1 or shape[smooth[0]] > LARGEST_AXIS or low.size > MOST_ANSWERS or not counts.sum():
         return low, high
     ends = np.stack([low.ravel(), high.ravel()])
-    found = (one for some in reading.weights(counts.shape) for one in slices(counts, operator, smooth[0], some, fakes))
+    found = (one for some in reading.weights(shape) for one in slices(counts, operator, smooth[0], some, fakes))
     for cell, part in enumerate(found):
         if part is not None:
             profile, marked = part
@@ -287,7 +288,7 @@ def _limits(counts: Array, operator: Operator, reading: Reading, about: About, f
     limits = np.full(reading.shape, math.inf)
     for axis, transition in enumerate(operator.transitions):
         others = tuple(other for other in range(counts.ndim) if other != axis)
-        sets, which = _slices_touched(reading, counts.shape, axis)
+        sets, which = _slices_touched(reading, operator.true_shape(counts), axis)
         alone = counts.sum(axis=others)
         wholes = [_of_sums(alone, Operator([transition]), one, _SURE, about, fakes) for one in sets]
         highest = [_possible(*whole, counts.sum())[1].item() for whole in wholes]

@@ -57,7 +57,7 @@ def look_at(release: Release, original: Source | None = None, progress: Progress
     questions = [*singles, *pairs]
     tallies = release.records.tallies([question.axes for question in questions], progress) if questions else []
     truths = None if original is None else _true_counts(original, manifest, questions, progress)
-    counts = [question.reading.of(tally.counts) for question, tally in zip(questions, tallies, strict=True)]
+    counts = [question.seen.of(tally.counts) for question, tally in zip(questions, tallies, strict=True)]
     telling = most_telling((counts if truths is None else truths)[len(singles) :])
     shown = [*range(len(singles)), *(len(singles) + place for place in telling)]
     views = tuple(
