@@ -16,7 +16,7 @@ from kakuran.mechanism import Transition
 from kakuran.model import Operator, transition_between
 from kakuran.schema import Numeric
 
-FINE_BINS = (50, 20)
+FINE_BINS = (100, 50, 20)
 """Into how many intervals a noisy number is cut, besides where it is shown or a condition cuts it: the first if the
 table stays small. Cells are taken to be evenly filled inside, and wide ones are not."""
 SMALL_TABLE = 1 << 12

@@ -89,7 +89,7 @@ class Noise(Mechanism):
             )
         if attribute.missing == "category":
             raise CalibrationError(
-                f"column {attribute.name!r}: missing values as a category need the retention mechanism, not {cls.kind}"
+                f"column {attribute.name!r}: missing values as a category need square-wave noise, not {cls.kind}"
             )
         return cls.for_swap_cost(attribute.size, attribute.step, swap_cost)
 
@@ -98,7 +98,7 @@ class Noise(Mechanism):
         super().check_fits(attribute)
         if isinstance(attribute, Categorical) or attribute.missing == "category":
             raise CalibrationError(
-                f"column {attribute.name!r}: {self.kind} noise is for numbers without missing values; use retention"
+                f"column {attribute.name!r}: {self.kind} noise is for numbers without missing values; use square-wave"
             )
         if self.step != attribute.step:
             raise CalibrationError(

@@ -78,7 +78,11 @@ class Profile:
         rows, wanted = self._equations()
         weights = np.append(weights, np.zeros(rows.shape[1] - len(weights)))
         unit = max(float(np.abs(self.counts).sum()), 1.0)
-        found = float(weights @ nnls(rows, wanted)[0]) / unit
+        best, left = nnls(rows, wanted)
+        found = float(weights @ best) / unit
+        # Where no true table explains the counts, because cells are not filled evenly inside, nothing is as sure.
+        free = max(len(rows) - int(np.count_nonzero(best)), 1)
+        uneven = max(float(left) ** 2 / free, 1.0)
         heavy = _HEAVY * float(rows.max())
         asked = np.vstack([rows, heavy * weights])
 
@@ -86,7 +90,7 @@ class Profile:
             return float(nnls(asked, np.append(wanted, heavy * share * unit))[1] ** 2)
 
         # The least misfit by the same equations, so that rounding cannot put the best sum outside.
-        allowed = misfit(found) + float(ndtri((1 + level) / 2)) ** 2
+        allowed = misfit(found) + uneven * float(ndtri((1 + level) / 2)) ** 2
 
         def excess(share: float) -> float:
             return misfit(share) - allowed
