@@ -18,7 +18,7 @@ from kakuran.schema import Numeric
 
 FINE_BINS = (100, 50, 20)
 """Into how many intervals a noisy number is cut, besides where it is shown or a condition cuts it: the first if the
-table stays small. Cells are taken to be evenly filled inside, and wide ones are not."""
+table stays small and the noise leaves so many. Cells are taken to be evenly filled inside, and wide ones are not."""
 SMALL_TABLE = 1 << 12
 
 
@@ -82,12 +82,17 @@ def ask(plan: Plan, columns: Sequence[str], bins: Mapping[str, int], where: str 
 
 def _counting(plan: Plan, cells: tuple[Cells, ...], truths: tuple[Cells, ...], reading: Reading) -> TableQuestion:
     """The question, with what to count for it."""
-    beyond = [plan.mechanisms[axis.name].beyond if axis.name in plan.mechanisms else 0 for axis in truths]
-    axes = tuple(axis.extended(reach) if reach else axis for axis, reach in zip(truths, beyond, strict=True))
+    axes = tuple(counted_cells(plan, axis) for axis in truths)
     inside = [axis.settled(other) for axis, other in zip(truths, axes, strict=True)]
     groups = tuple(group[place] for group, place in zip(reading.groups, inside, strict=False))
     counted = None if reading.counted is None else reading.counted[np.ix_(*inside)]
     return TableQuestion(cells, truths, reading, axes, Reading(reading.shape, groups, counted))
+
+
+def counted_cells(plan: Plan, axis: Cells) -> Cells:
+    """The cells in which to count what some cells of a column became: the same, and those beyond that are worth it."""
+    beyond = plan.mechanisms[axis.name].beyond if axis.name in plan.mechanisms else 0
+    return axis.extended(beyond) if beyond else axis
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,8 +133,8 @@ def _cut(plan: Plan, name: str, predicate: Predicate | None, shown: Cells | None
     mechanism = plan.mechanisms.get(name)
     if mechanism is not None and mechanism.lumping == "none":
         parts.append(np.arange(mechanism.size))
-    elif _is_noisy(plan, name):
-        parts.append(cells_of(plan.schema, name, min(bins, plan.schema[name].points)).of_code)
+    elif mechanism is not None and _is_noisy(plan, name):
+        parts.append(cells_of(plan.schema, name, min(bins, mechanism.finest, plan.schema[name].points)).of_code)
         parts.append(np.cumsum(sum(np.abs(np.diff(part, prepend=part[0])) for part in parts) > 0))
     merged = distinct_rows(parts)
     has_missing = plan.schema.in_release(name).missing == "category"

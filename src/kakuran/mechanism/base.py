@@ -37,6 +37,8 @@ class Mechanism(ABC):
     lumping: ClassVar[Literal["any", "neighbours", "none"]] = "none"
     """Which values can be counted together though nobody knows where in the lump the true ones lie: any, exactly
     (S4 eq. 6); neighbours, nearly; or none."""
+    finest: ClassVar[int] = 50
+    """Into how many cells a number is cut at most where neighbours are counted together: more follow the noise."""
     is_ready_made: ClassVar[bool] = False
     """Whether a plan cannot set it to a share of its budget and must be given it."""
     size: int

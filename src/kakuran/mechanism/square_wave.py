@@ -53,6 +53,7 @@ class SquareWave(TwoLevel):
 
     kind: ClassVar[str] = "square-wave"
     lumping = "neighbours"
+    finest = 100
     points: int
     half_width: int
     retention: float

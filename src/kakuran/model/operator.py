@@ -24,12 +24,13 @@ SMALL = 64
 
 
 def transition_between(axis: Cells, mechanism: Mechanism, counted: Cells | None = None) -> Transition:
-    """How a mechanism moves records between the cells of an axis, or from them to those that are counted."""
-    runs = mechanism.transition(axis.edges, None if counted is None else counted.edges)
-    if axis.groups is None:
+    """How a mechanism moves records between the cells of an axis, or from them to others that are counted."""
+    released, outputs = (None, None) if counted is None or counted is axis else (counted.edges, counted.groups)
+    runs = mechanism.transition(axis.edges, released)
+    if axis.groups is None and outputs is None:
         return runs
-    outputs = None if counted is None else counted.groups
-    return runs.lumped(axis.groups, np.diff(axis.edges).astype(float), outputs)
+    groups = np.arange(axis.size) if axis.groups is None else axis.groups
+    return runs.lumped(groups, np.diff(axis.edges).astype(float), outputs)
 
 
 @dataclass(frozen=True, eq=False)
