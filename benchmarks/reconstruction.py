@@ -107,7 +107,7 @@ def errors(shares: Array, retention: float, seed: int, steps: int) -> tuple[floa
     def error(estimate: Array) -> float:
         return float(np.abs(estimate - truth).sum() / RECORDS)
 
-    estimate, best = uniform(counts), np.inf
+    estimate, best = uniform(counts, operator), np.inf
     for _ in range(steps):
         estimate = em_step(estimate, counts, operator)
         best = min(best, error(estimate))

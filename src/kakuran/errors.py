@@ -16,7 +16,7 @@
     LeakageWarning          a protocol reveals more than the result
     MissingLettersWarning   labels of a picture have letters that no installed font has
     NotForPublicationWarning  a release was drawn from a seed somebody knows
-    ScatteredNumbersWarning  little is left of a number, as missing is one of its values
+    ScatteredNumbersWarning  little is left of a number that may be missing, as its order is not kept
     UnclearCellsWarning     some estimates cannot be told from noise
 
 Messages say what was wrong, the value received and the way out.
@@ -172,7 +172,7 @@ class NotForPublicationWarning(UserWarning):
 
 
 class ScatteredNumbersWarning(UserWarning):
-    """A number is perturbed like a category, as missing is one of its values: little is left of it."""
+    """A number that may be missing is perturbed like a category: little is left of it."""
 
 
 class UnclearCellsWarning(UserWarning):

@@ -102,8 +102,8 @@ def test_questions_that_cannot_be_answered_say_why(columns, bins, words):
         release.crosstab(*columns, bins=bins)
 
 
-def test_a_number_filled_in_beside_a_column_that_says_so_tells_more_than_one_that_may_be_missing():
-    """What the warning of scattered numbers advises, by people counted in the wrong cell."""
+def test_a_number_that_may_be_missing_tells_about_as_much_as_one_filled_in_beside_a_column_that_says_so():
+    """And far more than where missing is one of many values without an order, by people counted in the wrong cell."""
     people, dice = census(4_000), np.random.default_rng(1)
     ages = people["age"].to_numpy()
     is_gone = dice.random(4_000) < 0.1
@@ -115,8 +115,11 @@ def test_a_number_filled_in_beside_a_column_that_says_so_tells_more_than_one_tha
     two = kk.Schema([kk.Numeric("age", 15, 94, step=1), job, kk.Categorical("known", ["yes", "no"])])
     truth = np.histogram(ages[~is_gone], bins=one["age"].cells(10)[:11] + 15)[0]
 
-    def wrong(table, schema):
-        release = drawn(table, kk.calibrate(schema, n=4_000, k=10))
+    def wrong(table, schema, **mechanisms):
+        release = drawn(table, kk.calibrate(schema, n=4_000, k=10, mechanisms=mechanisms))
         return wrong_cells(truth, release.crosstab("age").counts[:10])
 
-    assert wrong(filled, two) < 0.6 * wrong(gaps, one)
+    kept = wrong(gaps, one)
+    assert kept < 1.2 * wrong(filled, two)
+    with pytest.warns(kk.ScatteredNumbersWarning):
+        assert kept < 0.6 * wrong(gaps, one, age="retention")

@@ -66,7 +66,7 @@ def test_a_release_is_asked_the_same_with_a_rate_of_its_own():
     table = pa.Table.from_batches([Kernel(PLAN).decode(codes)])
     release = kk.Release(table, Manifest(PLAN, N, "shuffled", seeded=False))
     assert release.impossible() == impossible(PLAN, codes, 0.001)
-    assert release.impossible(1e-9) == []
+    assert release.impossible(1e-10) == []
     with pytest.raises(kk.SchemaError, match="false_alarm must lie between 0 and 1"):
         release.impossible(2)
 

@@ -76,10 +76,10 @@ def test_questions_that_cannot_be_answered_say_why(release, table):
         release.mixture()
     with pytest.raises(kk.SchemaError, match="stands twice"):
         release.mixture("age", "age")
-    with pytest.raises(kk.SchemaError, match="'job' is not a number with Laplace or Gaussian noise"):
+    with pytest.raises(kk.SchemaError, match="'job' is not a number; ask for its crosstab"):
         release.mixture("job")
     bounded = released(table, age="BoundedLaplace", pay="Laplace")
-    with pytest.raises(kk.SchemaError, match="'age' has bounded-laplace noise"):
+    with pytest.raises(kk.SchemaError, match="'age' is perturbed by bounded-laplace"):
         bounded.mixture("age", "pay", n_components=2, covariance="rotated")
     with pytest.raises(kk.DataError, match="at least 2"):
         release.mixture("age", n_components=1, draws=1)

@@ -166,3 +166,14 @@ def test_columns_that_tell_nothing_of_each_other_are_told_apart_from_those_that_
     found = release.crosstab("x", "y").counts
     expected = np.outer(found.sum(axis=1), found.sum(axis=0)) / found.sum()
     assert np.abs(found - expected).max() < 0.01 * n
+
+
+def test_how_columns_go_together_that_nobody_tells_together_is_left_open(people):
+    release = kk.perturb(people, kk.calibrate(SCHEMA, n=9_000, k=10, tell=1))
+    found = release.crosstab("a", "d")
+    assert found.rests_on == "model"
+    assert (found.low == 0).all()
+    true = truth(people, found)
+    assert (true <= found.high * 1.1).all()
+    margins = release.crosstab("a").counts
+    np.testing.assert_allclose(found.high.max(axis=1), np.minimum(margins, found.high.max()), rtol=0.05)

@@ -187,6 +187,7 @@ SCHEMAS = {
 }
 CHOICES = {
     "default": {},
+    "laplace": {"number": "bounded-laplace"},
     "gaussian": {"number": "bounded-gaussian"},
     "retention": {"number": "retention"},
     "pram": {"three values": kk.PRAM([[0.4, 0.3, 0.3], [0.3, 0.4, 0.3], [0.3, 0.3, 0.4]])},
@@ -316,7 +317,7 @@ def test_a_broken_calibration_would_be_found_out():
     """The oracle has the power to see a promise that is a tenth too weak."""
     schema = kk.Schema(SCHEMAS["one number"])
     table = np.array([[0], [4]], np.int32)
-    plan = kk.calibrate(schema, n=2, k=1.5)
+    plan = kk.calibrate(schema, n=2, k=1.5, mechanisms={"a": "bounded-laplace"})
     weaker = [kk.BoundedLaplace(5, 1, plan["a"].scale * 0.9)]
     surest = max(worst_link(weaker, table, released).max() for released in all_releases(weaker, table))
     assert surest > 1 / 1.5 + 0.01

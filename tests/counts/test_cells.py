@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 import kakuran as kk
-from kakuran.counts import Cells, cells_of
-from kakuran.mechanism import PRAM, BoundedLaplace, Laplace, RetentionReplacement
+from kakuran.counts import Cells, cells_of, every_code
+from kakuran.mechanism import PRAM, BoundedLaplace, Laplace, RetentionReplacement, SquareWave
 from kakuran.model import transition_between
 
 SCHEMA = kk.Schema(
@@ -77,6 +77,49 @@ def test_the_transition_of_parts_is_that_of_single_codes_added_and_averaged(raw,
     expected = member @ single @ (member / member.sum(axis=1, keepdims=True)).T
     assert transition_between(cells, mechanism).matrix == pytest.approx(expected)
     assert transition_between(cells, mechanism).matrix.sum(axis=0) == pytest.approx(np.ones(cells.size))
+
+
+PERHAPS = kk.Schema([kk.Numeric("age", 0, 9, step=1, missing="category")])
+
+
+def test_a_missing_number_has_a_cell_of_its_own_however_far_noise_reaches():
+    cells = cells_of(PERHAPS, "age", 2)
+    assert cells.place(np.array([-3, 0, 4, 5, 9, 10, 12, 13]), reach=3).tolist() == [0, 0, 0, 1, 1, 1, 1, 2]
+    assert cells.place(np.array([0, 9, 10])).tolist() == [0, 1, 2]
+
+
+def test_a_table_for_released_codes_counts_true_ones_too():
+    cells = every_code(PERHAPS["age"], 3)
+    assert cells.place(np.array([-3, 0, 9, 12, 13]), reach=3).tolist() == [0, 3, 12, 15, 16]
+    assert cells.place(np.array([0, 9, 10])).tolist() == [3, 12, 16]
+
+
+@given(
+    st.lists(st.integers(0, 3), min_size=10, max_size=10),
+    st.integers(0, 12),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+)
+def test_cells_beyond_the_bounds_come_after_the_others_and_fall_into_the_outermost(raw, reach, missing, cut, lumped):
+    schema = PERHAPS if missing else SCHEMA
+    cells = cells_of(schema, "age", 5) if cut else cells_of(schema, "age", 10)
+    if lumped:
+        parts = np.unique(raw + [4] * missing, return_inverse=True)[1]
+        cells = Cells.of_parts("age", parts, [""] * (parts.max() + 1), has_missing=missing)
+    extended = cells.extended(reach) if reach else cells
+    released = np.arange(-reach, 10 + reach + missing, dtype=np.int32)
+    places, settled = extended.place(released, reach), cells.settled(extended)
+    assert (settled[: cells.size] == np.arange(cells.size)).all()
+    assert (settled[places] == cells.place(released, reach)).all()
+    assert set(places.tolist()) == set(range(extended.size))
+    if reach:
+        wave = SquareWave(10, reach if reach <= 10 else 10, 0.4, may_be_missing=missing)
+        extended = cells.extended(wave.half_width)
+        made = transition_between(cells, wave, extended).matrix
+        folded = np.zeros((cells.size, cells.size))
+        np.add.at(folded, cells.settled(extended), made)
+        assert folded == pytest.approx(transition_between(cells, wave).matrix)
 
 
 def test_noise_without_bounds_adds_its_tails_to_the_outermost_cells():

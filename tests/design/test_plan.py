@@ -124,11 +124,12 @@ class TestChecking:
 
 
 @pytest.mark.parametrize("asked", [{"n": 100}, {"data": pa.table({"age": [None, *range(1, 100)]})}])
-def test_a_number_that_missing_values_would_scatter_is_warned_of(asked):
+def test_a_number_that_may_be_missing_and_loses_its_order_is_warned_of(asked):
     fine, coarse = (kk.Schema([kk.Numeric("age", 0, 100, step=step, missing="category")]) for step in (1, 20))
-    with pytest.warns(kk.ScatteredNumbersWarning, match="age: as missing is one of its 102 values") as told:
-        kk.calibrate(fine, k=5, **asked)
+    with pytest.warns(kk.ScatteredNumbersWarning, match="age: its 102 values are perturbed like categories") as told:
+        kk.calibrate(fine, k=5, **asked, mechanisms={"age": "retention"})
     assert [warning.filename for warning in told] == [__file__]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        kk.calibrate(coarse, k=5, **asked)
+        kk.calibrate(coarse, k=5, **asked, mechanisms={"age": "retention"})
+        kk.calibrate(fine, k=5, **asked)

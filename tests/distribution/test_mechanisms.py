@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from kakuran.mechanism import PRAM, BoundedGaussian, BoundedLaplace, Laplace, RetentionReplacement
+from kakuran.counts import Cells
+from kakuran.mechanism import PRAM, BoundedGaussian, BoundedLaplace, Laplace, RetentionReplacement, SquareWave
 from kakuran.randomness import Randomness
 
 DRAWS = 1 << 20
@@ -27,6 +28,10 @@ CASES = {
     "laplace, weak": Laplace(5, 1.0, 0.4),
     "bounded gaussian": BoundedGaussian(41, 0.5, 7.0),
     "bounded gaussian, weak": BoundedGaussian(11, 1.0, 0.6),
+    "square wave": SquareWave(41, 6, 0.4, step=0.5),
+    "square wave with missing": SquareWave(13, 3, 0.45, may_be_missing=True),
+    "square wave, wide": SquareWave(8, 4, 0.2),
+    "square wave of single points": SquareWave(16, 0, 0.9, may_be_missing=True),
     "pram": PRAM(MATRIX),
     "invariant pram": PRAM.invariant(MATRIX, [4, 3, 2, 1]),
 }
@@ -42,6 +47,12 @@ def claimed(mechanism, code):
     return np.exp(mechanism.log_likelihood(released, np.int32(code)))
 
 
+def placed(mechanism, released):
+    """Released codes in the cells of true ones."""
+    size, has_missing = mechanism.size, getattr(mechanism, "may_be_missing", False)
+    return Cells("x", np.arange(size + 1), ("",) * size, has_missing=has_missing).place(released, mechanism.reach)
+
+
 @pytest.fixture(params=CASES, ids=lambda name: name.replace(", ", "-").replace(" ", "-"))
 def mechanism(request):
     return CASES[request.param]
@@ -55,14 +66,14 @@ def test_releases_follow_the_claimed_distribution(mechanism, place, chi_square, 
 
 def test_a_mixed_column_follows_the_transition(mechanism, chi_square, accept):
     codes = np.tile(np.arange(mechanism.size, dtype=np.int32), DRAWS // mechanism.size)
-    released = np.clip(mechanism.sample(codes, Randomness.secure()), 0, mechanism.size - 1)
+    released = placed(mechanism, mechanism.sample(codes, Randomness.secure()))
     expected = mechanism.transition().forward(np.bincount(codes).astype(float), 0)
     accept(chi_square(np.bincount(released, minlength=mechanism.size), expected))
 
 
 def test_neighbouring_records_are_perturbed_independently(mechanism, chi_square, accept):
     codes = np.full(DRAWS, mechanism.size // 2, np.int32)
-    released = np.clip(mechanism.sample(codes, Randomness.secure()), 0, mechanism.size - 1)
+    released = placed(mechanism, mechanism.sample(codes, Randomness.secure()))
     is_low = (released < mechanism.size // 2).reshape(-1, 2)
     low = mechanism.transition().matrix[: mechanism.size // 2, mechanism.size // 2].sum()
     pairs = np.bincount(is_low[:, 0] * 2 + is_low[:, 1], minlength=4)
@@ -138,6 +149,8 @@ WRONG = {
     "a laplace noise with a drift": (ShiftedByOne(41, 0.5, 4.0), BoundedLaplace(41, 0.5, 4.0)),
     "a laplace noise that is clamped": (Clamped(41, 0.5, 4.0), BoundedLaplace(41, 0.5, 4.0)),
     "a gaussian scale too large by a fiftieth": (BoundedGaussian(41, 0.5, 7.14), BoundedGaussian(41, 0.5, 7.0)),
+    "a square wave too wide by a step": (SquareWave(41, 7, 0.4), SquareWave(41, 6, 0.4)),
+    "a square wave kept too often by a hundredth": (SquareWave(41, 6, 0.41), SquareWave(41, 6, 0.4)),
     "a pram matrix off by a hundredth": (PRAM([[0.61, 0.39], [0.3, 0.7]]), PRAM([[0.6, 0.4], [0.3, 0.7]])),
 }
 

@@ -7,7 +7,15 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pytest
 
-from kakuran.mechanism import PRAM, BoundedGaussian, BoundedLaplace, Laplace, Mechanism, RetentionReplacement
+from kakuran.mechanism import (
+    PRAM,
+    BoundedGaussian,
+    BoundedLaplace,
+    Laplace,
+    Mechanism,
+    RetentionReplacement,
+    SquareWave,
+)
 
 SKEWED = [[0.7, 0.2, 0.1, 0.0], [0.05, 0.8, 0.05, 0.1], [0.3, 0.3, 0.3, 0.1], [0.0, 0.25, 0.25, 0.5]]
 POSITIVE = [[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.25, 0.05, 0.7]]
@@ -24,6 +32,11 @@ MECHANISMS: Mapping[str, Callable[[], Mechanism]] = {
     "bounded gaussian": lambda: BoundedGaussian(9, 1, 2.5),
     "bounded gaussian, strong": lambda: BoundedGaussian(4, 2, 4.0),
     "bounded gaussian, weak": lambda: BoundedGaussian(6, 1, 0.35),
+    "square wave": lambda: SquareWave(9, 2, 0.4, step=0.5),
+    "square wave, wide": lambda: SquareWave(5, 5, 0.3),
+    "square wave of single points": lambda: SquareWave(6, 0, 0.7),
+    "square wave with missing": lambda: SquareWave(7, 2, 0.45, step=2.0, may_be_missing=True),
+    "square wave of single points with missing": lambda: SquareWave(4, 0, 0.5, may_be_missing=True),
     "pram": lambda: PRAM(POSITIVE),
     "pram with zeros": lambda: PRAM(SKEWED),
     "invariant pram": lambda: PRAM.invariant(POSITIVE, [50, 30, 20]),

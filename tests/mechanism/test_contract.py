@@ -9,6 +9,7 @@ import pickle
 import numpy as np
 import pytest
 
+from kakuran.counts import Cells
 from kakuran.mechanism import PRAM, RetentionReplacement
 from kakuran.mechanism.noise import ROUNDING
 from kakuran.randomness import Randomness
@@ -19,6 +20,15 @@ CLOSE = 2e-3
 def all_pairs(mechanism):
     codes = np.arange(mechanism.size, dtype=np.int32)
     return codes[:, None], codes[None, :]
+
+
+def released_codes(mechanism):
+    return np.arange(-mechanism.reach, mechanism.size + mechanism.reach)
+
+
+def may_be_missing(mechanism):
+    """Whether the last code is that of a number that is missing."""
+    return getattr(mechanism, "may_be_missing", False)
 
 
 def log_ratios(matrix):
@@ -112,8 +122,9 @@ class TestTransition:
     def aggregated(matrix, mechanism, edges):
         """The transition between cells, from p(y|x): outputs add up, inputs average, outer cells have no end."""
         edges = np.arange(mechanism.size + 1) if edges is None else edges
-        starts = np.concatenate([[0], edges[1:-1] + mechanism.reach])
-        outputs = np.add.reduceat(matrix, starts, axis=1)
+        cells = Cells("x", edges, ("",) * (len(edges) - 1), has_missing=may_be_missing(mechanism))
+        outputs = np.zeros((len(matrix), cells.size))
+        np.add.at(outputs.T, cells.place(released_codes(mechanism), mechanism.reach), matrix.T)
         return (np.add.reduceat(outputs, edges[:-1], axis=0) / np.diff(edges)[:, None]).T
 
     def test_columns_are_distributions(self, mechanism):
@@ -126,6 +137,21 @@ class TestTransition:
         for edges in self.cuts(mechanism):
             expected = self.aggregated(probabilities(mechanism), mechanism, edges)
             assert mechanism.transition(edges).matrix == pytest.approx(expected, abs=1e-12)
+
+    def test_released_codes_may_lie_in_cells_of_their_own(self, mechanism, probabilities):
+        edges, released = np.array([0, 1, mechanism.size]), np.array([0, mechanism.size - 1, mechanism.size])
+        inside = probabilities(mechanism)[:, mechanism.reach : mechanism.reach + mechanism.size]
+        outputs = np.add.reduceat(inside, [0, mechanism.size - 1], axis=1)
+        expected = (np.add.reduceat(outputs, [0, 1], axis=0) / [[1], [mechanism.size - 1]]).T
+        assert mechanism.transition(edges, released).matrix == pytest.approx(expected, abs=1e-12)
+
+    def test_the_cells_of_released_codes_hold_all_of_them(self, mechanism):
+        edges = np.array([0, 1, mechanism.size])
+        codes = released_codes(mechanism)[: -1 if may_be_missing(mechanism) else None]
+        released = mechanism.released_cells(edges, codes)
+        assert released[0] <= codes.min()
+        assert codes.max() < released[-1]
+        assert (np.diff(released) > 0).all()
 
     @pytest.mark.parametrize("axis", [0, 1, 2, -1])
     def test_forward_and_adjoint_apply_the_matrix_along_an_axis(self, mechanism, axis):
@@ -148,7 +174,9 @@ class TestTransition:
 
     @pytest.mark.parametrize("axis", [0, 1, 2])
     def test_solve_undoes_forward(self, mechanism, axis):
-        transition = mechanism.transition()
+        # From every code that may be released: fewer cells may not tell all of the true ones.
+        released = np.arange(-mechanism.reach, mechanism.size + mechanism.reach + 1)
+        transition = mechanism.transition(np.arange(mechanism.size + 1), released)
         shape = [2, 3, 2]
         shape[axis] = mechanism.size
         counts = np.random.default_rng(2).uniform(0, 10, shape)
@@ -209,7 +237,9 @@ class TestVariance:
 
     @staticmethod
     def of_released_numbers(mechanism, matrix):
-        released = np.arange(-mechanism.reach, mechanism.size + mechanism.reach) * mechanism.step
+        released = released_codes(mechanism) * mechanism.step
+        if may_be_missing(mechanism):
+            released, matrix = released[:-1], matrix[:, :-1] / matrix[:, :-1].sum(axis=1, keepdims=True)
         means = matrix @ released
         return (matrix * (released - means[:, None]) ** 2).sum(axis=1)
 

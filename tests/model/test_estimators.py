@@ -148,7 +148,7 @@ def test_the_maximum_agrees_with_a_general_optimiser():
 def test_the_gap_is_an_upper_bound_of_what_is_left_to_climb(seed, retention):
     counts = np.random.default_rng(seed).integers(0, 30, (3, 4)).astype(float) + 1
     operator = Operator([RetentionReplacement(3, retention).transition(), RetentionReplacement(4, 0.5).transition()])
-    estimate = em_step(em_step(uniform(counts), counts, operator), counts, operator)
+    estimate = em_step(em_step(uniform(counts, operator), counts, operator), counts, operator)
     top, _ = maximum_likelihood(counts, operator)
     left = log_likelihood(counts, top, operator) - log_likelihood(counts, estimate, operator)
     assert -1e-6 <= left <= duality_gap(counts, estimate, operator) + 1e-6
@@ -158,7 +158,7 @@ def test_the_gap_is_an_upper_bound_of_what_is_left_to_climb(seed, retention):
 @given(st.integers(0, 2**32 - 1))
 def test_the_likelihood_never_falls_along_em(seed):
     counts = np.random.default_rng(seed).integers(0, 50, (4, 6, 3, 2)).astype(float)
-    estimate, heights = uniform(counts), []
+    estimate, heights = uniform(counts, MIXED), []
     for _ in range(12):
         heights.append(log_likelihood(counts, estimate, MIXED))
         estimate = em_step(estimate, counts, MIXED)
@@ -171,7 +171,7 @@ def test_acceleration_reaches_a_certified_maximum_in_far_fewer_steps_than_em():
     counts = perturbed(rng.multinomial(20_000, zipf((10, 10, 10)).ravel()).reshape(10, 10, 10), operator, rng)
     estimate, steps = maximum_likelihood(counts, operator)
     assert duality_gap(counts, estimate, operator) <= 1e-9 * counts.sum()
-    plain = uniform(counts)
+    plain = uniform(counts, operator)
     for _ in range(steps):
         plain = em_step(plain, counts, operator)
     assert duality_gap(counts, plain, operator) > 1e-6 * counts.sum()
@@ -236,7 +236,7 @@ class TestAuto:
         def error(estimate):
             return np.abs(estimate - truth).sum() / n
 
-        estimate, best = uniform(counts), math.inf
+        estimate, best = uniform(counts, operator), math.inf
         for _ in range(400):
             estimate = em_step(estimate, counts, operator)
             best = min(best, error(estimate))

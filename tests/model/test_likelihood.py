@@ -51,7 +51,7 @@ def test_the_maximum_comes_with_its_certificate_whatever_the_counts_and_the_oper
 def test_em_climbs_to_the_same_maximum_and_never_above_it(problem):
     counts, operator = problem
     estimate, _ = maximum_likelihood(counts, operator)
-    plain = uniform(counts)
+    plain = uniform(counts, operator)
     for _ in range(300):
         plain = em_step(plain, counts, operator)
     left = log_likelihood(counts, estimate, operator) - log_likelihood(counts, plain, operator)

@@ -203,7 +203,7 @@ class TestManifest:
         told = json.loads(self.manifest(tmp_path, suffix))
         assert (told["format"], told["kakuran"], told["records"]) == (1, kk.__version__, 300)
         assert (told["k"], told["n"], told["epsilon"]) == (release.k, 20, release.epsilon)
-        assert told["columns"]["height"]["mechanism"].keys() == {"kind", "scale"}
+        assert told["columns"]["height"]["mechanism"].keys() == {"kind", "half_width", "retention"}
         assert told["columns"]["name"] == {"role": "drop"}
 
     @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -238,7 +238,8 @@ class TestManifest:
     def test_it_is_json_that_any_program_reads_even_when_a_number_is_infinite(self, noise, tmp_path):
         schema = kk.Schema([kk.Categorical("job", ["x", "y"]), kk.Numeric("age", 0, 9, step=1)])
         table = pa.table({"job": ["x", "y"] * 50, "age": [3, 4] * 50})
-        plan = kk.calibrate(schema, n=20, k=20) if noise == "without limit" else kk.calibrate(schema, data=table, k=5)
+        asked = {"n": 20, "k": 20} if noise == "without limit" else {"data": table, "k": 5}
+        plan = kk.calibrate(schema, **asked, mechanisms={"age": "bounded-laplace"})
         assert math.isinf(plan["age"].scale if noise == "without limit" else plan.epsilon)
         release = kk.perturb(table, plan)
         release.save(tmp_path / "out.csv")

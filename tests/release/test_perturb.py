@@ -26,7 +26,7 @@ SCHEMA = kk.Schema(
     ]
 )
 ROWS = 1000
-PLAN = kk.calibrate(SCHEMA, n=50, k=5)
+PLAN = kk.calibrate(SCHEMA, n=50, k=5, mechanisms={"age": "bounded-laplace"})
 
 
 def columns(rows=ROWS):

@@ -26,7 +26,7 @@ SCHEMA = kk.Schema(
         kk.Categorical("region", ["east", "west"], role="keep"),
     ]
 )
-PLAN = kk.calibrate(SCHEMA, n=100, k=20)
+PLAN = kk.calibrate(SCHEMA, n=100, k=20, mechanisms={"age": "bounded-laplace"})
 WAYS = [("parquet", "parquet"), ("csv", "parquet"), ("csv", "csv"), ("parquet", "csv")]
 
 

@@ -60,6 +60,16 @@ def test_codes_beyond_the_bounds_survive_within_their_reach(reach, data):
     assert encode(attribute, decode(attribute, codes), reach).tolist() == codes.tolist()
 
 
+@settings(deadline=None)
+@given(st.integers(0, 200), st.data())
+def test_missing_survives_beside_numbers_beyond_the_bounds(reach, data):
+    attribute = kk.Numeric("c", 0, 9, step=1, missing="category")
+    codes = some_codes(data, attribute, reach)
+    column = decode(attribute, codes, reach)
+    assert column.null_count == (codes == 10 + reach).sum()
+    assert encode(attribute, column, reach).tolist() == codes.tolist()
+
+
 @pytest.mark.parametrize("code", [-6, 36])
 def test_codes_beyond_their_reach_are_refused(code):
     attribute = kk.Numeric("c", 0, 3, step=0.1)

@@ -133,10 +133,10 @@ def density(
         raise ArgumentError(
             "method", f"must be one of {', '.join(get_args(DensityMethod))}", "Choose one.", example=method
         )
-    attribute = _number(plan, column)
+    attribute = released_number(plan, column)
     axis = cells_of(plan.schema, column, min(DEFAULT_BINS, attribute.points) if bins is None else bins)
     ((codes, counts),) = counted_codes(records, plan, [column], progress)
-    naive = np.bincount(axis.place(codes), counts, minlength=len(axis.labels)).astype(float)
+    naive = np.bincount(axis.place(codes, plan.reach(column)), counts, minlength=len(axis.labels)).astype(float)
     edges = attribute.low + attribute.step * (axis.edges.astype(float) - 0.5)
     found = _estimate(codes, counts, plan.mechanisms.get(column), attribute, axis.edges, method, naive)
     reach = float(ndtri(0.975)) * found.errors
@@ -164,7 +164,8 @@ def counted_codes(
     return found
 
 
-def _number(plan: Plan, column: str) -> Numeric:
+def released_number(plan: Plan, column: str) -> Numeric:
+    """A column that is a number, and never missing."""
     attribute = plan.schema.in_release(column)
     if not isinstance(attribute, Numeric):
         raise SchemaError(f"column {column!r} is not a number; ask for its crosstab")

@@ -19,9 +19,11 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from kakuran.answers.answer import Answer
+from kakuran.answers.question import counted_cells
 from kakuran.counts import Cells, cells_of, count_codes
 from kakuran.design import Plan
 from kakuran.errors import SchemaError, is_real
+from kakuran.mechanism import Transition
 from kakuran.model import Operator, reconstruct, transition_between
 from kakuran.schema import Numeric
 from kakuran.typing import Array, Codes
@@ -99,13 +101,15 @@ def impossible(plan: Plan, codes: Mapping[str, Codes], false_alarm: float) -> Im
     """
     if not is_real(false_alarm) or not 0 < false_alarm < 1:
         raise SchemaError(f"false_alarm must lie between 0 and 1, got {false_alarm!r}")
-    axes = [axis for axis in (_points(plan, name) for name in plan.mechanisms) if axis.size <= MOST_CELLS]
-    if not axes:
+    truths = [axis for axis in (_points(plan, name) for name in plan.mechanisms) if axis.size <= MOST_CELLS]
+    if not truths:
         return ImpossibleFindings()
-    tallies = count_codes(codes, [[axis] for axis in axes])
-    found = [_repeated(plan, axes, codes)]
-    for axis, tally in zip(axes, tallies, strict=True):
-        chance = _chance_of_misfit(tally.counts, Operator([transition_between(axis, plan[axis.name])]))
+    axes = [counted_cells(plan, axis) for axis in truths]
+    transitions = [transition_between(truth, plan[truth.name], axis) for truth, axis in zip(truths, axes, strict=True)]
+    tallies = count_codes(codes, [[axis] for axis in axes], reach=plan.reach)
+    found = [_repeated(plan, axes, transitions, codes)]
+    for axis, transition, tally in zip(axes, transitions, tallies, strict=True):
+        chance = _chance_of_misfit(tally.counts, Operator([transition]))
         found.append(Impossible((axis.name,), 2 * len(axes) * chance))
     return ImpossibleFindings(one for one in found if one.chance <= false_alarm)
 
@@ -132,21 +136,21 @@ def _chance_of_misfit(counts: Array, operator: Operator) -> float:
     return math.exp(-misfit + free * math.log(math.e * misfit / free))
 
 
-def _repeated(plan: Plan, axes: list[Cells], codes: Mapping[str, Codes]) -> Impossible:
+def _repeated(plan: Plan, axes: list[Cells], transitions: list[Transition], codes: Mapping[str, Codes]) -> Impossible:
     """The record that is there far too often, if any is.
 
     However people answered, each of n records is a given one with probability Π maxₚ A_qp at most, so its number is
     binomial with that or less; the chance is multiplied by how many different records there can be.
     """
-    places = [axis.place(codes[axis.name]) for axis in axes]
+    places = [axis.place(codes[axis.name], plan.reach(axis.name)) for axis in axes]
     kinds, kind = _kinds(places, [axis.size for axis in axes])
     times = np.bincount(kind, minlength=kinds)
     one_of = np.zeros(kinds, np.intp)
     one_of[kind] = np.arange(len(kind))
     several = np.flatnonzero(times > 1)
     likeliest = np.zeros(len(several))
-    for axis, place in zip(axes, places, strict=True):
-        likeliest += np.log(transition_between(axis, plan[axis.name]).matrix.max(axis=1))[place[one_of[several]]]
+    for transition, place in zip(transitions, places, strict=True):
+        likeliest += np.log(transition.matrix.max(axis=1))[place[one_of[several]]]
     all_there_are = sum(math.log(axis.size) for axis in axes)
     chances = np.asarray(binom.logsf(times[several] - 1, len(kind), np.exp(likeliest)))
     worst = int(np.argmin(chances)) if len(chances) else None

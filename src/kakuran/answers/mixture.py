@@ -11,26 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.answers.answer import Answer
-from kakuran.answers.density import counted_codes
+from kakuran.answers.density import counted_codes, released_number
 from kakuran.charts import cluster_chart, plain
 from kakuran.counts import Cells, Records
 from kakuran.design import Plan
 from kakuran.errors import DataError, SchemaError, counted
-from kakuran.mechanism import Noise
 from kakuran.model import (
     ColumnNoise,
     Mixture,
     Observations,
     Options,
+    PerturbedGrid,
     bootstrap,
     bootstrap_counts,
     fit_mixture,
     mixture_of_columns,
     observe,
-    released_edges,
 )
 from kakuran.randomness import Randomness
-from kakuran.schema import Numeric
 from kakuran.typing import Array, Progress
 from kakuran.words import Translate
 
@@ -158,18 +156,19 @@ def mixture(
         raise SchemaError(
             "clusters over several numbers need whole records, and these tell some columns only; ask for one"
         )
-    noises = [_noise(plan, name, options.covariance) for name in columns]
+    grids = [_grid(plan, name) for name in columns]
 
     def read() -> Array:
         codes = records.codes(columns)
         return _numbers(plan, {name: codes[name] for name in columns})
 
     if options.covariance == "diag":
-        observed = _observed(records, plan, columns, noises, options, progress)
+        observed = _observed(records, plan, columns, grids, options, progress)
         dice = Randomness.derived(observed.counts.tobytes()).generator()
-        found = mixture_of_columns(observed, noises, options)
+        found = mixture_of_columns(observed, grids, options)
         spread = bootstrap_counts(found, observed, draws, dice)
     else:
+        noises = [_laplace(plan, name) for name in columns]
         numbers = read()
         progress(len(numbers))
         _check_not_empty(columns, len(numbers))
@@ -190,7 +189,7 @@ def _observed(
     records: Records,
     plan: Plan,
     columns: Sequence[str],
-    noises: Sequence[ColumnNoise],
+    noises: Sequence[PerturbedGrid],
     options: Options,
     progress: Progress,
 ) -> Observations:
@@ -198,8 +197,8 @@ def _observed(
     alone = counted_codes(records, plan, columns, progress)
     _check_not_empty(columns, len(alone[0][0]))
     edges = {
-        name: released_edges(codes, plan[name], plan.schema[name].step)
-        for name, (codes, _) in zip(columns, alone, strict=True)
+        name: noise.mechanism.released_cells(noise.edges, codes)
+        for name, noise, (codes, _) in zip(columns, noises, alone, strict=True)
     }
     axes = [Cells(name, edges[name], ("",) * (len(edges[name]) - 1)) for name in columns]
     (tally,) = records.tallies([axes], progress)
@@ -217,17 +216,17 @@ def _check_not_empty(columns: Sequence[str], records: int) -> None:
         raise DataError(columns[0], "the release holds no records", "There is nothing to estimate from.")
 
 
-def _noise(plan: Plan, name: str, covariance: str) -> ColumnNoise:
-    attribute, mechanism = plan.schema.in_release(name), plan[name]
-    if not isinstance(attribute, Numeric) or not isinstance(mechanism, Noise):
+def _grid(plan: Plan, name: str) -> PerturbedGrid:
+    attribute = released_number(plan, name)
+    return PerturbedGrid(plan[name], attribute.low, attribute.step)
+
+
+def _laplace(plan: Plan, name: str) -> ColumnNoise:
+    """Noise whose clusters may lie in any direction."""
+    mechanism = plan[name]
+    if mechanism.laplace_scale is None:
         raise SchemaError(
-            f"column {name!r} is not a number with Laplace or Gaussian noise; ask for its density or crosstab"
-        )
-    if covariance == "diag":
-        return ColumnNoise(mechanism.kind, mechanism.scale, (attribute.low, attribute.high), attribute.step)
-    if mechanism.kind != "laplace":
-        raise SchemaError(
-            f"column {name!r} has {mechanism.kind} noise; clusters of any direction need laplace, "
+            f"column {name!r} is perturbed by {mechanism.kind}; clusters of any direction need laplace, "
             "so use covariance diag or release it with the mechanism laplace"
         )
-    return ColumnNoise(mechanism.kind, mechanism.scale)
+    return ColumnNoise("laplace", mechanism.laplace_scale)

@@ -17,9 +17,9 @@ from kakuran.model import Operator, operator_of, transition_between
 from kakuran.schema import Numeric
 from kakuran.typing import Progress
 
-FINE_BINS = (50, 20)
+FINE_BINS = (100, 50, 20)
 """Into how many intervals a noisy number is cut, besides where it is shown or a condition cuts it: the first if the
-table stays small. Cells are taken to be evenly filled inside, and wide ones are not."""
+table stays small and the noise leaves so many. Cells are taken to be evenly filled inside, and wide ones are not."""
 SMALL_TABLE = 1 << 12
 MODEL_BINS = 20
 """Into how many intervals the joint model cuts a number."""
@@ -33,15 +33,21 @@ class TableQuestion:
     ----------
     cells : tuple of Cells
         The cells of the answer, one axis a column; none for a single number.
-    axes : tuple of Cells
-        The cells to count, the same columns first, then those that only the condition speaks of.
+    truths : tuple of Cells
+        The cells to estimate, the same columns first, then those that only the condition speaks of.
     reading : Reading
         Which of those cells make up each cell of the answer.
+    axes : tuple of Cells
+        The cells to count: the same, then those beyond the bounds of a number.
+    seen : Reading
+        Which of those make up each cell of an answer that takes perturbed records as they are.
     """
 
     cells: tuple[Cells, ...]
-    axes: tuple[Cells, ...]
+    truths: tuple[Cells, ...]
     reading: Reading
+    axes: tuple[Cells, ...]
+    seen: Reading
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -62,10 +68,10 @@ class TableQuestion:
         return any(name in plan.mechanisms for name in self.columns)
 
     def operator(self, plan: Plan) -> Operator:
-        """How the cells to count were perturbed among the records that tell them."""
+        """How the cells to count came from those to estimate, among the records that tell them."""
         for name in self.columns:
             check_told(plan, name)
-        return operator_of(plan, self.axes, self.tells(plan))
+        return operator_of(plan, self.truths, self.tells(plan), self.axes)
 
 
 def check_told(plan: Plan, name: str) -> None:
@@ -89,7 +95,7 @@ def ask(plan: Plan, columns: Sequence[str], bins: Mapping[str, int], where: str 
     if where is None:
         cuts = next(filter(_is_small, _cuts(plan, cells, None)), None)
         if cuts is None or not any(plan.layout.told or _is_noisy(plan, name) for name in columns):
-            return TableQuestion(cells, cells, Reading.all_of(shape))
+            return _counting(plan, cells, cells, Reading.all_of(shape))
         counted = None
     else:
         predicate = parse(where, plan.schema)
@@ -97,7 +103,23 @@ def ask(plan: Plan, columns: Sequence[str], bins: Mapping[str, int], where: str 
         cuts = next(filter(_is_small, choices), choices[-1])
         counted = _counted(predicate, cuts)
     groups = tuple(axis.of_code[cut.first_codes] for axis, cut in zip(cells, cuts, strict=False))
-    return TableQuestion(cells, tuple(cut.axis for cut in cuts), Reading(shape, groups, counted))
+    return _counting(plan, cells, tuple(cut.axis for cut in cuts), Reading(shape, groups, counted))
+
+
+def _counting(plan: Plan, cells: tuple[Cells, ...], truths: tuple[Cells, ...], reading: Reading) -> TableQuestion:
+    """The question, with what to count for it."""
+    axes = tuple(counted_cells(plan, axis) for axis in truths)
+    inside = [axis.settled(other) for axis, other in zip(truths, axes, strict=True)]
+    groups = tuple(group[place] for group, place in zip(reading.groups, inside, strict=False))
+    counted = None if reading.counted is None else reading.counted[np.ix_(*inside)]
+    return TableQuestion(cells, truths, reading, axes, Reading(reading.shape, groups, counted))
+
+
+def counted_cells(plan: Plan, axis: Cells) -> Cells:
+    """The cells in which to count what some cells of a column became: the same, and those beyond that are worth it."""
+    is_alone = axis.name in plan.mechanisms and not plan.layout.told
+    beyond = plan.mechanisms[axis.name].beyond if is_alone else 0
+    return axis.extended(beyond) if beyond else axis
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,15 +159,16 @@ def _cut(plan: Plan, name: str, predicate: Predicate | None, shown: Cells | None
     if shown is not None:
         parts.append(shown.of_code)
     mechanism = plan.mechanisms.get(name)
-    if _is_noisy(plan, name):
-        fine = model_cells(plan, name) if plan.layout.told else _bins(plan, name, bins)
+    if mechanism is not None and _is_noisy(plan, name):
+        fine = model_cells(plan, name) if plan.layout.told else _bins(plan, name, min(bins, mechanism.finest))
         parts.append(fine.of_code)
         parts.append(np.cumsum(sum(np.abs(np.diff(part, prepend=part[0])) for part in parts) > 0))
     elif mechanism is not None and (plan.layout.told or mechanism.lumping == "none"):
         parts.append(np.arange(mechanism.size))
     # Cells in the order of what is finest, so that all questions that cut a column alike share a model.
     merged = distinct_rows(parts[::-1])
-    return _Cut(Cells.of_parts(name, merged.place, [""] * len(merged)), merged.first)
+    has_missing = plan.schema.in_release(name).missing == "category"
+    return _Cut(Cells.of_parts(name, merged.place, [""] * len(merged), has_missing=has_missing), merged.first)
 
 
 def model_cells(plan: Plan, name: str) -> Cells:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import TypeAlias
 
 import numpy as np
@@ -51,6 +52,14 @@ class JointTables:
         """The standard errors of what is read off a table: how it varies with the records the model is fitted to."""
         parts = np.stack([reading.of(part) for part in self.model.without(self.places(axes))])
         return np.sqrt((len(parts) - 1) * ((parts - parts.mean(axis=0)) ** 2).mean(axis=0))
+
+    def most(self, axes: Sequence[Cells], reading: Reading) -> Array:
+        """What each cell of an answer cannot exceed, however its columns go together: the margins it lies in."""
+        most = np.ones(reading.shape)
+        for place, group in enumerate(reading.groups):
+            margin = np.bincount(group, self.table([axes[place]]), reading.shape[place])
+            most = np.minimum(most, margin.reshape([-1 if axis == place else 1 for axis in range(most.ndim)]))
+        return most
 
     def places(self, axes: Sequence[Cells]) -> list[int]:
         """Where columns stand in the model."""
@@ -148,7 +157,7 @@ class Reader:
             counts=question.reading.of(found.counts) * every,
             low=low * every,
             high=high * every,
-            naive=question.reading.of(counts) * every,
+            naive=question.seen.of(counts) * every,
             level=level,
             about=about,
             fakes=fakes,
@@ -168,12 +177,16 @@ class Reader:
             raise SchemaError(f"no record tells {named} together: what made-up records could do to it is not known")
         joint = self.joint(question.axes, progress)
         found = question.reading.of(joint.table(question.axes))
-        reach = float(ndtri((1 + level) / 2)) * joint.errors(question.axes, question.reading)
+        if self._is_bound(question):
+            reach = float(ndtri((1 + level) / 2)) * joint.errors(question.axes, question.reading)
+            low, high = np.maximum(found - reach, 0.0), np.minimum(found + reach, 1.0)
+        else:
+            low, high = np.zeros_like(found), joint.most(question.axes, question.reading)
         return Estimate(
             axes=question.cells,
             counts=found * self.n,
-            low=np.maximum(found - reach, 0.0) * self.n,
-            high=np.minimum(found + reach, 1.0) * self.n,
+            low=low * self.n,
+            high=high * self.n,
             naive=np.full(found.shape, np.nan),
             level=level,
             about=about,
@@ -182,6 +195,11 @@ class Reader:
             gap=None,
             rests_on="model",
         )
+
+    def _is_bound(self, question: TableQuestion) -> bool:
+        """Whether every two of the columns are told together by somebody, so that the model knows how they go."""
+        perturbed = [name for name in question.columns if name in self.plan.mechanisms]
+        return all(self.plan.holding(pair) for pair in combinations(perturbed, 2))
 
     def joint(self, asked: Sequence[Cells] = (), progress: Progress = int) -> JointTables:
         """The joint model of all perturbed columns, and of kept ones that are asked about, counted in one pass.

@@ -80,8 +80,8 @@ class PlanOptions:
         typer.Option(
             "--mechanism",
             metavar="COLUMN=MECHANISM",
-            help="A column's mechanism, as age=laplace: retention, laplace, bounded-laplace, bounded-gaussian, "
-            "or pram:FILE with a row-stochastic matrix as CSV without header. Repeatable.",
+            help="A column's mechanism, as age=laplace: retention, square-wave, laplace, bounded-laplace, "
+            "bounded-gaussian, or pram:FILE with a row-stochastic matrix as CSV without header. Repeatable.",
         ),
     ] = None
 

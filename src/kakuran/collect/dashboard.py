@@ -128,7 +128,7 @@ def _sizes(fewest: int, n: int) -> list[int]:
 
 def _influence(question: TableQuestion, plan: Plan) -> float | None:
     """By how many people one answer can move an estimate, where that is known beforehand."""
-    most = influence(question.operator(plan), question.reading, tuple(axis.size for axis in question.axes))
+    most = influence(question.operator(plan), question.reading, tuple(axis.size for axis in question.truths))
     return None if most is None else round(most, 2)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -36,6 +36,8 @@ class Cells:
         What to call each cell.
     groups : NDArray | None
         The cell of each run; without it every run is a cell.
+    has_missing : bool
+        Whether the last code stands for a missing value.
     only : int | None
         Count only the records with this code, in the one cell there is.
     """
@@ -44,6 +46,7 @@ class Cells:
     edges: NDArray[np.int64]
     labels: tuple[str, ...]
     groups: NDArray[np.intp] | None = None
+    has_missing: bool = False
     only: int | None = None
 
     @property
@@ -57,21 +60,49 @@ class Cells:
         runs = np.arange(len(self.edges) - 1) if self.groups is None else self.groups
         return np.repeat(runs, np.diff(self.edges))
 
-    def place(self, codes: Codes) -> NDArray[np.intp]:
-        """The cell of each code; codes beyond the domain fall in the outermost cells."""
-        first = int(self.edges[0])
+    def place(self, codes: Codes, reach: int = 0) -> NDArray[np.intp]:
+        """The cell of each code; numbers beyond the bounds fall in the outermost cells of numbers.
+
+        They may lie up to `reach` beyond, and the code of missing comes after them.
+        """
+        first, last = int(self.edges[0]), int(self.edges[-1]) - 1
+        if self.has_missing and reach != -first:
+            codes = np.where(codes == last + first + reach, last, np.minimum(codes, last - 1))
         return np.take(self.of_code, codes - first if first else codes, mode="clip")
 
     def lumped(self, parts: NDArray[np.intp]) -> Cells:
         """Fewer cells, given the number of the one that each of these becomes part of."""
         groups = parts if self.groups is None else parts[self.groups]
-        return Cells(self.name, self.edges, ("",) * (int(parts.max()) + 1), groups)
+        return replace(self, labels=("",) * (int(parts.max()) + 1), groups=groups)
+
+    def extended(self, reach: int) -> Cells:
+        """These, then cells as wide for numbers that many codes beyond the bounds; missing comes after those."""
+        last = int(self.edges[-1]) - self.has_missing
+        width = max(last // max(len(self.edges) - 1 - self.has_missing, 1), 1)
+        inside, missing = self.edges[self.edges < last], [last + reach, last + reach + 1][: 1 + self.has_missing]
+        below, above = np.arange(-reach, 0, width), np.arange(last, last + reach, width)
+        runs = np.arange(len(self.edges) - 1) if self.groups is None else self.groups
+        beyond = self.size + np.arange(len(below) + len(above))
+        groups = np.concatenate([beyond[: len(below)], runs[: len(inside)], beyond[len(below) :], runs[len(inside) :]])
+        return replace(
+            self,
+            edges=np.concatenate([below, inside, above, missing]).astype(np.int64),
+            labels=self.labels + ("",) * len(beyond),
+            groups=groups.astype(np.intp),
+        )
+
+    def settled(self, extended: Cells) -> NDArray[np.intp]:
+        """Of every cell of these extended, the one of these that it falls in."""
+        first_codes = np.zeros(extended.size, np.int32)
+        runs = np.arange(extended.size) if extended.groups is None else extended.groups
+        first_codes[runs[::-1]] = extended.edges[-2::-1]
+        return self.place(first_codes, -int(extended.edges[0]))
 
     @classmethod
-    def of_parts(cls, name: str, parts: NDArray[np.intp], labels: Sequence[str]) -> Cells:
+    def of_parts(cls, name: str, parts: NDArray[np.intp], labels: Sequence[str], *, has_missing: bool = False) -> Cells:
         """The cells that a part number for every code makes."""
         starts = np.flatnonzero(np.diff(parts, prepend=-1))
-        return cls(name, np.append(starts, len(parts)), tuple(labels), parts[starts])
+        return cls(name, np.append(starts, len(parts)), tuple(labels), parts[starts], has_missing)
 
 
 def cells_of(schema: Schema, name: str, bins: int | None) -> Cells:
@@ -87,7 +118,7 @@ def cells_of(schema: Schema, name: str, bins: int | None) -> Cells:
 def every_code(attribute: Categorical | Numeric, reach: int = 0) -> Cells:
     """A cell for every code of a column, also for those that lie as far beyond its bounds as noise reaches."""
     edges = np.arange(-reach, attribute.size + reach + 1)
-    return Cells(attribute.name, edges, ("",) * (len(edges) - 1))
+    return Cells(attribute.name, edges, ("",) * (len(edges) - 1), has_missing=attribute.missing == "category")
 
 
 def only(attribute: Categorical | Numeric, code: int) -> Cells:
@@ -105,9 +136,10 @@ def _intervals(attribute: Numeric, bins: int) -> Cells:
     edges = attribute.cells(bins)
     first, last = attribute.numbers_of(edges[:bins]), attribute.numbers_of(edges[1 : bins + 1] - 1)
     labels = [f"{low}" if low == high else f"{low}–{high}" for low, high in zip(first, last, strict=True)]
-    if attribute.missing == "category":
+    has_missing = attribute.missing == "category"
+    if has_missing:
         labels.append(Phrase("missing"))
-    return Cells(attribute.name, edges, tuple(labels))
+    return Cells(attribute.name, edges, tuple(labels), has_missing=has_missing)
 
 
 @dataclass(frozen=True, eq=False)

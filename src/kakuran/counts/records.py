@@ -52,7 +52,8 @@ class MemoryRecords:
 
     def tallies(self, tables: Sequence[Sequence[Cells]], progress: Progress = int) -> list[Tally]:
         """Count the records in the cells that the axes of each table span."""
-        tallies = count_codes(self.codes([axis.name for axes in tables for axis in axes]), tables)
+        codes = self.codes([axis.name for axes in tables for axis in axes])
+        tallies = count_codes(codes, tables, reach=self.layout.reach)
         progress(tallies[0].n)
         return tallies
 

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from kakuran.counts.cells import Cells, every_code
 from kakuran.counts.distinct import distinct_rows
 from kakuran.errors import SchemaError
-from kakuran.schema import Categorical, Layout, Numeric
-from kakuran.typing import Array, Codes
+from kakuran.schema import Categorical, Layout, Numeric, no_reach
+from kakuran.typing import Array, Codes, Reach
 
 DENSE_CELLS = 1 << 22
 _MOST_CELLS = 1 << 62
@@ -36,12 +36,21 @@ class Places:
         How many records there are, for tables of no column at all.
     weights : Array | None
         How often each record counts; once without them.
+    reach : Reach
+        How far beyond its domain the codes of each column may lie.
     """
 
-    def __init__(self, codes: Mapping[str, Codes], n: int | None = None, weights: Array | None = None) -> None:
+    def __init__(
+        self,
+        codes: Mapping[str, Codes],
+        n: int | None = None,
+        weights: Array | None = None,
+        reach: Reach = no_reach,
+    ) -> None:
         self.n = len(next(iter(codes.values()))) if n is None else n
         self.weights = weights
         self._codes = codes
+        self._reach = reach
         self._known: dict[tuple[Cells, ...], NDArray[np.int64]] = {}
         self._groups: dict[str, defaultdict[int, Places]] = {}
 
@@ -52,7 +61,7 @@ class Places:
             return np.zeros(self.n, np.int64)
         *first, last = spanned
         if not first:
-            return last.place(self._codes[last.name])
+            return last.place(self._codes[last.name], self._reach(last.name))
         cells = self._shared(tuple(first)) * last.size
         cells += self._shared((last,))
         return cells
@@ -76,7 +85,7 @@ class Places:
 
     def _some(self, rows: NDArray[np.intp]) -> Places:
         weights = None if self.weights is None else self.weights[rows]
-        return Places({name: column[rows] for name, column in self._codes.items()}, len(rows), weights)
+        return Places({name: column[rows] for name, column in self._codes.items()}, len(rows), weights, self._reach)
 
     def _shared(self, axes: tuple[Cells, ...]) -> NDArray[np.int64]:
         if axes not in self._known:
@@ -85,14 +94,19 @@ class Places:
 
 
 def count_codes(
-    codes: Mapping[str, Codes], tables: Sequence[Sequence[Cells]], weights: Array | None = None
+    codes: Mapping[str, Codes],
+    tables: Sequence[Sequence[Cells]],
+    weights: Array | None = None,
+    reach: Reach = no_reach,
 ) -> list[Tally]:
     """The tallies of records in memory, some of them at a time."""
     tallies = [Tally.zero(axes) for axes in tables]
     for start in range(0, len(next(iter(codes.values()))), _FEW):
         some = slice(start, start + _FEW)
         records = Places(
-            {name: column[some] for name, column in codes.items()}, weights=None if weights is None else weights[some]
+            {name: column[some] for name, column in codes.items()},
+            weights=None if weights is None else weights[some],
+            reach=reach,
         )
         for tally in tallies:
             tally.add(records)
@@ -309,7 +323,8 @@ class Counting:
 
     def update(self, tallies: Sequence[Tally], batch: pa.RecordBatch) -> None:
         """Count a batch that has at least the counted columns."""
-        records = Places(self.layout.encode(batch, [attribute.name for attribute in self.attributes]))
+        codes = self.layout.encode(batch, [attribute.name for attribute in self.attributes])
+        records = Places(codes, reach=self.layout.reach)
         for tally in tallies:
             tally.add(records)
 

@@ -81,9 +81,9 @@ def calibrate(
     weights : mapping from column to float
         Each column's share of the budget, adding up to 1; equal by default.
     mechanisms : mapping from column to str or Mechanism
-        ``"retention"``, ``"laplace"``, ``"bounded-laplace"`` or ``"bounded-gaussian"``, or a ready mechanism such as
-        `PRAM`, whose cost is taken off the budget first. By default retention for categories and bounded-laplace for
-        numbers.
+        ``"retention"``, ``"square-wave"``, ``"laplace"``, ``"bounded-laplace"`` or ``"bounded-gaussian"``, or a ready
+        mechanism such as `PRAM`, whose cost is taken off the budget first. By default retention for categories and
+        the square wave for numbers.
     progress : callable
         Told how many records have been counted, batch by batch.
 
@@ -93,7 +93,7 @@ def calibrate(
 
     >>> import kakuran as kk
     >>> age = kk.Schema([kk.Numeric("age", 17, 90, step=1)])
-    >>> round(kk.calibrate(age, n=32561, k=2)["age"].scale, 2)
+    >>> round(kk.calibrate(age, n=32561, k=2, mechanisms={"age": "laplace"})["age"].scale, 2)
     14.05
     """
     check_is(schema, Schema, "kakuran.Schema.load reads one from its file")

@@ -75,8 +75,8 @@ class Plan:
     >>> import kakuran as kk
     >>> schema = kk.Schema([kk.Categorical("job", ["clerk", "nurse"]), kk.Numeric("age", 0, 120, step=1)])
     >>> plan = kk.calibrate(schema, n=1001, k=11)
-    >>> round(plan["age"].scale, 2), round(plan["job"].retention, 3), round(plan.epsilon, 3)
-    (104.23, 0.519, 2.303)
+    >>> plan["age"].half_width, round(plan["job"].retention, 3), round(plan.epsilon, 3)
+    (28, 0.519, 2.303)
     """
 
     schema: Schema
@@ -160,18 +160,20 @@ class Plan:
 
     @property
     def scattered(self) -> list[Phrase]:
-        """What to tell of every number of many values, missing one of them, that is all but destroyed."""
+        """What to tell of every number of many values, missing one of them, that is perturbed as if it had no order."""
         return [
             Phrase(
-                "{column}: as missing is one of its {values:,} values, it is perturbed like a category and not "
-                "by noise: a value that is not kept may become any other, and little is left of the number. Fill "
-                "missing values in, and if it matters say in a column of its own where they were; or give the "
-                "number a coarser step.",
+                "{column}: its {values:,} values are perturbed like categories, missing being one of them: one that is "
+                "not kept may become any other, and little is left of the number. The mechanism square-wave keeps the "
+                "order of a number that may be missing.",
                 column=attribute.name,
                 values=attribute.size,
             )
             for attribute in self.schema.perturbed
-            if isinstance(attribute, Numeric) and attribute.missing == "category" and attribute.points > MANY_VALUES
+            if isinstance(attribute, Numeric)
+            and attribute.missing == "category"
+            and attribute.points > MANY_VALUES
+            and self[attribute.name].lumping == "any"
         ]
 
     def __getitem__(self, column: str) -> Any:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from kakuran.design.plan import LAST_DIGITS, Tell
 from kakuran.design.tells import ColumnSets, tells_within
 from kakuran.errors import CalibrationError, is_real
-from kakuran.mechanism import MECHANISMS, Apart, Mechanism, RetentionReplacement, k_for, neighbourhood_of
+from kakuran.mechanism import MECHANISMS, Apart, Mechanism, RetentionReplacement, SquareWave, k_for, neighbourhood_of
 from kakuran.schema import Categorical, Numeric, Schema
 
 MechanismChoice: TypeAlias = str | Mechanism
@@ -121,9 +121,7 @@ def _choices(schema: Schema, mechanisms: Mapping[str, MechanismChoice]) -> dict[
 
 
 def _default(attribute: Categorical | Numeric) -> str:
-    if isinstance(attribute, Numeric) and attribute.missing == "error":
-        return "bounded-laplace"
-    return RetentionReplacement.kind
+    return SquareWave.kind if isinstance(attribute, Numeric) else RetentionReplacement.kind
 
 
 def _checked_choice(attribute: Categorical | Numeric, choice: MechanismChoice) -> MechanismChoice:

@@ -5,6 +5,7 @@ from kakuran.mechanism.noise import NOISE, BoundedGaussian, BoundedLaplace, Lapl
 from kakuran.mechanism.pram import PRAM
 from kakuran.mechanism.registry import MECHANISMS, mechanism_of, register
 from kakuran.mechanism.retention import RetentionReplacement
+from kakuran.mechanism.square_wave import SquareWave
 from kakuran.mechanism.telling import Apart, Telling, Together, neighbourhood_of
 from kakuran.mechanism.transition import DenseTransition, Transition, UniformMixture
 from kakuran.mechanism.two_level import Itself, Neighbourhood, TwoLevel, Window
@@ -24,6 +25,7 @@ __all__ = [
     "Neighbourhood",
     "Noise",
     "RetentionReplacement",
+    "SquareWave",
     "Telling",
     "Together",
     "Transition",

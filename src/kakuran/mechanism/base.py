@@ -38,6 +38,8 @@ class Mechanism(ABC):
     lumping: ClassVar[Literal["any", "neighbours", "none"]] = "none"
     """Which values can be counted together though nobody knows where in the lump the true ones lie: any, exactly
     (S4 eq. 6); neighbours, nearly; or none."""
+    finest: ClassVar[int] = 50
+    """Into how many cells a number is cut at most where neighbours are counted together: more follow the noise."""
     is_ready_made: ClassVar[bool] = False
     """Whether a plan cannot set it to a share of its budget and must be given it."""
     size: int
@@ -66,8 +68,18 @@ class Mechanism(ABC):
 
     @property
     def reach(self) -> int:
-        """How many codes beyond 0 … size−1 a released one may lie; only noise without bounds has any."""
+        """How many codes beyond 0 … size−1 a released one may lie; a missing number is the last of them."""
         return 0
+
+    @property
+    def beyond(self) -> int:
+        """How far beyond the bounds of a number cells of their own are worth counting released ones in."""
+        return 0
+
+    @property
+    def laplace_scale(self) -> float | None:
+        """φ, where Laplace noise that no bounds cut off is added to a number."""
+        return None
 
     @property
     @abstractmethod
@@ -92,10 +104,11 @@ class Mechanism(ABC):
         """log p(released | original) for every pair, with broadcasting."""
 
     @abstractmethod
-    def transition(self, edges: Edges | None = None) -> Transition:
+    def transition(self, edges: Edges | None = None, released: Edges | None = None) -> Transition:
         """The exact transition between cells; cell r holds the codes edges[r] … edges[r+1]−1.
 
-        Without edges every code is a cell. Codes within a cell are taken to be equally likely.
+        Without edges every code is a cell. Codes within a cell are taken to be equally likely. Released codes lie in
+        the same cells, the outermost taking in what lies beyond the bounds, or in cells of their own.
         """
 
     @property
@@ -109,6 +122,10 @@ class Mechanism(ABC):
         edges = np.rint(np.linspace(0, self.size, min(self.size, _INTERVALS) + 1)).astype(np.int64)
         matrix = self.transition(edges).matrix
         return math.sqrt(max((float((matrix**2).sum()) - 1) / (len(matrix) - 1), 0.0))
+
+    def released_cells(self, edges: Edges, codes: Codes) -> NDArray[np.int64]:
+        """Cells of released codes that tell all that these codes do of the true ones, which lie between `edges`."""
+        return np.asarray(edges, np.int64)
 
     @abstractmethod
     def variance(self) -> Array:
@@ -126,6 +143,11 @@ class Mechanism(ABC):
 def k_for(n: int, swap_cost: float) -> float:
     """The k that n people are promised who swap records at this cost or less (S1 eq. 4, maths §2)."""
     return 1 + max(n - 1, 0) * math.exp(-swap_cost)
+
+
+def even_cells(codes: Codes, width: int, end: int) -> NDArray[np.int64]:
+    """Cells of so many codes each, over all that there are; none reaches beyond the end."""
+    return np.minimum(np.arange(int(codes.min()), int(codes.max()) + width + 1, width), end)
 
 
 def chunks(count: int) -> Iterator[slice]:

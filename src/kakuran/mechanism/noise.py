@@ -20,9 +20,10 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kakuran.errors import CalibrationError, is_real
-from kakuran.mechanism.base import TOTAL, AliasTable, ExactWeights, Mechanism, chunks, truncated_weights
+from kakuran.mechanism.base import TOTAL, AliasTable, ExactWeights, Mechanism, chunks, even_cells, truncated_weights
 from kakuran.mechanism.registry import register
 from kakuran.mechanism.transition import DenseTransition, Transition
 from kakuran.randomness import Randomness
@@ -31,6 +32,9 @@ from kakuran.typing import Array, Codes, Edges
 
 ROUNDING = 2.0**-20
 """What rounding to integer weights may add to a swap cost or to ε."""
+
+CELLS_A_SCALE = 16
+"""Cells of released codes to the width of the noise."""
 
 _FLOOR_TOTAL = 1 << 45
 _LARGEST_REACH = 1 << 21
@@ -85,7 +89,7 @@ class Noise(Mechanism):
             )
         if attribute.missing == "category":
             raise CalibrationError(
-                f"column {attribute.name!r}: missing values as a category need the retention mechanism, not {cls.kind}"
+                f"column {attribute.name!r}: missing values as a category need square-wave noise, not {cls.kind}"
             )
         return cls.for_swap_cost(attribute.size, attribute.step, swap_cost)
 
@@ -94,7 +98,7 @@ class Noise(Mechanism):
         super().check_fits(attribute)
         if isinstance(attribute, Categorical) or attribute.missing == "category":
             raise CalibrationError(
-                f"column {attribute.name!r}: {self.kind} noise is for numbers without missing values; use retention"
+                f"column {attribute.name!r}: {self.kind} noise is for numbers without missing values; use square-wave"
             )
         if self.step != attribute.step:
             raise CalibrationError(
@@ -227,6 +231,12 @@ class Noise(Mechanism):
         cells = [self._cell_distribution(released, np.arange(start, stop)) for start, stop in itertools.pairwise(edges)]
         return DenseTransition(np.column_stack(cells))
 
+    def released_cells(self, edges: Edges, codes: Codes) -> NDArray[np.int64]:
+        """Narrow beside the noise, over all that was released: what they hide of a number is nothing beside it."""
+        width = max(int(self.scale / self.step / CELLS_A_SCALE), 1) if math.isfinite(self.scale) else self.size
+        # Bounded noise never leaves the domain, whatever a last cell of full width would take in.
+        return even_cells(codes, width, self.size + self.reach)
+
     def _cell_distribution(self, edges: Edges, codes: Any) -> Array:
         total = np.zeros(len(edges) - 1)
         for part in chunks(len(codes)):
@@ -314,6 +324,11 @@ class Laplace(BoundedLaplace):
                 f"use a step of at least {_round_up(self.scale * _TAIL / (_LARGEST_REACH - self.size)):g}, "
                 "or bounded-laplace"
             )
+
+    @property
+    def laplace_scale(self) -> float:
+        """φ."""
+        return self.scale
 
     @property
     def reach(self) -> int:

@@ -143,12 +143,11 @@ class PRAM(Mechanism):
         with np.errstate(divide="ignore"):
             return np.log(self._probabilities)[original, released]
 
-    def transition(self, edges: Edges | None = None) -> Transition:
+    def transition(self, edges: Edges | None = None, released: Edges | None = None) -> Transition:
         """The matrix, transposed; cells of several values average over them."""
-        if edges is None:
-            return DenseTransition(self._probabilities.T.copy())
-        starts = np.asarray(edges)[:-1]
-        summed = np.add.reduceat(np.add.reduceat(self._probabilities, starts, axis=0), starts, axis=1)
+        edges = np.arange(self.size + 1) if edges is None else np.asarray(edges)
+        outputs = (edges if released is None else np.asarray(released))[:-1]
+        summed = np.add.reduceat(np.add.reduceat(self._probabilities, edges[:-1], axis=0), outputs, axis=1)
         return DenseTransition((summed / np.diff(edges)[:, None]).T)
 
     def variance(self) -> Array:

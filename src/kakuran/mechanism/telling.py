@@ -93,7 +93,7 @@ class Telling(ABC):
         """log p(released | original) for every pair, with broadcasting."""
 
     @abstractmethod
-    def transition(self, column: str, edges: Edges | None = None) -> Transition:
+    def transition(self, column: str, edges: Edges | None = None, released: Edges | None = None) -> Transition:
         """Between the cells of a column, where what is told is near the truth."""
 
     @abstractmethod
@@ -166,9 +166,9 @@ class Apart(Telling):
             total = total + mechanism.log_likelihood(released[name], original[name])
         return total
 
-    def transition(self, column: str, edges: Edges | None = None) -> Transition:
+    def transition(self, column: str, edges: Edges | None = None, released: Edges | None = None) -> Transition:
         """That of its mechanism."""
-        return self.mechanisms[column].transition(edges)
+        return self.mechanisms[column].transition(edges, released)
 
     def shares(self, column: str, edges: Edges | None = None) -> None:
         """None: a column that is not told truly goes its own way."""
@@ -274,14 +274,15 @@ class Together(Telling):
 
     def log_likelihood(self, released: Mapping[str, Codes], original: Mapping[str, Codes]) -> Array:
         """Of two values, by whether all columns are near."""
-        is_near = np.ones((), bool)
+        is_near, copies = np.ones((), bool), np.zeros(())
         for name, neighbourhood in self.neighbourhoods.items():
             is_near = is_near & neighbourhood.holds(released[name], original[name])
-        return log_levels(self.retention, *_sizes(self.neighbourhoods))[is_near.astype(np.intp)]
+            copies = copies + neighbourhood.log_copies(released[name])
+        return log_levels(self.retention, *_sizes(self.neighbourhoods))[is_near.astype(np.intp)] + copies
 
-    def transition(self, column: str, edges: Edges | None = None) -> Transition:
+    def transition(self, column: str, edges: Edges | None = None, released: Edges | None = None) -> Transition:
         """The kernel of what is near."""
-        return self.neighbourhoods[column].kernel(edges)
+        return self.neighbourhoods[column].kernel(edges, released)
 
     def shares(self, column: str, edges: Edges | None = None) -> Array:
         """By its outputs."""

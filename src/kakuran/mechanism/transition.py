@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -26,7 +27,12 @@ class Transition(ABC):
     @property
     @abstractmethod
     def size(self) -> int:
-        """Number of cells."""
+        """Number of true cells."""
+
+    @property
+    def outputs(self) -> int:
+        """Number of perturbed cells, which may be others and more."""
+        return self.size
 
     @property
     def is_identity(self) -> bool:
@@ -52,7 +58,7 @@ class Transition(ABC):
 
     @abstractmethod
     def solve(self, counts: Array, axis: int) -> Array:
-        """The counts that `forward` would map to these."""
+        """The counts that `forward` would map to these; to the nearest, where there are more perturbed cells."""
 
     @abstractmethod
     def adjoint_solve(self, values: Array, axis: int) -> Array:
@@ -67,8 +73,11 @@ class Transition(ABC):
         """`adjoint` with every entry of the map squared."""
 
     @abstractmethod
-    def lumped(self, groups: Indices, widths: Array) -> Transition:
-        """The transition between groups of cells; inside a group, true values lie in proportion to the widths."""
+    def lumped(self, groups: Indices, widths: Array, outputs: Indices | None = None) -> Transition:
+        """The transition between groups of cells; inside a group, true values lie in proportion to the widths.
+
+        Perturbed cells have the same groups, or groups of their own.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +144,7 @@ class UniformMixture(Transition):
         more = (everywhere + self.retention) ** 2 - everywhere**2
         return more * values + (everywhere**2 * values).sum(axis=axis, keepdims=True)
 
-    def lumped(self, groups: Indices, widths: Array) -> Transition:
+    def lumped(self, groups: Indices, widths: Array, outputs: Indices | None = None) -> Transition:
         """Shares add up; whatever the widths, it is exact (S4 eq. 6)."""
         shares: Array = np.bincount(groups, weights=self.shares).astype(float)
         return UniformMixture(self.retention, shares)
@@ -154,7 +163,12 @@ class DenseTransition(Transition):
 
     @property
     def size(self) -> int:
-        """Number of cells."""
+        """Number of columns."""
+        return self.entries.shape[1]
+
+    @property
+    def outputs(self) -> int:
+        """Number of rows."""
         return len(self.entries)
 
     def forward(self, counts: Array, axis: int) -> Array:
@@ -166,29 +180,49 @@ class DenseTransition(Transition):
         return _contract(self.entries.T, values, axis)
 
     def solve(self, counts: Array, axis: int) -> Array:
-        """A⁻¹y."""
+        """A⁻¹y, or A⁺y."""
+        if not self._is_square:
+            return _contract(self._inverse, counts, axis)
         front = np.moveaxis(counts, axis, 0)
         solved = np.linalg.solve(self.entries, front.reshape(len(front), -1)).astype(float)
         return np.moveaxis(solved.reshape(front.shape), 0, axis)
 
     def adjoint_solve(self, values: Array, axis: int) -> Array:
-        """A⁻ᵀv."""
+        """A⁻ᵀv, or A⁺ᵀv."""
+        if not self._is_square:
+            return _contract(self._inverse.T, values, axis)
         return DenseTransition(self.entries.T).solve(values, axis)
 
     def squared_solve(self, counts: Array, axis: int) -> Array:
         """With the entries of the inverse squared."""
-        return _contract(np.square(np.linalg.inv(self.entries)).astype(float), counts, axis)
+        return _contract(self._inverse**2, counts, axis)
+
+    @property
+    def _is_square(self) -> bool:
+        return self.size == self.outputs
+
+    @cached_property
+    def _inverse(self) -> Array:
+        """A⁻¹; with more perturbed cells than true ones A⁺, which weighs them as if all were equally full."""
+        return np.asarray(np.linalg.inv(self.entries) if self._is_square else np.linalg.pinv(self.entries), float)
 
     def squared_adjoint(self, values: Array, axis: int) -> Array:
         """With the entries squared."""
         return _contract(self.entries.T**2, values, axis)
 
-    def lumped(self, groups: Indices, widths: Array) -> Transition:
+    def lumped(self, groups: Indices, widths: Array, outputs: Indices | None = None) -> Transition:
         """Outputs add up, inputs are averaged."""
-        member = np.zeros((groups.max() + 1, len(groups)))
-        member[groups, np.arange(len(groups))] = 1.0
+        member = _member(groups)
         shares = member * widths
-        return DenseTransition(member @ self.entries @ (shares / shares.sum(axis=1, keepdims=True)).T)
+        summed = (member if outputs is None else _member(outputs)) @ self.entries
+        return DenseTransition(summed @ (shares / shares.sum(axis=1, keepdims=True)).T)
+
+
+def _member(groups: Indices) -> Array:
+    """Groups × cells: 1 where a cell is in a group."""
+    member = np.zeros((groups.max() + 1, len(groups)))
+    member[groups, np.arange(len(groups))] = 1.0
+    return member
 
 
 def _along(values: Array, axis: int, ndim: int) -> Array:

@@ -64,6 +64,10 @@ class Neighbourhood(ABC):
     def holds(self, released: Codes, original: Codes) -> NDArray[np.bool_]:
         """Whether released codes are near true ones, with broadcasting."""
 
+    def log_copies(self, released: Codes) -> Array | float:
+        """The log of how many outputs each released code stands for."""
+        return 0.0
+
     @abstractmethod
     def kernel(self, edges: Edges | None = None, released: Edges | None = None) -> Transition:
         """The transition between cells where every value is replaced by one near it."""
@@ -108,11 +112,16 @@ class Itself(Neighbourhood):
 
     def kernel(self, edges: Edges | None = None, released: Edges | None = None) -> Transition:
         """Nothing changes."""
-        return UniformMixture(1.0, self.shares(edges))
+        cells = np.arange(self.size + 1) if edges is None else edges
+        if released is None or np.array_equal(cells, released):
+            return UniformMixture(1.0, self.shares(edges))
+        below = np.clip(released[:, None], cells[:-1], cells[1:]) - cells[:-1]
+        return DenseTransition(np.diff(below, axis=0) / np.diff(cells))
 
     def shares(self, edges: Edges | None = None, released: Edges | None = None) -> Array:
         """By the widths of the cells."""
-        widths = np.ones(self.size) if edges is None else np.diff(edges).astype(float)
+        cells = edges if released is None else released
+        widths = np.ones(self.size) if cells is None else np.diff(cells).astype(float)
         return widths / self.size
 
     def parameters(self) -> dict[str, Any]:
@@ -188,22 +197,30 @@ class Window(Neighbourhood):
         is_missing, was_missing = released == self.missing_code, original == self.points
         return np.where(is_missing | was_missing, is_missing & was_missing, is_close)
 
+    def log_copies(self, released: Codes) -> Array | float:
+        """Of missing, as many as are near a number."""
+        return np.where(released == self.missing_code, math.log(self.near), 0.0) if self.may_be_missing else 0.0
+
     def kernel(self, edges: Edges | None = None, released: Edges | None = None) -> Transition:
         """Overlaps of windows with cells, in closed form."""
         cells, outer = self._edges(edges, released)
-        low, high = cells[:-1], cells[1:]
-        numbers = np.minimum(outer, self.missing_code)[:, None] + self.half_width
-        below = (_ramp_sum(numbers - low, self.near) - _ramp_sum(numbers - high, self.near)) / self.near
-        matrix = np.diff(below, axis=0) / (high - low)
-        if self.may_be_missing:
-            matrix[:, low >= self.points] = (outer[:-1] >= self.missing_code)[:, None]
-        return DenseTransition(matrix)
+        if not self.half_width and np.array_equal(cells, outer):
+            return UniformMixture(1.0, self.shares(edges, released))
+        low, high = np.minimum(cells[:-1], self.points), np.minimum(cells[1:], self.points)
+        ends = np.clip(outer, -self.half_width, self.missing_code)[:, None] + self.half_width
+        below = (_ramp_sum(ends - low, self.near) - _ramp_sum(ends - high, self.near)) / self.near
+        missing = np.outer(self._hold_missing(outer, self.missing_code), self._hold_missing(cells, self.points))
+        return DenseTransition((np.diff(below, axis=0) + missing) / np.diff(cells))
 
     def shares(self, edges: Edges | None = None, released: Edges | None = None) -> Array:
         """By the numbers in each cell; missing by what it has of its own."""
         _, outer = self._edges(edges, released)
         numbers = np.diff(np.clip(outer, -self.half_width, self.missing_code)).astype(float)
-        return (numbers + self.near * self.may_be_missing * (outer[:-1] >= self.missing_code)) / self.outputs
+        return (numbers + self.near * self._hold_missing(outer, self.missing_code)) / self.outputs
+
+    def _hold_missing(self, edges: NDArray[np.int64], missing: int) -> NDArray[np.bool_]:
+        """Which cells hold the code of missing, if there is one."""
+        return self.may_be_missing & (edges[:-1] <= missing) & (missing < edges[1:])
 
     def _edges(self, edges: Edges | None, released: Edges | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Of the cells of true codes, and of released ones: the outermost take in what lies beyond the bounds."""
@@ -301,9 +318,9 @@ class TwoLevel(Mechanism):
 
     def log_likelihood(self, released: Codes, original: Codes) -> Array:
         """Of two values, by whether the released one is near."""
-        return log_levels(self.retention, self.neighbourhood.near, self.neighbourhood.outputs)[
-            self.neighbourhood.holds(released, original).astype(np.intp)
-        ]
+        near = self.neighbourhood
+        levels = log_levels(self.retention, near.near, near.outputs)
+        return levels[near.holds(released, original).astype(np.intp)] + near.log_copies(released)
 
     def transition(self, edges: Edges | None = None, released: Edges | None = None) -> Transition:
         """ρK + (1−ρ)b1ᵀ, where b are the parts of the outputs that the cells cover (S4 eq. 6)."""

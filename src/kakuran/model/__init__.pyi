@@ -48,11 +48,12 @@ from .mixture.growth import (
 from .mixture.observations import (
     ColumnNoise as ColumnNoise,
     Observations as Observations,
+    PerturbedColumn as PerturbedColumn,
+    PerturbedGrid as PerturbedGrid,
     noises_of as noises_of,
     observations as observations,
     observe as observe,
     of_codes as of_codes,
-    released_edges as released_edges,
 )
 from .operator import (
     Operator as Operator,

@@ -12,7 +12,6 @@ import hashlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice
 from typing import Literal, TypeAlias
 
@@ -109,7 +108,7 @@ def _operator(operators: Plan | Operator | Sequence[Transition | None]) -> Opera
 
 def _auto(counts: Array, operator: Operator) -> tuple[Array, Phrase]:
     if counts.sum() == 0:
-        return counts, Phrase("there is nothing to estimate from")
+        return np.zeros(operator.true_shape(counts)), Phrase("there is nothing to estimate from")
     if operator.is_exact:
         return counts, Phrase("nothing was perturbed")
     estimate, weights = auto(counts, operator)
@@ -215,7 +214,7 @@ def auto(counts: Array, operator: Operator) -> tuple[Array, dict[Candidate, floa
 
 def blend(tables: Array, operator: Operator, weights: Mapping[Candidate, float]) -> Array:
     """The average of some candidates' estimates, for several tables stacked on a first axis."""
-    estimates = np.zeros_like(tables)
+    estimates = np.zeros(operator.stacked().true_shape(tables))
     if SIMPLEX in weights:
         estimates += weights[SIMPLEX] * np.stack([simplex(table, operator) for table in tables])
     for family in FAMILIES:
@@ -288,8 +287,8 @@ def _totals(tables: Array) -> Array:
 
 
 def _starts(family: Candidate, tables: Array, operator: Operator) -> Array:
-    first = uniform if family.start == "uniform" else partial(product_of_marginals, operator=operator)
-    return np.stack([first(table) for table in tables])
+    first = uniform if family.start == "uniform" else product_of_marginals
+    return np.stack([first(table, operator) for table in tables])
 
 
 def _step(family: Candidate, estimates: Array, counts: Array, stacked: Operator) -> Array:
@@ -306,7 +305,7 @@ def product_of_marginals(counts: Array, operator: Operator) -> Array:
     """The table that has the estimated marginals and no dependence."""
     total = counts.sum()
     if total == 0:
-        return np.zeros_like(counts)
+        return np.zeros(operator.true_shape(counts))
     product = np.full((1,) * counts.ndim, total)
     for axis in range(counts.ndim):
         alone = counts.sum(axis=tuple(other for other in range(counts.ndim) if other != axis))
@@ -322,7 +321,8 @@ def marginal(counts: Array, transition: Transition | None) -> Array:
         return counts
     if isinstance(transition, UniformMixture):
         return water_filling(counts, transition)
-    estimate, operator = uniform(counts), Operator([transition])
+    operator = Operator([transition])
+    estimate = uniform(counts, operator)
     for _ in range(_MARGINAL_STEPS):
         estimate = em_step(estimate, counts, operator)
     return estimate

@@ -78,7 +78,11 @@ class Profile:
         rows, wanted = self._equations()
         weights = np.append(weights, np.zeros(rows.shape[1] - len(weights)))
         unit = max(float(np.abs(self.counts).sum()), 1.0)
-        found = float(weights @ nnls(rows, wanted)[0]) / unit
+        best, left = nnls(rows, wanted)
+        found = float(weights @ best) / unit
+        # Where no true table explains the counts, because cells are not filled evenly inside, nothing is as sure.
+        free = max(len(rows) - int(np.count_nonzero(best)), 1)
+        uneven = max(float(left) ** 2 / free, 1.0)
         heavy = _HEAVY * float(rows.max())
         asked = np.vstack([rows, heavy * weights])
 
@@ -86,7 +90,7 @@ class Profile:
             return float(nnls(asked, np.append(wanted, heavy * share * unit))[1] ** 2)
 
         # The least misfit by the same equations, so that rounding cannot put the best sum outside.
-        allowed = misfit(found) + float(ndtri((1 + level) / 2)) ** 2
+        allowed = misfit(found) + uneven * float(ndtri((1 + level) / 2)) ** 2
 
         def excess(share: float) -> float:
             return misfit(share) - allowed
@@ -209,7 +213,8 @@ def inverse_interval(
         squares = operator.squared_solve(counts)
     else:
         stacked, axes = operator.stacked(), tuple(range(1, counts.ndim + 1))
-        sums = [(stacked.adjoint_solve(some) ** 2 * counts).sum(axis=axes) for some in reading.weights(counts.shape)]
+        asked = reading.weights(operator.true_shape(counts))
+        sums = [(stacked.adjoint_solve(some) ** 2 * counts).sum(axis=axes) for some in asked]
         squares = np.concatenate(sums).reshape(reading.shape)
     # Of a whole table the truth is what it is; of a part drawn at random, it varies with who is in it.
     known = solved * (told if about == "table" else 1.0)
@@ -250,13 +255,13 @@ def _of_sums(
     """Of the inverse; where one axis is too smooth to invert, of its profile wherever that is narrower."""
     low, high = inverse_interval(counts, operator, reading, level=level, about=about, told=told)
     if fakes and _has_inverse(operator):
-        pulls = _pulls(operator, reading, counts.shape)
+        pulls = _pulls(operator, reading, operator.true_shape(counts))
         low, high = low - fakes * np.maximum(pulls[1], 0.0), high - fakes * np.minimum(pulls[0], 0.0)
-    smooth = _smooth_axes(operator)
-    if len(smooth) != 1 or counts.shape[smooth[0]] > LARGEST_AXIS or low.size > MOST_ANSWERS or not counts.sum():
+    smooth, shape = _smooth_axes(operator), operator.true_shape(counts)
+    if len(smooth) != 1 or shape[smooth[0]] > LARGEST_AXIS or low.size > MOST_ANSWERS or not counts.sum():
         return low, high
     ends = np.stack([low.ravel(), high.ravel()])
-    found = (one for some in reading.weights(counts.shape) for one in slices(counts, operator, smooth[0], some, fakes))
+    found = (one for some in reading.weights(shape) for one in slices(counts, operator, smooth[0], some, fakes))
     for cell, part in enumerate(found):
         if part is not None:
             profile, marked = part
@@ -293,7 +298,7 @@ def _limits(counts: Array, operator: Operator, reading: Reading, about: About, f
     limits = np.full(reading.shape, math.inf)
     for axis in range(counts.ndim):
         others = tuple(other for other in range(counts.ndim) if other != axis)
-        sets, which = _slices_touched(reading, counts.shape, axis)
+        sets, which = _slices_touched(reading, operator.true_shape(counts), axis)
         alone = counts.sum(axis=others)
         wholes = [_of_sums(alone, Operator([operator.alone(axis)]), one, _SURE, about, fakes, told) for one in sets]
         highest = [_possible(*whole, counts.sum())[1].item() for whole in wholes]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -33,14 +34,16 @@ def _ratio(counts: Array, expected: Array) -> Array:
     return np.divide(counts, expected, out=np.zeros_like(counts), where=expected > 0)
 
 
-def uniform(counts: Array) -> Array:
-    """The same count in every cell."""
-    return np.full(counts.shape, counts.sum() / counts.size)
+def uniform(counts: Array, operator: Operator) -> Array:
+    """The same count in every cell of the true table."""
+    shape = operator.true_shape(counts)
+    return np.full(shape, counts.sum() / math.prod(shape))
 
 
 def ibt(counts: Array, operator: Operator, *, tolerance: float = 1e-3, most_steps: int = 10_000) -> tuple[Array, int]:
     """S4's own estimator: start from the perturbed counts, stop when a step moves less than this share of them."""
-    estimate = counts
+    # Perturbed cells that are no true ones come last along an axis; whoever is there may have been anywhere.
+    estimate = counts[tuple(map(slice, operator.true_shape(counts)))]
     for step in range(1, most_steps + 1):
         previous, estimate = estimate, em_step(estimate, counts, operator)
         if np.abs(estimate - previous).sum() <= tolerance * counts.sum():
@@ -100,8 +103,9 @@ def maximum_likelihood(
     if counts.ndim == 1 and isinstance(only, UniformMixture):
         return water_filling(counts, only), 0
     if total == 0:
-        return counts, 0
-    interior, slack, steps = uniform(counts), np.ones_like(counts), 0
+        return np.zeros(operator.true_shape(counts)), 0
+    interior, steps = uniform(counts, operator), 0
+    slack = np.ones_like(interior)
     while True:
         expected = operator.forward(interior)
         ratio = _ratio(counts, expected)
@@ -109,7 +113,7 @@ def maximum_likelihood(
         estimate, steps = interior * gradient, steps + 1
         if steps >= most_steps or duality_gap(counts, estimate, operator) <= gap * total:
             return estimate, steps
-        target = max(_FALL * float((interior * slack).mean()), _LEAST * total / counts.size)
+        target = max(_FALL * float((interior * slack).mean()), _LEAST * total / interior.size)
         hessian = _Hessian(operator, _ratio(ratio, expected), slack / interior)
         step, products = hessian.solve(gradient - 1 + target / interior, most_steps - steps - 1)
         change = (target - slack * step) / interior - slack

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -24,33 +24,38 @@ SMALL = 64
 """Neighbouring axes with at most this many cells together are multiplied as one small matrix, which is faster."""
 
 
-def transition_between(axis: Cells, mechanism: Mechanism) -> Transition:
-    """How a mechanism moves records between the cells of an axis."""
-    runs = mechanism.transition(axis.edges)
-    return runs if axis.groups is None else runs.lumped(axis.groups, np.diff(axis.edges).astype(float))
+def transition_between(axis: Cells, mechanism: Mechanism, counted: Cells | None = None) -> Transition:
+    """How a mechanism moves records between the cells of an axis, or from them to others that are counted."""
+    return _between(axis, mechanism.transition, counted)
 
 
-def operator_of(plan: Plan, axes: Sequence[Cells], tells: Sequence[int] = (0,)) -> Operator:
+def _between(axis: Cells, transition: Callable[..., Transition], counted: Cells | None) -> Transition:
+    released, outputs = (None, None) if counted is None or counted is axis else (counted.edges, counted.groups)
+    runs = transition(axis.edges, released)
+    if axis.groups is None and outputs is None:
+        return runs
+    groups = np.arange(axis.size) if axis.groups is None else axis.groups
+    return runs.lumped(groups, np.diff(axis.edges).astype(float), outputs)
+
+
+def operator_of(
+    plan: Plan, axes: Sequence[Cells], tells: Sequence[int] = (0,), counted_in: Sequence[Cells] | None = None
+) -> Operator:
     """How a table is perturbed among the records that tell one of some sets of columns, which all hold its columns.
 
     Whichever of these a record tells, the columns of the table are near the truth together, or anywhere; how often is
-    the average over the tells.
+    the average over the tells. Perturbed records may be counted in cells of their own.
     """
     tellings = [(plan.tells[tell].telling, plan.tells[tell].share) for tell in tells]
     (telling, _), total = tellings[0], sum(share for _, share in tellings)
     transitions: list[Transition | None] = []
     shares: list[Array | None] = []
-    for axis in axes:
-        if axis.name not in telling.columns:
-            transitions.append(None)
-            shares.append(None)
-            continue
-        transition, parts = telling.transition(axis.name, axis.edges), telling.shares(axis.name, axis.edges)
-        if axis.groups is not None:
-            transition = transition.lumped(axis.groups, np.diff(axis.edges).astype(float))
-            parts = None if parts is None else np.bincount(axis.groups, parts).astype(float)
-        transitions.append(transition)
-        shares.append(parts)
+    for axis, counted_axis in zip(axes, counted_in or axes, strict=True):
+        is_told = axis.name in telling.columns
+        transitions.append(_between(axis, partial(telling.transition, axis.name), counted_axis) if is_told else None)
+        parts = telling.shares(axis.name, axis.edges) if is_told else None
+        lumped = parts if parts is None or axis.groups is None else np.bincount(axis.groups, parts).astype(float)
+        shares.append(lumped)
     together = sum(one.together * share for one, share in tellings) / total
     return Operator(transitions, together, shares)
 
@@ -196,6 +201,11 @@ class Operator:
         """The same map for several tables at once, one after the other on a new first axis."""
         return Operator([None, *self.transitions], self.together, [None, *self.shares])
 
+    def true_shape(self, counts: Array) -> tuple[int, ...]:
+        """The shape of the true table behind a perturbed one."""
+        pairs = zip(self.transitions, counts.shape, strict=True)
+        return tuple(size if transition is None else transition.size for transition, size in pairs)
+
     @cached_property
     def _stages(self) -> tuple[_Block | _Axis, ...]:
         return tuple(_stages(self.transitions))
@@ -222,9 +232,9 @@ class Operator:
             given = counted(len(self.transitions), "transition")
             raise ArgumentError("counts", f"have {counted(table.ndim, 'axis', 'axes')} but {given}", _FIT)
         for axis, transition in enumerate(self.transitions):
-            if transition is not None and transition.size != table.shape[axis]:
+            if transition is not None and transition.outputs != table.shape[axis]:
                 cells = counted(table.shape[axis], "cell")
-                problem = f"have {cells} along axis {axis}, whose transition has {transition.size:,}"
+                problem = f"have {cells} along axis {axis}, whose transition has {transition.outputs:,}"
                 raise ArgumentError("counts", problem, _FIT)
             if (alone := self.alone(axis)) is not None and alone.is_forgetful:
                 raise ArgumentError(
@@ -262,25 +272,32 @@ class _Block:
 
     first: int
     matrix: Array
+    perturbed: tuple[int, ...]
+    true: tuple[int, ...]
 
     def forward(self, counts: Array) -> Array:
-        return self._apply(self.matrix, counts)
+        return self._apply(self.matrix, counts, self.perturbed)
 
     def adjoint(self, values: Array) -> Array:
-        return self._apply(self.matrix.T, values)
+        return self._apply(self.matrix.T, values, self.true)
 
-    def _apply(self, matrix: Array, table: Array) -> Array:
-        before = math.prod(table.shape[: self.first])
-        after = table.size // max(before * len(matrix), 1)
-        if after == 1:
-            return (table.reshape(before, len(matrix)) @ matrix.T).reshape(table.shape)
-        return (matrix @ table.reshape(before, len(matrix), after)).reshape(table.shape)
+    def then(self, transition: Transition) -> _Block:
+        """One axis more."""
+        matrix = np.kron(self.matrix, transition.matrix).astype(float)
+        return _Block(self.first, matrix, (*self.perturbed, transition.outputs), (*self.true, transition.size))
+
+    def _apply(self, matrix: Array, table: Array, sizes: tuple[int, ...]) -> Array:
+        inputs = matrix.shape[1]
+        before, after = table.shape[: self.first], table.shape[self.first + len(sizes) :]
+        first, last = math.prod(before), math.prod(after)
+        made = table.reshape(first, inputs) @ matrix.T if last == 1 else matrix @ table.reshape(first, inputs, last)
+        return made.reshape(*before, *sizes, *after)
 
 
 def _stages(transitions: Sequence[Transition | None]) -> Iterator[_Block | _Axis]:
     block: _Block | None = None
     for axis, transition in enumerate(transitions):
-        size = math.inf if transition is None or transition.is_identity else transition.size
+        size = math.inf if transition is None or transition.is_identity else transition.outputs
         if block is not None and len(block.matrix) * size > SMALL:
             yield block
             block = None
@@ -289,9 +306,9 @@ def _stages(transitions: Sequence[Transition | None]) -> Iterator[_Block | _Axis
         if size > SMALL:
             yield _Axis(axis, transition)
         elif block is None:
-            block = _Block(axis, transition.matrix)
+            block = _Block(axis, transition.matrix, (transition.outputs,), (transition.size,))
         else:
-            block = _Block(block.first, np.kron(block.matrix, transition.matrix).astype(float))
+            block = block.then(transition)
     if block is not None:
         yield block
 

@@ -27,6 +27,8 @@ def plan_rows(plan: Plan, say: Words) -> list[list[str]]:
 
 
 def _parameter(mechanism: Any, say: Words) -> tuple[str, str]:
+    if (half_width := getattr(mechanism, "half_width", None)) is not None:
+        return "ρ, b", f"{mechanism.retention:.4g}, {half_width:,}"
     for symbol, field in (("ρ", "retention"), ("φ", "scale")):
         value = getattr(mechanism, field, None)
         if value is not None:

@@ -12,6 +12,7 @@ from .codes import (
     encode as encode,
     encode_columns as encode_columns,
     narrowest_integer as narrowest_integer,
+    no_reach as no_reach,
     released_type as released_type,
 )
 from .frames import (

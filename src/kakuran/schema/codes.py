@@ -20,7 +20,7 @@ from kakuran.typing import Codes, Reach
 def encode(attribute: Categorical | Numeric, column: pa.Array | pa.ChunkedArray, reach: int = 0) -> Codes:
     """The codes of a column, or a `DataError` naming the column, how many rows and one value.
 
-    Released numbers may lie up to `reach` grid points beyond the bounds.
+    Released numbers may lie up to `reach` grid points beyond the bounds; the code of missing comes after them.
     """
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
@@ -29,23 +29,30 @@ def encode(attribute: Categorical | Numeric, column: pa.Array | pa.ChunkedArray,
     return _encode_numbers(attribute, column, reach)
 
 
+def no_reach(_: str) -> int:
+    """Of columns that keep to their domains: how far they lie beyond."""
+    return 0
+
+
 def encode_columns(
     attributes: Iterable[Categorical | Numeric],
     table: pa.Table | pa.RecordBatch,
-    reach: Reach = lambda _: 0,
+    reach: Reach = no_reach,
 ) -> dict[str, Codes]:
     """The codes of some columns of a table, each of which may have a reach of its own."""
     return {one.name: encode(one, table.column(one.name), reach(one.name)) for one in attributes}
 
 
-def decode_columns(attributes: Iterable[Categorical | Numeric], codes: Mapping[str, Codes]) -> pa.RecordBatch:
-    """The batch whose columns have these codes."""
-    return pa.record_batch({one.name: decode(one, codes[one.name]) for one in attributes})
+def decode_columns(
+    attributes: Iterable[Categorical | Numeric], codes: Mapping[str, Codes], reach: Reach = no_reach
+) -> pa.RecordBatch:
+    """The batch whose columns have these codes, each with a reach of its own."""
+    return pa.record_batch({one.name: decode(one, codes[one.name], reach(one.name)) for one in attributes})
 
 
-def decode(attribute: Categorical | Numeric, codes: NDArray[np.integer]) -> pa.Array:
-    """The column that has these codes."""
-    is_missing = codes == attribute.size - 1 if attribute.missing == "category" else None
+def decode(attribute: Categorical | Numeric, codes: NDArray[np.integer], reach: int = 0) -> pa.Array:
+    """The column that has these codes, the inverse of `encode`."""
+    is_missing = codes == attribute.size - 1 + reach if attribute.missing == "category" else None
     if isinstance(attribute, Categorical):
         indices = pa.array(codes.astype(narrowest_integer(len(attribute.values))), mask=is_missing)
         return pa.DictionaryArray.from_arrays(indices, pa.array(attribute.values), ordered=attribute.ordered)
@@ -184,5 +191,5 @@ def _encode_numbers(attribute: Numeric, column: pa.Array, reach: int) -> Codes:
                 example=numbers[is_outside][0].item(),
             )
         _allow_missing(attribute, int(is_missing.sum()))
-        codes[is_missing] = attribute.size - 1
+        codes[is_missing] = attribute.size - 1 + reach
     return codes.astype(np.int32)

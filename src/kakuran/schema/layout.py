@@ -67,9 +67,9 @@ class Layout:
 
     def _decoded(self, attribute: Categorical | Numeric, codes: Codes) -> pa.Array:
         if not self.told or attribute.role == "keep":
-            return decode(attribute, codes)
+            return decode(attribute, codes, self.reach(attribute.name))
         is_told = codes != self.untold(attribute.name)
-        values = decode(attribute, codes[is_told])
+        values = decode(attribute, codes[is_told], self.reach(attribute.name))
         places = np.cumsum(is_told, dtype=np.int64) - 1
         return values.take(pa.array(places, mask=~is_told))
 

@@ -19,7 +19,7 @@ from kakuran.counts import Cells, cells_of
 from kakuran.design import Plan
 from kakuran.errors import DataError, SchemaError
 from kakuran.model import PlacedRecords
-from kakuran.schema import Categorical, Numeric, Schema, encode_columns, to_arrow
+from kakuran.schema import Categorical, Numeric, Schema, encode_columns, no_reach, to_arrow
 from kakuran.typing import Array, Codes, Progress
 
 BINS = 16
@@ -77,7 +77,8 @@ class LearningColumns:
         if plan is not None and plan.layout.told:
             raise SchemaError("records that tell only some of their columns cannot be classified one by one; clean can")
         codes = records if isinstance(records, Mapping) else self._codes(records, plan)
-        places = [axis.place(codes[axis.name]).astype(np.intp) for axis in self.axes[1:]]
+        reach = no_reach if plan is None else plan.reach
+        places = [axis.place(codes[axis.name], reach(axis.name)).astype(np.intp) for axis in self.axes[1:]]
         unknown: NDArray[np.intp] = np.zeros(len(places[0]), np.intp)
         transitions = [None if plan is None else transition_of(plan, axis) for axis in self.axes[1:]]
         sizes = tuple(axis.size for axis in self.axes)

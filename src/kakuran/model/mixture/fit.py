@@ -27,7 +27,7 @@ from kakuran.model.mixture.covariance import (
     whiten,
 )
 from kakuran.model.mixture.growth import _ROUGH, SelectionCriterion, choose, grow, spread_out
-from kakuran.model.mixture.observations import ColumnNoise, Components, Fit, Observations, observe, place_rows
+from kakuran.model.mixture.observations import Components, Fit, Observations, PerturbedColumn, observe, place_rows
 from kakuran.typing import Array, Indices
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class Mixture:
         K, K × columns, K × columns × columns; components in the order of their means.
     kind : Covariance
         What the covariances may be.
-    noises : Sequence[ColumnNoise]
+    noises : Sequence[PerturbedColumn]
         The noise of each column.
     path : tuple[float, ...]
         What was climbed, after each step.
@@ -118,7 +118,7 @@ class Mixture:
     means: Array
     covariances: Array
     kind: Covariance
-    noises: Sequence[ColumnNoise]
+    noises: Sequence[PerturbedColumn]
     path: tuple[float, ...]
     converged: bool
 
@@ -144,7 +144,7 @@ class Mixture:
         if self.kind == "diag":
             observed = place_rows(records, self.noises)
             return log_joint(self.columns, observed)
-        scale = np.array([noise.scale for noise in self.noises])
+        scale = np.array([noise.laplace_scale for noise in self.noises])
         if self.kind == "full":
             return noisy_log_joint(records, self.ellipses, scale)
         return turned_log_joint_of(records, self.ellipses, scale)
@@ -243,14 +243,16 @@ class Options:
             raise ArgumentError("smoothing", "must be 0 or more", "0 is maximum likelihood.", example=self.smoothing)
 
 
-def fit_mixture(records: Array, noises: Sequence[ColumnNoise], options: Options, dice: np.random.Generator) -> Mixture:
+def fit_mixture(
+    records: Array, noises: Sequence[PerturbedColumn], options: Options, dice: np.random.Generator
+) -> Mixture:
     """Fit Gaussians to perturbed records, rows × columns."""
     observed = observe(records, noises, smoothing=options.smoothing)
     if options.covariance == "diag":
         return mixture_of_columns(observed, noises, options)
     _check_noise_has_no_bounds(noises, options.covariance)
     start = _start(observed, noises, fit_columns(observed, options).components)
-    scale = np.array([noise.scale for noise in noises])
+    scale = np.array([noise.laplace_scale for noise in noises])
     if options.covariance == "rotated":
         ellipses, path, converged = fit_rotated(records, start, scale, most_steps=options.most_steps)
     else:
@@ -263,7 +265,7 @@ def fit_mixture(records: Array, noises: Sequence[ColumnNoise], options: Options,
     return found if path else replace(found, path=(float(found.log_likelihoods(records).sum()),))
 
 
-def mixture_of_columns(observed: Observations, noises: Sequence[ColumnNoise], options: Options) -> Mixture:
+def mixture_of_columns(observed: Observations, noises: Sequence[PerturbedColumn], options: Options) -> Mixture:
     """Fit Gaussians whose columns are independent to what was observed, counted or not."""
     fit = fit_columns(observed, options)
     ordered = fit.components.sorted()
@@ -306,9 +308,9 @@ def _finished(fit: Fit, observed: Observations, options: Options) -> Fit:
     return replace(end, path=fit.path + end.path, converged=fit.converged or end.converged)
 
 
-def _start(observed: Observations, noises: Sequence[ColumnNoise], components: Components) -> Ellipses:
+def _start(observed: Observations, noises: Sequence[PerturbedColumn], components: Components) -> Ellipses:
     """Independent columns, with the covariance of each cluster's records less that of the noise."""
-    scale = np.array([noise.scale for noise in noises])
+    scale = np.array([noise.laplace_scale for noise in noises])
     centres = np.column_stack(
         [observed.gather(channel.centres, column) for column, channel in enumerate(observed.channels)]
     )
@@ -327,14 +329,14 @@ def _has_settled(path: Array) -> bool:
     return bool(np.ptp(late, axis=0).max() <= 0.02 * np.abs(late).max())
 
 
-def _check_noise_has_no_bounds(noises: Sequence[ColumnNoise], covariance: str) -> None:
+def _check_noise_has_no_bounds(noises: Sequence[PerturbedColumn], covariance: str) -> None:
     for place, noise in enumerate(noises):
-        if noise.kind != "laplace" or noise.bounds is not None:
+        if noise.laplace_scale is None:
             raise DataError(
                 str(place),
                 f"covariance={covariance!r} needs Laplace noise and numbers without bounds",
                 "Use covariance='diag', or leave the bounds out.",
-                example=noise.kind,
+                example=noise.support,
             )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from kakuran.counts import distinct_rows
 from kakuran.errors import ArgumentError, DataError, counted
-from kakuran.mechanism import NOISE, Mechanism, Noise
+from kakuran.mechanism import NOISE, Mechanism
 from kakuran.model.mixture.channel import Channel, GridCells, LaplaceBins, LaplacePoints
 from kakuran.typing import Array, Codes, Indices
 
@@ -117,9 +118,69 @@ DEFAULT_STEPS = 512
 """Grid steps of a domain whose step is not given, and the most cells of any: quadrature points for the noise."""
 
 
+class PerturbedColumn(ABC):
+    """How one column was perturbed."""
+
+    @property
+    @abstractmethod
+    def support(self) -> tuple[float, float]:
+        """Where true numbers may lie."""
+
+    @property
+    def laplace_scale(self) -> float | None:
+        """φ, where Laplace noise was added to numbers without bounds."""
+        return None
+
+    @abstractmethod
+    def observe(self, values: Array, column: int) -> tuple[Channel, Indices]:
+        """The distinct observations of perturbed values, and the place of each."""
+
+
 @dataclass(frozen=True)
-class ColumnNoise:
-    """Noise of one column.
+class PerturbedGrid(PerturbedColumn):
+    """A number on a grid, perturbed by any mechanism.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+        How its codes were perturbed.
+    low, step : float
+        Code c is the number low + c·step.
+    """
+
+    mechanism: Mechanism
+    low: float
+    step: float
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """Half a step around the outermost grid points."""
+        return self.low - self.step / 2, self.low + (self.mechanism.size - 0.5) * self.step
+
+    @property
+    def edges(self) -> NDArray[np.int64]:
+        """Of the true cells, in codes."""
+        size = self.mechanism.size
+        return np.rint(np.linspace(0, size, min(size, DEFAULT_STEPS) + 1)).astype(np.int64)
+
+    def observe(self, values: Array, column: int) -> tuple[Channel, Indices]:
+        """Cells of released codes."""
+        mechanism, codes = self.mechanism, np.rint((values - self.low) / self.step)
+        outside = (codes < -mechanism.reach) | (codes >= mechanism.size + mechanism.reach)
+        if outside.any():
+            low, high = self.low, self.low + (mechanism.size - 1) * self.step
+            raise DataError(
+                str(column),
+                f"{counted(int(outside.sum()), 'value')} cannot come from {mechanism.kind} noise on {(low, high)}",
+                "Correct the bounds, the noise or the data.",
+                example=float(values[outside][0]),
+            )
+        return of_codes(codes.astype(np.int32), mechanism, self.low, self.step, self.edges)
+
+
+@dataclass(frozen=True)
+class ColumnNoise(PerturbedColumn):
+    """Noise of one column, as somebody tells it who has no release.
 
     Attributes
     ----------
@@ -164,47 +225,34 @@ class ColumnNoise:
 
     @property
     def support(self) -> tuple[float, float]:
-        """Where true numbers may lie: half a step around the outermost grid points."""
-        if self.bounds is None:
-            return -math.inf, math.inf
-        low, step, size = self._grid
-        return low - step / 2, low + (size - 0.5) * step
+        """Anywhere, or between the bounds."""
+        return (-math.inf, math.inf) if self.bounds is None else self._grid(*self.bounds).support
 
     @property
-    def _grid(self) -> tuple[float, float, int]:
-        assert self.bounds is not None  # noqa: S101
-        low, high = self.bounds
+    def laplace_scale(self) -> float | None:
+        """φ, if there are no bounds."""
+        return self.scale if self.bounds is None else None
+
+    def _grid(self, low: float, high: float) -> PerturbedGrid:
         step = (high - low) / DEFAULT_STEPS if self.step is None else self.step
-        return low, step, round((high - low) / step) + 1
+        return PerturbedGrid(NOISE[self.kind](round((high - low) / step) + 1, step, self.scale), low, step)
 
     def observe(self, values: Array, column: int) -> tuple[Channel, Indices]:
-        """The distinct observations of perturbed values, and the place of each."""
+        """Numbers as they are, or cells of the grid between the bounds."""
         if self.bounds is None:
             return of_numbers(values, self.scale)
-        low, step, size = self._grid
-        mechanism = NOISE[self.kind](size, step, self.scale)
-        codes = np.rint((values - low) / step)
-        outside = (codes < -mechanism.reach) | (codes >= size + mechanism.reach)
-        if outside.any():
-            raise DataError(
-                str(column),
-                f"{counted(int(outside.sum()), 'value')} cannot come from {self.kind} noise on {self.bounds}",
-                "Correct the bounds, the noise or the data.",
-                example=float(values[outside][0]),
-            )
-        edges = np.rint(np.linspace(0, size, min(size, DEFAULT_STEPS) + 1)).astype(np.int64)
-        return of_codes(codes.astype(np.int32), mechanism, low, step, edges)
+        return self._grid(*self.bounds).observe(values, column)
 
 
 def observe(
-    records: Array, noises: Sequence[ColumnNoise], *, smoothing: float, weights: Array | None = None
+    records: Array, noises: Sequence[PerturbedColumn], *, smoothing: float, weights: Array | None = None
 ) -> Observations:
     """Perturbed records as observations; records that look alike become one row."""
     columns = [noise.observe(records[:, place], place) for place, noise in enumerate(noises)]
     return observations(columns, smoothing=smoothing, weights=weights)
 
 
-def place_rows(records: Array, noises: Sequence[ColumnNoise]) -> Observations:
+def place_rows(records: Array, noises: Sequence[PerturbedColumn]) -> Observations:
     """Perturbed records as observations, one row each, in their order."""
     columns = [noise.observe(records[:, place], place) for place, noise in enumerate(noises)]
     places = np.column_stack([places for _, places in columns])
@@ -280,21 +328,12 @@ def of_codes(
     edges : NDArray
         Of the true cells, in codes.
     """
-    released = released_edges(codes, mechanism, step) if isinstance(mechanism, Noise) else np.asarray(edges)
-    transition = mechanism.transition(edges, released) if isinstance(mechanism, Noise) else mechanism.transition(edges)
+    released = mechanism.released_cells(edges, codes)
+    transition = mechanism.transition(edges, released)
     seen, places = np.unique(np.searchsorted(released, codes, side="right") - 1, return_inverse=True)
     centres = low + step * 0.5 * (released[seen] + released[seen + 1] - 1).astype(float)
     unit = max(math.sqrt(mechanism.variance().mean() / 2), step / 2)
     return GridCells(transition.matrix[seen], low + step * (np.asarray(edges) - 0.5), centres, unit), places
-
-
-def released_edges(codes: Codes, noise: Noise, step: float) -> NDArray[np.int64]:
-    """Cells of released codes, narrow beside the noise, over all that may be released or at least was."""
-    width = max(int(noise.scale / step / BINS_A_SCALE), 1) if math.isfinite(noise.scale) else noise.size
-    first, last = int(codes.min()), int(codes.max())
-    edges = np.arange(first, last + width + 1, width)
-    # Bounded noise never leaves the domain, whatever a last cell of full width would take in.
-    return np.minimum(edges, noise.size + noise.reach)
 
 
 def observations(
