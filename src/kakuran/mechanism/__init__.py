@@ -5,8 +5,9 @@ from kakuran.mechanism.noise import NOISE, BoundedGaussian, BoundedLaplace, Lapl
 from kakuran.mechanism.pram import PRAM
 from kakuran.mechanism.registry import MECHANISMS, mechanism_of, register
 from kakuran.mechanism.retention import RetentionReplacement
+from kakuran.mechanism.subset import Shifts, SubsetSelection
 from kakuran.mechanism.telling import Apart, Telling, Together
-from kakuran.mechanism.transition import DenseTransition, Transition, UniformMixture
+from kakuran.mechanism.transition import CirculantTransition, DenseTransition, Transition, UniformMixture
 from kakuran.mechanism.two_level import Itself, Neighbourhood, TwoLevel, Window
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "Apart",
     "BoundedGaussian",
     "BoundedLaplace",
+    "CirculantTransition",
     "DenseTransition",
     "Itself",
     "Laplace",
@@ -23,6 +25,8 @@ __all__ = [
     "Neighbourhood",
     "Noise",
     "RetentionReplacement",
+    "Shifts",
+    "SubsetSelection",
     "Telling",
     "Together",
     "Transition",
