@@ -3,14 +3,50 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from kakuran.collect.site import STATIC
-from kakuran.mechanism import PRAM, BoundedGaussian, BoundedLaplace, Laplace, RetentionReplacement
+from kakuran.mechanism import (
+    PRAM,
+    BoundedGaussian,
+    BoundedLaplace,
+    Laplace,
+    RetentionReplacement,
+    SubsetSelection,
+    TwoLevel,
+    Window,
+)
 from kakuran.randomness import Randomness
+
+
+@dataclass(frozen=True)
+class Square(TwoLevel):
+    """Any window, as square waves have."""
+
+    kind = "square"
+    window: Window
+    retention: float
+
+    @property
+    def neighbourhood(self):
+        return self.window
+
+    @property
+    def size(self):
+        return self.window.size
+
+    def log_likelihood(self, released, original):
+        """Missing stands for several outputs."""
+        every = np.arange(-self.reach, self.size + self.reach + 1)
+        with np.errstate(divide="ignore"):
+            return np.log(self.transition(None, every).matrix[released + self.reach, original])
+
+    of = at_swap_cost = variance = parameters = None
+
 
 MATRIX = [[0.6, 0.3, 0.1, 0.0], [0.2, 0.5, 0.2, 0.1], [0.25, 0.05, 0.6, 0.1], [0.1, 0.1, 0.1, 0.7]]
 MECHANISMS = {
@@ -19,6 +55,13 @@ MECHANISMS = {
     "nothing kept": RetentionReplacement(5, 0.0),
     "everything kept": RetentionReplacement(5, 1.0),
     "replaced numbers": RetentionReplacement(1001, 0.2, step=0.5),
+    "a window": Square(Window(74, 18), 0.4),
+    "a window or missing": Square(Window(12, 4, may_be_missing=True), 0.55),
+    "a window, near for sure": Square(Window(9, 2), 1.0),
+    "a window, never on purpose": Square(Window(9, 2), 0.0),
+    "a window of one": Square(Window(5, 0), 0.5),
+    "a difference set": SubsetSelection(7, 0.4, [0, 1, 3]),
+    "subsets": SubsetSelection.for_swap_cost(226, 2.0, 61),
     "bounded laplace": BoundedLaplace(121, 1.0, 30.0),
     "weak bounded laplace": BoundedLaplace(11, 1.0, 0.3),
     "infinite bounded laplace": BoundedLaplace(13, 1.0, math.inf),
@@ -104,7 +147,7 @@ def scripts(mechanism):
 
 
 def edges(mechanism):
-    if isinstance(mechanism, RetentionReplacement):
+    if isinstance(mechanism, TwoLevel):
         high = min(mechanism.threshold >> 32, LARGEST)
         yield from ([coin, word] for coin in {0, max(high - 1, 0), high, LARGEST} for word in (0, 1, LARGEST))
         return
@@ -164,6 +207,18 @@ def test_every_mechanism_of_ours_is_sound(page, mechanism):
         {"kind": "retention", "size": 1},
         {"kind": "retention", "threshold": "-18446744073709551616"},
         {"kind": "retention", "threshold": str(2 << 64)},
+        {"kind": "window", "size": 4},
+        {"kind": "window", "half_width": -1},
+        {"kind": "window", "half_width": 0.5},
+        {"kind": "window", "half_width": "1"},
+        {"kind": "window", "threshold": str(2 << 64)},
+        {"kind": "shifts", "size": 4},
+        {"kind": "shifts", "shifts": []},
+        {"kind": "shifts", "shifts": [0, 0]},
+        {"kind": "shifts", "shifts": [0, 3]},
+        {"kind": "shifts", "shifts": [0, -1]},
+        {"kind": "shifts", "shifts": [0, 0.5]},
+        {"kind": "shifts", "shifts": [0, "1"]},
         {"kind": "noise", "size": 4},
         {"kind": "noise", "reach": -1},
         {"kind": "noise", "reach": 1},
@@ -181,6 +236,8 @@ def test_numbers_that_are_no_chances_are_seen_through(page, changes):
     """Each would let a server pretend to more noise than is drawn."""
     honest = {
         "retention": RetentionReplacement(3, 0.5),
+        "window": Square(Window(3, 1), 0.5),
+        "shifts": SubsetSelection(3, 0.5, [0, 1]),
         "noise": BoundedLaplace(3, 1.0, 1.0),
         "pram": PRAM(np.full((3, 3), 1 / 3)),
     }[changes["kind"]]

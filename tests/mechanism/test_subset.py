@@ -155,7 +155,7 @@ class TestMechanism:
 class TestChoice:
     @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 3.0])
     def test_many_values_are_told_by_sets_and_few_by_themselves(self, epsilon):
-        many, few = 2 * (3 * math.exp(epsilon) + 2), math.exp(epsilon)
+        many, few = 3 * (3 * math.exp(epsilon) + 2), 3 * math.exp(epsilon)
         assert SubsetSelection.at_swap_cost(category(round(many)), 2 * epsilon).kind == "subset"
         assert SubsetSelection.at_swap_cost(category(max(2, round(few))), 2 * epsilon).kind == "retention"
 

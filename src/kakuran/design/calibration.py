@@ -31,6 +31,7 @@ from kakuran.mechanism import (
     Laplace,
     Mechanism,
     RetentionReplacement,
+    SubsetSelection,
     k_for,
     k_of,
 )
@@ -74,9 +75,9 @@ def calibrate(
     weights : mapping from column to float
         Each column's share of the budget, adding up to 1; equal by default.
     mechanisms : mapping from column to str or Mechanism
-        ``"retention"``, ``"laplace"``, ``"bounded-laplace"`` or ``"bounded-gaussian"``, or a ready mechanism such as
-        `PRAM`, whose cost is taken off the budget first. By default retention for categories and bounded-laplace for
-        numbers.
+        ``"retention"``, ``"subset"``, ``"laplace"``, ``"bounded-laplace"`` or ``"bounded-gaussian"``, or a ready
+        mechanism such as `PRAM`, whose cost is taken off the budget first. By default bounded-laplace for numbers, and
+        for categories subset, which is retention where they have few values for their share of the budget.
     progress : callable
         Told how many records have been counted, batch by batch.
 
@@ -227,9 +228,9 @@ def _choices(schema: Schema, mechanisms: Mapping[str, Choice]) -> dict[str, Choi
 
 
 def _default(attribute: Categorical | Numeric) -> str:
-    if isinstance(attribute, Numeric) and attribute.missing == "error":
-        return "bounded-laplace"
-    return RetentionReplacement.kind
+    if isinstance(attribute, Categorical):
+        return SubsetSelection.kind
+    return BoundedLaplace.kind if attribute.missing == "error" else RetentionReplacement.kind
 
 
 def _checked_choice(attribute: Categorical | Numeric, choice: Choice) -> Choice:
