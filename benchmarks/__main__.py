@@ -22,6 +22,7 @@ from benchmarks import (
     peers,
     reconstruction,
     spark,
+    subsets,
     vertical,
 )
 from benchmarks.claims import HEADER, Claim, table
@@ -34,6 +35,7 @@ PARTS = {
     "spark": spark,
     "reconstruction": reconstruction,
     "accuracy": accuracy,
+    "subsets": subsets,
     "mixtures": mixtures,
     "matrices": matrices,
     "vertical": vertical,

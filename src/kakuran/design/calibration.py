@@ -81,9 +81,10 @@ def calibrate(
     weights : mapping from column to float
         Each column's share of the budget, adding up to 1; equal by default.
     mechanisms : mapping from column to str or Mechanism
-        ``"retention"``, ``"square-wave"``, ``"laplace"``, ``"bounded-laplace"`` or ``"bounded-gaussian"``, or a ready
-        mechanism such as `PRAM`, whose cost is taken off the budget first. By default retention for categories and
-        the square wave for numbers.
+        ``"retention"``, ``"subset"``, ``"square-wave"``, ``"laplace"``, ``"bounded-laplace"`` or
+        ``"bounded-gaussian"``, or a ready mechanism such as `PRAM`, whose cost is taken off the budget first. By
+        default the square wave for numbers, and for categories subset, which is retention where they have few values
+        for their share of the budget.
     progress : callable
         Told how many records have been counted, batch by batch.
 

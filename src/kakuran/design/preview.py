@@ -13,7 +13,6 @@ import numpy as np
 from kakuran.design.expected import Expectation
 from kakuran.design.plan import Plan
 from kakuran.errors import check_is
-from kakuran.mechanism import UniformMixture
 from kakuran.schema import Categorical, Numeric
 from kakuran.typing import Array
 
@@ -100,11 +99,7 @@ def _told_errors(plan: Plan, n: int) -> list[TableError]:
 def _singular_values(plan: Plan, attribute: Categorical | Numeric) -> Array:
     """How much of each pattern along this axis survives the perturbation."""
     edges = attribute.cells(min(CELLS, attribute.points)) if isinstance(attribute, Numeric) else None
-    transition = plan[attribute.name].transition(edges)
-    if isinstance(transition, UniformMixture):
-        return np.append(1.0, np.full(len(transition.shares) - 1, transition.retention))
-    values = np.linalg.svd(transition.matrix, compute_uv=False)
-    return np.minimum(values, 1.0)
+    return plan[attribute.name].transition(edges).singular_values
 
 
 def _table_error(columns: tuple[str, ...], gains: Sequence[Array], n: int) -> TableError:

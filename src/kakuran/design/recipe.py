@@ -10,7 +10,7 @@ from typing import TypeAlias
 from kakuran.design.plan import LAST_DIGITS, Tell
 from kakuran.design.tells import ColumnSets, tells_within
 from kakuran.errors import CalibrationError, is_real
-from kakuran.mechanism import MECHANISMS, Apart, Mechanism, RetentionReplacement, SquareWave, k_for, neighbourhood_of
+from kakuran.mechanism import MECHANISMS, Apart, Mechanism, SquareWave, SubsetSelection, k_for, neighbourhood_of
 from kakuran.schema import Categorical, Numeric, Schema
 
 MechanismChoice: TypeAlias = str | Mechanism
@@ -121,7 +121,7 @@ def _choices(schema: Schema, mechanisms: Mapping[str, MechanismChoice]) -> dict[
 
 
 def _default(attribute: Categorical | Numeric) -> str:
-    return SquareWave.kind if isinstance(attribute, Numeric) else RetentionReplacement.kind
+    return SquareWave.kind if isinstance(attribute, Numeric) else SubsetSelection.kind
 
 
 def _checked_choice(attribute: Categorical | Numeric, choice: MechanismChoice) -> MechanismChoice:

@@ -6,8 +6,9 @@ from kakuran.mechanism.pram import PRAM
 from kakuran.mechanism.registry import MECHANISMS, mechanism_of, register
 from kakuran.mechanism.retention import RetentionReplacement
 from kakuran.mechanism.square_wave import SquareWave
+from kakuran.mechanism.subset import Shifts, SubsetSelection
 from kakuran.mechanism.telling import Apart, Telling, Together, neighbourhood_of
-from kakuran.mechanism.transition import DenseTransition, Transition, UniformMixture
+from kakuran.mechanism.transition import CirculantTransition, DenseTransition, Transition, UniformMixture
 from kakuran.mechanism.two_level import Itself, Neighbourhood, TwoLevel, Window
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "Apart",
     "BoundedGaussian",
     "BoundedLaplace",
+    "CirculantTransition",
     "DenseTransition",
     "Itself",
     "Laplace",
@@ -25,7 +27,9 @@ __all__ = [
     "Neighbourhood",
     "Noise",
     "RetentionReplacement",
+    "Shifts",
     "SquareWave",
+    "SubsetSelection",
     "Telling",
     "Together",
     "Transition",

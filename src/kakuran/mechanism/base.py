@@ -23,6 +23,8 @@ from kakuran.typing import Array as Array, Codes as Codes, Edges as Edges
 _INTERVALS = 10
 CHUNK = 1 << 15
 """Values sampled at a time: small enough for all buffers to stay in cache."""
+MOST_WEIGHTS = 1 << 13
+"""Whole numbers a browser may have to load for one question: some 160 kB."""
 
 
 class Mechanism(ABC):
@@ -138,6 +140,21 @@ class Mechanism(ABC):
     @abstractmethod
     def parameters(self) -> dict[str, Any]:
         """What a manifest must hold to make the mechanism again, besides its attribute."""
+
+    def drawn_by(self) -> dict[str, Any]:
+        """The whole numbers that a browser draws from, for `perturb.js`; raise where it cannot.
+
+        No exponential is left for the browser to compute: the same random words give the same released code.
+        """
+        raise CalibrationError(f"a browser cannot draw from a mechanism of kind {self.kind!r}")
+
+
+def check_can_be_loaded(count: int, way_out: str) -> None:
+    """Refuse to have a browser load too many numbers for one question."""
+    if count > MOST_WEIGHTS:
+        raise CalibrationError(
+            f"a browser would have to load {count:,} weights for one question, more than {MOST_WEIGHTS:,}; {way_out}"
+        )
 
 
 def k_for(n: int, swap_cost: float) -> float:

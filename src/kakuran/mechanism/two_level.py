@@ -80,6 +80,10 @@ class Neighbourhood(ABC):
     def parameters(self) -> dict[str, Any]:
         """What a manifest must hold to make it again, besides its attribute."""
 
+    @abstractmethod
+    def drawn_by(self) -> dict[str, Any]:
+        """What a browser must know of it, besides how many true codes there are; raise where that is too much."""
+
 
 @dataclass(frozen=True)
 class Itself(Neighbourhood):
@@ -127,6 +131,10 @@ class Itself(Neighbourhood):
     def parameters(self) -> dict[str, Any]:
         """None."""
         return {}
+
+    def drawn_by(self) -> dict[str, Any]:
+        """A shift by nothing."""
+        return {"kind": "shifts", "shifts": [0]}
 
 
 @dataclass(frozen=True)
@@ -235,6 +243,10 @@ class Window(Neighbourhood):
         """b."""
         return {"half_width": self.half_width}
 
+    def drawn_by(self) -> dict[str, Any]:
+        """b, and whether the last code is missing."""
+        return {"kind": "window", "half_width": self.half_width, "may_be_missing": self.may_be_missing}
+
 
 def _ramp_sum(steps: NDArray[np.int64], height: int) -> Array:
     """Σ of min(max(i, 0), height) over all i up to `steps`."""
@@ -326,6 +338,10 @@ class TwoLevel(Mechanism):
         """ρK + (1−ρ)b1ᵀ, where b are the parts of the outputs that the cells cover (S4 eq. 6)."""
         near = self.neighbourhood
         return near.kernel(edges, released).mixed(self.retention, near.shares(edges, released))
+
+    def drawn_by(self) -> dict[str, Any]:
+        """The threshold below which it is near, and what is near."""
+        return {"size": self.size, "threshold": str(self.threshold), **self.neighbourhood.drawn_by()}
 
 
 def log_levels(retention: float, near: int, outputs: int) -> Array:

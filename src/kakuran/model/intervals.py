@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from kakuran.counts import Reading
-from kakuran.mechanism import DenseTransition, Transition
+from kakuran.mechanism import Transition
 from kakuran.model.operator import Operator
 from kakuran.typing import Array
 
@@ -328,5 +328,4 @@ def _holding(answer: Array, low: Array, high: Array, total: float) -> tuple[Arra
 
 
 def _condition(transition: Transition | None) -> float:
-    """How much noise inverting a dense transition may blow up; the others are inverted exactly."""
-    return float(np.linalg.cond(transition.entries)) if isinstance(transition, DenseTransition) else 1.0
+    return 1.0 if transition is None else transition.condition
