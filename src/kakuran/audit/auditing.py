@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.audit.anonymity import Risk, risk_of
-from kakuran.audit.linkage import ENUMERABLE, IMPOSSIBLE, Attacker, exact_posteriors
+from kakuran.audit.attacker import ENUMERABLE, Attacker, exact_posteriors
+from kakuran.audit.likelihoods import IMPOSSIBLE
 from kakuran.charts import risk_chart
 from kakuran.counts import Tally, distinct_rows
 from kakuran.design import Crowd, Plan
@@ -197,7 +198,7 @@ def audit(
     count = min(n, max(1, int(most_pairs / n)))
     is_aligned = release.manifest.order == "kept"
 
-    attacker = Attacker(truth, plan.mechanisms)
+    attacker = Attacker(truth, [tell.telling for tell in plan.tells], *plan.layout.telling)
     released = release.codes()
     chosen = np.arange(n) if count == n else dice.permutation(n)[:count]
     attack = attacker.attack(_take(released, chosen), chosen if is_aligned else None, dice.generator(), progress)
@@ -220,8 +221,8 @@ def audit(
         linked=played.linked,
         linked_one_to_one=played.linked_one_to_one,
         weakness=_weakness(attack.densities, rehearsal.densities),
-        closeness=_closeness(truth, released, Kernel(plan).sample(truth, dice)),
-        alignment=_alignment(plan, truth, released, dice),
+        closeness=_closeness(plan, truth, released, Kernel(plan).sample(truth, dice)),
+        alignment=_alignment(attacker, released, dice),
         impossible=int((attack.densities < IMPOSSIBLE / 10).sum()),
         before=risk_of(truth),
         problems=(),
@@ -235,7 +236,7 @@ def _take(codes: dict[str, Codes], rows: Any) -> dict[str, Codes]:
 
 
 def _exact(attacker: Attacker, released: dict[str, Codes]) -> Array:
-    return exact_posteriors(attacker.log_likelihoods(released).astype(float)).max(axis=1)
+    return exact_posteriors(attacker.log_likelihoods(released)).max(axis=1)
 
 
 def _smallest_crowd(plan: Plan, truth: dict[str, Codes], n: int) -> float:
@@ -258,33 +259,37 @@ def _weakness(released: Array, rehearsed: Array) -> float | None:
     return difference / spread if spread > 1e-12 else 0.0
 
 
-def _closeness(truth: dict[str, Codes], released: dict[str, Codes], rehearsed: dict[str, Codes]) -> float:
+def _closeness(plan: Plan, truth: dict[str, Codes], released: dict[str, Codes], rehearsed: dict[str, Codes]) -> float:
     """Coincidences beyond an honest draw's, as a multiple of what chance exceeds once in 10⁹.
 
     Changing one record moves an overlap by at most one, so the difference of two is bounded by McDiarmid's inequality
     whatever the distribution. It sees copies of originals where likelihoods cannot, as when all records are alike.
     """
     n = len(next(iter(truth.values())))
-    excess = _overlap(truth, released) - _overlap(truth, rehearsed)
+    excess = _overlap(plan, truth, released) - _overlap(plan, truth, rehearsed)
     return excess / math.sqrt(n * math.log(1 / FALSE_ALARM))
 
 
-def _overlap(truth: dict[str, Codes], released: dict[str, Codes]) -> int:
-    """How many released records can be paired with an equal original."""
-    found = distinct_rows([np.concatenate([truth[name], released[name]]) for name in truth])
-    counts = (np.bincount(half, minlength=len(found)) for half in np.split(found.place, 2))
-    return int(np.minimum(*counts).sum())
+def _overlap(plan: Plan, truth: dict[str, Codes], released: dict[str, Codes]) -> float:
+    """How many released records can be paired with an equal original, if all originals tell what they do on average."""
+    told = released[plan.layout.telling[0]] if plan.layout.told else np.zeros(len(next(iter(truth.values()))), np.int32)
+    overlap = 0.0
+    for place, tell in enumerate(plan.tells):
+        rows = np.flatnonzero(told == place)
+        names = [name for name in truth if name in tell.columns or plan.schema[name].role == "keep"]
+        found = distinct_rows([np.concatenate([truth[name], released[name][rows]]) for name in names])
+        originals, records = np.split(found.place, [len(told)])
+        expected = tell.share * np.bincount(originals, minlength=len(found))
+        overlap += float(np.minimum(expected, np.bincount(records, minlength=len(found))).sum())
+    return overlap
 
 
-def _alignment(plan: Plan, truth: dict[str, Codes], released: dict[str, Codes], dice: Randomness) -> float:
+def _alignment(attacker: Attacker, released: dict[str, Codes], dice: Randomness) -> float:
     """How much better each record fits the person in its own row than in a random order."""
-    n = len(next(iter(truth.values())))
+    n = attacker.people
 
     def fit(owners: NDArray[np.intp]) -> float:
-        logs = [
-            mechanism.log_likelihood(released[name], truth[name][owners]) for name, mechanism in plan.mechanisms.items()
-        ]
-        return float(np.maximum(np.sum(logs, axis=0), IMPOSSIBLE).sum())
+        return float(attacker.log_likelihoods_of(released, owners).sum())
 
     others = [fit(dice.permutation(n)) for _ in range(_RANDOM_ORDERS)]
     spread = float(np.std(others))
