@@ -7,16 +7,17 @@ match them all. On tables of a handful of records the posterior is exact: all as
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
 import numpy as np
 
 from kakuran.audit.likelihoods import IMPOSSIBLE, Likelihoods
-from kakuran.counts import distinct_rows
+from kakuran.counts import distinct_rows, rows_of_each
 from kakuran.mechanism import Telling
-from kakuran.typing import Array, Codes, Indices, Progress
+from kakuran.perturbation import CodedColumns
+from kakuran.typing import Array, Indices, Progress
 
 ENUMERABLE = 8
 """Records up to which all assignments are enumerated."""
@@ -74,7 +75,7 @@ class Attacker:
 
     Parameters
     ----------
-    original : Mapping[str, Codes]
+    original : CodedColumns
         The true table.
     tellings : Sequence[Telling]
         How records tell their columns.
@@ -82,7 +83,7 @@ class Attacker:
         The column of a release that says which of these a record is; None where there is but one.
     """
 
-    def __init__(self, original: Mapping[str, Codes], tellings: Sequence[Telling], told: str | None = None) -> None:
+    def __init__(self, original: CodedColumns, tellings: Sequence[Telling], told: str | None = None) -> None:
         self.original, self.tellings, self.told = original, tellings, told
         self.people = len(next(iter(original.values())))
         self._public = set(original).difference(*(telling.columns for telling in tellings))
@@ -90,7 +91,7 @@ class Attacker:
         self._classes = dict(zip(original, classes.columns, strict=True))
         self._class_of, self._sizes = classes.place, classes.counts.astype(float)
 
-    def log_likelihoods(self, released: Mapping[str, Codes]) -> Array:
+    def log_likelihoods(self, released: CodedColumns) -> Array:
         """log p(released record | person), given what it tells: records × people."""
         found = np.empty((len(next(iter(released.values()))), len(self._sizes)))
         for rows, telling in self._by_telling(released):
@@ -98,7 +99,7 @@ class Attacker:
             found[rows] = self._logs(telling, some, self._classes)
         return found[:, self._class_of]
 
-    def log_likelihoods_of(self, released: Mapping[str, Codes], owners: Indices) -> Array:
+    def log_likelihoods_of(self, released: CodedColumns, owners: Indices) -> Array:
         """The same of every record and one person."""
         found = np.empty(len(owners))
         for rows, telling in self._by_telling(released):
@@ -109,26 +110,22 @@ class Attacker:
             found[rows] = self._logs(telling, some, own)
         return found
 
-    def _logs(self, telling: Telling, released: Mapping[str, Codes], original: Mapping[str, Codes]) -> Array:
+    def _logs(self, telling: Telling, released: CodedColumns, original: CodedColumns) -> Array:
         logs = np.maximum(telling.log_likelihood(released, original), IMPOSSIBLE)
         for name in self._public:
             logs = np.where(released[name] == original[name], logs, IMPOSSIBLE)
         return logs
 
-    def _by_telling(self, released: Mapping[str, Codes]) -> Iterator[tuple[Indices, Telling]]:
+    def _by_telling(self, released: CodedColumns) -> Iterator[tuple[Indices, Telling]]:
         """The records that tell the same columns."""
-        count = len(next(iter(released.values())))
-        told = np.zeros(count, np.int32) if self.told is None else released[self.told]
-        order = np.argsort(told, kind="stable")
-        bounds = np.searchsorted(told[order], np.arange(len(self.tellings) + 1))
-        for place, telling in enumerate(self.tellings):
-            rows = order[bounds[place] : bounds[place + 1]]
+        told = np.zeros(len(next(iter(released.values()))), np.int32) if self.told is None else released[self.told]
+        for rows, telling in zip(rows_of_each(told, len(self.tellings)), self.tellings, strict=True):
             if len(rows):
                 yield rows, telling
 
     def attack(
         self,
-        released: Mapping[str, Codes],
+        released: CodedColumns,
         owners: Indices | None,
         dice: np.random.Generator,
         progress: Progress = int,
@@ -162,7 +159,7 @@ class Attacker:
             matched = self._scaled(parts, found.counts.astype(float), dice, progress)[found.place]
         return LinkageAttack(posteriors, densities, linked, float((matched == owners).mean()))
 
-    def _parts(self, records: Mapping[str, Codes]) -> Iterator[_Part]:
+    def _parts(self, records: CodedColumns) -> Iterator[_Part]:
         for rows, telling in self._by_telling(records):
             names = [name for name in self.original if name in self._public or name in telling.columns]
             people = distinct_rows([self._classes[name] for name in names])
@@ -170,7 +167,7 @@ class Attacker:
             some = {name: records[name][rows] for name in names}
             yield _Part(rows, Likelihoods(telling, some, original), people.place)
 
-    def _assigned(self, released: Mapping[str, Codes], dice: np.random.Generator) -> Indices:
+    def _assigned(self, released: CodedColumns, dice: np.random.Generator) -> Indices:
         """The person of every record in the most probable matching, where each has exactly one."""
         from scipy.optimize import linear_sum_assignment
 

@@ -11,18 +11,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kakuran.answers import MOST_POINTS, log_chance_of, points_of
 from kakuran.audit.anonymity import Risk, risk_of
 from kakuran.audit.attacker import ENUMERABLE, Attacker, exact_posteriors
 from kakuran.audit.likelihoods import IMPOSSIBLE
 from kakuran.charts import risk_chart
-from kakuran.counts import Tally, distinct_rows
+from kakuran.counts import Tally, distinct_rows, rows_of_each
 from kakuran.design import Crowd, Plan
 from kakuran.errors import ReleaseError, check_is
+from kakuran.model import operator_of
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
 from kakuran.release import Release, read_manifest, read_release
 from kakuran.schema import open_source, read_table
-from kakuran.typing import Array, Codes
+from kakuran.typing import Array, Codes, Indices
 from kakuran.words import Phrase, Translate
 
 if TYPE_CHECKING:
@@ -63,6 +65,9 @@ class Audit:
         small to tell.
     closeness : float
         How many more of them coincide with originals than of an honest draw, above 1 by chance once in 10⁹.
+    misfit : float
+        How far what the records tell, tell by tell and column by column, lies from what is to be expected of the
+        originals, above 1 by chance once in 10⁹.
     alignment : float
         How well records fit the person in the same row, in standard deviations of a random order.
     before : Risk
@@ -91,6 +96,7 @@ class Audit:
     linked_one_to_one: float | None
     weakness: float | None
     closeness: float
+    misfit: float
     alignment: float
     impossible: int
     before: Risk
@@ -222,6 +228,7 @@ def audit(
         linked_one_to_one=played.linked_one_to_one,
         weakness=_weakness(attack.densities, rehearsal.densities),
         closeness=_closeness(plan, truth, released, Kernel(plan).sample(truth, dice)),
+        misfit=_misfit(plan, truth, released),
         alignment=_alignment(attacker, released, dice),
         impossible=int((attack.densities < IMPOSSIBLE / 10).sum()),
         before=risk_of(truth),
@@ -272,16 +279,46 @@ def _closeness(plan: Plan, truth: dict[str, Codes], released: dict[str, Codes], 
 
 def _overlap(plan: Plan, truth: dict[str, Codes], released: dict[str, Codes]) -> float:
     """How many released records can be paired with an equal original, if all originals tell what they do on average."""
-    told = released[plan.layout.telling[0]] if plan.layout.told else np.zeros(len(next(iter(truth.values()))), np.int32)
-    overlap = 0.0
-    for place, tell in enumerate(plan.tells):
-        rows = np.flatnonzero(told == place)
+    n, overlap = len(next(iter(truth.values()))), 0.0
+    for tell, rows in zip(plan.tells, _rows_by_tell(plan, released), strict=True):
         names = [name for name in truth if name in tell.columns or plan.schema[name].role == "keep"]
         found = distinct_rows([np.concatenate([truth[name], released[name][rows]]) for name in names])
-        originals, records = np.split(found.place, [len(told)])
+        originals, records = np.split(found.place, [n])
         expected = tell.share * np.bincount(originals, minlength=len(found))
         overlap += float(np.minimum(expected, np.bincount(records, minlength=len(found))).sum())
     return overlap
+
+
+def _rows_by_tell(plan: Plan, released: dict[str, Codes]) -> list[Indices]:
+    count = len(next(iter(released.values())))
+    told = released[plan.layout.telling[0]] if plan.layout.told else np.zeros(count, np.int32)
+    return rows_of_each(told, len(plan.tells))
+
+
+def _misfit(plan: Plan, truth: dict[str, Codes], released: dict[str, Codes]) -> float:
+    """The largest divergence of what was told from what was to be expected, over all that chance would excuse.
+
+    Values of a column are compared tell by tell and over all tells of it. So a tell that was not drawn at random, but
+    by looking at a value, shows: people with that value are too many among those who tell it, or too few.
+    """
+    n, rows = len(next(iter(truth.values()))), _rows_by_tell(plan, released)
+    tells = np.array([tell.share for tell in plan.tells])
+    logs = [log_chance_of(np.array(list(map(len, rows)), float), n * tells)]
+    for attribute in plan.schema.perturbed:
+        axis = points_of(plan.schema, attribute.name)
+        if axis.size <= MOST_POINTS:
+            true = np.bincount(axis.place(truth[attribute.name]), minlength=axis.size).astype(float)
+            holding = plan.holding([attribute.name])
+            counts, expected = np.zeros((2, len(holding) + 1, axis.size + 1))
+            for place, tell in enumerate(holding):
+                drawn = plan.layout.settled(attribute.name, released[attribute.name][rows[tell]])
+                counts[place, :-1] = np.bincount(axis.place(drawn), minlength=axis.size)
+                expected[place, :-1] = plan.tells[tell].share * operator_of(plan, [axis], [tell]).forward(true)
+            for table in (counts, expected):
+                table[-1] = table.sum(axis=0)
+                table[:, -1] = np.maximum(n - table.sum(axis=1), 0)
+            logs += map(log_chance_of, counts, expected)
+    return max(0.0, -(min(logs) + math.log(len(logs))) / -math.log(FALSE_ALARM))
 
 
 def _alignment(attacker: Attacker, released: dict[str, Codes], dice: Randomness) -> float:
@@ -321,6 +358,7 @@ def _judged(outcome: Audit, release: Release) -> Audit:
             Phrase("{count:,} of its records cannot come from this original", count=outcome.impossible),
         ),
         (outcome.closeness > 1, Phrase("more of its records equal an original than its parameters allow")),
+        (outcome.misfit > 1, Phrase("what its records tell is not what its parameters make of the originals")),
         (
             outcome.alignment > ALARM and order == "shuffled",
             Phrase("its records are in their original order although it says shuffled"),

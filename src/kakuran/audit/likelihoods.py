@@ -9,7 +9,7 @@ left halves are nearly everybody's own, nothing is on the right, and all pairs a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -19,6 +19,7 @@ from scipy.sparse import csr_array
 
 from kakuran.counts import DistinctRows, distinct_rows
 from kakuran.mechanism import Telling
+from kakuran.perturbation import CodedColumns
 from kakuran.typing import Array, Codes, Indices
 
 IMPOSSIBLE = -1e12
@@ -39,7 +40,6 @@ _DEEP, _DEEPEST = 30.0, 300.0
 Block: TypeAlias = NDArray[Any]
 """Of floats, in single precision where there are many."""
 Precision: TypeAlias = type[np.float32] | type[np.float64]
-CodesByName: TypeAlias = Mapping[str, Codes]
 
 
 class Half:
@@ -50,7 +50,7 @@ class Half:
     public: it must agree.
     """
 
-    def __init__(self, names: Sequence[str], released: CodesByName, original: CodesByName, telling: Telling) -> None:
+    def __init__(self, names: Sequence[str], released: CodedColumns, original: CodedColumns, telling: Telling) -> None:
         self._telling = telling
         self.records, self.people = _combinations(names, released), _combinations(names, original)
         self._narrow: list[tuple[Indices, Array, Indices]] = []
@@ -101,16 +101,16 @@ class Half:
         return np.maximum(self._telling.log_near(name, released, original), IMPOSSIBLE)
 
 
-def _combinations(names: Sequence[str], codes: CodesByName) -> DistinctRows:
+def _combinations(names: Sequence[str], codes: CodedColumns) -> DistinctRows:
     """The distinct rows of some columns; of none, one."""
     return distinct_rows([codes[name] for name in names] or [np.zeros(_count(codes), np.int32)])
 
 
-def _count(codes: CodesByName) -> int:
+def _count(codes: CodedColumns) -> int:
     return len(next(iter(codes.values())))
 
 
-def _cut(released: CodesByName, original: CodesByName) -> tuple[Sequence[str], Sequence[str]]:
+def _cut(released: CodedColumns, original: CodedColumns) -> tuple[Sequence[str], Sequence[str]]:
     """The columns in two halves that may have about as many combinations, or all on the left if that is less work."""
     values = {name: len(distinct_rows([codes])) for name, codes in released.items()}
     halves: tuple[list[str], list[str]] = [], []
@@ -153,13 +153,13 @@ class Likelihoods:
     ----------
     telling : Telling
         How the records tell them.
-    released : Mapping[str, Codes]
+    released : CodedColumns
         Records that differ: the columns that they tell, and public ones.
-    original : Mapping[str, Codes]
+    original : CodedColumns
         People who differ, in the same columns.
     """
 
-    def __init__(self, telling: Telling, released: CodesByName, original: CodesByName) -> None:
+    def __init__(self, telling: Telling, released: CodedColumns, original: CodedColumns) -> None:
         self._records, self._people = _count(released), _count(original)
         left, right = (Half(names, released, original, telling) for names in _cut(released, original))
         depth = 0.0 if len(right.people) == 1 else left.depth + right.depth
@@ -253,12 +253,10 @@ class Likelihoods:
             parts = left * _each(tops, said)
             chosen = parts.argmax(axis=1)
             nearest = who[said, chosen]
-            nearest_weight = np.logaddexp(
-                height + _log(np.take_along_axis(parts, chosen[:, None], axis=1)[:, 0]),
-                self._by_chance + _log(weights[nearest]),
-            )
-            anybody = self._by_chance + _log(weights[found[rows]])
-            found[rows] = np.where(nearest_weight >= anybody, nearest, found[rows])
+            near = height + _log(np.take_along_axis(parts, chosen[:, None], axis=1)[:, 0])
+            also_by_chance = np.logaddexp(near, self._by_chance + _log(weights[nearest]))
+            is_near = (near > -math.inf) & (also_by_chance >= self._by_chance + _log(weights[found[rows]]))
+            found[rows] = np.where(is_near, nearest, found[rows])
         return found
 
     def _of_group(self, weights: Array) -> Array:
@@ -301,7 +299,8 @@ class Likelihoods:
                 place = place - place[0]
             else:
                 left, heights = self._all_left
-            yield rows, left if len(left) == len(rows) else left[place], heights[place] + self._heights[rows]
+            is_each = place[-1] - place[0] + 1 == len(left) == len(rows)
+            yield rows, left if is_each else left[place], heights[place] + self._heights[rows]
 
 
 def _each(table: Block, rows: Indices) -> Block:
