@@ -4,7 +4,15 @@ from kakuran.answers.answer import QUESTIONS, Answer, can_be_asked
 from kakuran.answers.bayes import NaiveBayes, fit_naive_bayes, learn_bayes
 from kakuran.answers.density import Density, density
 from kakuran.answers.estimate import MOST_CELLS, Estimate
-from kakuran.answers.impossible import FALSE_ALARM, Impossible, ImpossibleFindings, impossible
+from kakuran.answers.impossible import (
+    FALSE_ALARM,
+    MOST_POINTS,
+    Impossible,
+    ImpossibleFindings,
+    impossible,
+    log_chance_of,
+    points_of,
+)
 from kakuran.answers.mixture import MixtureEstimate, mixture
 from kakuran.answers.question import TableQuestion, ask, tell_by_tell
 from kakuran.answers.reader import Reader
@@ -27,6 +35,7 @@ __all__ = [
     "CRITERIA",
     "FALSE_ALARM",
     "MOST_CELLS",
+    "MOST_POINTS",
     "QUESTIONS",
     "Answer",
     "Classifier",
@@ -54,6 +63,8 @@ __all__ = [
     "impossible",
     "learn_bayes",
     "learn_tree",
+    "log_chance_of",
     "mixture",
+    "points_of",
     "tell_by_tell",
 ]

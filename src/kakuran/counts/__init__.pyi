@@ -8,6 +8,7 @@ from .cells import (
 from .distinct import (
     DistinctRows as DistinctRows,
     distinct_rows as distinct_rows,
+    rows_of_each as rows_of_each,
 )
 from .predicate import (
     Predicate as Predicate,

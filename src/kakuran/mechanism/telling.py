@@ -92,6 +92,15 @@ class Telling(ABC):
     def log_likelihood(self, released: Mapping[str, Codes], original: Mapping[str, Codes]) -> Array:
         """log p(released | original) for every pair, with broadcasting."""
 
+    @property
+    def by_chance(self) -> float:
+        """The likelihood of anything, whoever tells it: p(released | original) = by_chance + together·Π near."""
+        return 0.0
+
+    @abstractmethod
+    def log_near(self, column: str, released: Codes, original: Codes) -> Array:
+        """What a column adds to log Π near, where what is told is near the truth; with broadcasting."""
+
     @abstractmethod
     def transition(self, column: str, edges: Edges | None = None, released: Edges | None = None) -> Transition:
         """Between the cells of a column, where what is told is near the truth."""
@@ -165,6 +174,10 @@ class Apart(Telling):
         for name, mechanism in self.mechanisms.items():
             total = total + mechanism.log_likelihood(released[name], original[name])
         return total
+
+    def log_near(self, column: str, released: Codes, original: Codes) -> Array:
+        """The likelihood by its mechanism."""
+        return self.mechanisms[column].log_likelihood(released, original)
 
     def transition(self, column: str, edges: Edges | None = None, released: Edges | None = None) -> Transition:
         """That of its mechanism."""
@@ -279,6 +292,16 @@ class Together(Telling):
             is_near = is_near & neighbourhood.holds(released[name], original[name])
             copies = copies + neighbourhood.log_copies(released[name])
         return log_levels(self.retention, *_sizes(self.neighbourhoods))[is_near.astype(np.intp)] + copies
+
+    @property
+    def by_chance(self) -> float:
+        """(1−ρ)/|Y|."""
+        return (1 - self.retention) / _sizes(self.neighbourhoods)[1]
+
+    def log_near(self, column: str, released: Codes, original: Codes) -> Array:
+        """1/s where the codes are near each other, else 0."""
+        near = self.neighbourhoods[column]
+        return np.where(near.holds(released, original), -math.log(near.near), -math.inf)
 
     def transition(self, column: str, edges: Edges | None = None, released: Edges | None = None) -> Transition:
         """The kernel of what is near."""

@@ -56,6 +56,16 @@ class Layout:
         """The code of a column that a record does not tell."""
         return -1 - self.reach(column)
 
+    def settled(self, column: str, codes: Codes) -> Codes:
+        """Released codes as original ones: numbers beyond the bounds at the bounds, missing where originals have it."""
+        attribute, reach = self.schema[column], self.reach(column)
+        if not reach or not isinstance(attribute, Numeric):
+            return codes
+        numbers = np.clip(codes, 0, attribute.points - 1)
+        if attribute.missing == "error":
+            return numbers
+        return np.where(codes == attribute.points + reach, np.int32(attribute.points), numbers)
+
     @cached_property
     def arrow(self) -> pa.Schema:
         """The arrow schema."""
