@@ -260,6 +260,24 @@ def test_counts_that_do_not_fit_are_refused() -> None:
         joint_model(SIZES, [counts])
 
 
+def test_counts_of_other_cells_than_the_columns_have_are_refused() -> None:
+    counts = ToldCounts((0, 1), np.ones((3, 3)), Operator([None, None]))
+    with pytest.raises(ArgumentError, match=r"has counts of \(3, 3\) cells for columns \(0, 1\) of \(3, 2\)"):
+        joint_model(SIZES, [counts])
+    with pytest.raises(ArgumentError, match="holds no counts"):
+        joint_model(SIZES, [])
+
+
+@pytest.mark.parametrize("records", [0, 1, 2])
+def test_hardly_any_records_give_a_table_all_the_same(records: int) -> None:
+    counts = np.zeros((3, 2))
+    counts[1, 1] = records
+    model = joint_model(SIZES, [ToldCounts((0, 1), counts, as_one_value((3, 2), 2.0))])
+    for table in (model.table((0, 1, 3)), model.direct((0, 1))):
+        assert table.sum() == pytest.approx(1)
+        assert table.min() >= 0
+
+
 def test_what_was_told_of_fewer_columns_is_a_margin_perturbed_alike() -> None:
     truth = two_classes()
     one = told(truth, [(0, 2, 3)], 1_000, 2.0, 0)[0]

@@ -48,6 +48,7 @@ _PATIENT_STOPS = 4
 _MOST_RAKES = 1000
 _SHARES = 33
 _AT_ONCE = 1 << 22
+_FURTHEST = 64.0
 _FURTHER = 1.15
 """How much further each leap may go than the one before: the first would overlook where to stop."""
 
@@ -201,7 +202,7 @@ class _Tells:
             found += self._gather_kept @ by_row
             shares = shares + by_row.sum(axis=0)
         found = self._back(found, leaves, point.profiles) + PRIOR * average[:, None]
-        return _Classes(_normalised(shares), self.normalised(found)), everything
+        return _Classes(_normalised(shares + _LEAST), self.normalised(found)), everything
 
     def _leaves(self, profiles: Array) -> Array:
         """The profiles as they are and as they are perturbed, and ones."""
@@ -231,7 +232,7 @@ class _Tells:
         slope = first - start
         bend = second - first - slope
         reach = np.clip(np.linalg.norm(slope) / max(float(np.linalg.norm(bend)), _LEAST), 1, furthest)
-        further = np.exp(start + 2 * reach * slope + reach**2 * bend)
+        further = np.exp(np.clip(start + 2 * reach * slope + reach**2 * bend, -500, 100))
         return _Classes(_normalised(further[0]), self.normalised(further[1:]))
 
     def normalised(self, profiles: Array) -> Array:
@@ -367,7 +368,7 @@ def _climb(tells: _Tells, split: _Split, start: _Classes, average: Array) -> _Fi
         elif step - judged >= _PATIENCE:
             break
         point = tells.leap(point, once, tells.step(once, counts, average)[0], furthest)
-        furthest *= _FURTHER
+        furthest = min(furthest * _FURTHER, _FURTHEST)
     return best
 
 
@@ -634,8 +635,9 @@ def _towards(tables: Array, told: Sequence[tuple[Operator, Array, Array]]) -> It
     for step in range(STOPS[-1] + 1):
         if step in STOPS:
             yield tables
-        tables = sum((em_step(tables, counts, operator) for operator, counts, _ in told), np.zeros_like(tables))
-        tables = tables / tables.sum(axis=tuple(range(1, tables.ndim)), keepdims=True)
+        further = sum((em_step(tables, counts, operator) for operator, counts, _ in told), np.zeros_like(tables))
+        total = further.sum(axis=tuple(range(1, tables.ndim)), keepdims=True)
+        tables = np.where(total > 0, further / np.maximum(total, 1e-300), tables)
 
 
 def _predicts(tables: Array, told: Sequence[tuple[Operator, Array, Array]]) -> float:
@@ -659,8 +661,7 @@ def joint_model(sizes: Sequence[int], told: Sequence[ToldCounts]) -> JointModel:
     told : Sequence[ToldCounts]
         The perturbed counts of every tell.
     """
-    for one in told:
-        one.operator.checked(one.counts)
+    _check(sizes, told)
     dice = _dice(told)
     evidence = _Evidence(tuple(told), tuple(_splits(told, dice)))
     with one_thread():
@@ -668,6 +669,16 @@ def joint_model(sizes: Sequence[int], told: Sequence[ToldCounts]) -> JointModel:
         found = reduce(_Weighed.joined_by, more, _Weighed.alone(independent, evidence))
         found = found.joined_by(_Kind(Phrase("a tree of pairs"), _trees(found.joints, evidence, len(sizes))))
     return JointModel(tuple(sizes), found.reason, found.joints, evidence)
+
+
+def _check(sizes: Sequence[int], told: Sequence[ToldCounts]) -> None:
+    if not told:
+        raise ArgumentError("told", "holds no counts", "Count at least one tell.")
+    for one in told:
+        one.operator.checked(one.counts)
+        if one.counts.shape != (shape := tuple(sizes[axis] for axis in one.axes)):
+            problem = f"has counts of {one.counts.shape} cells for columns {one.axes} of {shape}"
+            raise ArgumentError("told", problem, "Count over all cells of the columns.")
 
 
 @dataclass(frozen=True, eq=False)
