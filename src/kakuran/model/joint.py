@@ -28,12 +28,10 @@ from kakuran.typing import Array, Indices
 from kakuran.words import Phrase
 
 CLASSES = (1, 2, 4, 8, 16, 32, 64)
-LUCK = 3.0
-"""How much better than fewer classes more of them must predict: less happens by luck."""
+LUCK = 5.0
+"""How much better a model that is chosen by held-out counts predicts them by luck: about 1 for each part."""
 PARTS = 5
 """One record in so many is held out of each fit."""
-STARTS = 2
-"""For each part that is held out."""
 PRIOR = 0.3
 """Records with average values that every class is given, so that rare ones stay sensible."""
 STOPS = (0, 1, 2, 3, 4, 6, 8, 11, 16, 23, 32, 45, 64)
@@ -42,15 +40,15 @@ STOPS = (0, 1, 2, 3, 4, 6, 8, 11, 16, 23, 32, 45, 64)
 _LEAST = 1e-12
 _SPREAD = 0.5
 _MOST_STEPS = 300
-_LEAST_STEPS = 100
-_MOST_WORK = 300_000_000
+_LEAST_STEPS = 60
+_MOST_WORK = 200_000_000
 """Steps of one climb, each as many as there are cells × classes."""
 _PATIENCE = 40
 _PATIENT_STOPS = 4
 _MOST_RAKES = 1000
 _SHARES = 33
-_NEGLIGIBLE = 0.01
 _AT_ONCE = 1 << 22
+_FURTHEST = 64.0
 _FURTHER = 1.15
 """How much further each leap may go than the one before: the first would overlook where to stop."""
 
@@ -192,7 +190,8 @@ class _Tells:
             expected = self._together[at] * (rows[at] @ last.T) + chance[at] * block.anywhere
             everything.append(np.maximum(expected, 1e-300, out=expected))
             ratio = seen / expected
-            replaced[at] = ratio @ block.anywhere
+            if kept is not None:
+                replaced[at] = ratio @ block.anywhere
             ratio *= self._together[at]
             found[block.last] += last * (ratio.T @ rows[at])
             by_row[at] = rows[at] * (ratio @ last)
@@ -203,7 +202,7 @@ class _Tells:
             found += self._gather_kept @ by_row
             shares = shares + by_row.sum(axis=0)
         found = self._back(found, leaves, point.profiles) + PRIOR * average[:, None]
-        return _Classes(_normalised(shares), self.normalised(found)), everything
+        return _Classes(_normalised(shares + _LEAST), self.normalised(found)), everything
 
     def _leaves(self, profiles: Array) -> Array:
         """The profiles as they are and as they are perturbed, and ones."""
@@ -233,7 +232,7 @@ class _Tells:
         slope = first - start
         bend = second - first - slope
         reach = np.clip(np.linalg.norm(slope) / max(float(np.linalg.norm(bend)), _LEAST), 1, furthest)
-        further = np.exp(start + 2 * reach * slope + reach**2 * bend)
+        further = np.exp(np.clip(start + 2 * reach * slope + reach**2 * bend, -500, 100))
         return _Classes(_normalised(further[0]), self.normalised(further[1:]))
 
     def normalised(self, profiles: Array) -> Array:
@@ -242,7 +241,8 @@ class _Tells:
 
     def start(self, classes: int, dice: np.random.Generator) -> _Classes:
         """Somewhere to climb from: classes that know next to nothing, each something else."""
-        profiles = self.flat[:, None] * np.exp(_SPREAD * dice.standard_normal((len(self.flat), classes)))
+        spread = _SPREAD if classes > 1 else 0.0
+        profiles = self.flat[:, None] * np.exp(spread * dice.standard_normal((len(self.flat), classes)))
         return _Classes(np.full(classes, 1 / classes), self.normalised(profiles))
 
     @cached_property
@@ -368,31 +368,8 @@ def _climb(tells: _Tells, split: _Split, start: _Classes, average: Array) -> _Fi
         elif step - judged >= _PATIENCE:
             break
         point = tells.leap(point, once, tells.step(once, counts, average)[0], furthest)
-        furthest *= _FURTHER
+        furthest = min(furthest * _FURTHER, _FURTHEST)
     return best
-
-
-def _fit(tells: _Tells, parts: Sequence[_Split], dice: np.random.Generator) -> list[_Fit]:
-    """Fits without each of the parts in turn, with as many classes as predict them best."""
-    flat = _Classes(np.ones(1), tells.flat[:, None])
-    best = [_climb(tells, part, flat, tells.flat) for part in parts]
-    averages = [fit.point.profiles[:, 0] for fit in best]
-
-    def fits(classes: int) -> list[_Fit]:
-        pairs = zip(parts, averages, strict=True)
-        return [_climb(tells, part, tells.start(classes, dice), average) for part, average in pairs]
-
-    for classes in CLASSES[1:]:
-        more = fits(classes)
-        if _score(more) <= _score(best) + LUCK:
-            break
-        best = more
-    classes = len(best[0].point.shares)
-    return best + [fit for _ in range(1, STARTS if classes > 1 else 1) for fit in fits(classes)]
-
-
-def _score(fits: Sequence[_Fit]) -> float:
-    return sum(fit.score for fit in fits)
 
 
 class _Joint(Protocol):
@@ -614,6 +591,23 @@ class _Evidence:
             if one.holds(axes)
         ]
 
+    def expected(self, joints: Sequence[_Joint]) -> Array:
+        """The shares of all cells of the tells in a row, part by part, under the models without each part."""
+        shares = [
+            one.operator.forward(_normalised(joint.table(one.axes, [None] * len(one.axes)))).ravel()
+            for joint in joints[: len(self.parts)]
+            for one in self.told
+        ]
+        return np.concatenate(shares)[self._held > 0]
+
+    def score(self, expected: Array) -> float:
+        """The log-likelihood of the parts, from such shares."""
+        return float((self._held[self._held > 0] * _log(expected)).sum())
+
+    @cached_property
+    def _held(self) -> Array:
+        return np.concatenate([counts.ravel() for part in self.parts for counts in part.held])
+
     def pairs(self) -> list[tuple[int, int]]:
         """The pairs of columns that some tell holds."""
         return sorted({pair for one in self.told for pair in combinations(sorted(one.axes), 2)})
@@ -641,8 +635,9 @@ def _towards(tables: Array, told: Sequence[tuple[Operator, Array, Array]]) -> It
     for step in range(STOPS[-1] + 1):
         if step in STOPS:
             yield tables
-        tables = sum((em_step(tables, counts, operator) for operator, counts, _ in told), np.zeros_like(tables))
-        tables = tables / tables.sum(axis=tuple(range(1, tables.ndim)), keepdims=True)
+        further = sum((em_step(tables, counts, operator) for operator, counts, _ in told), np.zeros_like(tables))
+        total = further.sum(axis=tuple(range(1, tables.ndim)), keepdims=True)
+        tables = np.where(total > 0, further / np.maximum(total, 1e-300), tables)
 
 
 def _predicts(tables: Array, told: Sequence[tuple[Operator, Array, Array]]) -> float:
@@ -657,7 +652,7 @@ def _predicts(tables: Array, told: Sequence[tuple[Operator, Array, Array]]) -> f
 def joint_model(sizes: Sequence[int], told: Sequence[ToldCounts]) -> JointModel:
     """The joint distribution of all columns; a function of the counts alone.
 
-    Latent classes or a tree of pairs, whichever predicts held-out counts better.
+    An average of latent classes, fewer and more, and of a tree of pairs, by how well they predict held-out counts.
 
     Parameters
     ----------
@@ -666,34 +661,96 @@ def joint_model(sizes: Sequence[int], told: Sequence[ToldCounts]) -> JointModel:
     told : Sequence[ToldCounts]
         The perturbed counts of every tell.
     """
-    for one in told:
-        one.operator.checked(one.counts)
+    _check(sizes, told)
     dice = _dice(told)
     evidence = _Evidence(tuple(told), tuple(_splits(told, dice)))
     with one_thread():
-        classes, reason = _classes(sizes, evidence, dice)
-        trees = _trees(classes, evidence, len(sizes))
-        share = _share(trees, classes, evidence)
-    if share > 1 - _NEGLIGIBLE:
-        reason = Phrase("tree of pairs, which predicts held-out counts of {tells} tells best", tells=len(told))
-        return JointModel(tuple(sizes), reason, trees, evidence)
-    if share < _NEGLIGIBLE:
-        return JointModel(tuple(sizes), reason, classes, evidence)
-    reason = Phrase(
-        "{share:.0%} a tree of pairs, by held-out likelihood, and else {classes}", share=share, classes=reason
-    )
-    return JointModel(
-        tuple(sizes), reason, [_Blend([share, 1 - share], pair) for pair in zip(trees, classes, strict=True)], evidence
-    )
+        independent, *more = _classes(sizes, evidence, dice)
+        found = reduce(_Weighed.joined_by, more, _Weighed.alone(independent, evidence))
+        found = found.joined_by(_Kind(Phrase("a tree of pairs"), _trees(found.joints, evidence, len(sizes))))
+    return JointModel(tuple(sizes), found.reason, found.joints, evidence)
 
 
-def _classes(sizes: Sequence[int], evidence: _Evidence, dice: np.random.Generator) -> tuple[list[_Joint], Phrase]:
-    """Latent classes without each part of the records and with all of them, and what they are in words."""
+def _check(sizes: Sequence[int], told: Sequence[ToldCounts]) -> None:
+    if not told:
+        raise ArgumentError("told", "holds no counts", "Count at least one tell.")
+    for one in told:
+        one.operator.checked(one.counts)
+        if one.counts.shape != (shape := tuple(sizes[axis] for axis in one.axes)):
+            problem = f"has counts of {one.counts.shape} cells for columns {one.axes} of {shape}"
+            raise ArgumentError("told", problem, "Count over all cells of the columns.")
+
+
+@dataclass(frozen=True, eq=False)
+class _Kind:
+    """One kind of model without each part of the records and, last, with all of them."""
+
+    name: Phrase
+    joints: Sequence[_Joint]
+
+
+def _classes(sizes: Sequence[int], evidence: _Evidence, dice: np.random.Generator) -> Iterator[_Kind]:
+    """More and more latent classes, until they predict what was held out worse than fewer."""
     tells = _Tells(sizes, evidence.told)
-    points = [fit.point for fit in _fit(tells, evidence.parts, dice)]
-    some = [points[part :: len(evidence.parts)] for part in range(len(evidence.parts))]
-    reason = _reason(len(points), len(points[0].shares), len(evidence.told))
-    return [_Mixture.average(group, tells.starts) for group in [*some, points]], reason
+    averages, best = [tells.flat] * len(evidence.parts), -math.inf
+    for classes in CLASSES:
+        fits = [
+            _climb(tells, part, tells.start(classes, dice), average)
+            for part, average in zip(evidence.parts, averages, strict=True)
+        ]
+        if (score := sum(fit.score for fit in fits)) < best - LUCK:
+            break
+        best = max(best, score)
+        points = [fit.point for fit in fits]
+        if classes == 1:
+            averages = [point.profiles[:, 0] for point in points]
+        name = Phrase("{classes} latent classes", classes=classes) if classes > 1 else Phrase("independent columns")
+        yield _Kind(name, [_Mixture.average(some, tells.starts) for some in (*([point] for point in points), points)])
+
+
+@dataclass(frozen=True, eq=False)
+class _Weighed:
+    """Kinds of models, how much each of them counts, and what they expect of what was held out."""
+
+    evidence: _Evidence
+    kinds: tuple[_Kind, ...]
+    weights: tuple[float, ...]
+    expected: Array
+
+    @classmethod
+    def alone(cls, kind: _Kind, evidence: _Evidence) -> _Weighed:
+        """One kind."""
+        return cls(evidence, (kind,), (1.0,), evidence.expected(kind.joints))
+
+    def joined_by(self, kind: _Kind) -> _Weighed:
+        """With one more kind, and as much of it as held-out counts make likely if before them any share was."""
+        expected = self.evidence.expected(kind.joints)
+        shares = np.linspace(0, 1, _SHARES)
+        scores = np.array([self.evidence.score(share * expected + (1 - share) * self.expected) for share in shares])
+        scores -= LUCK * shares
+        share = float(np.average(shares, weights=np.exp(scores - scores.max())))
+        return _Weighed(
+            self.evidence,
+            (*self.kinds, kind),
+            (*(weight * (1 - share) for weight in self.weights), share),
+            share * expected + (1 - share) * self.expected,
+        )
+
+    @property
+    def joints(self) -> list[_Joint]:
+        """Their mixtures without each part of the records and, last, with all of them."""
+        return [_Blend(self.weights, joints) for joints in zip(*(kind.joints for kind in self.kinds), strict=True)]
+
+    @property
+    def reason(self) -> Phrase:
+        """In words."""
+        share, best = max(zip(self.weights, (kind.name for kind in self.kinds), strict=True))
+        return Phrase(
+            "average of {count} by held-out likelihood, most of all {best} ({share:.0%})",
+            count=len(self.kinds),
+            best=best,
+            share=share,
+        )
 
 
 def _trees(joints: Sequence[_Joint], evidence: _Evidence, columns: int) -> list[_Joint]:
@@ -706,38 +763,6 @@ def _trees(joints: Sequence[_Joint], evidence: _Evidence, columns: int) -> list[
         )
         for place, joint in enumerate(joints)
     ]
-
-
-def _share(some: Sequence[_Joint], others: Sequence[_Joint], evidence: _Evidence) -> float:
-    """How much of one kind of model to mix with another: what held-out counts expect, who knew nothing before."""
-    held = np.concatenate([counts.ravel() for part in evidence.parts for counts in part.held])
-    first, second = (_expected(joints, evidence)[held > 0] for joints in (some, others))
-    shares = np.linspace(0, 1, _SHARES)
-    scores = np.array([(held[held > 0] * np.log(share * first + (1 - share) * second)).sum() for share in shares])
-    return float(np.average(shares, weights=np.exp(scores - scores.max())))
-
-
-def _expected(joints: Sequence[_Joint], evidence: _Evidence) -> Array:
-    """The shares of the cells of what was held out of each model, all of them in a row."""
-    shares = [
-        one.operator.forward(_normalised(joint.table(one.axes, [None] * len(one.axes)))).ravel()
-        for joint in joints[: len(evidence.parts)]
-        for one in evidence.told
-    ]
-    return np.maximum(np.concatenate(shares), 1e-300)
-
-
-def _reason(fits: int, classes: int, tells: int) -> Phrase:
-    if classes == 1:
-        return Phrase(
-            "columns as if independent of each other: held-out counts of {tells} tells show no more", tells=tells
-        )
-    return Phrase(
-        "average of {fits} fits of {classes} latent classes, as many as predict held-out counts of {tells} tells best",
-        fits=fits,
-        classes=classes,
-        tells=tells,
-    )
 
 
 @dataclass(frozen=True, eq=False)
