@@ -346,30 +346,30 @@ def _dice(told: Sequence[ToldCounts]) -> np.random.Generator:
     return Randomness.derived(b"".join(np.ascontiguousarray(one.counts).tobytes() for one in told)).generator()
 
 
-@dataclass(frozen=True, eq=False)
-class _Fit:
-    """Where a climb came closest to what was held out, and how close."""
+def _climb(
+    tells: _Tells, parts: Sequence[_Split], starts: Sequence[_Classes], averages: Sequence[Array]
+) -> tuple[list[_Classes], float]:
+    """Climb without each part until the parts have long been predicted worse; where that was best, and how well.
 
-    point: _Classes
-    score: float
-
-
-def _climb(tells: _Tells, split: _Split, start: _Classes, average: Array) -> _Fit:
-    """Climb until held-out counts have long been predicted worse."""
-    counts, held = map(tells.laid_out, (split.kept, split.held))
-    point, furthest, best, judged = start, 2.0, _Fit(start, -math.inf), 0
-    cells = sum(block.size for block in counts)
-    most = min(_MOST_STEPS, max(_LEAST_STEPS, _MOST_WORK // (cells * len(start.shares))))
-    for step in range(0, most, 2):
-        once, expected = tells.step(point, counts, average)
-        score = float(sum((judging * np.log(shares)).sum() for judging, shares in zip(held, expected, strict=True)))
-        if score > best.score:
-            best, judged = _Fit(point, score), step
+    All climbs stop at the same step: one that stopped by its own part alone would often go too far by luck.
+    """
+    counts = [tells.laid_out(part.kept) for part in parts]
+    held = [tells.laid_out(part.held) for part in parts]
+    points, furthest, judged = list(starts), 2.0, 0
+    best, score = points, -math.inf
+    work = sum(block.size for block in counts[0]) * len(starts[0].shares)
+    for step in range(0, min(_MOST_STEPS, max(_LEAST_STEPS, _MOST_WORK // work)), 2):
+        further, found = [], 0.0
+        for point, seen, judging, average in zip(points, counts, held, averages, strict=True):
+            once, expected = tells.step(point, seen, average)
+            found += float(sum((some * np.log(shares)).sum() for some, shares in zip(judging, expected, strict=True)))
+            further.append(tells.leap(point, once, tells.step(once, seen, average)[0], furthest))
+        if found > score:
+            best, score, judged = points, found, step
         elif step - judged >= _PATIENCE:
             break
-        point = tells.leap(point, once, tells.step(once, counts, average)[0], furthest)
-        furthest = min(furthest * _FURTHER, _FURTHEST)
-    return best
+        points, furthest = further, min(furthest * _FURTHER, _FURTHEST)
+    return best, score
 
 
 class _Joint(Protocol):
@@ -694,14 +694,11 @@ def _classes(sizes: Sequence[int], evidence: _Evidence, dice: np.random.Generato
     tells = _Tells(sizes, evidence.told)
     averages, best = [tells.flat] * len(evidence.parts), -math.inf
     for classes in CLASSES:
-        fits = [
-            _climb(tells, part, tells.start(classes, dice), average)
-            for part, average in zip(evidence.parts, averages, strict=True)
-        ]
-        if (score := sum(fit.score for fit in fits)) < best - LUCK:
+        starts = [tells.start(classes, dice) for _ in evidence.parts]
+        points, score = _climb(tells, evidence.parts, starts, averages)
+        if score < best - LUCK:
             break
         best = max(best, score)
-        points = [fit.point for fit in fits]
         if classes == 1:
             averages = [point.profiles[:, 0] for point in points]
         name = Phrase("{classes} latent classes", classes=classes) if classes > 1 else Phrase("independent columns")
