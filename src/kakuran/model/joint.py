@@ -28,6 +28,8 @@ from kakuran.typing import Array, Indices
 from kakuran.words import Phrase
 
 CLASSES = (1, 2, 4, 8, 16, 32, 64)
+ENOUGH = 16
+"""Fewer classes are always tried: averaged, they help even where none of them predicts best."""
 LUCK = 5.0
 """How much better a model that is chosen by held-out counts predicts them by luck: about 1 for each part."""
 PARTS = 5
@@ -690,13 +692,13 @@ class _Kind:
 
 
 def _classes(sizes: Sequence[int], evidence: _Evidence, dice: np.random.Generator) -> Iterator[_Kind]:
-    """More and more latent classes, until they predict what was held out worse than fewer."""
+    """More and more latent classes, until many predict what was held out worse than fewer."""
     tells = _Tells(sizes, evidence.told)
     averages, best = [tells.flat] * len(evidence.parts), -math.inf
     for classes in CLASSES:
         starts = [tells.start(classes, dice) for _ in evidence.parts]
         points, score = _climb(tells, evidence.parts, starts, averages)
-        if score < best - LUCK:
+        if classes > ENOUGH and score < best - LUCK:
             break
         best = max(best, score)
         if classes == 1:
