@@ -99,7 +99,7 @@ class _Classes:
 
 
 @dataclass(frozen=True, eq=False)
-class _Block:
+class _LastColumn:
     """Tells with the same last column, perturbed alike: rows are cells of their other columns."""
 
     rows: slice
@@ -137,7 +137,7 @@ class _Tells:
         for group in alike.values():
             end = [next(ends) for _ in group][-1]
             members = tuple((laid.index(one), one.place) for one in group)
-            self.blocks.append(_Block(slice(begin, end), group[0].last, group[0].anywhere, members))
+            self.blocks.append(_LastColumn(slice(begin, end), group[0].last, group[0].anywhere, members))
             begin = end
         width, ones = max(1, *(len(one.axes) - 1 for one in told)), self._height
         self._factors = np.concatenate([one.factors(width, ones) for one in order])
