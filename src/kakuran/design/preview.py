@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from kakuran.counts import cells_of
 from kakuran.design.plan import Plan
 from kakuran.errors import check_is
 from kakuran.mechanism import UniformMixture
@@ -76,12 +77,19 @@ def preview(plan: Plan, n: int | None = None) -> list[TableError]:
 
 def _singular_values(plan: Plan, attribute: Categorical | Numeric) -> Array:
     """How much of each pattern along this axis survives the perturbation."""
-    edges = attribute.cells(min(CELLS, attribute.points)) if isinstance(attribute, Numeric) else None
-    transition = plan[attribute.name].transition(edges)
+    cells = cells_of(
+        plan.schema, attribute.name, min(CELLS, attribute.points) if isinstance(attribute, Numeric) else None
+    )
+    mechanism = plan[attribute.name]
+    released = cells.extended(mechanism.beyond).edges if mechanism.beyond else None
+    transition = mechanism.transition(cells.edges, released)
     if isinstance(transition, UniformMixture):
         return np.append(1.0, np.full(len(transition.shares) - 1, transition.retention))
-    values = np.linalg.svd(transition.matrix, compute_uv=False)
-    return np.minimum(values, 1.0)
+    # As if true cells were equally full: a perturbed one then tells the more the emptier it is.
+    expected = transition.matrix.mean(axis=1, keepdims=True)
+    filled = (expected > 0).ravel()
+    weighed = transition.matrix[filled] / np.sqrt(expected[filled] * cells.size)
+    return np.minimum(np.linalg.svd(weighed, compute_uv=False), 1.0)
 
 
 def _table_error(columns: tuple[str, ...], gains: Sequence[Array], n: int) -> TableError:
