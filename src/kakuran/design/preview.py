@@ -77,10 +77,8 @@ def preview(plan: Plan, n: int | None = None) -> list[TableError]:
 
 def _singular_values(plan: Plan, attribute: Categorical | Numeric) -> Array:
     """How much of each pattern along this axis survives the perturbation."""
-    cells = cells_of(
-        plan.schema, attribute.name, min(CELLS, attribute.points) if isinstance(attribute, Numeric) else None
-    )
-    mechanism = plan[attribute.name]
+    bins = min(CELLS, attribute.points) if isinstance(attribute, Numeric) else None
+    cells, mechanism = cells_of(plan.schema, attribute.name, bins), plan[attribute.name]
     released = cells.extended(mechanism.beyond).edges if mechanism.beyond else None
     transition = mechanism.transition(cells.edges, released)
     if isinstance(transition, UniformMixture):
