@@ -15,6 +15,7 @@ from benchmarks import (
     accuracy,
     collector,
     dashboard,
+    designs,
     engine,
     foundations,
     matrices,
@@ -22,6 +23,7 @@ from benchmarks import (
     peers,
     reconstruction,
     spark,
+    subsets,
     vertical,
 )
 from benchmarks.claims import HEADER, Claim, table
@@ -34,6 +36,8 @@ PARTS = {
     "spark": spark,
     "reconstruction": reconstruction,
     "accuracy": accuracy,
+    "designs": designs,
+    "subsets": subsets,
     "mixtures": mixtures,
     "matrices": matrices,
     "vertical": vertical,

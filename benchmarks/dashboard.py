@@ -49,5 +49,5 @@ def collected(count: int) -> Release:
     schema = census_schema()
     plan = calibrate(schema, n=1000, k=10)
     codes = Kernel(plan).sample(schema.encode(census(count)), Randomness.seeded(1))
-    records = MemoryRecords(schema, plan.reach, known=codes)
+    records = MemoryRecords(plan.layout, known=codes)
     return Release(records, Manifest(plan, count, "kept", seeded=False))

@@ -24,9 +24,11 @@ from .collect import (
     SurveyClient as SurveyClient,
 )
 from .design import (
+    Design as Design,
     Plan as Plan,
     TableError as TableError,
     calibrate as calibrate,
+    designs as designs,
     preview as preview,
 )
 from .errors import (

@@ -12,6 +12,7 @@ import itertools
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
 
@@ -20,8 +21,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kakuran.design import Plan
+from kakuran.mechanism import AliasTable, integer_weights
 from kakuran.randomness import Randomness
-from kakuran.schema import decode_columns, narrowest_integer, released_type
+from kakuran.schema import narrowest_integer
 from kakuran.typing import Codes
 
 CodedColumns: TypeAlias = Mapping[str, Codes]
@@ -40,7 +42,7 @@ class Kernel:
     @property
     def schema(self) -> pa.Schema:
         """The arrow schema of what comes out."""
-        return pa.schema([(attribute.name, released_type(attribute)) for attribute in self.plan.schema.released])
+        return self.plan.layout.arrow
 
     def __call__(self, batch: pa.RecordBatch, randomness: Randomness | None = None) -> pa.RecordBatch:
         """Perturb a batch, from a stream of its own unless one is given."""
@@ -48,17 +50,35 @@ class Kernel:
         return self.decode(self.sample(codes, randomness or Randomness.secure()))
 
     def sample(self, codes: CodedColumns, randomness: Randomness) -> dict[str, Codes]:
-        """Perturb the codes of the perturbed columns; kept ones pass."""
-        return {
-            attribute.name: codes[attribute.name]
-            if attribute.role == "keep"
-            else self.plan[attribute.name].sample(codes[attribute.name], randomness)
-            for attribute in self.plan.schema.released
-        }
+        """Perturb the codes of the columns that each record tells; kept ones pass."""
+        layout, kept = self.plan.layout, self.plan.schema.kept
+        draw = self._tell if layout.told else self.plan.tells[0].telling.sample
+        drawn = draw(codes, randomness) | {attribute.name: codes[attribute.name] for attribute in kept}
+        return {attribute.name: drawn[attribute.name] for attribute in layout.attributes}
+
+    def _tell(self, codes: CodedColumns, randomness: Randomness) -> dict[str, Codes]:
+        """Every record draws what it tells, without looking at its values; the other columns stay empty."""
+        layout, n = self.plan.layout, len(next(iter(codes.values())))
+        told = self._draws.draw(randomness.words(n)).astype(np.int32)
+        names = [attribute.name for attribute in self.plan.schema.perturbed]
+        drawn = {name: np.full(n, layout.untold(name), np.int32) for name in names}
+        order = np.argsort(told.astype(narrowest_integer(len(self.plan.tells))), kind="stable")
+        bounds = np.searchsorted(told[order], np.arange(len(self.plan.tells) + 1))
+        for tell, (start, stop) in zip(self.plan.tells, itertools.pairwise(bounds), strict=True):
+            rows = order[start:stop]
+            some = {name: codes[name][rows] for name in tell.columns}
+            for name, column in tell.telling.sample(some, randomness).items():
+                drawn[name][rows] = column
+        return drawn | {layout.telling[0]: told}
+
+    @cached_property
+    def _draws(self) -> AliasTable:
+        shares = np.array([tell.share for tell in self.plan.tells])
+        return AliasTable.build(integer_weights(shares, 0))
 
     def decode(self, codes: CodedColumns) -> pa.RecordBatch:
         """The batch that has these codes."""
-        return decode_columns(self.plan.schema.released, codes, self.plan.reach)
+        return self.plan.layout.decode(codes)
 
     @property
     def row_type(self) -> np.dtype[np.void]:
@@ -66,7 +86,7 @@ class Kernel:
         return np.dtype(
             [
                 (f"f{place}", narrowest_integer(attribute.size + self.plan.reach(attribute.name)))
-                for place, attribute in enumerate(self.plan.schema.released)
+                for place, attribute in enumerate(self.plan.layout.attributes)
             ]
         )
 
@@ -75,7 +95,7 @@ class Kernel:
 
         Opaque ones: numpy moves a row that it knows the fields of field by field, ten times as slowly.
         """
-        columns = [codes[attribute.name] for attribute in self.plan.schema.released]
+        columns = [codes[attribute.name] for attribute in self.plan.layout.attributes]
         rows = np.empty(len(columns[0]), self.row_type)
         for place, column in enumerate(columns):
             rows[f"f{place}"] = column
@@ -86,7 +106,7 @@ class Kernel:
         fields = rows.view(self.row_type) if rows.dtype.names is None else rows
         return {
             attribute.name: fields[f"f{place}"].astype(np.int32)
-            for place, attribute in enumerate(self.plan.schema.released)
+            for place, attribute in enumerate(self.plan.layout.attributes)
         }
 
 

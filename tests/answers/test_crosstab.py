@@ -45,7 +45,7 @@ def test_numbers_come_back_from_every_mechanism(people, mechanism):
 
 def test_intervals_of_numbers_hold_the_truth_even_where_cells_are_far_from_evenly_filled():
     schema, dice = kk.Schema([kk.Numeric("age", 0, 99, step=1)]), np.random.default_rng(8)
-    plan = kk.Plan(schema, {"age": kk.BoundedLaplace(100, 1, 5.0)}, 10, 1, "worst-case")
+    plan = kk.Plan.of_mechanisms(schema, {"age": kk.BoundedLaplace(100, 1, 5.0)}, 10, 1, "worst-case")
     covered, errors = [], []
     for _ in range(8):
         ages = np.clip(np.rint(dice.normal(20, 6, 20_000)), 0, 99).astype(int)

@@ -78,7 +78,7 @@ def test_a_cell_is_unclear_if_its_interval_reaches_zero_and_more():
 def release_of(counts, retention):
     table = pa.table({"job": np.repeat(["a", "b", "c"], counts)})
     schema = kk.Schema([kk.Categorical("job", ["a", "b", "c"])])
-    plan = kk.Plan(schema, {"job": kk.RetentionReplacement(3, retention)}, 100, 1, "worst-case")
+    plan = kk.Plan.of_mechanisms(schema, {"job": kk.RetentionReplacement(3, retention)}, 100, 1, "worst-case")
     with pytest.warns(kk.NotForPublicationWarning):
         return kk.perturb(table, plan, seed=2)
 

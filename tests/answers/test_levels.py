@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import kakuran as kk
+from kakuran.answers import Reader
 from kakuran.answers.tree import columns as columns_module
 from kakuran.answers.tree.columns import columns_for
 from kakuran.answers.tree.counts import Passes, PathCounts
@@ -70,15 +71,15 @@ class Watched:
         self.passes = []
         self._release = release
 
-    def tallies(self, tables):
+    def tallies(self, tables, progress=int):
         self.passes.append(tables)
-        return self._release.tallies(tables)
+        return self._release.tallies(tables, progress)
 
     def growth(self, depth):
         return Growth(self.columns.is_ordered, "entropy", depth, 20)
 
     def counted(self):
-        return self.columns.counted(self._release.plan, self._release.n, self.tallies)
+        return self.columns.counted(Reader(self, self._release.plan, self._release.n), int)
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ def released(table, **mechanisms):
         ]
     )
     noise = {name: getattr(kk, kind)(121, 1, 5.0) for name, kind in mechanisms.items()}
-    plan = kk.Plan(schema, {**noise, "job": kk.RetentionReplacement(2, 0.5)}, 1, 1, "worst-case")
+    plan = kk.Plan.of_mechanisms(schema, {**noise, "job": kk.RetentionReplacement(2, 0.5)}, 1, 1, "worst-case")
     with pytest.warns(kk.NotForPublicationWarning):
         return kk.perturb(table, plan, seed=3)
 

@@ -190,7 +190,7 @@ def kept_everything():
     schema = kk.Schema([kk.Categorical("job", ["a", "b"]), kk.Numeric("age", 0, 9, step=1)])
     table = pa.table({"job": ["a", "b"] * 50, "age": list(range(10)) * 10})
     mechanisms = {"job": kk.RetentionReplacement(2, 1.0), "age": kk.RetentionReplacement(10, 1.0, 1)}
-    return kk.perturb(table, kk.Plan(schema, mechanisms, 100, 1, "worst-case"))
+    return kk.perturb(table, kk.Plan.of_mechanisms(schema, mechanisms, 100, 1, "worst-case"))
 
 
 def test_a_release_that_kept_everything_gives_exact_answers():

@@ -93,9 +93,9 @@ def errors_at(column, epsilon, seed):
     attribute = kk.Numeric("x", int(column.min()), int(column.max()), step=1)
     codes = attribute.codes_of(column.astype(float)).astype(np.int32)
     wave = SquareWave.at_swap_cost(attribute, 2 * epsilon)
-    plan = kk.Plan(kk.Schema([attribute]), {"x": wave}, len(codes), 1.0, "worst-case")
+    plan = kk.Plan.of_mechanisms(kk.Schema([attribute]), {"x": wave}, len(codes), 1.0, "worst-case")
     released = {"x": wave.sample(codes, Randomness.seeded(seed))}
-    found = density(MemoryRecords(plan.schema, plan.reach, known=released), plan, "x", bins=None, method="auto")
+    found = density(MemoryRecords(plan.layout, known=released), plan, "x", bins=None, method="auto")
     off = found.shares - np.histogram(column, found.edges)[0] / len(column)
     widths = np.diff(found.edges) / (found.edges[-1] - found.edges[0])
     return abs(off).sum(), (abs(np.cumsum(off)) * widths).sum()

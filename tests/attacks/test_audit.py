@@ -8,6 +8,8 @@ import pyarrow.compute
 import pytest
 
 import kakuran as kk
+from kakuran.design import Tell
+from kakuran.mechanism import Apart
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
 from kakuran.release import Manifest
@@ -42,7 +44,7 @@ def weakened(plan, factor):
         "town": kk.RetentionReplacement.for_swap_cost(8, budget),
         "age": kk.BoundedLaplace.for_swap_cost(100, 1, budget),
     }
-    return replace(plan, mechanisms=mechanisms)
+    return replace(plan, tells=(Tell(Apart(mechanisms), 1.0),))
 
 
 def drawn(people, plan, claimed=None, *, shuffle=True, order="shuffled"):

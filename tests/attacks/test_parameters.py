@@ -15,6 +15,7 @@ from scipy.optimize import brentq
 import kakuran as kk
 from kakuran.counts import Tally
 from kakuran.design import Crowd, mechanisms_within
+from kakuran.mechanism import Apart
 from kakuran.release.manifest import Manifest
 from kakuran.samples import census, census_schema
 
@@ -41,7 +42,11 @@ def parameters(table, k):
 def exact_epsilon(table, k):
     """What would be published if the noise were just enough."""
     crowd = Crowd(tally_of(table))
-    return brentq(lambda epsilon: crowd.smallest(mechanisms_within(SCHEMA, epsilon, NOISE)) - k, 1e-6, 60, xtol=1e-12)
+
+    def excess(epsilon):
+        return crowd.smallest([Apart(mechanisms_within(SCHEMA, epsilon, NOISE))]) - k
+
+    return brentq(excess, 1e-6, 60, xtol=1e-12)
 
 
 def tally_of(table):
@@ -57,7 +62,7 @@ def given_parameters(table, k):
 
 def given_exact_epsilon(table, k):
     told = mechanisms_within(SCHEMA, exact_epsilon(table, k), NOISE)
-    return lambda candidate: abs(Crowd(tally_of(candidate)).smallest(told) / k - 1) < 1e-7
+    return lambda candidate: abs(Crowd(tally_of(candidate)).smallest([Apart(told)]) / k - 1) < 1e-7
 
 
 def singled_out(told):

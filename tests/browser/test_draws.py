@@ -3,15 +3,50 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from kakuran.collect.site import STATIC
-from kakuran.collect.survey import describe
-from kakuran.mechanism import PRAM, BoundedGaussian, BoundedLaplace, Laplace, RetentionReplacement
+from kakuran.mechanism import (
+    PRAM,
+    BoundedGaussian,
+    BoundedLaplace,
+    Laplace,
+    RetentionReplacement,
+    SubsetSelection,
+    TwoLevel,
+    Window,
+)
 from kakuran.randomness import Randomness
+
+
+@dataclass(frozen=True)
+class Square(TwoLevel):
+    """Any window, as square waves have."""
+
+    kind = "square"
+    window: Window
+    retention: float
+
+    @property
+    def neighbourhood(self):
+        return self.window
+
+    @property
+    def size(self):
+        return self.window.size
+
+    def log_likelihood(self, released, original):
+        """Missing stands for several outputs."""
+        every = np.arange(-self.reach, self.size + self.reach + 1)
+        with np.errstate(divide="ignore"):
+            return np.log(self.transition(None, every).matrix[released + self.reach, original])
+
+    of = at_swap_cost = variance = parameters = None
+
 
 MATRIX = [[0.6, 0.3, 0.1, 0.0], [0.2, 0.5, 0.2, 0.1], [0.25, 0.05, 0.6, 0.1], [0.1, 0.1, 0.1, 0.7]]
 MECHANISMS = {
@@ -20,6 +55,13 @@ MECHANISMS = {
     "nothing kept": RetentionReplacement(5, 0.0),
     "everything kept": RetentionReplacement(5, 1.0),
     "replaced numbers": RetentionReplacement(1001, 0.2, step=0.5),
+    "a window": Square(Window(74, 18), 0.4),
+    "a window or missing": Square(Window(12, 4, may_be_missing=True), 0.55),
+    "a window, near for sure": Square(Window(9, 2), 1.0),
+    "a window, never on purpose": Square(Window(9, 2), 0.0),
+    "a window of one": Square(Window(5, 0), 0.5),
+    "a difference set": SubsetSelection(7, 0.4, [0, 1, 3]),
+    "subsets": SubsetSelection.for_swap_cost(226, 2.0, 61),
     "bounded laplace": BoundedLaplace(121, 1.0, 30.0),
     "weak bounded laplace": BoundedLaplace(11, 1.0, 0.3),
     "infinite bounded laplace": BoundedLaplace(13, 1.0, math.inf),
@@ -105,7 +147,7 @@ def scripts(mechanism):
 
 
 def edges(mechanism):
-    if isinstance(mechanism, RetentionReplacement):
+    if isinstance(mechanism, TwoLevel):
         high = min(mechanism.threshold >> 32, LARGEST)
         yield from ([coin, word] for coin in {0, max(high - 1, 0), high, LARGEST} for word in (0, 1, LARGEST))
         return
@@ -117,7 +159,7 @@ def edges(mechanism):
 def test_the_same_words_give_the_same_release_in_python_and_in_the_browser(page, mechanism):
     cases = [(at % mechanism.size, words) for at, words in enumerate(scripts(mechanism))]
     expected = [python_release(mechanism, code, words) for code, words in cases]
-    got = page.evaluate(RELEASE_BY_WORDS, [describe(mechanism), cases])
+    got = page.evaluate(RELEASE_BY_WORDS, [mechanism.drawn_by(), cases])
     assert [released for released, _ in got] == [released for released, _ in expected]
     if any(used for _, used in expected):
         assert [used for _, used in got] == [used for _, used in expected]
@@ -128,7 +170,7 @@ def test_words_that_decide_by_a_hair_release_both_ways(page):
     mechanism = RetentionReplacement(7, 0.31)
     high, low = divmod(mechanism.threshold, 1 << 32)
     kept, lost = ([high, 0, word] for word in (low - 1, low))
-    got = page.evaluate(RELEASE_BY_WORDS, [describe(mechanism), [(3, [*kept, LARGEST]), (3, [*lost, LARGEST])]])
+    got = page.evaluate(RELEASE_BY_WORDS, [mechanism.drawn_by(), [(3, [*kept, LARGEST]), (3, [*lost, LARGEST])]])
     assert [released for released, _ in got] == [3, python_release(mechanism, 3, [*lost, LARGEST])[0]]
     assert got[0][0] != got[1][0]
 
@@ -136,7 +178,7 @@ def test_words_that_decide_by_a_hair_release_both_ways(page):
 @pytest.mark.parametrize("place", ["lower bound", "middle", "upper bound"])
 def test_draws_in_the_browser_follow_the_mechanism(page, mechanism, place):
     code = {"lower bound": 0, "middle": mechanism.size // 2, "upper bound": mechanism.size - 1}[place]
-    seen = page.evaluate(RELEASE_BY_CHANCE, [describe(mechanism), code, DRAWS])
+    seen = page.evaluate(RELEASE_BY_CHANCE, [mechanism.drawn_by(), code, DRAWS])
     released = np.arange(-mechanism.reach, mechanism.size + mechanism.reach, dtype=np.int32)
     observed = np.array([seen.pop(str(one), 0) for one in released])
     assert not seen
@@ -148,14 +190,14 @@ def test_the_browser_computes_the_epsilon_of_what_it_draws_from(page, mechanism)
     with np.errstate(divide="ignore", invalid="ignore"):
         chances = mechanism.log_likelihood(released[:, None], np.arange(mechanism.size, dtype=np.int32))
         worst = np.nanmax(chances.max(axis=1) - chances.min(axis=1))
-    computed = page.evaluate("(mechanism) => Perturb.epsilon(mechanism)", describe(mechanism))
+    computed = page.evaluate("(mechanism) => Perturb.epsilon(mechanism)", mechanism.drawn_by())
     assert computed == pytest.approx(worst, abs=1e-9)
     assert computed <= mechanism.epsilon + 1e-9
 
 
 def test_every_mechanism_of_ours_is_sound(page, mechanism):
     assert page.evaluate(
-        "([mechanism, codes]) => Perturb.isSound(mechanism, codes)", [describe(mechanism), mechanism.size]
+        "([mechanism, codes]) => Perturb.isSound(mechanism, codes)", [mechanism.drawn_by(), mechanism.size]
     )
 
 
@@ -165,6 +207,18 @@ def test_every_mechanism_of_ours_is_sound(page, mechanism):
         {"kind": "retention", "size": 1},
         {"kind": "retention", "threshold": "-18446744073709551616"},
         {"kind": "retention", "threshold": str(2 << 64)},
+        {"kind": "window", "size": 4},
+        {"kind": "window", "half_width": -1},
+        {"kind": "window", "half_width": 0.5},
+        {"kind": "window", "half_width": "1"},
+        {"kind": "window", "threshold": str(2 << 64)},
+        {"kind": "shifts", "size": 4},
+        {"kind": "shifts", "shifts": []},
+        {"kind": "shifts", "shifts": [0, 0]},
+        {"kind": "shifts", "shifts": [0, 3]},
+        {"kind": "shifts", "shifts": [0, -1]},
+        {"kind": "shifts", "shifts": [0, 0.5]},
+        {"kind": "shifts", "shifts": [0, "1"]},
         {"kind": "noise", "size": 4},
         {"kind": "noise", "reach": -1},
         {"kind": "noise", "reach": 1},
@@ -182,15 +236,17 @@ def test_numbers_that_are_no_chances_are_seen_through(page, changes):
     """Each would let a server pretend to more noise than is drawn."""
     honest = {
         "retention": RetentionReplacement(3, 0.5),
+        "window": Square(Window(3, 1), 0.5),
+        "shifts": SubsetSelection(3, 0.5, [0, 1]),
         "noise": BoundedLaplace(3, 1.0, 1.0),
         "pram": PRAM(np.full((3, 3), 1 / 3)),
     }[changes["kind"]]
-    assert page.evaluate("(mechanism) => Perturb.isSound(mechanism, 3)", describe(honest))
-    assert not page.evaluate("(mechanism) => Perturb.isSound(mechanism, 3)", describe(honest) | changes)
+    assert page.evaluate("(mechanism) => Perturb.isSound(mechanism, 3)", honest.drawn_by())
+    assert not page.evaluate("(mechanism) => Perturb.isSound(mechanism, 3)", honest.drawn_by() | changes)
 
 
 def test_a_mechanism_that_is_off_is_found_out(page):
-    seen = page.evaluate(RELEASE_BY_CHANCE, [describe(RetentionReplacement(7, 0.25)), 0, DRAWS])
+    seen = page.evaluate(RELEASE_BY_CHANCE, [RetentionReplacement(7, 0.25).drawn_by(), 0, DRAWS])
     observed = np.array([seen[str(code)] for code in range(7)])
     claimed = np.exp(RetentionReplacement(7, 0.31).log_likelihood(np.arange(7), np.int32(0)))
     assert p_value(observed, claimed) < ALPHA

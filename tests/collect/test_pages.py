@@ -64,9 +64,11 @@ def test_every_word_the_scripts_say_is_there_and_every_word_that_is_there_is_sai
     known = keys_in(*LANGUAGES)
     scripts = "".join(served()[name].decode() for name in fingerprints() if name != "texts.js")
     said = set(re.findall(r'"([a-z]+(?:\.[a-z]+)*)"', scripts))
-    built = {"state.open", "state.closed", "crosstab.rows", "crosstab.columns", "why.noise", "why.pram"} | {
-        f"export.{kind}" for kind in ("csv", "parquet", "html")
-    }
+    built = (
+        {"state.open", "state.closed", "crosstab.rows", "crosstab.columns", "why.noise", "why.pram"}
+        | {"why.window", "why.shifts"}
+        | {f"export.{kind}" for kind in ("csv", "parquet", "html")}
+    )
     assert known - said - built == set()
     assert set(re.findall(r'(?:say|counted)\("([^"]+)"', scripts)) <= known
 

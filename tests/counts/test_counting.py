@@ -29,7 +29,7 @@ def batch():
 
 
 def test_several_tables_are_counted_at_once_and_only_their_columns_are_needed(batch):
-    counting = Counting(PLAN.schema, PLAN.reach, [AXES, [every_code(PLAN.schema["age"], PLAN.reach("age"))]])
+    counting = Counting(PLAN.layout, [AXES, [every_code(PLAN.schema["age"], PLAN.reach("age"))]])
     assert [attribute.name for attribute in counting.attributes] == ["job", "age"]
     found = counting(batch.select(["age", "job"]))
     assert found[0].n == found[1].n == 300
@@ -37,7 +37,7 @@ def test_several_tables_are_counted_at_once_and_only_their_columns_are_needed(ba
 
 
 def test_batches_merge_in_any_order_and_after_a_journey(batch):
-    counting = pickle.loads(pickle.dumps(Counting(PLAN.schema, PLAN.reach, [AXES])))
+    counting = pickle.loads(pickle.dumps(Counting(PLAN.layout, [AXES])))
     pieces = [pickle.loads(pickle.dumps(counting(batch.slice(start, 100)))) for start in (200, 0, 100)]
     total = counting.zero()
     for piece in pieces:
@@ -46,7 +46,7 @@ def test_batches_merge_in_any_order_and_after_a_journey(batch):
 
 
 def test_every_code_that_may_be_released_has_a_cell_beyond_the_bounds_too(batch):
-    (tally_of_ages,) = Counting(PLAN.schema, PLAN.reach, [[every_code(PLAN.schema["age"], PLAN.reach("age"))]])(batch)
+    (tally_of_ages,) = Counting(PLAN.layout, [[every_code(PLAN.schema["age"], PLAN.reach("age"))]])(batch)
     (places,), counts = tally_of_ages.occupied()
     ages, expected = np.unique(batch.column("age").to_numpy(), return_counts=True)
     assert ages.min() < 0

@@ -12,6 +12,7 @@ import kakuran as kk
 from kakuran.counts import DenseTally, SparseTally, Tally, every_code
 from kakuran.counts.tally import DENSE_CELLS
 from kakuran.design import Crowd
+from kakuran.mechanism import Apart
 
 PRAM = kk.PRAM([[0.5, 0.3, 0.2], [0.3, 0.4, 0.3], [0.0, 0.25, 0.75]])
 COLUMNS = {
@@ -70,7 +71,7 @@ class TestBothKinds:
         names, codes = case
         batches = min(batches, len(codes[names[0]]))
         tally = filled(kind, names, codes, batches)
-        assert Crowd(tally).smallest(mechanisms_for(names)) == pytest.approx(
+        assert Crowd(tally).smallest([Apart(mechanisms_for(names))]) == pytest.approx(
             crowds_by_pairs(names, codes).min(), rel=1e-10
         )
 
@@ -80,7 +81,7 @@ class TestBothKinds:
         names, codes = case
         tally = filled(kind, names, codes)
         expected = min(cap, crowds_by_pairs(names, codes).min())
-        assert Crowd(tally).smallest(mechanisms_for(names), cap=cap) == pytest.approx(expected, rel=1e-10)
+        assert Crowd(tally).smallest([Apart(mechanisms_for(names))], cap=cap) == pytest.approx(expected, rel=1e-10)
 
     @settings(deadline=None, max_examples=150)
     @given(case=cases(), enough=st.floats(1, 70), asks=st.integers(1, 3))
@@ -90,7 +91,7 @@ class TestBothKinds:
         everybody = crowds_by_pairs(names, codes)
         crowd = Crowd(tally)
         for _ in range(asks):
-            answer = crowd.smallest(mechanisms_for(names), enough=enough)
+            answer = crowd.smallest([Apart(mechanisms_for(names))], enough=enough)
             if answer < enough:
                 assert np.isclose(everybody, answer, rtol=1e-10).any()
             else:
@@ -103,7 +104,7 @@ class TestBothKinds:
         names, codes = case
         smallest = crowds_by_pairs(names, codes).min()
         if abs(smallest / k - 1) > 1e-9:
-            assert Crowd(filled(kind, names, codes)).reaches(k, mechanisms_for(names)) == (smallest >= k)
+            assert Crowd(filled(kind, names, codes)).reaches(k, [Apart(mechanisms_for(names))]) == (smallest >= k)
 
     @settings(deadline=None, max_examples=100)
     @given(case=cases())
@@ -119,7 +120,7 @@ class TestBothKinds:
     def test_without_mechanisms_a_crowd_is_those_who_are_alike(self, kind, case):
         names, codes = case
         tally = filled(kind, names, codes)
-        assert Crowd(tally).smallest({}) == tally.fewest
+        assert Crowd(tally).smallest([Apart({})]) == tally.fewest
 
     @settings(deadline=None, max_examples=50)
     @given(case=cases(most=30), seed=st.integers(0, 1 << 32))
@@ -128,8 +129,8 @@ class TestBothKinds:
         order = np.random.default_rng(seed).permutation(len(codes[names[0]]))
         mixed = {name: column[order] for name, column in codes.items()}
         mechanisms = mechanisms_for(names)
-        assert Crowd(filled(kind, names, codes)).smallest(mechanisms) == pytest.approx(
-            Crowd(filled(kind, names, mixed)).smallest(mechanisms), rel=1e-12
+        assert Crowd(filled(kind, names, codes)).smallest([Apart(mechanisms)]) == pytest.approx(
+            Crowd(filled(kind, names, mixed)).smallest([Apart(mechanisms)]), rel=1e-12
         )
 
     def test_what_is_asked_first_does_not_change_later_answers(self, kind):
@@ -140,8 +141,10 @@ class TestBothKinds:
         mechanisms = mechanisms_for(names)
         crowd = Crowd(tally)
         for scale in (0.5, 50.0, 2.0):
-            crowd.smallest({"laplace": kk.BoundedLaplace(21, 1, scale), "retention": mechanisms["retention"]}, 8, 4)
-        assert crowd.smallest(mechanisms) == pytest.approx(crowds_by_pairs(names, codes).min(), rel=1e-10)
+            crowd.smallest(
+                [Apart({"laplace": kk.BoundedLaplace(21, 1, scale), "retention": mechanisms["retention"]})], 8, 4
+            )
+        assert crowd.smallest([Apart(mechanisms)]) == pytest.approx(crowds_by_pairs(names, codes).min(), rel=1e-10)
 
     def test_an_empty_batch_adds_nobody(self, kind):
         tally = kind([every_code(COLUMNS["retention"][0])])
@@ -155,9 +158,9 @@ class TestBothKinds:
 
     def test_counting_after_an_answer_counts(self, kind):
         tally = filled(kind, ["retention"], {"retention": np.array([0, 0, 1], np.int32)})
-        assert Crowd(tally).smallest({}) == 1
+        assert Crowd(tally).smallest([Apart({})]) == 1
         tally.update({"retention": np.array([1, 1, 2, 2], np.int32)}, 4)
-        assert Crowd(tally).smallest({}) == 2
+        assert Crowd(tally).smallest([Apart({})]) == 2
 
 
 @settings(deadline=None, max_examples=60)
@@ -166,7 +169,9 @@ def test_dense_and_sparse_agree(case):
     names, codes = case
     mechanisms = mechanisms_for(names)
     dense, sparse = filled(DenseTally, names, codes), filled(SparseTally, names, codes)
-    assert Crowd(dense).smallest(mechanisms) == pytest.approx(Crowd(sparse).smallest(mechanisms), rel=1e-10)
+    assert Crowd(dense).smallest([Apart(mechanisms)]) == pytest.approx(
+        Crowd(sparse).smallest([Apart(mechanisms)]), rel=1e-10
+    )
 
 
 def test_more_records_than_one_block_are_summed_in_full():
@@ -180,8 +185,8 @@ def test_more_records_than_one_block_are_summed_in_full():
     for kind in (DenseTally, SparseTally):
         tally = kind(list(map(every_code, attributes)))
         tally.update(codes, 2500)
-        assert Crowd(tally).smallest(mechanisms) == pytest.approx(expected, rel=1e-10)
-        assert Crowd(tally).smallest(mechanisms, cap=expected * 2, enough=expected * 0.5) == pytest.approx(
+        assert Crowd(tally).smallest([Apart(mechanisms)]) == pytest.approx(expected, rel=1e-10)
+        assert Crowd(tally).smallest([Apart(mechanisms)], cap=expected * 2, enough=expected * 0.5) == pytest.approx(
             expected, rel=1e-10
         )
 
@@ -208,7 +213,7 @@ def test_people_are_told_apart_where_records_have_more_values_than_can_be_number
     assert tally.n == 300
     assert (found == distinct).all()
     assert (tally.occupied()[1] == counts).all()
-    assert Crowd(tally).smallest({}) == counts.min()
+    assert Crowd(tally).smallest([Apart({})]) == counts.min()
 
 
 def test_a_crowd_over_no_columns_is_everybody():
@@ -217,7 +222,7 @@ def test_a_crowd_over_no_columns_is_everybody():
     tally.update({}, 2)
     assert tally.n == 7
     assert tally.fewest == 7
-    assert Crowd(tally).smallest({}) == 7
+    assert Crowd(tally).smallest([Apart({})]) == 7
 
 
 @given(cases(), st.sampled_from([DenseTally, SparseTally]))
@@ -232,5 +237,7 @@ def test_crowds_counted_apart_and_merged_are_the_crowd_of_all(case, kind):
     assert both.n == whole.n
     assert both.fewest == whole.fewest
     assert math.isclose(
-        Crowd(both).smallest(mechanisms_for(names)), Crowd(whole).smallest(mechanisms_for(names)), rel_tol=1e-12
+        Crowd(both).smallest([Apart(mechanisms_for(names))]),
+        Crowd(whole).smallest([Apart(mechanisms_for(names))]),
+        rel_tol=1e-12,
     )

@@ -12,6 +12,7 @@ import kakuran as kk
 from kakuran.counts import DenseTally, SparseTally, every_code
 from kakuran.design import Crowd, count_columns, mechanisms_within
 from kakuran.errors import CalibrationError
+from kakuran.mechanism import Apart
 
 JOBS = ["clerk", "nurse", "smith", "cook"]
 NOISE = {"age": "bounded-laplace"}
@@ -47,7 +48,7 @@ def check_just_enough(plan, table, mechanisms=None):
     ready = (mechanisms or {}).values()
     epsilon = sum(one.largest_swap_cost / 2 for one in plan.mechanisms.values() if one not in ready)
     more = mechanisms_within(plan.schema, two_digits(epsilon * (1 + 1e-9), ROUND_CEILING), mechanisms)
-    louder = kk.Plan(plan.schema, more, plan.n, plan.k, plan.calibration)
+    louder = kk.Plan.of_mechanisms(plan.schema, more, plan.n, plan.k, plan.calibration)
     assert crowds_by_pairs(louder, table).min() < plan.k
 
 
@@ -188,7 +189,7 @@ class TestTheTable:
         plan = kk.calibrate(SCHEMA, data=table, k=5)
         assert plan.calibration == "data-dependent"
         assert (plan.n, plan.k) == (200, 5.0)
-        assert Crowd(count_columns(SCHEMA, table)).reaches(plan.k, plan.mechanisms)
+        assert Crowd(count_columns(SCHEMA, table)).reaches(plan.k, [Apart(plan.mechanisms)])
         assert plan.check(count_columns(SCHEMA, table)) is None
 
     @settings(deadline=None, max_examples=60)
@@ -201,7 +202,7 @@ class TestTheTable:
             for rows in (table, table.take(order), pa.concat_tables([table.slice(n // 2), table.slice(0, n // 2)])):
                 tally = kind(list(map(every_code, SCHEMA.released)))
                 tally.update(SCHEMA.encode(rows), n)
-                assert Crowd(tally).smallest(plan.mechanisms) == pytest.approx(
+                assert Crowd(tally).smallest([Apart(plan.mechanisms)]) == pytest.approx(
                     crowds_by_pairs(plan, table).min(), rel=1e-12
                 )
 
@@ -217,8 +218,10 @@ class TestTheTable:
         dense.update(codes, 100)
         kept = {"a": 0.10153398981303607, "b": 0.1843501712194455}
         mechanisms = {one.name: kk.RetentionReplacement(one.size, kept[one.name]) for one in schema.released}
-        plan = kk.Plan(schema, mechanisms, n=100, k=Crowd(sparse).smallest(mechanisms), calibration="data-dependent")
-        assert Crowd(dense).smallest(plan.mechanisms) == pytest.approx(31, rel=1e-12)
+        plan = kk.Plan.of_mechanisms(
+            schema, mechanisms, n=100, k=Crowd(sparse).smallest([Apart(mechanisms)]), calibration="data-dependent"
+        )
+        assert Crowd(dense).smallest([Apart(plan.mechanisms)]) == pytest.approx(31, rel=1e-12)
         assert plan.check(dense) is None
 
     def test_the_plan_refuses_another_table(self):

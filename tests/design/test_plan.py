@@ -66,7 +66,7 @@ class TestObject:
 
     def test_changing_the_mapping_it_was_made_from_changes_nothing(self, plan):
         given = dict(plan.mechanisms)
-        made = Plan(plan.schema, given, plan.n, plan.k, plan.calibration)
+        made = Plan.of_mechanisms(plan.schema, given, plan.n, plan.k, plan.calibration)
         given["job"] = None
         assert made["job"] is PRAM
 

@@ -29,7 +29,7 @@ def unperturbed(n=1000):
         "age": kk.BoundedLaplace(100, 1, 0.0),
         "sex": kk.RetentionReplacement(2, 1.0),
     }
-    return Plan(SCHEMA, mechanisms, n, 2.0, "data-dependent")
+    return Plan.of_mechanisms(SCHEMA, mechanisms, n, 2.0, "data-dependent")
 
 
 def transitions_of(plan, columns):
@@ -110,7 +110,7 @@ class TestErrors:
             "age": kk.BoundedLaplace(100, 1, float("inf")),
             "sex": kk.RetentionReplacement(2, 0.0),
         }
-        for table in kk.preview(Plan(SCHEMA, mechanisms, 10**6, 2.0, "data-dependent")):
+        for table in kk.preview(Plan.of_mechanisms(SCHEMA, mechanisms, 10**6, 2.0, "data-dependent")):
             cells = table.cells
             assert table.relative == pytest.approx(np.sqrt((cells - 1) / (cells + 1)), rel=1e-3)
 

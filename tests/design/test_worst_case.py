@@ -246,8 +246,8 @@ class TestLargeTables:
         k = max(min((n - 1) ** place + 1, n), 1 + 1e-6)
         schema = kk.Schema([kk.Categorical(f"c{place}", range(size)) for place, size in enumerate(sizes)])
         plan = kk.calibrate(schema, n=n, k=k)
-        kept = [(Fraction(one.retention), one.size) for one in plan.mechanisms.values()]
-        assert 1 + (n - 1) * math.prod(((1 - p) / (1 + (c - 1) * p)) ** 2 for p, c in kept) >= Fraction(plan.k)
+        kept = [(Fraction(one.retention), one.size, one.neighbourhood.near) for one in plan.mechanisms.values()]
+        assert 1 + (n - 1) * math.prod(((1 - p) / (1 - p + c * p / s)) ** 2 for p, c, s in kept) >= Fraction(plan.k)
 
     @settings(deadline=None, max_examples=200)
     @given(

@@ -101,7 +101,7 @@ def _some(attribute):
 
 def _plan(attribute, retention):
     mechanisms = {"x": kk.RetentionReplacement(attribute.size, retention)}
-    return kk.Plan(kk.Schema([attribute]), mechanisms, n=1, k=1.0, calibration="worst-case")
+    return kk.Plan.of_mechanisms(kk.Schema([attribute]), mechanisms, n=1, k=1.0, calibration="worst-case")
 
 
 def released(frame, attribute):

@@ -15,6 +15,7 @@ from kakuran.mechanism import (
     Mechanism,
     RetentionReplacement,
     SquareWave,
+    SubsetSelection,
 )
 
 SKEWED = [[0.7, 0.2, 0.1, 0.0], [0.05, 0.8, 0.05, 0.1], [0.3, 0.3, 0.3, 0.1], [0.0, 0.25, 0.25, 0.5]]
@@ -24,6 +25,9 @@ MECHANISMS: Mapping[str, Callable[[], Mechanism]] = {
     "retention of categories": lambda: RetentionReplacement(4, 0.3),
     "retention of a coin": lambda: RetentionReplacement(2, 0.9),
     "retention of numbers": lambda: RetentionReplacement(7, 0.45, step=0.5),
+    "subset of a difference set": lambda: SubsetSelection(7, 0.4, [0, 1, 3]),
+    "subset of an even circle": lambda: SubsetSelection.for_swap_cost(12, 2.0, 4),
+    "subset, large": lambda: SubsetSelection.for_swap_cost(100, 2.0, 27),
     "bounded laplace": lambda: BoundedLaplace(9, 1, 2.0),
     "bounded laplace, weak": lambda: BoundedLaplace(8, 0.25, 0.1),
     "bounded laplace, strong": lambda: BoundedLaplace(5, 10, 60.0),

@@ -5,7 +5,7 @@ import pytest
 
 import kakuran as kk
 from kakuran.errors import CalibrationError
-from kakuran.mechanism import MECHANISMS, NOISE, mechanism_of, register
+from kakuran.mechanism import MECHANISMS, NOISE, SubsetSelection, mechanism_of, register
 
 AGE = kk.Numeric("age", 0, 60, step=0.5)
 JOB = kk.Categorical("job", ["a", "b", "c"])
@@ -15,6 +15,7 @@ PAIRS = [
     (AGE, kk.BoundedLaplace(121, 0.5, 7.5)),
     (AGE, kk.Laplace(121, 0.5, 7.5)),
     (AGE, kk.BoundedGaussian(121, 0.5, 7.5)),
+    (JOB, SubsetSelection(3, 0.4, [0, 1])),
     (JOB, kk.PRAM([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.25, 0.05, 0.7]])),
 ]
 

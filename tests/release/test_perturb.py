@@ -50,7 +50,7 @@ KINDS = {
 def noiseless(schema):
     """A plan that changes nothing, so that rows can be followed."""
     mechanisms = {a.name: kk.RetentionReplacement(a.size, 1.0) for a in schema.perturbed}
-    return kk.Plan(schema, mechanisms, n=1, k=1.0, calibration="worst-case")
+    return kk.Plan.of_mechanisms(schema, mechanisms, n=1, k=1.0, calibration="worst-case")
 
 
 def rows_of(frame):

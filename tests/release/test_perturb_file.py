@@ -50,7 +50,7 @@ def write(table, path):
 def noiseless(schema):
     """A plan that changes nothing, so that rows can be followed."""
     mechanisms = {a.name: kk.RetentionReplacement(a.size, 1.0) for a in schema.perturbed}
-    return kk.Plan(schema, mechanisms, n=1, k=1.0, calibration="worst-case")
+    return kk.Plan.of_mechanisms(schema, mechanisms, n=1, k=1.0, calibration="worst-case")
 
 
 @pytest.fixture
@@ -309,7 +309,9 @@ class TestPrivacy:
         """Everybody is a spy; with nothing retained, released jobs are uniform, so hardly a row may say so."""
         jobs = [f"job {number}" for number in range(100)]
         schema = kk.Schema([kk.Dropped("name"), kk.Categorical("job", jobs)])
-        plan = kk.Plan(schema, {"job": kk.RetentionReplacement(100, 0.0)}, n=1, k=1.0, calibration="worst-case")
+        plan = kk.Plan.of_mechanisms(
+            schema, {"job": kk.RetentionReplacement(100, 0.0)}, n=1, k=1.0, calibration="worst-case"
+        )
         table = pa.table({"name": ["James"] * 2000, "job": ["job 77"] * 2000})
         path = write(table, tmp_path / "in.parquet")
         folder = tmp_path / "out"

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import kakuran as kk
-from kakuran.audit.linkage_audit import _judged
+from kakuran.audit.auditing import _judged
 from kakuran.counts import tally as counting
 from kakuran.release import Manifest, Release
 from kakuran.report.answers import estimate_answer

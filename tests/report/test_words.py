@@ -18,7 +18,7 @@ SPEAKING = [
         SOURCE / name
         for name in (
             "advice/methods.py", "advice/comparison.py", "answers/density.py", "answers/mixture.py",
-            "answers/estimate.py", "answers/tree/view.py", "model/density.py", "audit/linkage_audit.py",
+            "answers/estimate.py", "answers/tree/view.py", "model/density.py", "audit/auditing.py",
             "charts/drawing.py", "vertical/leakage.py", "vertical/fit.py",
         )
     ),

@@ -15,12 +15,11 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from kakuran.answers import ask
+from kakuran.answers import Reader, ask
 from kakuran.audit import wrong_cells
-from kakuran.counts import SparseTally, Tally, cells_of
+from kakuran.counts import MemoryRecords, SparseTally, Tally, cells_of
 from kakuran.design import Plan, calibrate, preview
 from kakuran.errors import NotForPublicationWarning
-from kakuran.model import reconstruct
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
 from kakuran.schema import Numeric, Schema
@@ -261,17 +260,18 @@ def _previewed(plan: Plan, n: int) -> Errors:
 def _first_columns(plan: Plan) -> Plan:
     """The plan of a few columns, perturbed as they are among all: of hundreds of columns the pairs are too many."""
     few = plan.schema.perturbed[:PREVIEWED]
-    return Plan(Schema(few), {one.name: plan[one.name] for one in few}, plan.n, plan.k, plan.calibration)
+    return Plan.of_mechanisms(Schema(few), {one.name: plan[one.name] for one in few}, plan.n, plan.k, plan.calibration)
 
 
 def _rehearsed(plan: Plan, trial: Trial) -> Errors:
     """Perturb once, ask for every table, and compare; what is drawn here is never released."""
     drawn = Kernel(plan).sample(trial.codes, Randomness.seeded(0))
+    reader = Reader(MemoryRecords(plan.layout, known=drawn), plan, len(next(iter(drawn.values()))))
 
     def estimated(table: tuple[str, ...]) -> Array:
         question = ask(plan, table, {}, None)
-        counts = Tally.of(drawn, question.axes).counts
-        return question.reading.of(reconstruct(counts, question.operator(plan), "auto").counts)
+        (counts,) = reader.count([question])
+        return reader.estimate(question, counts).counts
 
     return Yardstick.of(trial.schema, trial.codes).errors(estimated)
 

@@ -3,10 +3,19 @@
 from kakuran.answers.answer import QUESTIONS, Answer, can_be_asked
 from kakuran.answers.bayes import NaiveBayes, fit_naive_bayes, learn_bayes
 from kakuran.answers.density import Density, density
-from kakuran.answers.estimate import MOST_CELLS, Estimate, estimate, tabulate
-from kakuran.answers.impossible import FALSE_ALARM, Impossible, ImpossibleFindings, impossible
+from kakuran.answers.estimate import MOST_CELLS, Estimate
+from kakuran.answers.impossible import (
+    FALSE_ALARM,
+    MOST_POINTS,
+    Impossible,
+    ImpossibleFindings,
+    impossible,
+    log_chance_of,
+    points_of,
+)
 from kakuran.answers.mixture import MixtureEstimate, mixture
-from kakuran.answers.question import TableQuestion, ask
+from kakuran.answers.question import TableQuestion, ask, tell_by_tell
+from kakuran.answers.reader import Reader
 from kakuran.answers.tree import (
     CRITERIA,
     Classifier,
@@ -26,6 +35,7 @@ __all__ = [
     "CRITERIA",
     "FALSE_ALARM",
     "MOST_CELLS",
+    "MOST_POINTS",
     "QUESTIONS",
     "Answer",
     "Classifier",
@@ -40,6 +50,7 @@ __all__ = [
     "MixtureEstimate",
     "NaiveBayes",
     "Node",
+    "Reader",
     "SplitCriterion",
     "TableQuestion",
     "ask",
@@ -47,12 +58,13 @@ __all__ = [
     "check_classes",
     "columns_for",
     "density",
-    "estimate",
     "fit_naive_bayes",
     "grow_tree",
     "impossible",
     "learn_bayes",
     "learn_tree",
+    "log_chance_of",
     "mixture",
-    "tabulate",
+    "points_of",
+    "tell_by_tell",
 ]

@@ -1,18 +1,20 @@
-"""Naive Bayes from perturbed records: one reconstructed table of class × attribute for each attribute."""
+"""Naive Bayes from perturbed records: one reconstructed table of class × attribute for each attribute.
+
+Attributes that say the same twice would make it too sure, so each is trusted between not at all and fully, as predicts
+held-out records best.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kakuran.answers.tree import Classifier, LatentModel, PathCounts, columns_for, held_out_score
+from kakuran.answers.reader import Reader
+from kakuran.answers.tree import Classifier, LatentModel, PathCounts, columns_for
 from kakuran.charts import ESTIMATE, Series, bar_chart
-from kakuran.counts import Records
-from kakuran.design import Plan
 from kakuran.model import STARTS, Method, PlacedRecords, held_out
 from kakuran.typing import Array, Progress
 from kakuran.words import Translate
@@ -20,31 +22,102 @@ from kakuran.words import Translate
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+LUCK = 1.0
+"""How much better all held-out records must be predicted without an attribute: less happens by luck."""
 SMOOTHING = 1.0
 """Records every cell of every class is given in proportion to the average, so that nothing is impossible."""
 
 
 @dataclass(frozen=True, eq=False)
 class FittedBayes:
-    """A joint model whose latent classes are the classes themselves, and how well it predicts held-out records."""
+    """A joint model whose latent classes are the classes themselves, and how well it predicts held-out records.
+
+    Attributes
+    ----------
+    model : LatentModel
+        The classes, and the distribution of every attribute in each.
+    trust : Array
+        How much is made of what each attribute says, from 0 to 1.
+    held_out : float
+        Mean log-likelihood of the perturbed class of held-out records.
+    """
 
     model: LatentModel
+    trust: Array
     held_out: float
 
     def predict(self, records: PlacedRecords) -> Array:
         """Class probabilities of records, clean where their transitions are None, perturbed otherwise."""
-        return self.model.classes(records)
+        return Sayings.of(self.model, records).classes(self.trust)
 
 
 def fit_naive_bayes(records: PlacedRecords, *, method: Method) -> FittedBayes:
     """Naive Bayes for the class, which is the first axis of the records."""
-    scores = weights = 0.0
+    trials = []
     for start in range(STARTS):
         held = held_out(records, start)
         model = _model(replace(records, weights=records.weights - held), method)
-        scores += held_out_score(records, model.classes(records), held)
-        weights += float(held.sum())
-    return FittedBayes(_model(records, method), scores / max(weights, 1.0))
+        there = np.flatnonzero(held)
+        some = replace(records, places=tuple(place[there] for place in records.places), weights=held[there])
+        trials.append(Sayings.of(model, some))
+    trust, score = _trusted(trials, len(records.sizes) - 1)
+    return FittedBayes(_model(records, method), trust, score / max(sum(trial.weights.sum() for trial in trials), 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Sayings:
+    """What each attribute says of the class of some records.
+
+    Attributes
+    ----------
+    beforehand : Array
+        Log-probabilities of the classes.
+    said : Array
+        Log-likelihoods, attributes × records × classes.
+    seen : Array
+        The chance of the class that each record shows, given every true one.
+    weights : Array
+        How many records of each kind there are.
+    """
+
+    beforehand: Array
+    said: Array
+    seen: Array
+    weights: Array
+
+    @classmethod
+    def of(cls, model: LatentModel, records: PlacedRecords) -> Sayings:
+        """By a model."""
+        logs = [np.log(np.maximum(part, 1e-300)) for part in records.perturbed(model.profiles)]
+        said = [log[place] for log, place in zip(logs[1:], records.places[1:], strict=True)]
+        transition = records.transitions[0]
+        chances = np.eye(len(model.shares)) if transition is None else transition.matrix
+        return cls(np.log(model.shares), np.array(said), chances[records.places[0]], records.weights)
+
+    def classes(self, trust: Array) -> Array:
+        """The probability of each class, record by record."""
+        logs = self.beforehand + np.tensordot(trust, self.said, axes=1)
+        classes = np.exp(logs - logs.max(axis=1, keepdims=True))
+        return classes / classes.sum(axis=1, keepdims=True)
+
+    def score(self, trust: Array) -> tuple[float, Array]:
+        """The log-likelihood of the classes that are shown, and how it changes with the trust in each attribute."""
+        classes = self.classes(trust)
+        chance = np.maximum((self.seen * classes).sum(axis=1, keepdims=True), 1e-300)
+        slopes = classes * (self.seen / chance - 1) * self.weights[:, None]
+        return float(self.weights @ np.log(chance[:, 0])), np.tensordot(self.said, slopes, axes=((1, 2), (0, 1)))
+
+
+def _trusted(trials: Sequence[Sayings], count: int) -> tuple[Array, float]:
+    """The trust in each attribute that predicts held-out records best, and how well that is."""
+    from scipy.optimize import minimize
+
+    def loss(trust: Array) -> tuple[float, Array]:
+        scores, slopes = zip(*(trial.score(trust) for trial in trials), strict=True)
+        return -sum(scores), -np.sum(slopes, axis=0)
+
+    found = minimize(loss, np.ones(count), jac=True, method="L-BFGS-B", bounds=[(0.0, 1.0)] * count)
+    return found.x, -float(found.fun)
 
 
 def _model(records: PlacedRecords, method: Method) -> LatentModel:
@@ -146,16 +219,14 @@ def _shared_bits(joint: Array) -> float:
 
 
 def learn_bayes(
-    records: Records,
-    plan: Plan,
-    n: int,
+    reader: Reader,
     target: str,
     *,
     features: Sequence[str] | None = None,
     method: Method = "auto",
     progress: Progress = int,
 ) -> NaiveBayes:
-    """Learn naive Bayes from n perturbed records."""
-    columns = columns_for(plan, target, features)
-    distinct = columns.counted(plan, n, partial(records.tallies, progress=progress)).distinct()
+    """Learn naive Bayes from perturbed records."""
+    columns = columns_for(reader.plan, target, features)
+    distinct = columns.counted(reader, progress).distinct()
     return NaiveBayes(columns, fit_naive_bayes(distinct, method=method))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
@@ -12,8 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from kakuran.answers.answer import Answer
+from kakuran.answers.question import tell_by_tell
 from kakuran.charts import density_chart
-from kakuran.counts import Records, cells_of, every_code
+from kakuran.counts import Records, Tally, cells_of, every_code
 from kakuran.design import Plan
 from kakuran.errors import ArgumentError, DataError, SchemaError, counted
 from kakuran.mechanism import Mechanism
@@ -153,12 +155,11 @@ def density(
 def counted_codes(
     records: Records, plan: Plan, columns: Sequence[str], progress: Progress
 ) -> list[tuple[Codes, Array]]:
-    """The distinct codes of each perturbed column and how many records have them, in one pass."""
+    """The distinct codes of each perturbed column and how many of the records that tell it have them, in one pass."""
     found = []
     tables = [[every_code(plan.schema.in_release(name), plan.reach(name))] for name in columns]
-    tallies = records.tallies(tables, progress)
-    for column, tally in zip(columns, tallies, strict=True):
-        (places,), counts = tally.occupied()
+    for column, tallies in zip(columns, tell_by_tell(records, plan, tables, progress), strict=True):
+        (*_, places), counts = reduce(Tally.merge, tallies).occupied()
         found.append(((places - plan.reach(column)).astype(np.int32), counts))
     return found
 

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Container
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from kakuran.answers.answer import Answer
-from kakuran.answers.question import TableQuestion
 from kakuran.charts import ESTIMATE, NAIVE, Series, column_chart, estimate_heatmaps, plain
-from kakuran.counts import Cells, Records, Tally
-from kakuran.design import Plan
-from kakuran.errors import SchemaError, UnclearCellsWarning, counted, is_real
-from kakuran.model import About, Method, interval, reconstruct
-from kakuran.typing import Array, Progress
+from kakuran.counts import Cells
+from kakuran.errors import SchemaError, counted
+from kakuran.model import About, Method
+from kakuran.typing import Array
 from kakuran.words import Phrase, Translate
 
 if TYPE_CHECKING:
@@ -60,6 +57,9 @@ class Estimate(Answer):
         How far, at most, its log-likelihood is below the maximum.
     fakes : float
         The intervals hold even if this share of the records is made up.
+    rests_on : "counts" or "model"
+        Whether records tell these columns together, so that their counts show it; or whether it follows only from a
+        model of all that is told, and its intervals are the model's.
 
     Examples
     --------
@@ -82,6 +82,7 @@ class Estimate(Answer):
     reason: str
     gap: float | None
     fakes: float = 0.0
+    rests_on: Literal["counts", "model"] = "counts"
 
     @property
     def unclear(self) -> NDArray[np.bool_]:
@@ -93,6 +94,10 @@ class Estimate(Answer):
         """What the numbers are, in a line."""
         about = Phrase("this table") if self.about == "table" else Phrase("this population")
         facts: dict[str, Any] = {"level": 100 * self.level, "about": about}
+        if self.rests_on == "model":
+            return Phrase(
+                "counts and {level:g} % intervals for {about} as a model has them: nobody told all of it", **facts
+            )
         if self.fakes:
             return Phrase(
                 "estimated counts with {level:g} % intervals for {about}, if at most {fakes:g} % of it is made up",
@@ -103,7 +108,9 @@ class Estimate(Answer):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for programs: how it was estimated, and the numbers of every cell or the single number."""
-        facts = {name: getattr(self, name) for name in ("method", "reason", "gap", "level", "about", "fakes")}
+        facts = {
+            name: getattr(self, name) for name in ("method", "reason", "gap", "level", "about", "fakes", "rests_on")
+        }
         rows = self.to_arrow().to_pylist()
         return facts | ({"cells": rows} if self.axes else rows[0])
 
@@ -165,65 +172,3 @@ def _check_size(estimate: Estimate) -> None:
 
 def _free_name(name: str, taken: Container[str]) -> str:
     return _free_name(f"{name}_", taken) if name in taken else name
-
-
-def tabulate(
-    records: Records,
-    plan: Plan,
-    question: TableQuestion,
-    progress: Progress,
-    *,
-    method: Method,
-    level: float,
-    about: About,
-    fakes: float,
-) -> Estimate:
-    """Count what a question needs and estimate; warns of cells that cannot be told from noise."""
-    (tally,) = records.tallies([question.axes], progress)
-    found = estimate(question, tally, plan, method=method, level=level, about=about, fakes=fakes)
-    unclear = int(np.count_nonzero(found.unclear))
-    if unclear:
-        warnings.warn(
-            (f"{unclear:,} of {counted(found.counts.size, 'cell')}" if found.axes else "this number")
-            + " cannot be told from noise: "
-            + ("its interval reaches zero" if unclear == 1 else "their intervals reach zero"),
-            UnclearCellsWarning,
-            stacklevel=3,
-        )
-    return found
-
-
-def estimate(
-    question: TableQuestion, tally: Tally, plan: Plan, *, method: Method, level: float, about: About, fakes: float = 0.0
-) -> Estimate:
-    """Reconstruct the counts of a tally over the question's axes, and read the answer off them."""
-    if not is_real(level) or not 0 < level < 1:
-        raise SchemaError(f"level must lie between 0 and 1, as 0.9 for a 90 % interval; got {level!r}")
-    if about not in ("table", "population"):
-        raise SchemaError(f"about must be 'table' or 'population', got {about!r}")
-    if not is_real(fakes) or not 0 <= fakes < 1:
-        raise SchemaError(f"fakes is the share of records that may be made up, as 0.01 for 1 %; got {fakes!r}")
-    operator = question.operator(plan)
-    found = reconstruct(tally.counts, operator, method)
-    low, high = interval(
-        tally.counts,
-        operator,
-        found.counts,
-        question.reading,
-        level=level,
-        about=about,
-        fakes=fakes * float(tally.counts.sum()),
-    )
-    return Estimate(
-        axes=question.cells,
-        counts=question.reading.of(found.counts),
-        low=low,
-        high=high,
-        naive=question.seen.of(tally.counts),
-        level=level,
-        about=about,
-        fakes=fakes,
-        method=found.method,
-        reason=found.reason,
-        gap=found.gap,
-    )

@@ -20,17 +20,16 @@ from scipy.stats import binom
 
 from kakuran.answers.answer import Answer
 from kakuran.answers.question import counted_cells
-from kakuran.counts import Cells, cells_of, count_codes
-from kakuran.design import Plan
+from kakuran.counts import Cells, cells_of, rows_of_each
+from kakuran.design import Plan, Tell
 from kakuran.errors import SchemaError, is_real
-from kakuran.mechanism import Transition
 from kakuran.model import Operator, reconstruct, transition_between
-from kakuran.schema import Numeric
+from kakuran.schema import Numeric, Schema
 from kakuran.typing import Array, Codes
 
 FALSE_ALARM = 0.001
 MOST_KINDS = 1 << 22
-MOST_CELLS = 512
+MOST_POINTS = 512
 """Numbers with more points are left out: their transition would be a large matrix."""
 
 
@@ -101,64 +100,92 @@ def impossible(plan: Plan, codes: Mapping[str, Codes], false_alarm: float) -> Im
     """
     if not is_real(false_alarm) or not 0 < false_alarm < 1:
         raise SchemaError(f"false_alarm must lie between 0 and 1, got {false_alarm!r}")
-    truths = [axis for axis in (_points(plan, name) for name in plan.mechanisms) if axis.size <= MOST_CELLS]
-    if not truths:
+    axes = {name: axis for name in plan.mechanisms if (axis := points_of(plan.schema, name)).size <= MOST_POINTS}
+    if not axes:
         return ImpossibleFindings()
-    axes = [counted_cells(plan, axis) for axis in truths]
-    transitions = [transition_between(truth, plan[truth.name], axis) for truth, axis in zip(truths, axes, strict=True)]
-    tallies = count_codes(codes, [[axis] for axis in axes], reach=plan.reach)
-    found = [_repeated(plan, axes, transitions, codes)]
-    for axis, transition, tally in zip(axes, transitions, tallies, strict=True):
-        chance = _chance_of_misfit(tally.counts, Operator([transition]))
-        found.append(Impossible((axis.name,), 2 * len(axes) * chance))
+    found = [_repeated(plan, axes, codes)]
+    tests = len(axes) + len(plan.layout.telling)
+    for name in plan.layout.telling:
+        times = np.bincount(codes[name], minlength=len(plan.tells)).astype(float)
+        chance = math.exp(log_chance_of(times, times.sum() * np.array([tell.share for tell in plan.tells])))
+        found.append(Impossible((name,), 2 * tests * chance))
+    for name, truth in axes.items():
+        told = codes[name][codes[name] != plan.layout.untold(name)] if plan.layout.told else codes[name]
+        axis = counted_cells(plan, truth)
+        counts: Array = np.bincount(axis.place(told, plan.reach(name)), minlength=axis.size).astype(float)
+        chance = _chance_of_misfit(counts, Operator([transition_between(truth, plan[name], axis)]))
+        found.append(Impossible((name,), 2 * tests * chance))
     return ImpossibleFindings(one for one in found if one.chance <= false_alarm)
 
 
-def _points(plan: Plan, name: str) -> Cells:
+def points_of(schema: Schema, name: str) -> Cells:
     """A cell for every value: intervals would take true values to be even within, and nobody promises that."""
-    attribute = plan.schema[name]
-    return cells_of(plan.schema, name, attribute.points if isinstance(attribute, Numeric) else None)
+    attribute = schema[name]
+    return cells_of(schema, name, attribute.points if isinstance(attribute, Numeric) else None)
 
 
 def _chance_of_misfit(counts: Array, operator: Operator) -> float:
-    """A bound on the chance of counts that fit the best true ones this badly.
-
-    The best ones fit no worse than those that are true, and for these the divergence from what is expected has
-    P(n·KL ≥ t) ≤ e⁻ᵗ(et/(m−1))^(m−1) over m cells, whatever is expected (Agrawal 2020, theorem 1.2).
-    """
-    free = counts.size - 1
-    best = reconstruct(counts, operator, "mle")
-    expected = operator.forward(best.counts)
-    filled = counts > 0
-    misfit = float((counts[filled] * np.log(counts[filled] / expected[filled])).sum()) - (best.gap or 0.0)
-    if misfit <= free or not free:
+    """A bound on the chance of counts that fit the best true ones this badly; these fit no worse than the true ones."""
+    if not counts.sum():
         return 1.0
-    return math.exp(-misfit + free * math.log(math.e * misfit / free))
+    best = reconstruct(counts, operator, "mle")
+    return math.exp(log_chance_of(counts, operator.forward(best.counts), best.gap or 0.0))
 
 
-def _repeated(plan: Plan, axes: list[Cells], transitions: list[Transition], codes: Mapping[str, Codes]) -> Impossible:
+def log_chance_of(counts: Array, expected: Array, gap: float = 0.0) -> float:
+    """The log of a bound on the chance of counts this far, or less by `gap`, from those that were to be expected.
+
+    For their divergence P(n·KL ≥ t) ≤ e⁻ᵗ(et/(m−1))^(m−1) over m cells, whatever is expected (Agrawal 2020, theorem
+    1.2).
+    """
+    free, filled = counts.size - 1, counts > 0
+    if (expected[filled] <= 0).any():
+        return -math.inf
+    misfit = float((counts[filled] * np.log(counts[filled] / expected[filled])).sum()) - gap
+    if misfit <= free or not free:
+        return 0.0
+    return free * math.log(math.e * misfit / free) - misfit
+
+
+def _repeated(plan: Plan, axes: Mapping[str, Cells], codes: Mapping[str, Codes]) -> Impossible:
     """The record that is there far too often, if any is.
 
-    However people answered, each of n records is a given one with probability Π maxₚ A_qp at most, so its number is
-    binomial with that or less; the chance is multiplied by how many different records there can be.
+    However people answered, each of n records is a given one with at most the probability that it tells these columns
+    and the likeliest true values bring it about, so its number is binomial with that or less; the chance is multiplied
+    by how many different records there can be.
     """
-    places = [axis.place(codes[axis.name], plan.reach(axis.name)) for axis in axes]
+    n = len(next(iter(codes.values())))
+    told = codes[plan.layout.telling[0]] if plan.layout.told else np.zeros(n, np.int32)
+    columns = [[axes[name] for name in tell.columns if name in axes] for tell in plan.tells]
+    all_there_are = sum(math.prod(axis.size for axis in some) for some in columns)
+    found = [Impossible(tuple(axes), 1.0, 1)]
+    for tell, some, rows in zip(plan.tells, columns, rows_of_each(told, len(plan.tells)), strict=True):
+        if some and len(rows):
+            places = [axis.place(codes[axis.name][rows], plan.reach(axis.name)) for axis in some]
+            log_chance, times = _most_repeated(tell, some, places, n)
+            chance = math.exp(min(log_chance + math.log(2 * all_there_are), 0.0))
+            found.append(Impossible(tuple(axis.name for axis in some), chance, times))
+    return min(found, key=lambda one: one.chance)
+
+
+def _most_repeated(tell: Tell, axes: list[Cells], places: list[NDArray[np.intp]], n: int) -> tuple[float, int]:
+    """The log of the least chance of a record to be there so often among n, and how often that one is."""
     kinds, kind = _kinds(places, [axis.size for axis in axes])
     times = np.bincount(kind, minlength=kinds)
     one_of = np.zeros(kinds, np.intp)
     one_of[kind] = np.arange(len(kind))
     several = np.flatnonzero(times > 1)
-    likeliest = np.zeros(len(several))
-    for transition, place in zip(transitions, places, strict=True):
-        likeliest += np.log(transition.matrix.max(axis=1))[place[one_of[several]]]
-    all_there_are = sum(math.log(axis.size) for axis in axes)
-    chances = np.asarray(binom.logsf(times[several] - 1, len(kind), np.exp(likeliest)))
-    worst = int(np.argmin(chances)) if len(chances) else None
-    columns = tuple(axis.name for axis in axes)
-    if worst is None:
-        return Impossible(columns, 1.0, 1)
-    chance = math.exp(min(chances[worst] + all_there_are + math.log(2), 0.0))
-    return Impossible(columns, chance, int(times[several[worst]]))
+    if not len(several):
+        return 0.0, 1
+    near, anywhere = np.full((2, len(several)), tell.share)
+    for axis, place in zip(axes, places, strict=True):
+        here, shares = place[one_of[several]], tell.telling.shares(axis.name, axis.edges)
+        near *= tell.telling.transition(axis.name, axis.edges).matrix.max(axis=1)[here]
+        anywhere *= 0.0 if shares is None else shares[here]
+    likeliest = tell.telling.together * near + (1 - tell.telling.together) * anywhere
+    chances = np.asarray(binom.logsf(times[several] - 1, n, likeliest))
+    worst = int(np.argmin(chances))
+    return float(chances[worst]), int(times[several[worst]])
 
 
 def _kinds(places: list[NDArray[np.intp]], sizes: list[int]) -> tuple[int, NDArray[np.intp]]:

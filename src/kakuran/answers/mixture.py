@@ -152,6 +152,10 @@ def mixture(
             raise SchemaError(f"name the columns one by one, as in mixture('age', 'income'); got {name!r}")
     if len(set(columns)) < len(columns):
         raise SchemaError(f"a column stands twice in {', '.join(columns)}")
+    if plan.layout.told and len(columns) > 1:
+        raise SchemaError(
+            "clusters over several numbers need whole records, and these tell some columns only; ask for one"
+        )
     grids = [_grid(plan, name) for name in columns]
 
     def read() -> Array:

@@ -9,17 +9,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kakuran.counts import Cells, Predicate, Reading, cells_of, distinct_rows, parse
+from kakuran.counts import Cells, Predicate, Reading, Records, Tally, cells_of, distinct_rows, only, parse
 from kakuran.design import Plan
 from kakuran.errors import SchemaError
 from kakuran.mechanism import Transition
-from kakuran.model import Operator, transition_between
+from kakuran.model import Operator, operator_of, transition_between
 from kakuran.schema import Numeric
+from kakuran.typing import Progress
 
 FINE_BINS = (100, 50, 20)
 """Into how many intervals a noisy number is cut, besides where it is shown or a condition cuts it: the first if the
 table stays small and the noise leaves so many. Cells are taken to be evenly filled inside, and wide ones are not."""
 SMALL_TABLE = 1 << 12
+MODEL_BINS = 20
+"""Into how many intervals the joint model cuts a number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,19 +49,42 @@ class TableQuestion:
     axes: tuple[Cells, ...]
     seen: Reading
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of the table to count."""
+        return tuple(axis.size for axis in self.axes)
+
+    @property
+    def columns(self) -> list[str]:
+        """All that the question speaks of."""
+        return [axis.name for axis in self.axes]
+
+    def tells(self, plan: Plan) -> list[int]:
+        """The sets of told columns that hold all of them; none where only the joint model can answer."""
+        return plan.holding(self.columns)
+
+    def is_perturbed(self, plan: Plan) -> bool:
+        """Whether any of the columns is."""
+        return any(name in plan.mechanisms for name in self.columns)
+
     def operator(self, plan: Plan) -> Operator:
-        """How the cells to count came from those to estimate."""
-        return Operator([transition_of(plan, *pair) for pair in zip(self.truths, self.axes, strict=True)])
+        """How the cells to count came from those to estimate, among the records that tell them."""
+        for name in self.columns:
+            check_told(plan, name)
+        return operator_of(plan, self.truths, self.tells(plan), self.axes)
 
 
-def transition_of(plan: Plan, axis: Cells, counted: Cells | None = None) -> Transition | None:
-    """How the cells of a column were perturbed; None where they were not, refused where nothing was left of them."""
+def check_told(plan: Plan, name: str) -> None:
+    """Refuse a column that nothing was left of."""
+    if name in plan.mechanisms and plan[name].epsilon == 0:
+        raise SchemaError(f"column {name!r} was replaced entirely: the release tells nothing about it")
+
+
+def transition_of(plan: Plan, axis: Cells) -> Transition | None:
+    """How the cells of a column by itself were perturbed; None where they were not."""
+    check_told(plan, axis.name)
     mechanism = plan.mechanisms.get(axis.name)
-    if mechanism is None:
-        return None
-    if mechanism.epsilon == 0:
-        raise SchemaError(f"column {axis.name!r} was replaced entirely: the release tells nothing about it")
-    return transition_between(axis, mechanism, counted)
+    return None if mechanism is None else transition_between(axis, mechanism)
 
 
 def ask(plan: Plan, columns: Sequence[str], bins: Mapping[str, int], where: str | None) -> TableQuestion:
@@ -68,7 +94,7 @@ def ask(plan: Plan, columns: Sequence[str], bins: Mapping[str, int], where: str 
     shape = tuple(axis.size for axis in cells)
     if where is None:
         cuts = next(filter(_is_small, _cuts(plan, cells, None)), None)
-        if cuts is None or not any(_is_noisy(plan, name) for name in columns):
+        if cuts is None or not any(plan.layout.told or _is_noisy(plan, name) for name in columns):
             return _counting(plan, cells, cells, Reading.all_of(shape))
         counted = None
     else:
@@ -91,7 +117,8 @@ def _counting(plan: Plan, cells: tuple[Cells, ...], truths: tuple[Cells, ...], r
 
 def counted_cells(plan: Plan, axis: Cells) -> Cells:
     """The cells in which to count what some cells of a column became: the same, and those beyond that are worth it."""
-    beyond = plan.mechanisms[axis.name].beyond if axis.name in plan.mechanisms else 0
+    is_alone = axis.name in plan.mechanisms and not plan.layout.told
+    beyond = plan.mechanisms[axis.name].beyond if is_alone else 0
     return axis.extended(beyond) if beyond else axis
 
 
@@ -118,7 +145,8 @@ def _is_small(cuts: Sequence[_Cut]) -> bool:
 def _is_noisy(plan: Plan, name: str) -> bool:
     """Whether it matters where in an interval of a number the true values lie."""
     mechanism = plan.mechanisms.get(name)
-    return isinstance(plan.schema[name], Numeric) and mechanism is not None and mechanism.lumping != "any"
+    is_lost = mechanism is not None and (bool(plan.layout.told) or mechanism.lumping == "neighbours")
+    return is_lost and isinstance(plan.schema[name], Numeric)
 
 
 def _cut(plan: Plan, name: str, predicate: Predicate | None, shown: Cells | None, bins: int) -> _Cut:
@@ -131,14 +159,46 @@ def _cut(plan: Plan, name: str, predicate: Predicate | None, shown: Cells | None
     if shown is not None:
         parts.append(shown.of_code)
     mechanism = plan.mechanisms.get(name)
-    if mechanism is not None and mechanism.lumping == "none":
-        parts.append(np.arange(mechanism.size))
-    elif mechanism is not None and _is_noisy(plan, name):
-        parts.append(cells_of(plan.schema, name, min(bins, mechanism.finest, plan.schema[name].points)).of_code)
+    if mechanism is not None and _is_noisy(plan, name):
+        fine = model_cells(plan, name) if plan.layout.told else _bins(plan, name, min(bins, mechanism.finest))
+        parts.append(fine.of_code)
         parts.append(np.cumsum(sum(np.abs(np.diff(part, prepend=part[0])) for part in parts) > 0))
-    merged = distinct_rows(parts)
+    elif mechanism is not None and (plan.layout.told or mechanism.lumping == "none"):
+        parts.append(np.arange(mechanism.size))
+    # Cells in the order of what is finest, so that all questions that cut a column alike share a model.
+    merged = distinct_rows(parts[::-1])
     has_missing = plan.schema.in_release(name).missing == "category"
     return _Cut(Cells.of_parts(name, merged.place, [""] * len(merged), has_missing=has_missing), merged.first)
+
+
+def model_cells(plan: Plan, name: str) -> Cells:
+    """The cells of a column in the joint model: every category, numbers in intervals fine enough for most questions."""
+    is_number = isinstance(plan.schema.in_release(name), Numeric)
+    return _bins(plan, name, MODEL_BINS) if is_number else cells_of(plan.schema, name, None)
+
+
+def _bins(plan: Plan, name: str, bins: int) -> Cells:
+    """So many intervals of a number, or as many as it has grid points."""
+    return cells_of(plan.schema, name, min(bins, plan.schema[name].points))
+
+
+def tell_by_tell(
+    records: Records, plan: Plan, tables: Sequence[Sequence[Cells]], progress: Progress
+) -> list[list[Tally]]:
+    """Count tables in one pass: each at once where every record tells all of it, else in every tell that holds it."""
+    asked = [list(_in_tells(plan, axes)) for axes in tables]
+    flat = [axes for some in asked for axes in some]
+    tallies = iter(records.tallies(flat, progress) if flat else [])
+    return [[next(tallies) for _ in some] for some in asked]
+
+
+def _in_tells(plan: Plan, axes: Sequence[Cells]) -> Iterator[Sequence[Cells]]:
+    names = [axis.name for axis in axes]
+    if not plan.layout.told or not any(name in plan.mechanisms for name in names):
+        yield axes
+        return
+    for tell in plan.holding(names):
+        yield [only(plan.layout.attributes[0], tell), *axes]
 
 
 def _counted(predicate: Predicate, cuts: Sequence[_Cut]) -> NDArray[np.bool_]:

@@ -5,14 +5,13 @@ from .anonymity import (
     check_anonymity as check_anonymity,
     risk_of as risk_of,
 )
-from .linkage import (
+from .attacker import (
     ENUMERABLE as ENUMERABLE,
-    IMPOSSIBLE as IMPOSSIBLE,
     Attacker as Attacker,
     LinkageAttack as LinkageAttack,
     exact_posteriors as exact_posteriors,
 )
-from .linkage_audit import (
+from .auditing import (
     Audit as Audit,
     audit as audit,
     quick_audit as quick_audit,

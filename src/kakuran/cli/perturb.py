@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -29,7 +29,7 @@ from kakuran.cli.options import (
 from kakuran.errors import CalibrationError, counted
 
 if TYPE_CHECKING:
-    from kakuran.design import Plan, TableError
+    from kakuran.design import Design, Plan, TableError
     from kakuran.engine import Originals
     from kakuran.mechanism import Mechanism
     from kakuran.release import Manifest
@@ -50,6 +50,23 @@ class PlanOptions:
             help="Calibrate to this very table: less noise, but the published parameters then depend on the data.",
         ),
     ] = False
+    tell: Annotated[
+        str | None,
+        typer.Option(
+            "--tell",
+            metavar="WHAT",
+            help="What each record tells: all (whole records), a number of columns, sets of columns as "
+            "'age+job,age+sex', or auto (what is expected to lose least). By default what the schema says.",
+        ),
+    ] = None
+    about: Annotated[
+        str | None,
+        typer.Option("--about", metavar="COLUMN", help="A column that every record tells, as questions are about it."),
+    ] = None
+    purpose: Annotated[
+        str | None,
+        typer.Option("--purpose", metavar="WAYS", help="Tables that auto should lose least of: one-, two-, three-way."),
+    ] = None
     weight: Annotated[
         list[str] | None,
         typer.Option(
@@ -82,10 +99,27 @@ class PlanOptions:
             n=n,
             data=data if n is None else None,
             calibration="data-dependent" if self.data_dependent else "worst-case",
+            tell=_tell(self.tell),
+            about=self.about,
+            purpose=self.purpose,  # type: ignore[arg-type]
             weights=numbers("--weight", self.weight) or None,
             mechanisms={name: _mechanism(value) for name, value in pairs("--mechanism", self.mechanism).items()},
             progress=progress,
         )
+
+    def compared(self, plan: Plan) -> list[Design]:
+        """What every design would lose at the same n and k."""
+        from kakuran.design import designs
+
+        wishes = {"about": self.about or plan.schema.about, "purpose": self.purpose or plan.schema.purpose or "two-way"}
+        return designs(plan.schema, n=plan.n, k=plan.k, **wishes)  # type: ignore[arg-type]
+
+
+def _tell(value: str | None) -> Any:
+    """A number of columns, sets of them, or a word."""
+    if value is None or value in ("all", "auto"):
+        return value
+    return int(value) if value.isdecimal() else [columns.split("+") for columns in value.split(",")]
 
 
 def _mechanism(value: str) -> str | Mechanism:
@@ -120,7 +154,7 @@ def calibrate(
     source = None if data is None else csv.open(data, sql)
     with progress("counting", None) as advance:
         plan = promise.plan(Schema.load(promise.schema), source, n, advance)
-    _answer(plan, results)
+    _answer(plan, results, promise)
 
 
 class Engine(StrEnum):
@@ -173,7 +207,7 @@ def perturb(
             say("records keep their order: not for publication", "warning")
         results.tell_release(output, lambda: csv.open(data, sql))
     if results.json or dry_run:
-        _answer(plan, results)
+        _answer(plan, results, promise)
 
 
 def _check_options_for_spark(sql: str | None, *, keep_order: bool) -> None:
@@ -194,16 +228,23 @@ def _say_written(where: str, manifest: Manifest) -> None:
     say(f"wrote {where}: {counted(manifest.records, 'record')}, k = {plan.k:g}, ε = {plan.epsilon:.4g}")
 
 
-def _answer(plan: Plan, results: Results) -> None:
-    """A plan and what it will cost."""
-    from kakuran.design import preview
+def _answer(plan: Plan, results: Results, promise: PlanOptions) -> None:
+    """A plan, what it will cost, and what others would."""
+    from kakuran.design import expected_error, preview
 
-    errors = preview(plan)
-    described = plan.to_dict() | {"expected_errors": [table.to_dict() for table in errors]}
-    results.answer(described, lambda: _show_plan(plan, errors))
+    errors, expected = preview(plan), expected_error(plan.tells, plan.n)
+    compared = promise.compared(plan)
+    described = plan.to_dict() | {
+        "expected_errors": [table.to_dict() for table in errors],
+        "verdict": str(expected.verdict),
+        "designs": [{"tell": design.tell, **asdict(design.expected)} for design in compared],
+    }
+    results.answer(described, lambda: _show_plan(plan, errors, compared))
+    if not results.json:
+        say(f"it will tell {expected.verdict}")
 
 
-def _show_plan(plan: Plan, errors: Sequence[TableError]) -> None:
+def _show_plan(plan: Plan, errors: Sequence[TableError], compared: Sequence[Design]) -> None:
     from kakuran.report import plan_rows
     from kakuran.words import words_in
 
@@ -224,3 +265,15 @@ def _show_plan(plan: Plan, errors: Sequence[TableError]) -> None:
             for table in errors
         ],
     )
+    answer_table(
+        "People in the wrong cell, as expected of each design",
+        ["each record tells", "one-way", "two-way", "three-way", "two-way by margins alone"],
+        [[_named(design), *map("{:.1%}".format, asdict(design.expected).values())] for design in compared],
+    )
+
+
+def _named(design: Design) -> str:
+    if design.tell == "all":
+        even = len(set(design.recipe.shares.values())) <= 1
+        return "all columns, each on its own" + ("" if even else ", shares by number of values")
+    return f"{counted(design.tell, 'column')} as one value ({counted(len(design.tells), 'set')})"

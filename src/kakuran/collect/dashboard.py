@@ -19,14 +19,13 @@ from kakuran.answers import (
     TableQuestion,
     ask,
     columns_for,
-    estimate,
 )
-from kakuran.counts import Tally
 from kakuran.design import Plan
 from kakuran.errors import SchemaError
 from kakuran.model import influence, interval, reconstruct
 from kakuran.randomness import Randomness
 from kakuran.release import Release
+from kakuran.typing import Array
 
 LEVEL = 0.9
 """How often an interval holds the truth."""
@@ -40,7 +39,7 @@ def summary(release: Release, *, minimum_n: int) -> dict[str, Any]:
     if release.n < minimum_n:
         return _standing(release, minimum_n) | promise
     asked = [ask(release.plan, (attribute.name,), {}, None) for attribute in release.plan.schema.released]
-    tallies = release.tallies([question.axes for question in asked])
+    counts = release.reader.count(asked)
     return _standing(release, minimum_n) | {
         **promise,
         "level": LEVEL,
@@ -52,11 +51,11 @@ def summary(release: Release, *, minimum_n: int) -> dict[str, Any]:
                 **_numbers(found),
             }
             for question, found in (
-                (question, _estimated(question, tally, release.plan))
-                for question, tally in zip(asked, tallies, strict=True)
+                (question, release.reader.estimate(question, table, level=LEVEL))
+                for question, table in zip(asked, counts, strict=True)
             )
         ],
-        "history": history(asked, tallies, release.plan, minimum_n),
+        "history": history(asked, counts, release.plan, minimum_n),
     }
 
 
@@ -68,8 +67,8 @@ def crosstab(release: Release, rows: str, columns: str, *, minimum_n: int) -> di
         raise SchemaError(f"{rows} × {columns} has {down.size * across.size:,} cells, too many to look at")
     if release.n < minimum_n:
         return _standing(release, minimum_n)
-    (tally,) = release.tallies([question.axes])
-    found = _estimated(question, tally, release.plan)
+    (counts,) = release.reader.count([question])
+    found = release.reader.estimate(question, counts, level=LEVEL)
     return _standing(release, minimum_n) | {
         "rows": {"name": rows, "labels": down.labels},
         "columns": {"name": columns, "labels": across.labels},
@@ -95,24 +94,24 @@ def tree(release: Release, target: str, *, minimum_n: int) -> dict[str, Any]:
 
 
 def history(
-    asked: Sequence[TableQuestion], tallies: Sequence[Tally], plan: Plan, minimum_n: int
+    asked: Sequence[TableQuestion], counts: Sequence[Array], plan: Plan, minimum_n: int
 ) -> list[dict[str, Any]]:
     """How wide the intervals of each question are on average, as shares, had fewer people answered.
 
     Answers do not depend on one another, so a random part of them tells as well as the first ones to come in, and no
     order of arrival has to be kept. The same answers give the same history.
     """
-    widths = [list(_widths(question, tally, plan, minimum_n)) for question, tally in zip(asked, tallies, strict=True)]
-    sizes = _sizes(minimum_n, tallies[0].n)
+    widths = [list(_widths(question, table, plan, minimum_n)) for question, table in zip(asked, counts, strict=True)]
+    sizes = _sizes(minimum_n, int(counts[0].sum()))
     return [{"n": size, "widths": list(each)} for size, each in zip(sizes, zip(*widths, strict=True), strict=True)]
 
 
-def _widths(question: TableQuestion, tally: Tally, plan: Plan, minimum_n: int) -> Iterator[float]:
+def _widths(question: TableQuestion, table: Array, plan: Plan, minimum_n: int) -> Iterator[float]:
     operator = question.operator(plan)
-    counts = np.rint(tally.counts).astype(np.int64)
+    counts = np.rint(table).astype(np.int64)
     dice = Randomness.derived(counts.tobytes()).generator()
     parts = []
-    for size in reversed(_sizes(minimum_n, tally.n)):
+    for size in reversed(_sizes(minimum_n, int(counts.sum()))):
         counts = dice.multivariate_hypergeometric(counts, size)
         parts.append(counts.astype(float))
     for part in reversed(parts):
@@ -125,10 +124,6 @@ def _sizes(fewest: int, n: int) -> list[int]:
     """The last of 1, 2, 5, 10, 20 … from the fewest that are told up to n, and n itself."""
     rounds = (lead * 10**power for power in range(len(str(n))) for lead in (1, 2, 5))
     return [*[size for size in rounds if fewest <= size < n][1 - HISTORY :], n]
-
-
-def _estimated(question: TableQuestion, tally: Tally, plan: Plan) -> Estimate:
-    return estimate(question, tally, plan, method="auto", level=LEVEL, about="table")
 
 
 def _influence(question: TableQuestion, plan: Plan) -> float | None:

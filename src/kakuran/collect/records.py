@@ -58,7 +58,7 @@ class Live:
             n = self._refresh()
             if self._latest is None:
                 plan = self._survey.plan_for(max(n, 1))
-                records = MemoryRecords(plan.schema, plan.reach, known=self._kernel.unpack(self._rows))
+                records = MemoryRecords(plan.layout, known=self._kernel.unpack(self._rows))
                 self._latest = Release(records, Manifest(plan, n, "kept", seeded=False))
             return self._latest
 

@@ -1,7 +1,7 @@
 """A survey: its questions, what it says to people, what it promises them, and how a browser is to draw.
 
-No exponential is left for the browser to compute: it draws from the same integers as Python, and the same random words
-give the same released code (`static/perturb.js`, tests/browser/test_draws.py).
+A browser draws from the same integers as Python, and the same random words give the same released code
+(`static/perturb.js`, tests/browser/test_draws.py).
 """
 
 from __future__ import annotations
@@ -16,51 +16,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from kakuran.design import Plan, calibrate, mechanisms_within
-from kakuran.errors import CalibrationError, SchemaError
-from kakuran.mechanism import PRAM, Mechanism, Noise, RetentionReplacement
+from kakuran.errors import SchemaError
 from kakuran.parsing import ANYTHING, NUMBER, WHOLE, YES_OR_NO, SettingKind, check_settings, naming, read_document
 from kakuran.schema import Categorical, Dropped, Numeric, Schema, attribute_of
-
-MOST_WEIGHTS = 1 << 13
-"""Weights a page may have to load for one question: some 160 kB."""
-
-
-def describe(mechanism: Mechanism) -> dict[str, Any]:
-    """A mechanism for `perturb.js`.
-
-    Noise is described by the weights of the distances 0, 1, 2 … in steps, each the same up and down; what they leave
-    of 2⁶³ is drawn again, like whatever would leave the permitted codes.
-
-    Examples
-    --------
-    >>> from kakuran.collect.survey import describe
-    >>> from kakuran.mechanism import RetentionReplacement
-    >>> describe(RetentionReplacement(3, 0.5))
-    {'kind': 'retention', 'size': 3, 'threshold': '9223372036854775808'}
-    """
-    if isinstance(mechanism, RetentionReplacement):
-        return {"kind": "retention", "size": mechanism.size, "threshold": str(mechanism.threshold)}
-    if isinstance(mechanism, Noise):
-        farthest = mechanism.size - 1 + mechanism.reach
-        _check_weights(farthest + 1, "use a larger step")
-        weights = _as_text(mechanism.exact_weights[farthest:])
-        return {"kind": "noise", "size": mechanism.size, "reach": mechanism.reach, "weights": weights}
-    if isinstance(mechanism, PRAM):
-        _check_weights(mechanism.size**2, "use fewer values")
-        return {"kind": "pram", "size": mechanism.size, "weights": list(map(_as_text, mechanism.exact_weights))}
-    raise CalibrationError(f"a browser cannot draw from a mechanism of kind {mechanism.kind!r}")
-
-
-def _as_text(weights: Any) -> list[str]:
-    return [str(weight) for weight in weights]
-
-
-def _check_weights(count: int, way_out: str) -> None:
-    if count > MOST_WEIGHTS:
-        raise CalibrationError(
-            f"a browser would have to load {count:,} weights for one question, more than {MOST_WEIGHTS:,}; {way_out}"
-        )
-
 
 Texts: TypeAlias = Mapping[str, str]
 
@@ -192,13 +150,15 @@ class Survey:
         if self.k is not None and self.expected_n is not None:
             return calibrate(self.schema, k=self.k, n=self.expected_n, mechanisms=chosen)
         assert self.epsilon is not None  # noqa: S101
-        return Plan(self.schema, mechanisms_within(self.schema, self.epsilon, chosen), 1, 1.0, "worst-case")
+        return Plan.of_mechanisms(
+            self.schema, mechanisms_within(self.schema, self.epsilon, chosen), 1, 1.0, "worst-case"
+        )
 
     def plan_for(self, n: int) -> Plan:
         """The plan with what it promises n people: the k aimed at, or the smaller one that so many reach."""
         if self.expected_n is not None and n >= self.expected_n:
             return self.plan
-        return Plan(self.schema, self.plan.mechanisms, n, self.plan.k_for(n), "worst-case")
+        return Plan(self.schema, self.plan.tells, n, self.plan.k_for(n), "worst-case")
 
     @property
     def promise(self) -> str:
@@ -245,7 +205,7 @@ class Survey:
 
         asked = self._asked()
         questions = [
-            question | {"mechanism": describe(self.plan[question["name"]])} for question in asked.pop("questions")
+            question | {"mechanism": self.plan[question["name"]].drawn_by()} for question in asked.pop("questions")
         ]
         return asked | {"version": self.version, "questions": questions}
 

@@ -3,10 +3,12 @@ from .cells import (
     Reading as Reading,
     cells_of as cells_of,
     every_code as every_code,
+    only as only,
 )
 from .distinct import (
     DistinctRows as DistinctRows,
     distinct_rows as distinct_rows,
+    rows_of_each as rows_of_each,
 )
 from .predicate import (
     Predicate as Predicate,

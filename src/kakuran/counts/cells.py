@@ -38,6 +38,8 @@ class Cells:
         The cell of each run; without it every run is a cell.
     has_missing : bool
         Whether the last code stands for a missing value.
+    only : int | None
+        Count only the records with this code, in the one cell there is.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Cells:
     labels: tuple[str, ...]
     groups: NDArray[np.intp] | None = None
     has_missing: bool = False
+    only: int | None = None
 
     @property
     def size(self) -> int:
@@ -116,6 +119,11 @@ def every_code(attribute: Categorical | Numeric, reach: int = 0) -> Cells:
     """A cell for every code of a column, also for those that lie as far beyond its bounds as noise reaches."""
     edges = np.arange(-reach, attribute.size + reach + 1)
     return Cells(attribute.name, edges, ("",) * (len(edges) - 1), has_missing=attribute.missing == "category")
+
+
+def only(attribute: Categorical | Numeric, code: int) -> Cells:
+    """The records with one value of a column; others are not counted."""
+    return Cells(attribute.name, np.array([code, code + 1]), ("",), only=code)
 
 
 def _category_labels(attribute: Categorical) -> tuple[str, ...]:

@@ -55,6 +55,20 @@ def distinct_rows(columns: Sequence[NDArray[np.integer]], weights: Array | None 
     return DistinctRows([column[first] for column in columns], counts, place, first)
 
 
+def rows_of_each(codes: NDArray[np.integer], size: int) -> list[Indices]:
+    """The rows that have each of the values 0 … size − 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kakuran.counts import rows_of_each
+    >>> [rows.tolist() for rows in rows_of_each(np.array([2, 0, 2]), 3)]
+    [[1], [], [0, 2]]
+    """
+    order = np.argsort(codes, kind="stable")
+    return np.split(order, np.searchsorted(codes[order], np.arange(1, size)))
+
+
 def _joint_codes(columns: Sequence[NDArray[np.integer]]) -> tuple[Indices, int]:
     """One code a row for several columns together, numbered in order and without gaps, and how many there are."""
     codes, size = np.zeros(len(columns[0]), np.int64), 1

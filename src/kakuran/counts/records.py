@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from kakuran.counts.cells import Cells
 from kakuran.counts.tally import Tally, count_codes
-from kakuran.schema import Schema, decode_columns, encode_columns, to_arrow
-from kakuran.typing import Codes, Progress, Reach
+from kakuran.schema import Layout, to_arrow
+from kakuran.typing import Codes, Progress
 
 
 @runtime_checkable
@@ -38,38 +38,34 @@ class MemoryRecords:
 
     Attributes
     ----------
-    schema : Schema
+    layout : Layout
         Of the release.
-    reach : Reach
-        How far beyond its domain each column was released.
     given : Any
         The frame; made of the codes when it is asked for if there is none.
     known : dict[str, Codes]
         The codes of columns that are encoded already.
     """
 
-    schema: Schema
-    reach: Reach
+    layout: Layout
     given: Any = None
     known: dict[str, Codes] = field(default_factory=dict)
 
     def tallies(self, tables: Sequence[Sequence[Cells]], progress: Progress = int) -> list[Tally]:
         """Count the records in the cells that the axes of each table span."""
         codes = self.codes([axis.name for axes in tables for axis in axes])
-        tallies = count_codes(codes, tables, reach=self.reach)
+        tallies = count_codes(codes, tables, reach=self.layout.reach)
         progress(tallies[0].n)
         return tallies
 
     def codes(self, columns: Sequence[str]) -> dict[str, Codes]:
-        """The codes of some columns; noise without bounds reaches beyond the domain's."""
-        attributes = self.schema.some(columns)
-        unknown = [attribute for attribute in attributes if attribute.name not in self.known]
+        """The codes of some columns, as the layout has them."""
+        unknown = [name for name in columns if name not in self.known]
         if unknown:
-            self.known.update(encode_columns(unknown, to_arrow(self.given), self.reach))
-        return {attribute.name: self.known[attribute.name] for attribute in attributes}
+            self.known.update(self.layout.encode(to_arrow(self.given), unknown))
+        return {attribute.name: self.known[attribute.name] for attribute in self.layout.schema.some(columns)}
 
     def frame(self) -> Any:
         """As it was given, or an arrow table of all codes."""
         if self.given is not None:
             return self.given
-        return pa.Table.from_batches([decode_columns(self.schema.released, self.known, self.reach)])
+        return pa.Table.from_batches([self.layout.decode(self.known)])

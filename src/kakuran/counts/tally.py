@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from kakuran.counts.cells import Cells, every_code
 from kakuran.counts.distinct import distinct_rows
 from kakuran.errors import SchemaError
-from kakuran.schema import Categorical, Numeric, Schema, encode_columns, no_reach
+from kakuran.schema import Categorical, Layout, Numeric, no_reach
 from kakuran.typing import Array, Codes, Reach
 
 DENSE_CELLS = 1 << 22
@@ -51,15 +52,40 @@ class Places:
         self._codes = codes
         self._reach = reach
         self._known: dict[tuple[Cells, ...], NDArray[np.int64]] = {}
+        self._groups: dict[str, defaultdict[int, Places]] = {}
 
     def cells(self, axes: tuple[Cells, ...]) -> NDArray[np.int64]:
         """The cell of each record in the table that some axes span."""
-        *first, last = axes
+        spanned = tuple(axis for axis in axes if axis.only is None)
+        if not spanned:
+            return np.zeros(self.n, np.int64)
+        *first, last = spanned
         if not first:
             return last.place(self._codes[last.name], self._reach(last.name))
         cells = self._shared(tuple(first)) * last.size
         cells += self._shared((last,))
         return cells
+
+    def counted(self, axes: Sequence[Cells]) -> Places:
+        """The records that a table counts: all, or those with one value of a column."""
+        for axis in axes:
+            if axis.only is not None:
+                return self._with(axis.name)[axis.only]
+        return self
+
+    def _with(self, name: str) -> dict[int, Places]:
+        """The records with each value of a column, put together once for all tables."""
+        if name not in self._groups:
+            order = np.argsort(self._codes[name], kind="stable")
+            values, starts = np.unique(self._codes[name][order], return_index=True)
+            groups = dict(zip(values.tolist(), np.split(order, starts[1:]), strict=True)) if len(order) else {}
+            self._groups[name] = defaultdict(lambda: self._some(order[:0]))
+            self._groups[name].update({value: self._some(rows) for value, rows in groups.items()})
+        return self._groups[name]
+
+    def _some(self, rows: NDArray[np.intp]) -> Places:
+        weights = None if self.weights is None else self.weights[rows]
+        return Places({name: column[rows] for name, column in self._codes.items()}, len(rows), weights, self._reach)
 
     def _shared(self, axes: tuple[Cells, ...]) -> NDArray[np.int64]:
         if axes not in self._known:
@@ -178,6 +204,7 @@ class DenseTally(Tally):
 
     def add(self, records: Places) -> None:
         """Count records whose places other tallies ask for too."""
+        records = records.counted(self.axes)
         if not self.axes:
             self._counts += records.n
             return
@@ -226,6 +253,7 @@ class SparseTally(Tally):
 
     def add(self, records: Places) -> None:
         """Count records whose places other tallies ask for too."""
+        records = records.counted(self.axes)
         parts = [self.axes] if self._is_numbered else [(axis,) for axis in self.axes]
         weights = np.ones(records.n) if records.weights is None else records.weights
         self._waiting.append(([records.cells(axes) for axes in parts], weights))
@@ -275,22 +303,19 @@ class Counting:
 
     Attributes
     ----------
-    schema : Schema
+    layout : Layout
         Of the release.
-    reach : Reach
-        How far beyond its domain each column was released.
     tables : Sequence[Sequence[Cells]]
         The axes of each table.
     """
 
-    schema: Schema
-    reach: Reach
+    layout: Layout
     tables: Sequence[Sequence[Cells]]
 
     @cached_property
     def attributes(self) -> tuple[Categorical | Numeric, ...]:
-        """The columns that are counted, and so have to be read."""
-        return self.schema.some({axis.name for axes in self.tables for axis in axes})
+        """The columns that are counted or say what is told, and so have to be read."""
+        return self.layout.schema.some({axis.name for axes in self.tables for axis in axes}.union(self.layout.telling))
 
     def zero(self) -> list[Tally]:
         """No records yet."""
@@ -298,7 +323,8 @@ class Counting:
 
     def update(self, tallies: Sequence[Tally], batch: pa.RecordBatch) -> None:
         """Count a batch that has at least the counted columns."""
-        records = Places(encode_columns(self.attributes, batch, self.reach), reach=self.reach)
+        codes = self.layout.encode(batch, [attribute.name for attribute in self.attributes])
+        records = Places(codes, reach=self.layout.reach)
         for tally in tallies:
             tally.add(records)
 

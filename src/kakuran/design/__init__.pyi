@@ -2,18 +2,33 @@ from .calibration import (
     CountsItself as CountsItself,
     calibrate as calibrate,
     count_columns as count_columns,
-    mechanisms_within as mechanisms_within,
     smallest_group as smallest_group,
+)
+from .choice import (
+    Design as Design,
+    Purpose as Purpose,
+    designs as designs,
 )
 from .crowd import (
     Crowd as Crowd,
+)
+from .expected import (
+    ExpectedError as ExpectedError,
+    expected_error as expected_error,
 )
 from .plan import (
     MOST_PEOPLE as MOST_PEOPLE,
     Calibration as Calibration,
     Plan as Plan,
+    Tell as Tell,
 )
 from .preview import (
     TableError as TableError,
     preview as preview,
+)
+from .recipe import (
+    mechanisms_within as mechanisms_within,
+)
+from .tells import (
+    TellChoice as TellChoice,
 )

@@ -17,29 +17,24 @@ import math
 import warnings
 from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any, NoReturn, TypeAlias, get_args
+from typing import Any, Literal, get_args
 
 from kakuran.counts import Tally
+from kakuran.design.choice import Purpose, Wish
 from kakuran.design.crowd import Crowd
-from kakuran.design.plan import LAST_DIGITS, Calibration, Plan
+from kakuran.design.plan import Calibration, Plan
+from kakuran.design.recipe import MechanismChoice, Recipe
+from kakuran.design.tells import TellChoice
 from kakuran.errors import CalibrationError, ScatteredNumbersWarning, check_is, is_real
 from kakuran.mechanism import (
-    MECHANISMS,
     BoundedLaplace,
     Laplace,
-    Mechanism,
-    RetentionReplacement,
-    SquareWave,
-    k_for,
-    k_of,
 )
 from kakuran.schema import Categorical, Numeric, Schema, encode_columns, in_order, open_source, read_parts
 from kakuran.typing import Progress
-
-Choice: TypeAlias = str | Mechanism
-At: TypeAlias = Callable[[float], dict[str, Mechanism]]
 
 _RUNGS = range(12 * 90)
 """The budgets a data-dependent plan may have: twelve powers of ten, with two digits each."""
@@ -52,8 +47,11 @@ def calibrate(
     n: int | None = None,
     data: Any = None,
     calibration: Calibration | None = None,
+    tell: TellChoice | Literal["auto"] | None = None,
+    about: str | None = None,
+    purpose: Purpose | None = None,
     weights: Mapping[str, float] | None = None,
-    mechanisms: Mapping[str, Choice] | None = None,
+    mechanisms: Mapping[str, MechanismChoice] | None = None,
     progress: Progress = int,
 ) -> Plan:
     """The least noise that keeps everybody from being linked with probability above 1/k.
@@ -72,12 +70,21 @@ def calibrate(
         What is taken from the data: by default everything, which needs less noise, but the parameters then depend on
         the data and hold for this table only; ε is rounded down to two digits, so that they tell little of it. With
         ``"worst-case"`` only n is counted in them.
+    tell : "auto", "all", int or list of column sets
+        What each record tells: whole records, each column on its own (``"all"``); so many of its columns, drawn at
+        random and perturbed as one value with the whole budget, the others empty; one of these sets of columns; or
+        whatever of these is expected to lose least (``"auto"``). As the schema says by default, or else whole records.
+    about : str
+        A column that every set has, because questions will be about it; as the schema says by default.
+    purpose : {"one-way", "two-way", "three-way"}
+        The tables that ``"auto"`` should lose least of; as the schema says by default, or else two-way.
     weights : mapping from column to float
         Each column's share of the budget, adding up to 1; equal by default.
     mechanisms : mapping from column to str or Mechanism
-        ``"retention"``, ``"square-wave"``, ``"laplace"``, ``"bounded-laplace"`` or ``"bounded-gaussian"``, or a ready
-        mechanism such as `PRAM`, whose cost is taken off the budget first. By default retention for categories and
-        the square wave for numbers.
+        ``"retention"``, ``"subset"``, ``"square-wave"``, ``"laplace"``, ``"bounded-laplace"`` or
+        ``"bounded-gaussian"``, or a ready mechanism such as `PRAM`, whose cost is taken off the budget first. By
+        default the square wave for numbers, and for categories subset, which is retention where they have few values
+        for their share of the budget.
     progress : callable
         Told how many records have been counted, batch by batch.
 
@@ -100,24 +107,31 @@ def calibrate(
         raise CalibrationError(f"calibration must be worst-case or data-dependent, got {calibration!r}")
     if calibration == "data-dependent" and data is None:
         raise CalibrationError("the data-dependent calibration needs the data, not n")
-    chosen = _choices(schema, mechanisms or {})
-    shares = _shares(chosen, weights)
-    at_budget = _mechanisms_at(schema, chosen, shares)
+    wish = Wish(
+        schema,
+        k,
+        _first_given(tell, schema.tell, "all"),
+        _first_given(about, schema.about),
+        _first_given(purpose, schema.purpose, "two-way"),
+        mechanisms,
+        weights,
+    )
     if calibration == "worst-case":
         n = smallest_group(schema, data, progress) if n is None else n
         _check_promise(k, n)
-        budget = _worst_case_budget(n, k, at_budget, _fixed_cost(chosen))
-        if budget < 0:
-            _refuse_fixed(chosen, n, k)
-        return _told(Plan(schema, at_budget(budget), int(n), float(k), "worst-case"))
+        recipe = wish.recipe(int(n))
+        return _told(Plan(schema, recipe.at(recipe.worst_case_budget(n, k)), int(n), float(k), "worst-case"))
     tally = count_columns(schema, data, schema.released, progress)
     _check_promise(k, tally.n)
-    # Laplace swaps cost the same with bounds and without, but only bounded noise can be infinite.
-    bounded = {name: BoundedLaplace.kind if kind == Laplace.kind else kind for name, kind in chosen.items()}
-    budget = _largest_rung(Crowd(tally), k, _mechanisms_at(schema, bounded, shares), shares)
+    recipe = wish.recipe(tally.n)
+    budget = _largest_rung(Crowd(tally), k, recipe)
     if not schema.kept:
-        budget = max(budget, _worst_case_budget(tally.n, k, at_budget, _fixed_cost(chosen)))
-    return _told(Plan(schema, at_budget(budget), tally.n, float(k), "data-dependent"))
+        budget = max(budget, recipe.worst_case_budget(tally.n, k))
+    return _told(Plan(schema, recipe.at(budget), tally.n, float(k), "data-dependent"))
+
+
+def _first_given(*words: Any) -> Any:
+    return next((word for word in words if word is not None), None)
 
 
 def _told(plan: Plan) -> Plan:
@@ -125,17 +139,6 @@ def _told(plan: Plan) -> Plan:
     for told in plan.scattered:
         warnings.warn(told, ScatteredNumbersWarning, stacklevel=3)
     return plan
-
-
-def mechanisms_within(
-    schema: Schema, epsilon: float, mechanisms: Mapping[str, Choice] | None = None
-) -> dict[str, Mechanism]:
-    """The least noise whose ε adds up to this over all columns, in equal shares: a promise however many there are."""
-    chosen = _choices(schema, mechanisms or {})
-    found = _mechanisms_at(schema, chosen, _shares(chosen, None))(2 * epsilon)
-    if any(math.isinf(mechanism.epsilon) for mechanism in found.values()):
-        raise CalibrationError(f"chance would have to change so little for ε={epsilon:g} that it cannot; choose less")
-    return found
 
 
 class CountsItself(ABC):
@@ -214,109 +217,26 @@ def _check_promise(k: float, n: int) -> None:
         )
 
 
-def _choices(schema: Schema, mechanisms: Mapping[str, Choice]) -> dict[str, Choice]:
-    names = [attribute.name for attribute in schema.perturbed]
-    for name in mechanisms:
-        if name not in names:
-            raise CalibrationError(
-                f"a mechanism is given for {name!r}, which is not a perturbed column; those are {', '.join(names)}"
-            )
-    return {
-        attribute.name: _checked_choice(attribute, mechanisms.get(attribute.name, _default(attribute)))
-        for attribute in schema.perturbed
-    }
-
-
-def _default(attribute: Categorical | Numeric) -> str:
-    return SquareWave.kind if isinstance(attribute, Numeric) else RetentionReplacement.kind
-
-
-def _checked_choice(attribute: Categorical | Numeric, choice: Choice) -> Choice:
-    if attribute.size < 2:
-        raise CalibrationError(
-            f"column {attribute.name!r} has one value only, so perturbing cannot hide anything; "
-            "list its other values, keep it, or drop it"
-        )
-    if isinstance(choice, Mechanism):
-        choice.check_fits(attribute)
-        return choice
-    known = [name for name, mechanism in MECHANISMS.items() if not mechanism.is_ready_made]
-    if choice not in known:
-        raise CalibrationError(f"column {attribute.name!r}: unknown mechanism {choice!r}; there are {', '.join(known)}")
-    return choice
-
-
-def _shares(chosen: Mapping[str, Choice], weights: Mapping[str, float] | None) -> dict[str, float]:
-    """Each column's share of the budget; ready-made mechanisms have none."""
-    names = [name for name, choice in chosen.items() if isinstance(choice, str)]
-    if weights is None:
-        return {name: 1 / len(names) for name in names}
-    if set(weights) != set(names):
-        missing, surplus = sorted(set(names) - set(weights)), sorted(set(weights) - set(names))
-        odd = [f"{name!r} is missing" for name in missing] + [f"{name!r} is not one of them" for name in surplus]
-        raise CalibrationError(f"weights must name exactly the columns {', '.join(names)}; {', '.join(odd)}")
-    for name, weight in weights.items():
-        if not is_real(weight) or not 0 < weight <= 1:
-            raise CalibrationError(
-                f"the weight of {name!r} must lie between 0 and 1, got {weight!r}; to leave a column out, drop it"
-            )
-    if abs(sum(weights.values()) - 1) > 1e-9:
-        raise CalibrationError(f"weights must add up to 1, got {sum(weights.values()):.12g}")
-    return dict(weights)
-
-
-def _mechanisms_at(schema: Schema, chosen: Mapping[str, Choice], shares: Mapping[str, float]) -> At:
-    """The mechanisms of all columns as a function of the budget."""
-
-    def at_budget(budget: float) -> dict[str, Mechanism]:
-        return {
-            attribute.name: _at_swap_cost(attribute, chosen[attribute.name], shares.get(attribute.name, 0.0) * budget)
-            for attribute in schema.perturbed
-        }
-
-    return at_budget
-
-
-def _at_swap_cost(attribute: Categorical | Numeric, choice: Choice, swap_cost: float) -> Mechanism:
-    if isinstance(choice, Mechanism):
-        return choice
-    return MECHANISMS[choice].at_swap_cost(attribute, swap_cost)
-
-
-def _fixed_cost(chosen: Mapping[str, Choice]) -> float:
-    return sum(choice.largest_swap_cost for choice in chosen.values() if isinstance(choice, Mechanism))
-
-
-def _refuse_fixed(chosen: Mapping[str, Choice], n: int, k: float) -> NoReturn:
-    reached = k_for(n, _fixed_cost(chosen))
-    names = ", ".join(repr(name) for name, choice in chosen.items() if isinstance(choice, Mechanism))
-    raise CalibrationError(
-        f"the mechanisms given for {names} alone reach k={reached:.4g} with {n:,} records, less than {k:g}; "
-        "make them noisier"
-    )
-
-
-def _worst_case_budget(n: int, k: float, at_budget: At, fixed_cost: float) -> float:
-    """The budget that n and k leave, less what rounding takes: the parameters that are published keep the promise."""
-    budget, less = math.log((n - 1) / (k - 1)) - fixed_cost, LAST_DIGITS
-    while budget > 0 and k_of(n, at_budget(budget).values()) < k * (1 + LAST_DIGITS):
-        budget, less = max(budget - less, 0.0), 2 * less
-    return budget
-
-
-def _largest_rung(crowd: Crowd, k: float, at_budget: At, shares: Mapping[str, float]) -> float:
+def _largest_rung(crowd: Crowd, k: float, recipe: Recipe) -> float:
     """The largest budget of the ladder that leaves everybody a crowd of k; infinite where no noise does."""
-    if not shares:
-        if not crowd.reaches(k, at_budget(0.0)):
+    # Laplace swaps cost the same with bounds and without, but only bounded noise can be infinite.
+    bounded = {name: BoundedLaplace.kind if kind == Laplace.kind else kind for name, kind in recipe.chosen.items()}
+    at_budget = replace(recipe, chosen=bounded).at
+
+    def reached(budget: float) -> bool:
+        return crowd.reaches(k, [tell.telling for tell in at_budget(budget)])
+
+    if recipe.is_fixed:
+        if not reached(0.0):
             raise CalibrationError(f"the mechanisms given leave somebody a crowd below k={k:g}; make them noisier")
         return 0.0
-    if crowd.reaches(k, at_budget(math.inf)):
+    if reached(math.inf):
         return math.inf
-    if not crowd.reaches(k, at_budget(0.0)):
+    if not reached(0.0):
         raise CalibrationError(
             f"no noise reaches k={k:g}: too few people share their kept values, or the mechanisms given are too weak"
         )
-    return _rung(bisect_left(_RUNGS, True, key=lambda place: not crowd.reaches(k, at_budget(_rung(place)))) - 1)
+    return _rung(bisect_left(_RUNGS, True, key=lambda place: not reached(_rung(place))) - 1)
 
 
 def _rung(place: int) -> float:

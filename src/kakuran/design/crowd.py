@@ -8,19 +8,23 @@ is the person's crowd. Two ways to the smallest crowd, chosen by how the table w
 - over distinct × distinct records, where records leave as soon as their crowd is large enough.
 
 Columns without a mechanism are public: people who differ there are never in each other's crowd.
+
+Where records tell only some columns, as one value, somebody who differs in what a record tells costs 2ε, and somebody
+who does not but differs elsewhere costs ε: only the other one's record may tell of it. The smallest crowd is that of
+the worst tell (maths §10).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kakuran.counts import DenseTally, Tally
-from kakuran.mechanism import Mechanism
+from kakuran.counts import DenseTally, Tally, distinct_rows
+from kakuran.mechanism import Mechanism, Telling
 from kakuran.typing import Array
 
 MechanismsByName: TypeAlias = Mapping[str, Mechanism]
@@ -45,18 +49,40 @@ class Crowd:
             self._places = [place.astype(np.int32) for place in places]
             self._hardest: NDArray[np.intp] = np.argmin(self._counts, keepdims=True)
 
-    def reaches(self, k: float, mechanisms: MechanismsByName) -> bool:
+    def reaches(self, k: float, tellings: Sequence[Telling]) -> bool:
         """Whether everybody's crowd is at least k."""
-        return self.smallest(mechanisms, cap=k, enough=k) >= k
+        return self.smallest(tellings, cap=k, enough=k) >= k
 
-    def smallest(self, mechanisms: MechanismsByName, cap: float = math.inf, enough: float = 0.0) -> float:
-        """The smallest crowd of anybody, or `cap` if that is smaller.
+    def smallest(self, tellings: Sequence[Telling], cap: float = math.inf, enough: float = 0.0) -> float:
+        """The smallest crowd of anybody, or `cap` if that is smaller, where records tell one of these.
 
         May stop at the first crowd found below `enough`; the answer is then that crowd, not the smallest.
         """
+        mechanisms = tellings[0].by_column
+        if mechanisms is None:
+            return min(cap, *(self._smallest_of_tell(telling, tellings) for telling in tellings))
         if isinstance(self._tally, DenseTally):
             return min(cap, self._smallest_of_cells(self._tally.counts, mechanisms))
         return self._smallest_of_records(mechanisms, cap, enough)
+
+    def _smallest_of_tell(self, telling: Telling, tellings: Sequence[Telling]) -> float:
+        """Among those whose record tells the same columns: equals, those equal in what is told, and all others."""
+        places, equal = self._tally.occupied()
+        named = dict(zip(self._names, places, strict=True))
+        perturbed = set().union(*(one.columns for one in tellings))
+        public = [place for name, place in named.items() if name not in perturbed]
+        told = [named[name] for name in telling.columns if name in named]
+        everybody, alike = (self._sizes(columns, equal) for columns in (public, public + told))
+        factor = math.exp(-max(one.epsilon for one in tellings))
+        return float((equal + factor * (alike - equal) + factor**2 * (everybody - alike)).min())
+
+    @staticmethod
+    def _sizes(columns: Sequence[NDArray[np.intp]], counts: Array) -> Array:
+        """For each distinct record, how many people share its values of some columns."""
+        if not columns:
+            return np.full(len(counts), counts.sum())
+        groups = distinct_rows(columns, counts)
+        return groups.counts[groups.place].astype(float)
 
     def _smallest_of_cells(self, counts: Array, mechanisms: MechanismsByName) -> float:
         """One pass per perturbed axis, then the least over the cells that hold somebody."""

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, TypeAlias, get_args
-
-import pyarrow as pa
 
 from kakuran.counts import Tally
 from kakuran.design.crowd import Crowd
-from kakuran.errors import CalibrationError, counted
-from kakuran.mechanism import Mechanism, k_of, mechanism_of
-from kakuran.schema import Dropped, Numeric, Schema, encode_columns
-from kakuran.typing import Codes
+from kakuran.errors import CalibrationError, counted, is_real
+from kakuran.mechanism import Apart, Mechanism, Telling, Together, k_for, mechanism_of
+from kakuran.schema import Categorical, Dropped, Layout, Numeric, Schema
 from kakuran.words import Phrase
 
 MANY_VALUES = 10
@@ -28,6 +26,32 @@ Calibration: TypeAlias = Literal["worst-case", "data-dependent"]
 
 
 @dataclass(frozen=True)
+class Tell:
+    """What a record may tell: some of its columns, drawn with a probability that is the same for everybody.
+
+    Attributes
+    ----------
+    telling : Telling
+        How these columns are perturbed.
+    share : float
+        The probability that a record tells them.
+    """
+
+    telling: Telling
+    share: float
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are told."""
+        return self.telling.columns
+
+    @property
+    def named(self) -> str:
+        """What a release calls it."""
+        return " + ".join(self.columns)
+
+
+@dataclass(frozen=True)
 class Plan:
     """The mechanisms of a release and the promise they keep; `kakuran.calibrate` makes one.
 
@@ -35,8 +59,9 @@ class Plan:
     ----------
     schema : Schema
         What the columns may hold.
-    mechanisms : Mapping[str, Mechanism]
-        The mechanism of every perturbed column; ``plan["age"]`` is short for one of them.
+    tells : tuple[Tell, ...]
+        Which columns a record may tell, how often, and how they are perturbed; one tell of all columns for whole
+        records.
     n : int
         Records the promise needs; with kept columns, in every group that shares their values.
     k : float
@@ -55,18 +80,14 @@ class Plan:
     """
 
     schema: Schema
-    mechanisms: Mapping[str, Mechanism]
+    tells: tuple[Tell, ...]
     n: int
     k: float
     calibration: Calibration
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mechanisms", dict(self.mechanisms))
-        wanted = {attribute.name: attribute.size for attribute in self.schema.perturbed}
-        if {name: mechanism.size for name, mechanism in self.mechanisms.items()} != wanted:
-            raise CalibrationError(
-                "a plan needs one mechanism for each perturbed column, made for its number of values"
-            )
+        object.__setattr__(self, "tells", tuple(self.tells))
+        self._check_tells()
         if isinstance(self.k, bool) or not isinstance(self.k, int | float) or not 1 <= self.k <= MOST_PEOPLE:
             raise CalibrationError(f"k must be a number from 1 to {MOST_PEOPLE:g}, got {self.k!r}")
         if type(self.n) is not int or not 1 <= self.n <= MOST_PEOPLE:
@@ -74,10 +95,68 @@ class Plan:
         if self.calibration not in get_args(Calibration):
             raise CalibrationError(f"calibration must be worst-case or data-dependent, got {self.calibration!r}")
 
+    @classmethod
+    def of_mechanisms(
+        cls, schema: Schema, mechanisms: Mapping[str, Mechanism], n: int, k: float, calibration: Calibration
+    ) -> Plan:
+        """Whole records, each column by a mechanism of its own."""
+        return cls(schema, (Tell(Apart(dict(mechanisms)), 1.0),), n, k, calibration)
+
+    def _check_tells(self) -> None:
+        sizes = {attribute.name: attribute.size for attribute in self.schema.perturbed}
+        told: dict[str, Hashable] = {}
+        for tell in self.tells:
+            if {name: tell.telling.size(name) for name in tell.columns}.items() - sizes.items():
+                raise CalibrationError(_UNFIT)
+            if len(self.tells) > 1:
+                for name in tell.columns:
+                    if told.setdefault(name, tell.telling.near(name)) != tell.telling.near(name):
+                        raise CalibrationError(f"column {name!r} is perturbed in one way here and in another there")
+        if set().union(*(tell.columns for tell in self.tells)) != set(sizes):
+            raise CalibrationError(_UNFIT)
+        if any(not is_real(tell.share) or not 0 < tell.share <= 1 for tell in self.tells) or not math.isclose(
+            sum(tell.share for tell in self.tells), 1
+        ):
+            raise CalibrationError("the probabilities of tells must lie above 0 and add up to 1")
+
+    @cached_property
+    def mechanisms(self) -> dict[str, Mechanism]:
+        """How each perturbed column by itself is perturbed where it is told; ``plan["age"]`` is short for one of them.
+
+        What several tells of it have in common is what is near; how often it is kept near is their average.
+        """
+        found = {}
+        for attribute in self.schema.perturbed:
+            holding = [tell for tell in self.tells if attribute.name in tell.columns]
+            share = sum(tell.share for tell in holding)
+            together = sum(tell.share * tell.telling.together for tell in holding) / share
+            found[attribute.name] = holding[0].telling.alone(attribute, together)
+        return found
+
+    @cached_property
+    def layout(self) -> Layout:
+        """How the columns of a release by this plan are coded."""
+        released = list(self.schema.released)
+        reaches = {name: tell.telling.reach(name) for tell in self.tells for name in tell.columns}
+        if len(self.tells) == 1:
+            return Layout(Schema(released), reaches)
+        told = Categorical(_free_name(self.schema), [tell.named for tell in self.tells], role="keep")
+        return Layout(Schema([told, *released]), reaches, tuple(frozenset(tell.columns) for tell in self.tells))
+
+    def holding(self, columns: Collection[str]) -> list[int]:
+        """The tells that hold all of some columns; kept ones are in every tell."""
+        wanted = {attribute.name for attribute in self.schema.perturbed}.intersection(columns)
+        return [place for place, tell in enumerate(self.tells) if wanted.issubset(tell.columns)]
+
     @property
     def epsilon(self) -> float:
         """The whole record is ε-locally differentially private for this ε."""
-        return sum(mechanism.epsilon for mechanism in self.mechanisms.values())
+        return max(tell.telling.epsilon for tell in self.tells)
+
+    @property
+    def largest_swap_cost(self) -> float:
+        """The swap cost of the two most different people, whatever they tell."""
+        return max(tell.telling.largest_swap_cost for tell in self.tells)
 
     @property
     def scattered(self) -> list[Phrase]:
@@ -106,15 +185,11 @@ class Plan:
 
     def k_for(self, n: int) -> float:
         """The k that these mechanisms keep for n people, whatever is in their table."""
-        return k_of(n, self.mechanisms.values())
+        return k_for(n, self.largest_swap_cost)
 
     def reach(self, column: str) -> int:
         """How many codes beyond its domain a released value of a column may lie."""
-        return self.mechanisms[column].reach if column in self.mechanisms else 0
-
-    def encode(self, table: pa.Table | pa.RecordBatch, columns: Collection[str]) -> dict[str, Codes]:
-        """The codes of some columns of a release; noise without bounds reaches beyond the domain's."""
-        return encode_columns(self.schema.some(columns), table, self.reach)
+        return self.layout.reach(column)
 
     def tally(self) -> Tally:
         """An empty tally of the columns this plan's promise depends on, to be filled with the table."""
@@ -134,7 +209,7 @@ class Plan:
                     f"the plan was calibrated for {counted(self.n, 'record')} but there are only {fewest:,}{where}; "
                     f"calibrate with n={fewest}"
                 )
-        elif not Crowd(tally).reaches(self.k * (1 - LAST_DIGITS), self.mechanisms):
+        elif not Crowd(tally).reaches(self.k * (1 - LAST_DIGITS), [tell.telling for tell in self.tells]):
             raise CalibrationError(
                 f"the plan was calibrated on another table: on this one somebody's crowd is below k={self.k:g}; "
                 "calibrate with data=this table"
@@ -147,13 +222,18 @@ class Plan:
             "n": self.n,
             "epsilon": self.epsilon if math.isfinite(self.epsilon) else "inf",
             "calibration": self.calibration,
-            "columns": {
-                name: fields | self._describe_mechanism(name) for name, fields in self.schema.to_dict().items()
-            },
+            "columns": {name: fields | self._described(name) for name, fields in self.schema.to_dict().items()},
+            **({} if self._is_apart else {"tells": [_describe_tell(tell) for tell in self.tells]}),
         }
 
-    def _describe_mechanism(self, name: str) -> dict[str, Any]:
-        if name not in self.mechanisms:
+    @property
+    def _is_apart(self) -> bool:
+        """Whether whole records are told, each column on its own: the one design of earlier versions."""
+        return len(self.tells) == 1 and self.tells[0].telling.by_column is not None
+
+    def _described(self, name: str) -> dict[str, Any]:
+        """The mechanism of a column that is perturbed on its own."""
+        if name not in self.mechanisms or not self._is_apart:
             return {}
         mechanism = self.mechanisms[name]
         return {"mechanism": {"kind": mechanism.kind, **mechanism.parameters()}}
@@ -164,8 +244,34 @@ class Plan:
         columns = {name: dict(column) for name, column in fields["columns"].items()}
         described = {name: column.pop("mechanism") for name, column in columns.items() if "mechanism" in column}
         schema = Schema.from_dict(columns)
+        promise = fields["n"], fields["k"], fields["calibration"]
+        if "tells" in fields:
+            return cls(schema, tuple(_tell_of(schema, tell) for tell in fields["tells"]), *promise)
         mechanisms = {
             attribute.name: mechanism_of(attribute, described[attribute.name]["kind"], described[attribute.name])
             for attribute in schema.perturbed
         }
-        return cls(schema, mechanisms, fields["n"], fields["k"], fields["calibration"])
+        return cls.of_mechanisms(schema, mechanisms, *promise)
+
+
+_UNFIT = "a plan needs one mechanism for each perturbed column, made for its number of values"
+TELLING = "told"
+"""The column of a release that says which columns a record tells."""
+
+
+def _free_name(schema: Schema) -> str:
+    name = TELLING
+    while name in schema.names:
+        name += "_"
+    return name
+
+
+def _describe_tell(tell: Tell) -> dict[str, Any]:
+    return {"share": tell.share, **tell.telling.parameters()}
+
+
+def _tell_of(schema: Schema, fields: Mapping[str, Any]) -> Tell:
+    attributes = {attribute.name: attribute for attribute in schema.perturbed}
+    if set(fields["columns"]) - set(attributes):
+        raise CalibrationError(f"a tell speaks of {sorted(set(fields['columns']) - set(attributes))[0]!r}, no column")
+    return Tell(Together.of(attributes, fields), fields["share"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -10,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from kakuran.counts import cells_of
+from kakuran.design.expected import Expectation
 from kakuran.design.plan import Plan
 from kakuran.errors import check_is
-from kakuran.mechanism import UniformMixture
 from kakuran.schema import Categorical, Numeric
 from kakuran.typing import Array
 
@@ -69,10 +70,31 @@ def preview(plan: Plan, n: int | None = None) -> list[TableError]:
     """
     check_is(plan, Plan, "kakuran.calibrate makes one")
     n = plan.n if n is None else n
+    if plan.layout.told:
+        return _told_errors(plan, n)
     gains = {attribute.name: _singular_values(plan, attribute) for attribute in plan.schema.perturbed}
     names = list(gains)
     tables: Sequence[tuple[str, ...]] = [*((name,) for name in names), *combinations(names, 2)]
     return [_table_error(columns, [gains[name] for name in columns], n) for columns in tables]
+
+
+def _told_errors(plan: Plan, n: int) -> list[TableError]:
+    """Where records tell some columns only, by what the joint model of all of them is expected to leave wrong.
+
+    Every person in the wrong cell is one too many there and one too few elsewhere, and the errors of a cell are about
+    normal: their mean size is √(2/π) of their standard deviation.
+    """
+    expected = Expectation(plan.tells, n)
+    sizes = {
+        one.name: min(CELLS, one.points) if isinstance(one, Numeric) else one.size for one in plan.schema.perturbed
+    }
+    tables: Sequence[tuple[str, ...]] = [*((name,) for name in sizes), *combinations(sizes, 2)]
+    found = []
+    for columns in tables:
+        cells = math.prod(sizes[name] for name in columns)
+        error = 2 * expected.wrong(columns) * n / cells * math.sqrt(math.pi / 2)
+        found.append(TableError(columns, cells, n / cells, error))
+    return found
 
 
 def _singular_values(plan: Plan, attribute: Categorical | Numeric) -> Array:
@@ -80,14 +102,7 @@ def _singular_values(plan: Plan, attribute: Categorical | Numeric) -> Array:
     bins = min(CELLS, attribute.points) if isinstance(attribute, Numeric) else None
     cells, mechanism = cells_of(plan.schema, attribute.name, bins), plan[attribute.name]
     released = cells.extended(mechanism.beyond).edges if mechanism.beyond else None
-    transition = mechanism.transition(cells.edges, released)
-    if isinstance(transition, UniformMixture):
-        return np.append(1.0, np.full(len(transition.shares) - 1, transition.retention))
-    # As if true cells were equally full: a perturbed one then tells the more the emptier it is.
-    expected = transition.matrix.mean(axis=1, keepdims=True)
-    filled = (expected > 0).ravel()
-    weighed = transition.matrix[filled] / np.sqrt(expected[filled] * cells.size)
-    return np.minimum(np.linalg.svd(weighed, compute_uv=False), 1.0)
+    return mechanism.transition(cells.edges, released).singular_values
 
 
 def _table_error(columns: tuple[str, ...], gains: Sequence[Array], n: int) -> TableError:

@@ -15,7 +15,7 @@ from kakuran.counts import Cells, Counting, Tally
 from kakuran.design import Plan
 from kakuran.perturbation import Kernel, Shuffler
 from kakuran.randomness import Randomness
-from kakuran.schema import Part, Schema, Source, in_order, read_parts
+from kakuran.schema import Layout, Part, Schema, Source, in_order, read_parts
 from kakuran.typing import Codes, Progress
 
 Made = TypeVar("Made")
@@ -40,10 +40,10 @@ def check_values(source: Source, schema: Schema, progress: Progress = int) -> in
 
 
 def count_tables(
-    source: Source, plan: Plan, tables: Sequence[Sequence[Cells]], progress: Progress = int
+    source: Source, layout: Layout, tables: Sequence[Sequence[Cells]], progress: Progress = int
 ) -> list[Tally]:
-    """The tallies of a release, all in one pass; only the columns that are counted are read."""
-    counting = Counting(plan.schema, plan.reach, tables)
+    """The tallies of a release, or of originals, all in one pass; only the columns that are counted are read."""
+    counting = Counting(layout, tables)
     idle: SimpleQueue[list[Tally]] = SimpleQueue()
 
     def count(part: Part) -> int:
@@ -57,7 +57,7 @@ def count_tables(
         return len(part)
 
     names = [attribute.name for attribute in counting.attributes]
-    for rows in in_order(count, read_parts(source, plan.schema, names)):
+    for rows in in_order(count, read_parts(source, layout.schema, names)):
         progress(rows)
     total = counting.zero()
     while not idle.empty():
@@ -67,11 +67,12 @@ def count_tables(
 
 def read_codes(source: Source, plan: Plan, columns: Sequence[str]) -> dict[str, Codes]:
     """The codes of some released columns, all in memory."""
-    encoded = partial(plan.encode, columns=columns)
-    pieces = list(in_order(lambda part: part.through(encoded), read_parts(source, plan.schema, columns)))
+    layout = plan.layout
+    encoded, needed = partial(layout.encode, columns=columns), [*layout.telling, *columns]
+    pieces = list(in_order(lambda part: part.through(encoded), read_parts(source, layout.schema, needed)))
     return {
         attribute.name: np.concatenate([piece[attribute.name] for piece in pieces] or [np.empty(0, np.int32)])
-        for attribute in plan.schema.some(columns)
+        for attribute in layout.schema.some(columns)
     }
 
 

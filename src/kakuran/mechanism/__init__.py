@@ -1,22 +1,25 @@
 """Mechanisms: random maps on codes, each with its privacy and its transition known exactly."""
 
-from kakuran.mechanism.base import Mechanism, k_for, k_of
+from kakuran.mechanism.base import AliasTable, Mechanism, integer_weights, k_for
 from kakuran.mechanism.noise import NOISE, BoundedGaussian, BoundedLaplace, Laplace, Noise
 from kakuran.mechanism.pram import PRAM
 from kakuran.mechanism.registry import MECHANISMS, mechanism_of, register
 from kakuran.mechanism.retention import RetentionReplacement
 from kakuran.mechanism.square_wave import SquareWave
-from kakuran.mechanism.telling import Apart, Telling, Together
-from kakuran.mechanism.transition import DenseTransition, Transition, UniformMixture
+from kakuran.mechanism.subset import Shifts, SubsetSelection
+from kakuran.mechanism.telling import Apart, Telling, Together, neighbourhood_of
+from kakuran.mechanism.transition import CirculantTransition, DenseTransition, Transition, UniformMixture
 from kakuran.mechanism.two_level import Itself, Neighbourhood, TwoLevel, Window
 
 __all__ = [
     "MECHANISMS",
     "NOISE",
     "PRAM",
+    "AliasTable",
     "Apart",
     "BoundedGaussian",
     "BoundedLaplace",
+    "CirculantTransition",
     "DenseTransition",
     "Itself",
     "Laplace",
@@ -24,15 +27,18 @@ __all__ = [
     "Neighbourhood",
     "Noise",
     "RetentionReplacement",
+    "Shifts",
     "SquareWave",
+    "SubsetSelection",
     "Telling",
     "Together",
     "Transition",
     "TwoLevel",
     "UniformMixture",
     "Window",
+    "integer_weights",
     "k_for",
-    "k_of",
     "mechanism_of",
+    "neighbourhood_of",
     "register",
 ]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -20,8 +20,11 @@ from kakuran.randomness import Randomness
 from kakuran.schema import Categorical, Numeric
 from kakuran.typing import Array as Array, Codes as Codes, Edges as Edges
 
+_INTERVALS = 10
 CHUNK = 1 << 15
 """Values sampled at a time: small enough for all buffers to stay in cache."""
+MOST_WEIGHTS = 1 << 13
+"""Whole numbers a browser may have to load for one question: some 160 kB."""
 
 
 class Mechanism(ABC):
@@ -110,6 +113,18 @@ class Mechanism(ABC):
         the same cells, the outermost taking in what lies beyond the bounds, or in cells of their own.
         """
 
+    @property
+    def levels(self) -> float:
+        """How many values can be told apart at most; numbers are not asked for in more than ten intervals."""
+        return float(min(self.size, _INTERVALS))
+
+    @property
+    def kept(self) -> float:
+        """How much is left of the true value: the root mean square of what is left of each pattern in its intervals."""
+        edges = np.rint(np.linspace(0, self.size, min(self.size, _INTERVALS) + 1)).astype(np.int64)
+        matrix = self.transition(edges).matrix
+        return math.sqrt(max((float((matrix**2).sum()) - 1) / (len(matrix) - 1), 0.0))
+
     def released_cells(self, edges: Edges, codes: Codes) -> NDArray[np.int64]:
         """Cells of released codes that tell all that these codes do of the true ones, which lie between `edges`."""
         return np.asarray(edges, np.int64)
@@ -126,15 +141,25 @@ class Mechanism(ABC):
     def parameters(self) -> dict[str, Any]:
         """What a manifest must hold to make the mechanism again, besides its attribute."""
 
+    def drawn_by(self) -> dict[str, Any]:
+        """The whole numbers that a browser draws from, for `perturb.js`; raise where it cannot.
+
+        No exponential is left for the browser to compute: the same random words give the same released code.
+        """
+        raise CalibrationError(f"a browser cannot draw from a mechanism of kind {self.kind!r}")
+
+
+def check_can_be_loaded(count: int, way_out: str) -> None:
+    """Refuse to have a browser load too many numbers for one question."""
+    if count > MOST_WEIGHTS:
+        raise CalibrationError(
+            f"a browser would have to load {count:,} weights for one question, more than {MOST_WEIGHTS:,}; {way_out}"
+        )
+
 
 def k_for(n: int, swap_cost: float) -> float:
     """The k that n people are promised who swap records at this cost or less (S1 eq. 4, maths §2)."""
     return 1 + max(n - 1, 0) * math.exp(-swap_cost)
-
-
-def k_of(n: int, mechanisms: Iterable[Mechanism]) -> float:
-    """The k that n people are promised whose columns these mechanisms perturb, whatever is in their table."""
-    return k_for(n, sum(mechanism.largest_swap_cost for mechanism in mechanisms))
 
 
 def even_cells(codes: Codes, width: int, end: int) -> NDArray[np.int64]:

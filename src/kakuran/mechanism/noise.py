@@ -23,7 +23,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.errors import CalibrationError, is_real
-from kakuran.mechanism.base import TOTAL, AliasTable, ExactWeights, Mechanism, chunks, even_cells, truncated_weights
+from kakuran.mechanism.base import (
+    TOTAL,
+    AliasTable,
+    ExactWeights,
+    Mechanism,
+    check_can_be_loaded,
+    chunks,
+    even_cells,
+    truncated_weights,
+)
 from kakuran.mechanism.registry import register
 from kakuran.mechanism.transition import DenseTransition, Transition
 from kakuran.randomness import Randomness
@@ -259,6 +268,16 @@ class Noise(Mechanism):
     def parameters(self) -> dict[str, Any]:
         """φ or σ."""
         return {"scale": self.scale if math.isfinite(self.scale) else "inf"}
+
+    def drawn_by(self) -> dict[str, Any]:
+        """The weights of the distances 0, 1, 2 … in steps, each the same up and down.
+
+        What they leave of 2⁶³ is drawn again, like whatever would leave the permitted codes.
+        """
+        farthest = self.size - 1 + self.reach
+        check_can_be_loaded(farthest + 1, "use a larger step")
+        weights = list(map(str, self.exact_weights[farthest:]))
+        return {"kind": "noise", "size": self.size, "reach": self.reach, "weights": weights}
 
     def __getstate__(self) -> dict[str, Any]:
         # Tables are rebuilt where they are needed: they are large, and a function of these three.

@@ -12,7 +12,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from kakuran.errors import CalibrationError, counted
-from kakuran.mechanism.base import TOTAL, AliasTable, ExactWeights, Mechanism, chunks, integer_weights, k_for
+from kakuran.mechanism.base import (
+    TOTAL,
+    AliasTable,
+    ExactWeights,
+    Mechanism,
+    check_can_be_loaded,
+    chunks,
+    integer_weights,
+    k_for,
+)
 from kakuran.mechanism.registry import register
 from kakuran.mechanism.transition import DenseTransition, Transition
 from kakuran.randomness import Randomness
@@ -170,6 +179,11 @@ class PRAM(Mechanism):
     def parameters(self) -> dict[str, Any]:
         """The matrix."""
         return {"matrix": np.asarray(self.matrix).tolist()}
+
+    def drawn_by(self) -> dict[str, Any]:
+        """The weights, row by row."""
+        check_can_be_loaded(self.size**2, "use fewer values")
+        return {"kind": "pram", "size": self.size, "weights": [list(map(str, row)) for row in self.exact_weights]}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.matrix,)

@@ -119,6 +119,10 @@ class RetentionReplacement(TwoLevel):
         """ρ."""
         return {"retention": self.retention}
 
+    def drawn_by(self) -> dict[str, Any]:
+        """The threshold below which a value is kept."""
+        return {"kind": "retention", "size": self.size, "threshold": str(self.threshold)}
+
 
 def _step(attribute: Categorical | Numeric) -> float | None:
     return attribute.step if isinstance(attribute, Numeric) else None

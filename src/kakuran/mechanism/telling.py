@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from kakuran.errors import CalibrationError
 from kakuran.mechanism.base import Mechanism
+from kakuran.mechanism.registry import mechanism_of
 from kakuran.mechanism.transition import Transition
 from kakuran.mechanism.two_level import (
     Neighbourhood,
+    TwoLevel,
     check_retention,
     draw_together,
     epsilon_of,
@@ -19,6 +24,7 @@ from kakuran.mechanism.two_level import (
     retention_for,
 )
 from kakuran.randomness import Randomness
+from kakuran.schema import Categorical, Numeric
 from kakuran.typing import Array, Codes, Edges
 
 
@@ -41,9 +47,38 @@ class Telling(ABC):
         """The swap cost of the two most different records."""
 
     @property
+    def by_column(self) -> Mapping[str, Mechanism] | None:
+        """The mechanism of every column, where each has its own."""
+        return None
+
+    @abstractmethod
+    def size(self, column: str) -> int:
+        """How many true codes of a column it is made for."""
+
+    @abstractmethod
+    def near(self, column: str) -> Hashable:
+        """What is near in a column: the same in all tells of a plan."""
+
+    @abstractmethod
+    def alone(self, attribute: Categorical | Numeric, together: float) -> Mechanism:
+        """How a column by itself is perturbed, if what is near stays so with this probability."""
+
+    @abstractmethod
+    def parameters(self) -> dict[str, Any]:
+        """What a manifest must hold to make it again."""
+
+    @property
     def together(self) -> float:
         """The probability that columns which are perturbed as one value are all near it; 1 for columns on their own."""
         return 1.0
+
+    @abstractmethod
+    def levels(self, column: str) -> float:
+        """How many values of a column can be told apart at most."""
+
+    @abstractmethod
+    def kept(self, columns: Sequence[str]) -> float:
+        """How much is left of what some columns have in common: 1 is all of it."""
 
     @abstractmethod
     def reach(self, column: str) -> int:
@@ -57,8 +92,17 @@ class Telling(ABC):
     def log_likelihood(self, released: Mapping[str, Codes], original: Mapping[str, Codes]) -> Array:
         """log p(released | original) for every pair, with broadcasting."""
 
+    @property
+    def by_chance(self) -> float:
+        """The likelihood of anything, whoever tells it: p(released | original) = by_chance + together·Π near."""
+        return 0.0
+
     @abstractmethod
-    def transition(self, column: str, edges: Edges | None = None) -> Transition:
+    def log_near(self, column: str, released: Codes, original: Codes) -> Array:
+        """What a column adds to log Π near, where what is told is near the truth; with broadcasting."""
+
+    @abstractmethod
+    def transition(self, column: str, edges: Edges | None = None, released: Edges | None = None) -> Transition:
         """Between the cells of a column, where what is told is near the truth."""
 
     @abstractmethod
@@ -87,6 +131,35 @@ class Apart(Telling):
         """The sum over the columns."""
         return sum(mechanism.largest_swap_cost for mechanism in self.mechanisms.values())
 
+    @property
+    def by_column(self) -> Mapping[str, Mechanism]:
+        """All of them."""
+        return self.mechanisms
+
+    def size(self, column: str) -> int:
+        """That of its mechanism."""
+        return self.mechanisms[column].size
+
+    def near(self, column: str) -> Hashable:
+        """The mechanism's kind."""
+        return self.mechanisms[column].kind
+
+    def alone(self, attribute: Categorical | Numeric, together: float) -> Mechanism:
+        """Its mechanism."""
+        return self.mechanisms[attribute.name]
+
+    def parameters(self) -> dict[str, Any]:
+        """The mechanism of every column."""
+        return {"columns": {name: {"kind": one.kind, **one.parameters()} for name, one in self.mechanisms.items()}}
+
+    def levels(self, column: str) -> float:
+        """Those of its mechanism."""
+        return self.mechanisms[column].levels
+
+    def kept(self, columns: Sequence[str]) -> float:
+        """The product over the columns."""
+        return math.prod(self.mechanisms[name].kept for name in columns)
+
     def reach(self, column: str) -> int:
         """That of its mechanism."""
         return self.mechanisms[column].reach
@@ -102,9 +175,13 @@ class Apart(Telling):
             total = total + mechanism.log_likelihood(released[name], original[name])
         return total
 
-    def transition(self, column: str, edges: Edges | None = None) -> Transition:
+    def log_near(self, column: str, released: Codes, original: Codes) -> Array:
+        """The likelihood by its mechanism."""
+        return self.mechanisms[column].log_likelihood(released, original)
+
+    def transition(self, column: str, edges: Edges | None = None, released: Edges | None = None) -> Transition:
         """That of its mechanism."""
-        return self.mechanisms[column].transition(edges)
+        return self.mechanisms[column].transition(edges, released)
 
     def shares(self, column: str, edges: Edges | None = None) -> None:
         """None: a column that is not told truly goes its own way."""
@@ -162,6 +239,42 @@ class Together(Telling):
         """ρ."""
         return self.retention
 
+    @classmethod
+    def of(cls, attributes: Mapping[str, Categorical | Numeric], fields: Mapping[str, Any]) -> Together:
+        """The inverse of `parameters`."""
+        retention = fields["retention"]
+        neighbourhoods = {}
+        for name, described in fields["columns"].items():
+            alone = mechanism_of(attributes[name], described["kind"], {**described, "retention": retention})
+            neighbourhoods[name] = neighbourhood_of(alone, name)
+        return cls(neighbourhoods, retention)
+
+    def parameters(self) -> dict[str, Any]:
+        """What is near, column by column, and ρ."""
+        columns = {name: {"kind": one.kind, **one.parameters()} for name, one in self.neighbourhoods.items()}
+        return {"retention": self.retention, "columns": columns}
+
+    def size(self, column: str) -> int:
+        """That of what is near."""
+        return self.neighbourhoods[column].size
+
+    def near(self, column: str) -> Hashable:
+        """What is near."""
+        return self.neighbourhoods[column]
+
+    def alone(self, attribute: Categorical | Numeric, together: float) -> Mechanism:
+        """The mechanism that has the same values near."""
+        near = self.neighbourhoods[attribute.name]
+        return mechanism_of(attribute, near.kind, {**near.parameters(), "retention": together})
+
+    def levels(self, column: str) -> float:
+        """Neighbourhoods that all outputs make up."""
+        return self.neighbourhoods[column].outputs / self.neighbourhoods[column].near
+
+    def kept(self, columns: Sequence[str]) -> float:
+        """ρ, however many columns."""
+        return self.retention
+
     def reach(self, column: str) -> int:
         """That of what is near."""
         return self.neighbourhoods[column].reach
@@ -180,13 +293,33 @@ class Together(Telling):
             copies = copies + neighbourhood.log_copies(released[name])
         return log_levels(self.retention, *_sizes(self.neighbourhoods))[is_near.astype(np.intp)] + copies
 
-    def transition(self, column: str, edges: Edges | None = None) -> Transition:
+    @property
+    def by_chance(self) -> float:
+        """(1−ρ)/|Y|."""
+        return (1 - self.retention) / _sizes(self.neighbourhoods)[1]
+
+    def log_near(self, column: str, released: Codes, original: Codes) -> Array:
+        """1/s where the codes are near each other, else 0."""
+        near = self.neighbourhoods[column]
+        return np.where(near.holds(released, original), -math.log(near.near), -math.inf)
+
+    def transition(self, column: str, edges: Edges | None = None, released: Edges | None = None) -> Transition:
         """The kernel of what is near."""
-        return self.neighbourhoods[column].kernel(edges)
+        return self.neighbourhoods[column].kernel(edges, released)
 
     def shares(self, column: str, edges: Edges | None = None) -> Array:
         """By its outputs."""
         return self.neighbourhoods[column].shares(edges)
+
+
+def neighbourhood_of(mechanism: Mechanism, column: str) -> Neighbourhood:
+    """What is near by a mechanism, which must be of two levels to be told together with others."""
+    if not isinstance(mechanism, TwoLevel):
+        raise CalibrationError(
+            f"column {column!r}: {mechanism.kind!r} cannot be told together with other columns; "
+            "use retention, square-wave or subset, or tell whole records"
+        )
+    return mechanism.neighbourhood
 
 
 def _sizes(neighbourhoods: Mapping[str, Neighbourhood]) -> tuple[int, int]:

@@ -10,8 +10,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kakuran.typing import Array, Indices
 
@@ -43,6 +45,20 @@ class Transition(ABC):
     def is_forgetful(self) -> bool:
         """Whether the perturbed cell tells nothing of the true one."""
         return False
+
+    @property
+    def singular_values(self) -> Array:
+        """How much of each pattern along the axis survives, as if true cells were equally full."""
+        expected = self.matrix.mean(axis=1, keepdims=True)
+        is_reached = expected[:, 0] > 0
+        # The fewer records a perturbed cell has, the less chance there is in their number.
+        weighed = self.matrix[is_reached] / np.sqrt(expected[is_reached] * self.size)
+        return np.minimum(np.linalg.svd(weighed, compute_uv=False), 1.0)
+
+    @property
+    def condition(self) -> float:
+        """How many times as much inverting blows up the noise of one pattern as that of another."""
+        return float(np.linalg.cond(self.matrix))
 
     def mixed(self, share: float, shares: Array) -> Transition:
         """This transition with the probability `share`, and else any cell, in proportion to the shares."""
@@ -107,6 +123,16 @@ class UniformMixture(Transition):
     def is_forgetful(self) -> bool:
         """Whether nothing is kept."""
         return self.retention == 0
+
+    @property
+    def singular_values(self) -> Array:
+        """The total survives, and ρ of all else."""
+        return np.append(1.0, np.full(self.size - 1, self.retention))
+
+    @property
+    def condition(self) -> float:
+        """One: the total is known, and all else fades alike."""
+        return 1.0
 
     def mixed(self, share: float, shares: Array) -> Transition:
         """Where nothing is lost of this transition, one more of the same kind."""
@@ -225,7 +251,90 @@ def _member(groups: Indices) -> Array:
     return member
 
 
-def _along(values: Array, axis: int, ndim: int) -> Array:
+@dataclass(frozen=True, eq=False)
+class CirculantTransition(Transition):
+    """Every cell is moved by the same random number of places, around in a circle: O(cells · log cells).
+
+    Attributes
+    ----------
+    moves : Array
+        The probability of being moved by 0, 1, 2 … places.
+    """
+
+    moves: Array
+
+    @property
+    def matrix(self) -> Array:
+        """Of row y and column x, the probability of moving by y − x."""
+        places = np.arange(self.size)
+        return self.moves[(places[:, None] - places) % self.size]
+
+    @property
+    def size(self) -> int:
+        """Number of cells."""
+        return len(self.moves)
+
+    @property
+    def is_forgetful(self) -> bool:
+        """Whether all moves are equally likely."""
+        return bool((self.moves == self.moves[0]).all())
+
+    @property
+    def singular_values(self) -> Array:
+        """Waves around the circle keep their shape."""
+        return np.minimum(np.abs(np.fft.fft(self.moves)), 1.0)
+
+    @property
+    def condition(self) -> float:
+        """Of the waves that fade least and most; the total, which is known, is none of them."""
+        gains = np.abs(self._gains[1:])
+        return float(gains.max() / gains.min()) if gains.min() > 0 else np.inf
+
+    @cached_property
+    def _gains(self) -> NDArray[np.complex128]:
+        return np.fft.rfft(self.moves)
+
+    def mixed(self, share: float, shares: Array) -> Transition:
+        """Where every cell has the same share, one more of the same kind."""
+        if (shares == shares[0]).all():
+            return CirculantTransition(share * self.moves + (1 - share) * shares)
+        return super().mixed(share, shares)
+
+    def forward(self, counts: Array, axis: int) -> Array:
+        """Wave by wave."""
+        return self._fade(counts, axis, self._gains)
+
+    def adjoint(self, values: Array, axis: int) -> Array:
+        """The other way around."""
+        return self._fade(values, axis, self._gains.conj())
+
+    def solve(self, counts: Array, axis: int) -> Array:
+        """What faded is blown up again."""
+        return self._fade(counts, axis, 1 / self._gains)
+
+    def adjoint_solve(self, values: Array, axis: int) -> Array:
+        """The other way around."""
+        return self._fade(values, axis, 1 / self._gains.conj())
+
+    def squared_solve(self, counts: Array, axis: int) -> Array:
+        """The inverse of a circulant map is one, too."""
+        return CirculantTransition(np.fft.irfft(1 / self._gains, self.size) ** 2).forward(counts, axis)
+
+    def squared_adjoint(self, values: Array, axis: int) -> Array:
+        """With the probabilities squared."""
+        return CirculantTransition(self.moves**2).adjoint(values, axis)
+
+    def lumped(self, groups: Indices, widths: Array, outputs: Indices | None = None) -> Transition:
+        """By the matrix: groups do not lie around a circle."""
+        return DenseTransition(self.matrix).lumped(groups, widths, outputs)
+
+    def _fade(self, values: Array, axis: int, gains: NDArray[np.complex128]) -> Array:
+        waves = np.fft.rfft(values, axis=axis)
+        waves *= _along(gains, axis, values.ndim)
+        return np.fft.irfft(waves, self.size, axis=axis)
+
+
+def _along(values: NDArray[Any], axis: int, ndim: int) -> NDArray[Any]:
     shape = [1] * ndim
     shape[axis] = -1
     return values.reshape(shape)

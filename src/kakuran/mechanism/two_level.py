@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,8 @@ class Neighbourhood(ABC):
     A released code may stand for several outputs, as `missing` does beside numbers that each have s of them.
     """
 
+    kind: ClassVar[str]
+    """Of the mechanism that draws from it one column at a time."""
     size: int
     """How many true codes there are."""
 
@@ -78,11 +80,16 @@ class Neighbourhood(ABC):
     def parameters(self) -> dict[str, Any]:
         """What a manifest must hold to make it again, besides its attribute."""
 
+    @abstractmethod
+    def drawn_by(self) -> dict[str, Any]:
+        """What a browser must know of it, besides how many true codes there are; raise where that is too much."""
+
 
 @dataclass(frozen=True)
 class Itself(Neighbourhood):
     """Near a value is that value alone: retention-replacement."""
 
+    kind: ClassVar[str] = "retention"
     size: int
 
     @property
@@ -125,6 +132,10 @@ class Itself(Neighbourhood):
         """None."""
         return {}
 
+    def drawn_by(self) -> dict[str, Any]:
+        """A shift by nothing."""
+        return {"kind": "shifts", "shifts": [0]}
+
 
 @dataclass(frozen=True)
 class Window(Neighbourhood):
@@ -143,6 +154,7 @@ class Window(Neighbourhood):
         Whether missing is one more true code, after those of the grid points.
     """
 
+    kind: ClassVar[str] = "square-wave"
     points: int
     half_width: int
     may_be_missing: bool = False
@@ -231,6 +243,10 @@ class Window(Neighbourhood):
         """b."""
         return {"half_width": self.half_width}
 
+    def drawn_by(self) -> dict[str, Any]:
+        """b, and whether the last code is missing."""
+        return {"kind": "window", "half_width": self.half_width, "may_be_missing": self.may_be_missing}
+
 
 def _ramp_sum(steps: NDArray[np.int64], height: int) -> Array:
     """Σ of min(max(i, 0), height) over all i up to `steps`."""
@@ -277,6 +293,16 @@ class TwoLevel(Mechanism):
         return epsilon_of(self.retention, self.neighbourhood.near, self.neighbourhood.outputs)
 
     @property
+    def levels(self) -> float:
+        """Neighbourhoods that all outputs make up."""
+        return self.neighbourhood.outputs / self.neighbourhood.near
+
+    @property
+    def kept(self) -> float:
+        """ρ."""
+        return self.retention
+
+    @property
     def largest_swap_cost(self) -> float:
         """2ε: the cost is the same for any two values."""
         return 2 * self.epsilon
@@ -312,6 +338,10 @@ class TwoLevel(Mechanism):
         """ρK + (1−ρ)b1ᵀ, where b are the parts of the outputs that the cells cover (S4 eq. 6)."""
         near = self.neighbourhood
         return near.kernel(edges, released).mixed(self.retention, near.shares(edges, released))
+
+    def drawn_by(self) -> dict[str, Any]:
+        """The threshold below which it is near, and what is near."""
+        return {"size": self.size, "threshold": str(self.threshold), **self.neighbourhood.drawn_by()}
 
 
 def log_levels(retention: float, near: int, outputs: int) -> Array:

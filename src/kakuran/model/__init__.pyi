@@ -14,6 +14,11 @@ from .intervals import (
     influence as influence,
     interval as interval,
 )
+from .joint import (
+    JointModel as JointModel,
+    ToldCounts as ToldCounts,
+    joint_model as joint_model,
+)
 from .latent import (
     STARTS as STARTS,
     PlacedRecords as PlacedRecords,
@@ -52,5 +57,6 @@ from .mixture.observations import (
 )
 from .operator import (
     Operator as Operator,
+    operator_of as operator_of,
     transition_between as transition_between,
 )

@@ -3,7 +3,8 @@
 The maximum of the likelihood overfits: it explains the noise. So ``auto`` judges estimates from some of the records by
 the likelihood of the others, which are held out by binomial thinning. Candidates are whole families of growing
 roughness, each a path of EM steps: from a uniform table, from the product of the marginals (shrinking towards
-independence), with a prior for empty cells (for sparse tables); and the projected inverse.
+independence), with a prior for empty cells (for sparse tables), from posterior means (for cells lost in noise); and the
+projected inverse.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from kakuran.design import Plan
 from kakuran.errors import ArgumentError
-from kakuran.mechanism import DenseTransition, Transition, UniformMixture
+from kakuran.mechanism import Transition, UniformMixture
 from kakuran.model.likelihood import duality_gap, em_step, ibt, maximum_likelihood, uniform, water_filling
 from kakuran.model.operator import Operator, inverse, simplex
 from kakuran.randomness import Randomness
@@ -175,6 +176,9 @@ CELLS_AT_ONCE = 1 << 18
 """Large tables are judged on fewer of the folds, so that all of them together stay below this."""
 _MARGINAL_STEPS = 64
 _NEGLIGIBLE = 1e-3
+_LUCK = 1.5
+"""Held-out records share the peaks that chance has left in all of them. The highest of so many cells gains about the
+logarithm of their number; an estimate has to beat a flat table, which has no peak, by somewhat more than that."""
 
 
 @dataclass(frozen=True)
@@ -194,11 +198,13 @@ class Candidate:
         return Phrase("{name}, stopped at step {steps}", name=self.name, steps=self.steps)
 
 
+FLAT = Candidate(Phrase("EM from a uniform table"), "uniform")
 FAMILIES = (
     Candidate(Phrase("EM from the product of the marginals"), "product"),
-    Candidate(Phrase("EM from a uniform table"), "uniform"),
+    FLAT,
     Candidate(Phrase("EM with a mild prior for empty cells"), "product", 0.3),
     Candidate(Phrase("EM with a strong prior for empty cells"), "product", 1.0),
+    Candidate(Phrase("EM from the cells' posterior means"), "posterior"),
 )
 SIMPLEX = Candidate(Phrase("inverse projected on the simplex"), "simplex")
 
@@ -229,10 +235,13 @@ def weigh(counts: Array, operator: Operator) -> dict[Candidate, float]:
     """The share of each candidate: its held-out likelihood over all folds, negligible ones left out."""
     kept, held = (np.stack(part) for part in zip(*_folds(counts), strict=True))
     scores: dict[Candidate, float] = {}
-    if _is_invertible(operator):
+    is_invertible = _is_invertible(operator)
+    if is_invertible:
         scores[SIMPLEX] = _predicts(np.stack([simplex(fold, operator) for fold in kept]), held, operator.stacked())
     for family in FAMILIES:
-        scores |= _scores_along(family, kept, held, operator)
+        if is_invertible or family.start != "posterior":
+            scores |= _scores_along(family, kept, held, operator)
+    scores[FLAT] += _LUCK * math.log(counts.size)
     highest = max(scores.values())
     likely = {candidate: math.exp(score - highest) for candidate, score in scores.items()}
     worth = {candidate: value for candidate, value in likely.items() if value > _NEGLIGIBLE}
@@ -287,8 +296,7 @@ def _totals(tables: Array) -> Array:
 
 
 def _starts(family: Candidate, tables: Array, operator: Operator) -> Array:
-    first = uniform if family.start == "uniform" else product_of_marginals
-    return np.stack([first(table, operator) for table in tables])
+    return np.stack([_STARTS[family.start](table, operator) for table in tables])
 
 
 def _step(family: Candidate, estimates: Array, counts: Array, stacked: Operator) -> Array:
@@ -315,6 +323,38 @@ def product_of_marginals(counts: Array, operator: Operator) -> Array:
     return product
 
 
+def posterior_means(counts: Array, operator: Operator) -> Array:
+    """What each cell is likely to hold, given its unbiased estimate and what cells of this table hold in general.
+
+    Empirical Bayes: the prior is the mixture of a few hundred sizes of cells that explains all unbiased estimates best
+    (Kiefer and Wolfowitz 1956), each being off by as much as is known of its noise.
+    """
+    total = counts.sum()
+    solved = operator.solve(counts)
+    noise = np.maximum(operator.squared_solve(counts) - np.maximum(solved, 0.0), 1.0)
+    width = max(math.sqrt(noise.mean()) / 4, float(np.ptp(solved)) / _MOST_SIZES)
+    _, groups, cells = np.unique(np.rint(solved / width), return_inverse=True, return_counts=True)
+    alike, variances = (np.bincount(groups.ravel(), part.ravel()) / cells for part in (solved, noise))
+    sizes = np.append(np.maximum(alike, 0.0), total / counts.size)
+    misfit = (alike[:, None] - sizes) ** 2 / (2 * variances[:, None])
+    likelihood = np.exp(misfit.min(axis=1, keepdims=True) - misfit)
+    prior = np.full(len(sizes), 1 / len(sizes))
+    for _ in range(_PRIOR_STEPS):
+        prior *= cells / counts.size / (likelihood @ prior) @ likelihood
+    means = likelihood @ (prior * sizes) / (likelihood @ prior)
+    estimate = np.interp(solved, alike, means)
+    return estimate * (total / estimate.sum()) if estimate.sum() else uniform(counts, operator)
+
+
+_MOST_SIZES = 512
+_PRIOR_STEPS = 100
+_STARTS: Mapping[str, Callable[[Array, Operator], Array]] = {
+    "product": product_of_marginals,
+    "uniform": uniform,
+    "posterior": posterior_means,
+}
+
+
 def marginal(counts: Array, transition: Transition | None) -> Array:
     """The estimated counts along one axis by itself."""
     if transition is None:
@@ -330,7 +370,4 @@ def marginal(counts: Array, transition: Transition | None) -> Array:
 
 def _is_invertible(operator: Operator) -> bool:
     """Whether solving is worth trying: noise on numbers is all but singular."""
-    return not any(
-        isinstance(transition, DenseTransition) and np.linalg.cond(transition.entries) > 1e6
-        for transition in operator.transitions
-    )
+    return not any(transition and transition.condition > 1e6 for transition in operator.transitions)

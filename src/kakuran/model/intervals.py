@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from kakuran.counts import Reading
-from kakuran.mechanism import DenseTransition, Transition
+from kakuran.mechanism import Transition
 from kakuran.model.operator import Operator
 from kakuran.typing import Array
 
@@ -168,6 +168,7 @@ def interval(
     level: float,
     about: About,
     fakes: float = 0.0,
+    told: float = 1.0,
 ) -> tuple[Array, Array]:
     """Lower and upper end for every cell of the answer; the estimate always lies between them.
 
@@ -187,10 +188,13 @@ def interval(
         This table's counts, or the population's shares (times n).
     fakes : float
         So many of the records, at most, may say anything at all; the interval is about the others.
+    told : float
+        The records that were counted are this share of the table, drawn at random; the interval is about all of it,
+        brought down to as many records as were counted.
     """
-    low, high = _possible(*_of_sums(counts, operator, reading, level, about, fakes), counts.sum())
+    low, high = _possible(*_of_sums(counts, operator, reading, level, about, fakes, told), counts.sum())
     if counts.ndim > 1:
-        limits = _limits(counts, operator, reading, about, fakes)
+        limits = _limits(counts, operator, reading, about, fakes, told)
         high = np.where(limits > (low + high) / 2, np.minimum(high, limits), high)
     answer = reading.of(estimate)
     if fakes:  # the estimate counts them, too: it tells nothing of where the others are
@@ -199,7 +203,7 @@ def interval(
 
 
 def inverse_interval(
-    counts: Array, operator: Operator, reading: Reading, *, level: float, about: About
+    counts: Array, operator: Operator, reading: Reading, *, level: float, about: About, told: float = 1.0
 ) -> tuple[Array, Array]:
     """The interval of the unbiased inverse by itself; everything from 0 to n where there is no inverse."""
     if not _has_inverse(operator):
@@ -212,7 +216,9 @@ def inverse_interval(
         asked = reading.weights(operator.true_shape(counts))
         sums = [(stacked.adjoint_solve(some) ** 2 * counts).sum(axis=axes) for some in asked]
         squares = np.concatenate(sums).reshape(reading.shape)
-    return _score_interval(solved, np.maximum(squares - solved, 0.0), counts.sum(), level, about)
+    # Of a whole table the truth is what it is; of a part drawn at random, it varies with who is in it.
+    known = solved * (told if about == "table" else 1.0)
+    return _score_interval(solved, np.maximum(squares - known, 0.0), counts.sum(), level, about)
 
 
 def influence(operator: Operator, reading: Reading, shape: tuple[int, ...]) -> float | None:
@@ -244,10 +250,10 @@ def _smooth_axes(operator: Operator) -> list[int]:
 
 
 def _of_sums(
-    counts: Array, operator: Operator, reading: Reading, level: float, about: About, fakes: float
+    counts: Array, operator: Operator, reading: Reading, level: float, about: About, fakes: float, told: float
 ) -> tuple[Array, Array]:
     """Of the inverse; where one axis is too smooth to invert, of its profile wherever that is narrower."""
-    low, high = inverse_interval(counts, operator, reading, level=level, about=about)
+    low, high = inverse_interval(counts, operator, reading, level=level, about=about, told=told)
     if fakes and _has_inverse(operator):
         pulls = _pulls(operator, reading, operator.true_shape(counts))
         low, high = low - fakes * np.maximum(pulls[1], 0.0), high - fakes * np.minimum(pulls[0], 0.0)
@@ -287,14 +293,14 @@ def _possible(low: Array, high: Array, total: float) -> tuple[Array, Array]:
     return np.clip(centre - reach, 0.0, total), np.clip(centre + reach, 0.0, total)
 
 
-def _limits(counts: Array, operator: Operator, reading: Reading, about: About, fakes: float) -> Array:
+def _limits(counts: Array, operator: Operator, reading: Reading, about: About, fakes: float, told: float) -> Array:
     """What no cell of the answer exceeds, all but surely: the sums of whole slices of the table it lies in."""
     limits = np.full(reading.shape, math.inf)
-    for axis, transition in enumerate(operator.transitions):
+    for axis in range(counts.ndim):
         others = tuple(other for other in range(counts.ndim) if other != axis)
         sets, which = _slices_touched(reading, operator.true_shape(counts), axis)
         alone = counts.sum(axis=others)
-        wholes = [_of_sums(alone, Operator([transition]), one, _SURE, about, fakes) for one in sets]
+        wholes = [_of_sums(alone, Operator([operator.alone(axis)]), one, _SURE, about, fakes, told) for one in sets]
         highest = [_possible(*whole, counts.sum())[1].item() for whole in wholes]
         limits = np.minimum(limits, np.array(highest)[which])
     return limits
@@ -322,5 +328,4 @@ def _holding(answer: Array, low: Array, high: Array, total: float) -> tuple[Arra
 
 
 def _condition(transition: Transition | None) -> float:
-    """How much noise inverting a dense transition may blow up; the others are inverted exactly."""
-    return float(np.linalg.cond(transition.entries)) if isinstance(transition, DenseTransition) else 1.0
+    return 1.0 if transition is None else transition.condition

@@ -64,6 +64,12 @@ class PlacedRecords:
         """Where each axis begins in that row."""
         return np.concatenate([[0], np.cumsum(self.sizes)[:-1]]).astype(np.intp)
 
+    @classmethod
+    def distinct_of(cls, places: Sequence[NDArray[np.intp]], sizes: Sequence[int]) -> PlacedRecords:
+        """Clean records, given the cell of each along every axis."""
+        found = distinct_rows(places)
+        return cls(tuple(found.columns), found.counts.astype(float), (None,) * len(sizes), tuple(sizes))
+
     def split(self, row: Array) -> list[Array]:
         """The part of each axis of something laid out cell by cell."""
         return np.split(row, self.starts[1:])

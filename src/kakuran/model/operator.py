@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from kakuran.counts import Cells
+from kakuran.design import Plan
 from kakuran.errors import ArgumentError, counted
 from kakuran.mechanism import Mechanism, Transition
 from kakuran.typing import Array
@@ -25,12 +26,38 @@ SMALL = 64
 
 def transition_between(axis: Cells, mechanism: Mechanism, counted: Cells | None = None) -> Transition:
     """How a mechanism moves records between the cells of an axis, or from them to others that are counted."""
+    return _between(axis, mechanism.transition, counted)
+
+
+def _between(axis: Cells, transition: Callable[..., Transition], counted: Cells | None) -> Transition:
     released, outputs = (None, None) if counted is None or counted is axis else (counted.edges, counted.groups)
-    runs = mechanism.transition(axis.edges, released)
+    runs = transition(axis.edges, released)
     if axis.groups is None and outputs is None:
         return runs
     groups = np.arange(axis.size) if axis.groups is None else axis.groups
     return runs.lumped(groups, np.diff(axis.edges).astype(float), outputs)
+
+
+def operator_of(
+    plan: Plan, axes: Sequence[Cells], tells: Sequence[int] = (0,), counted_in: Sequence[Cells] | None = None
+) -> Operator:
+    """How a table is perturbed among the records that tell one of some sets of columns, which all hold its columns.
+
+    Whichever of these a record tells, the columns of the table are near the truth together, or anywhere; how often is
+    the average over the tells. Perturbed records may be counted in cells of their own.
+    """
+    tellings = [(plan.tells[tell].telling, plan.tells[tell].share) for tell in tells]
+    (telling, _), total = tellings[0], sum(share for _, share in tellings)
+    transitions: list[Transition | None] = []
+    shares: list[Array | None] = []
+    for axis, counted_axis in zip(axes, counted_in or axes, strict=True):
+        is_told = axis.name in telling.columns
+        transitions.append(_between(axis, partial(telling.transition, axis.name), counted_axis) if is_told else None)
+        parts = telling.shares(axis.name, axis.edges) if is_told else None
+        lumped = parts if parts is None or axis.groups is None else np.bincount(axis.groups, parts).astype(float)
+        shares.append(lumped)
+    together = sum(one.together * share for one, share in tellings) / total
+    return Operator(transitions, together, shares)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,8 +12,12 @@ from typing import Any, Literal, TypeAlias, get_args
 from kakuran.design import MOST_PEOPLE, Plan
 from kakuran.errors import KakuranError, NotForPublicationWarning, ReleaseError, counted
 
-FORMAT = 1
-"""Raised whenever an older kakuran could misread a newer manifest."""
+FORMAT = 2
+"""Raised whenever an older kakuran could misread a newer manifest; one that it can read keeps the lower number."""
+PARTLY_EMPTY = (
+    "Perturbed at random and partly empty on purpose: each record tells only the columns that {column!r} names. "
+    "Estimate from it with kakuran, as counts of its values are wrong by design."
+)
 METADATA_KEY = b"kakuran"
 MATRIX_KEY = b"kakuran-matrix"
 """Where the manifest of a wide table lies, which needs no reconstruction."""
@@ -53,15 +57,17 @@ class Manifest:
 
     def to_json(self) -> str:
         """The manifest as text."""
+        plan, telling = self.plan.to_dict(), self.plan.layout.telling
         fields = {
-            "format": FORMAT,
+            "format": FORMAT if "tells" in plan else 1,
+            **({"note": PARTLY_EMPTY.format(column=telling[0])} if telling else {}),
             "kakuran": version("kakuran"),
             "records": self.records,
             "order": self.order,
             "seeded": self.seeded,
             "for_publication": not self.seeded and self.order == "shuffled",
             **({"cohorts": list(self.cohorts)} if self.cohorts else {}),
-            **self.plan.to_dict(),
+            **plan,
         }
         return json.dumps(fields, ensure_ascii=False, indent=1, allow_nan=False)
 
@@ -100,7 +106,7 @@ class Manifest:
 
     def check_columns(self, names: Sequence[str], records: int, where: str) -> None:
         """Refuse a table that is not the one the manifest speaks of."""
-        expected = [attribute.name for attribute in self.plan.schema.released]
+        expected = [attribute.name for attribute in self.plan.layout.attributes]
         if list(names) != expected:
             raise ReleaseError(
                 f"{where}: its columns are {', '.join(names)}, but its manifest speaks of {', '.join(expected)}"

@@ -86,9 +86,9 @@ def perturb(frame: Any, plan: Plan, *, seed: int | None = None, shuffle: bool = 
         perturbed = {name: column[order] for name, column in perturbed.items()}
     released = pa.Table.from_batches([kernel.decode(perturbed)])
     manifest = Manifest(plan, table.num_rows, "shuffled" if shuffle else "kept", seeded=seed is not None)
-    may_lack = [attribute.name for attribute in plan.schema.released if attribute.missing == "category"]
+    may_lack = [one.name for one in plan.schema.released if one.missing == "category" or plan.layout.told]
     made = like(_with_types_of(table, released), frame, may_lack)
-    return Release(MemoryRecords(plan.schema, plan.reach, made, perturbed), manifest)
+    return Release(MemoryRecords(plan.layout, made, perturbed), manifest)
 
 
 def perturb_file(
@@ -166,6 +166,8 @@ def perturb_file(
 def _with_types_of(original: pa.Table, released: pa.Table) -> pa.Table:
     """Give columns their original types where every released value fits."""
     for place, name in enumerate(released.column_names):
+        if name not in original.column_names:  # what says which columns a record tells
+            continue
         column = released.column(name)
         if pa.types.is_dictionary(column.type) and not pa.types.is_dictionary(original.schema.field(name).type):
             column = column.cast(column.type.value_type)

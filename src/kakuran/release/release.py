@@ -17,6 +17,7 @@ from kakuran.answers import (
     ImpossibleFindings,
     MixtureEstimate,
     NaiveBayes,
+    Reader,
     SplitCriterion,
     ask,
     density,
@@ -24,7 +25,6 @@ from kakuran.answers import (
     learn_bayes,
     learn_tree,
     mixture,
-    tabulate,
 )
 from kakuran.counts import Cells, MemoryRecords, Records, Tally
 from kakuran.design import Plan
@@ -81,7 +81,12 @@ class Release:
         """The perturbed records, to be counted."""
         if isinstance(self.source, Records):
             return self.source
-        return MemoryRecords(self.plan.schema, self.plan.reach, self.source)
+        return MemoryRecords(self.plan.layout, self.source)
+
+    @cached_property
+    def reader(self) -> Reader:
+        """What counts the records and estimates what was true."""
+        return Reader(self.records, self.plan, self.n)
 
     @property
     def table(self) -> Any:
@@ -118,7 +123,7 @@ class Release:
 
     def codes(self, columns: Sequence[str] | None = None) -> dict[str, Codes]:
         """The codes of all released columns or of some; noise without bounds reaches beyond the domain's."""
-        released = [attribute.name for attribute in self.plan.schema.released]
+        released = [attribute.name for attribute in self.plan.layout.attributes]
         return self.records.codes(released if columns is None else columns)
 
     def tally(self, axes: Sequence[Cells], progress: Progress = int) -> Tally:
@@ -163,9 +168,7 @@ class Release:
             Told how many more records are counted.
         """
         question = ask(self.plan, columns, bins or {}, where)
-        return tabulate(
-            self.records, self.plan, question, progress, method=method, level=level, about=about, fakes=fakes
-        )
+        return self.reader.tabulate(question, progress, method=method, level=level, about=about, fakes=fakes)
 
     def count(
         self,
@@ -179,9 +182,7 @@ class Release:
     ) -> Estimate:
         """The estimated number of records that fulfil a condition; parameters as for `crosstab`."""
         question = ask(self.plan, (), {}, where)
-        return tabulate(
-            self.records, self.plan, question, progress, method=method, level=level, about=about, fakes=fakes
-        )
+        return self.reader.tabulate(question, progress, method=method, level=level, about=about, fakes=fakes)
 
     def impossible(self, false_alarm: float = FALSE_ALARM, *, progress: Progress = int) -> ImpossibleFindings:
         """What no true table can have brought about: signs of made-up records.
@@ -281,9 +282,7 @@ class Release:
             Told how many more records are counted, in every pass.
         """
         return learn_tree(
-            self.records,
-            self.plan,
-            self.n,
+            self.reader,
             target,
             features=features,
             criterion=criterion,
@@ -314,7 +313,7 @@ class Release:
         progress : callable, optional
             Told how many more records are counted.
         """
-        return learn_bayes(self.records, self.plan, self.n, target, features=features, method=method, progress=progress)
+        return learn_bayes(self.reader, target, features=features, method=method, progress=progress)
 
 
 def read_release(path: str | Path, *, spark: Any = None) -> Release:

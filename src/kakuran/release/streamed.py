@@ -45,8 +45,8 @@ class FileRecords:
     def tallies(self, tables: Sequence[Sequence[Cells]], progress: Progress = int) -> list[Tally]:
         """Count the records in the cells that the axes of each table span, all in one pass."""
         with _refusing(self.source.described):
-            tallies = count_tables(self.source, self.manifest.plan, tables, progress)
-        self._check(tallies[0].n)
+            *tallies, everybody = count_tables(self.source, self.manifest.plan.layout, [*tables, []], progress)
+        self._check(everybody.n)
         return tallies
 
     def codes(self, columns: Sequence[str]) -> dict[str, Codes]:
@@ -59,8 +59,8 @@ class FileRecords:
     def in_memory(self) -> MemoryRecords:
         """All records in memory."""
         plan = self.manifest.plan
-        codes = self.codes([attribute.name for attribute in plan.schema.released])
-        return MemoryRecords(plan.schema, plan.reach, known=codes)
+        codes = self.codes([attribute.name for attribute in plan.layout.attributes])
+        return MemoryRecords(plan.layout, known=codes)
 
     def frame(self) -> pa.Table:
         """All records in memory, as an arrow table."""

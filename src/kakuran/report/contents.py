@@ -10,11 +10,11 @@ from itertools import combinations
 import numpy as np
 from scipy.special import ndtri
 
-from kakuran.answers import Estimate, TableQuestion, ask, estimate
+from kakuran.answers import Estimate, TableQuestion, ask
 from kakuran.design import Plan
 from kakuran.engine import count_tables
 from kakuran.release import Manifest, Release
-from kakuran.schema import Source
+from kakuran.schema import Layout, Source
 from kakuran.typing import Array, Progress
 
 LEVEL = 0.9
@@ -55,14 +55,14 @@ def look_at(release: Release, original: Source | None = None, progress: Progress
     sides = [sorted(names, key=lambda name: -sizes[name]) for names in combinations(paired, 2)]
     pairs = [ask(plan, names, {}, None) for names in sides]
     questions = [*singles, *pairs]
-    tallies = release.records.tallies([question.axes for question in questions], progress) if questions else []
+    perturbed = release.reader.count(questions, progress)
     truths = None if original is None else _true_counts(original, manifest, questions, progress)
-    counts = [question.seen.of(tally.counts) for question, tally in zip(questions, tallies, strict=True)]
+    counts = [_judged(release, question, table) for question, table in zip(questions, perturbed, strict=True)]
     telling = most_telling((counts if truths is None else truths)[len(singles) :])
     shown = [*range(len(singles)), *(len(singles) + place for place in telling)]
     views = tuple(
         View(
-            estimate(questions[place], tallies[place], plan, method="auto", level=LEVEL, about="table"),
+            release.reader.estimate(questions[place], perturbed[place], progress, level=LEVEL),
             None if truths is None else truths[place],
         )
         for place in shown
@@ -71,12 +71,24 @@ def look_at(release: Release, original: Source | None = None, progress: Progress
     return Contents(views[: len(singles)], views[len(singles) :], paired, untold)
 
 
+def _judged(release: Release, question: TableQuestion, counts: Array) -> Array:
+    """Counts whose departure from independence is no accident of how they were perturbed.
+
+    Columns that are perturbed as one value hang together whatever is true, so their table is taken from the model, as
+    of as many clean records as tell the same of it.
+    """
+    if not release.plan.layout.told or not question.is_perturbed(release.plan):
+        return question.seen.of(counts)
+    as_many = counts.sum() * question.operator(release.plan).together ** 2 if counts.any() else 0.0
+    return question.reading.of(release.reader.joint(question.axes).table(question.axes)) * as_many
+
+
 def _true_counts(
     original: Source, manifest: Manifest, questions: Sequence[TableQuestion], progress: Progress
 ) -> list[Array]:
     if not questions:
         return []
-    counted = count_tables(original, manifest.plan, [question.cells for question in questions], progress)
+    counted = count_tables(original, Layout(manifest.plan.schema), [question.cells for question in questions], progress)
     manifest.check_original(counted[0].n)
     return [tally.counts for tally in counted]
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import reduce
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from kakuran.answers import tell_by_tell
 from kakuran.audit import Audit, ColumnLoss, Distance, capacity_of_counts, wrong_cells
 from kakuran.charts import COLOUR_OF, Series, bar_chart
 from kakuran.counts import Tally, every_code
@@ -30,7 +32,7 @@ from kakuran.report.page import (
     table,
 )
 from kakuran.report.rows import plan_rows, risk_after, risk_before
-from kakuran.schema import Categorical, Dropped, Numeric, Source, open_source
+from kakuran.schema import Categorical, Dropped, Layout, Numeric, Source, open_source
 from kakuran.typing import Array, Progress
 from kakuran.words import Words, words_in
 
@@ -300,7 +302,10 @@ def column_losses(release: Release, original: Source) -> list[ColumnLoss]:
     """S3's ILD of every released column, from how often each value occurs."""
     plan, attributes = release.plan, release.plan.schema.released
     tables = [[every_code(attribute, plan.reach(attribute.name))] for attribute in attributes]
-    counted = zip(attributes, count_tables(original, plan, tables), release.records.tallies(tables), strict=True)
+    told = (reduce(Tally.merge, tallies) for tallies in tell_by_tell(release.records, plan, tables, int))
+    counted = zip(
+        attributes, count_tables(original, Layout(plan.schema, plan.layout.reaches), tables), told, strict=True
+    )
     return [
         ColumnLoss(attribute.name, *(_capacity(plan, attribute, tally) for tally in tallies))
         for attribute, *tallies in counted
@@ -308,7 +313,7 @@ def column_losses(release: Release, original: Source) -> list[ColumnLoss]:
 
 
 def _capacity(plan: Plan, attribute: Categorical | Numeric, tally: Tally) -> float:
-    (cells,), counts = tally.occupied()
+    (*_, cells), counts = tally.occupied()
     values, distance = _values(attribute, cells - plan.reach(attribute.name))
     return capacity_of_counts(attribute.name, values, counts, distance, 2)
 

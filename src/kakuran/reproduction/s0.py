@@ -69,8 +69,8 @@ def scale_for_observed_range(numbers: Array) -> float:
 def synthetic_accuracy(n: int, method: DensityMethod, seed: int) -> float:
     """L1 accuracy over 56 bins of one draw."""
     truth, codes = draw_codes(n, seed)
-    plan = Plan(Schema([DOMAIN]), {"x": _noise(n)}, n, 1, "worst-case")
-    found = density(MemoryRecords(plan.schema, plan.reach, known={"x": codes}), plan, "x", bins=BINS, method=method)
+    plan = Plan.of_mechanisms(Schema([DOMAIN]), {"x": _noise(n)}, n, 1, "worst-case")
+    found = density(MemoryRecords(plan.layout, known={"x": codes}), plan, "x", bins=BINS, method=method)
     return l1_accuracy(np.histogram(truth, DOMAIN.cells(BINS))[0], found.shares)
 
 

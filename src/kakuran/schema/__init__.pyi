@@ -25,6 +25,9 @@ from .frames import (
     numbers_of as numbers_of,
     to_arrow as to_arrow,
 )
+from .layout import (
+    Layout as Layout,
+)
 from .schema import (
     Schema as Schema,
     problems_of as problems_of,

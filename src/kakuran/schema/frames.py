@@ -153,7 +153,7 @@ def _with_pandas_types(released: Any, table: pa.Table, frame: Any, may_lack: Col
     """Arrow knows one integer and one text; pandas has several of each. Categories stay those of the schema."""
     before = to_arrow(frame).schema
     given = {str(column): values for column, values in frame.iloc[:0].items()}
-    for name in released.columns:
+    for name in released.columns.intersection(before.names):
         was, now = before.field(name).type, table.schema.field(name).type
         is_same = was == now or (is_text(was) and is_text(now))
         if pa.types.is_dictionary(now) or not (is_same or name in may_lack):

@@ -24,7 +24,14 @@ from kakuran.writing import write_text
 
 @dataclass(frozen=True)
 class Schema:
-    """An ordered list of attributes with distinct names.
+    """An ordered list of attributes with distinct names, and what a release of them is to be good for.
+
+    Attributes
+    ----------
+    attributes : Sequence[Attribute]
+        The columns.
+    tell, about, purpose : optional
+        What `kakuran.calibrate` is to take where nobody tells it otherwise.
 
     Examples
     --------
@@ -37,6 +44,9 @@ class Schema:
     """
 
     attributes: Sequence[Attribute]
+    tell: str | int | Sequence[Sequence[str]] | None = None
+    about: str | None = None
+    purpose: str | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.attributes, Attribute):
@@ -151,30 +161,34 @@ class Schema:
         with naming(Path(path)):
             document = read_document(Path(path), "schema file", "make one with `kakuran schema infer`")
             columns = document.get("columns")
-            if not isinstance(columns, dict) or set(document) != {"columns"}:
+            if not isinstance(columns, dict) or set(document) - {"columns", *_WISHES}:
                 found = ", ".join(document) or "nothing"
-                raise SchemaError(f"expected tables named [columns.NAME] and nothing else, got {found}")
-            return cls.from_dict(columns)
+                raise SchemaError(
+                    f"expected tables named [columns.NAME], {', '.join(_WISHES)} and nothing else, got {found}"
+                )
+            return cls.from_dict(columns, **{name: document[name] for name in _WISHES if name in document})
 
     def save(self, path: str | Path) -> None:
         """Write the schema as a TOML file a person can edit."""
         text = tables_of({f"columns.{toml_of(name)}": fields for name, fields in self.to_dict().items()})
-        write_text(Path(path), f"{_HEADER}\n{text}")
+        wishes = [f"{name} = {toml_of(getattr(self, name))}\n" for name in _WISHES if getattr(self, name) is not None]
+        write_text(Path(path), f"{_HEADER}{''.join(wishes)}\n{text}")
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """The schema as plain values, column by column; leaves out what is at its default."""
         return {attribute.name: describe(attribute) for attribute in self.attributes}
 
     @classmethod
-    def from_dict(cls, columns: Mapping[str, Mapping[str, Any]]) -> Schema:
-        """The inverse of `to_dict`."""
-        return cls([attribute_of(name, fields) for name, fields in columns.items()])
+    def from_dict(cls, columns: Mapping[str, Mapping[str, Any]], **wishes: Any) -> Schema:
+        """The inverse of `to_dict`; `tell`, `about` and `purpose` are given by name."""
+        return cls([attribute_of(name, fields) for name, fields in columns.items()], **wishes)
 
 
 def _and_so_are(names: Sequence[str]) -> str:
     return f", and so {'is' if len(names) == 1 else 'are'} {', '.join(map(repr, names))}" if names else ""
 
 
+_WISHES = ("tell", "about", "purpose")
 _HEADER = """\
 # What each column may hold and what is done with it.
 #   role     "perturb" (default), "keep" (public anyway, released as it is), "drop" (never released)

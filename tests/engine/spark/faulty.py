@@ -107,7 +107,7 @@ def release(spark, folder, *, drawing=NO_FAULT, writing=NO_FAULT):
             FaultyNumber("value", 0, VALUES - 1, step=1, fault=writing, marks=marks),
         ]
     )
-    plan = Plan(schema, {"value": NotedRetention(VALUES, 0.0, 1, diary, drawing)}, 1, 1.0, "worst-case")
+    plan = Plan.of_mechanisms(schema, {"value": NotedRetention(VALUES, 0.0, 1, diary, drawing)}, 1, 1.0, "worst-case")
     numbered = spark.range(RECORDS, numPartitions=PARTITIONS)
     table = numbered.selectExpr(f"id div {GROUP} as group", f"id % {GROUP} as member", "0 as value")
     manifest = perturb_on_spark(Originals(table, schema), folder, plan, seed=None, force=False)

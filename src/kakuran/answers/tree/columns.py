@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,13 +13,14 @@ from numpy.typing import NDArray
 
 from kakuran.answers.answer import Answer
 from kakuran.answers.question import transition_of
-from kakuran.answers.tree.counts import Counted, Passes, Tallies
+from kakuran.answers.reader import Reader
+from kakuran.answers.tree.counts import Counted, Passes
 from kakuran.counts import Cells, cells_of
 from kakuran.design import Plan
 from kakuran.errors import DataError, SchemaError
 from kakuran.model import PlacedRecords
 from kakuran.schema import Categorical, Numeric, Schema, encode_columns, no_reach, to_arrow
-from kakuran.typing import Array, Codes
+from kakuran.typing import Array, Codes, Progress
 
 BINS = 16
 """Into how many cells a number is cut."""
@@ -26,6 +28,8 @@ MOST_CLASSES = 1_000
 """Values of a target: what is computed grows with their square."""
 MOST_VALUES = 10_000
 """Values of a category that is learned from; of more, hardly any two records share one, and noise has the last word."""
+MOST_DRAWN = 1 << 18
+"""So many records are drawn from a joint model to learn from, at most: more would say no more than these."""
 MOST_DISTINCT = 1 << 20
 """So many distinct records are learned from in memory."""
 
@@ -56,14 +60,22 @@ class LearningColumns:
         """The names of the columns to learn from."""
         return [axis.name for axis in self.axes[1:]]
 
-    def counted(self, plan: Plan, n: int, tallies: Tallies) -> Counted:
-        """The records of a release, to learn from: counted once if few can be distinct, else over and over."""
-        transitions = tuple(transition_of(plan, axis) for axis in self.axes)
-        passes = Passes(self.axes, transitions, tallies)
-        return passes.distinct() if min(n, math.prod(passes.sizes)) <= MOST_DISTINCT else passes
+    def counted(self, reader: Reader, progress: Progress) -> Counted:
+        """The records of a release, to learn from: counted once if few can be distinct, else over and over.
+
+        Where no record tells everything, clean ones as the joint model of all that is told has them.
+        """
+        if reader.plan.layout.told:
+            places = reader.joint(self.axes, progress).draw(self.axes, min(reader.n, MOST_DRAWN))
+            return PlacedRecords.distinct_of(places, [axis.size for axis in self.axes])
+        transitions = tuple(transition_of(reader.plan, axis) for axis in self.axes)
+        passes = Passes(self.axes, transitions, partial(reader.records.tallies, progress=progress))
+        return passes.distinct() if min(reader.n, math.prod(passes.sizes)) <= MOST_DISTINCT else passes
 
     def placed(self, records: Any, plan: Plan | None = None) -> PlacedRecords:
         """Records to predict the target of, a frame or codes; clean, unless a plan says how they were perturbed."""
+        if plan is not None and plan.layout.told:
+            raise SchemaError("records that tell only some of their columns cannot be classified one by one; clean can")
         codes = records if isinstance(records, Mapping) else self._codes(records, plan)
         reach = no_reach if plan is None else plan.reach
         places = [axis.place(codes[axis.name], reach(axis.name)).astype(np.intp) for axis in self.axes[1:]]
@@ -80,7 +92,7 @@ class LearningColumns:
             if name not in table.column_names:
                 raise DataError(name, "was learned from, but the table lacks it", "Add it.")
         if plan is not None:
-            return plan.encode(table, self.features)
+            return plan.layout.encode(table, self.features)
         return encode_columns(self.schema.some(self.features), table)
 
 

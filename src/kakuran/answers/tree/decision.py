@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kakuran.answers.reader import Reader
 from kakuran.answers.tree.columns import Classifier, columns_for
 from kakuran.answers.tree.counts import Counted, LatentCounts, Marginals, NodeCounts, PathCounts
 from kakuran.answers.tree.growth import Growth, Node
 from kakuran.answers.tree.pruning import Fold, Judge, LatentModel, Sides, probabilities
 from kakuran.answers.tree.splits import SplitCriterion
 from kakuran.answers.tree.view import draw_tree, importances, rules, tree_text
-from kakuran.counts import Records
-from kakuran.design import Plan
 from kakuran.model import STARTS, Method, PlacedRecords, average, fit_latent_classes, held_out
 from kakuran.typing import Array, Progress
 from kakuran.words import Translate
@@ -181,9 +179,7 @@ class DecisionTree(Classifier):
 
 
 def learn_tree(
-    records: Records,
-    plan: Plan,
-    n: int,
+    reader: Reader,
     target: str,
     *,
     features: Sequence[str] | None = None,
@@ -193,8 +189,8 @@ def learn_tree(
     method: Method = "auto",
     progress: Progress = int,
 ) -> DecisionTree:
-    """Learn a tree from n perturbed records."""
-    columns = columns_for(plan, target, features)
+    """Learn a tree from perturbed records."""
+    columns = columns_for(reader.plan, target, features)
     growth = Growth(columns.is_ordered, criterion, max_depth, min_support)
-    counted = columns.counted(plan, n, partial(records.tallies, progress=progress))
+    counted = columns.counted(reader, progress)
     return DecisionTree(columns, grow_tree(counted, growth, method))

@@ -4,7 +4,7 @@
  *
  * This file alone decides what is sent. It reads no page, stores nothing and talks to nobody: it turns the code of a
  * true answer (0, 1, 2 … in the order of the question's answers, or steps above its lowest number) into the code of
- * the answer to send. To audit it, start at `sampler`, which picks one of three mechanisms, each a few lines.
+ * the answer to send. To audit it, start at `sampler`, which picks one of four mechanisms, each a few lines.
  *
  * - Chance comes from the browser's cryptographic generator (Web Crypto), 32 bits at a time.
  * - All arithmetic is in whole numbers (BigInt). No probability is rounded: what the survey promises is what is drawn.
@@ -111,6 +111,49 @@ const Perturb = (() => {
   }
 
   /**
+   * Two levels: with probability threshold / 2⁶⁴ one of the codes near the true one is released, else any of all codes
+   * that may be, all equally likely either way. What is near, `neighbourhoods` says.
+   */
+  function twoLevel(mechanism) {
+    const nearBelow = BigInt(mechanism.threshold);
+    const [high, low] = [nearBelow / WORD, nearBelow % WORD];
+    const { near, outputs, around, anywhere } = neighbourhoods[mechanism.kind](mechanism);
+    return (code, nextWord) => {
+      const coin = nextWord();
+      const isNear = coin === high ? nextWord() < low : coin < high; // 32 more bits where 32 cannot decide
+      const place = Number(below(BigInt(isNear ? near : outputs), nextWord));
+      return isNear ? around(code, place) : anywhere(place);
+    };
+  }
+
+  /**
+   * How many codes are `near` each true one and how many `outputs` there are, and which code is at a place among them.
+   * - window, for numbers: those at most half_width steps away, also beyond the bounds. A missing number (the last true
+   *   code) has as many outputs of its own, all of which are released as missing.
+   * - shifts, for categories: those some places on, in a circle. A code so stands for several answers at once.
+   */
+  const neighbourhoods = {
+    window({ size, half_width: half, may_be_missing: mayBeMissing }) {
+      const points = size - Number(mayBeMissing);
+      const near = 2 * half + 1;
+      return {
+        near,
+        outputs: points + 2 * half + (mayBeMissing ? near : 0),
+        around: (code, place) => (code === points ? points + half : code - half + place),
+        anywhere: (place) => Math.min(place - half, points + half),
+      };
+    },
+    shifts({ size, shifts }) {
+      return {
+        near: shifts.length,
+        outputs: size,
+        around: (code, place) => (code + shifts[place]) % size,
+        anywhere: (place) => place,
+      };
+    },
+  };
+
+  /**
    * Noise on a number: moved by a random number of steps. weights[d] is the weight of moving d steps up, and of
    * moving d steps down. A move beyond the permitted codes −reach … size−1+reach is drawn again.
    */
@@ -139,16 +182,24 @@ const Perturb = (() => {
    * Tests pass their own words; a page never does.
    */
   function sampler(mechanism) {
-    const draw = { retention, noise, pram }[mechanism.kind](mechanism);
+    const draw = { retention, noise, pram, window: twoLevel, shifts: twoLevel }[mechanism.kind](mechanism);
     return (code, nextWord = secureWord) => draw(code, nextWord);
   }
 
   /** Whether a mechanism is one for so many codes and its numbers are chances; a page draws from no other. */
-  function isSound({ kind, size, reach = 0, threshold = 0, weights = [] }, codes) {
+  function isSound(mechanism, codes) {
+    const { kind, size, reach = 0, threshold = 0, weights = [], shifts = [], half_width: half = 0 } = mechanism;
     const rows = kind === "pram" ? weights : kind === "noise" ? [[...weights.slice(1), ...weights]] : [];
     const totals = rows.map((row) => row.reduce((sum, weight) => sum + BigInt(weight), 0n));
-    const isFull = { retention: true, noise: totals[0] <= TOTAL, pram: totals.every((total) => total === TOTAL) }[kind];
-    const long = { retention: 0, noise: size + reach, pram: size }[kind];
+    const isShift = (one) => Number.isInteger(one) && one >= 0 && one < size;
+    const isFull = {
+      retention: true,
+      noise: totals[0] <= TOTAL,
+      pram: totals.every((total) => total === TOTAL),
+      window: Number.isInteger(half) && half >= 0,
+      shifts: shifts.length > 0 && shifts.every(isShift) && new Set(shifts).size === shifts.length,
+    }[kind];
+    const long = { noise: size + reach, pram: size }[kind] ?? 0;
     const isShaped = weights.length === long && (kind !== "pram" || rows.every((row) => row.length === size));
     const isChance = [threshold, ...rows.flat()].every((one) => BigInt(one) >= 0n && BigInt(one) <= 1n << 64n);
     return size === codes && reach >= 0 && isFull && isShaped && isChance;
@@ -159,12 +210,13 @@ const Perturb = (() => {
    * Computed from the very numbers that are drawn from, so that a page need not believe what a server says of them.
    */
   function epsilon(mechanism) {
-    return { retention: retentionEpsilon, noise: noiseEpsilon, pram: pramEpsilon }[mechanism.kind](mechanism);
+    return ({ noise: noiseEpsilon, pram: pramEpsilon }[mechanism.kind] ?? twoLevelEpsilon)(mechanism);
   }
 
-  function retentionEpsilon({ size, threshold }) {
-    const kept = Number(BigInt(threshold)) / 2 ** 64;
-    return Math.log1p((size * kept) / (1 - kept));
+  function twoLevelEpsilon(mechanism) {
+    const { near, outputs } = neighbourhoods[mechanism.kind]?.(mechanism) ?? { near: 1, outputs: mechanism.size };
+    const kept = Number(BigInt(mechanism.threshold)) / 2 ** 64;
+    return Math.log1p((outputs * kept) / (near * (1 - kept)));
   }
 
   function noiseEpsilon({ size, reach, weights }) {

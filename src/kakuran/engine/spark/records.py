@@ -49,7 +49,7 @@ class SparkRecords:
     @told_plainly()
     def tallies(self, tables: Sequence[Sequence[Cells]], progress: Progress = int) -> list[Tally]:
         """Count the records in the cells that the axes of each table span; one job for all tables."""
-        counting = Counting(self.plan.schema, self.plan.reach, tables)
+        counting = Counting(self.plan.layout, tables)
 
         def of_parts(parts: Iterator[Part]) -> list[Tally]:
             tallies = counting.zero()
@@ -69,9 +69,10 @@ class SparkRecords:
 
     def codes(self, columns: Sequence[str]) -> dict[str, Codes]:
         """The codes of some columns, on this machine."""
-        attributes = self.plan.schema.some(columns)
+        layout = self.plan.layout
+        attributes = layout.schema.some([*layout.telling, *columns])
         table = Frame(self.frame()).select(attributes).toArrow()
-        return self.plan.encode(table.rename_columns([attribute.name for attribute in attributes]), columns)
+        return layout.encode(table.rename_columns([attribute.name for attribute in attributes]), columns)
 
     @told_plainly()
     def frame(self) -> DataFrame:

@@ -11,17 +11,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kakuran.answers import MOST_POINTS, log_chance_of, points_of
 from kakuran.audit.anonymity import Risk, risk_of
-from kakuran.audit.linkage import ENUMERABLE, IMPOSSIBLE, Attacker, exact_posteriors
+from kakuran.audit.attacker import ENUMERABLE, Attacker, exact_posteriors
+from kakuran.audit.likelihoods import IMPOSSIBLE
 from kakuran.charts import risk_chart
-from kakuran.counts import Tally, distinct_rows
+from kakuran.counts import Tally, distinct_rows, rows_of_each
 from kakuran.design import Crowd, Plan
 from kakuran.errors import ReleaseError, check_is
+from kakuran.model import operator_of
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
 from kakuran.release import Release, read_manifest, read_release
 from kakuran.schema import open_source, read_table
-from kakuran.typing import Array, Codes
+from kakuran.typing import Array, Codes, Indices
 from kakuran.words import Phrase, Translate
 
 if TYPE_CHECKING:
@@ -62,6 +65,9 @@ class Audit:
         small to tell.
     closeness : float
         How many more of them coincide with originals than of an honest draw, above 1 by chance once in 10⁹.
+    misfit : float
+        How far what the records tell, tell by tell and column by column, lies from what is to be expected of the
+        originals, above 1 by chance once in 10⁹.
     alignment : float
         How well records fit the person in the same row, in standard deviations of a random order.
     before : Risk
@@ -90,6 +96,7 @@ class Audit:
     linked_one_to_one: float | None
     weakness: float | None
     closeness: float
+    misfit: float
     alignment: float
     impossible: int
     before: Risk
@@ -197,7 +204,7 @@ def audit(
     count = min(n, max(1, int(most_pairs / n)))
     is_aligned = release.manifest.order == "kept"
 
-    attacker = Attacker(truth, plan.mechanisms)
+    attacker = Attacker(truth, [tell.telling for tell in plan.tells], *plan.layout.telling)
     released = release.codes()
     chosen = np.arange(n) if count == n else dice.permutation(n)[:count]
     attack = attacker.attack(_take(released, chosen), chosen if is_aligned else None, dice.generator(), progress)
@@ -220,8 +227,9 @@ def audit(
         linked=played.linked,
         linked_one_to_one=played.linked_one_to_one,
         weakness=_weakness(attack.densities, rehearsal.densities),
-        closeness=_closeness(truth, released, Kernel(plan).sample(truth, dice)),
-        alignment=_alignment(plan, truth, released, dice),
+        closeness=_closeness(plan, truth, released, Kernel(plan).sample(truth, dice)),
+        misfit=_misfit(plan, truth, released),
+        alignment=_alignment(attacker, released, dice),
         impossible=int((attack.densities < IMPOSSIBLE / 10).sum()),
         before=risk_of(truth),
         problems=(),
@@ -235,13 +243,13 @@ def _take(codes: dict[str, Codes], rows: Any) -> dict[str, Codes]:
 
 
 def _exact(attacker: Attacker, released: dict[str, Codes]) -> Array:
-    return exact_posteriors(attacker.log_likelihoods(released).astype(float)).max(axis=1)
+    return exact_posteriors(attacker.log_likelihoods(released)).max(axis=1)
 
 
 def _smallest_crowd(plan: Plan, truth: dict[str, Codes], n: int) -> float:
     tally = Tally.of_columns(plan.schema.released)
     tally.update(truth)
-    return Crowd(tally).smallest(plan.mechanisms, cap=min(_CROWD_CAP * plan.k, n))
+    return Crowd(tally).smallest([tell.telling for tell in plan.tells], cap=min(_CROWD_CAP * plan.k, n))
 
 
 def _weakness(released: Array, rehearsed: Array) -> float | None:
@@ -258,33 +266,67 @@ def _weakness(released: Array, rehearsed: Array) -> float | None:
     return difference / spread if spread > 1e-12 else 0.0
 
 
-def _closeness(truth: dict[str, Codes], released: dict[str, Codes], rehearsed: dict[str, Codes]) -> float:
+def _closeness(plan: Plan, truth: dict[str, Codes], released: dict[str, Codes], rehearsed: dict[str, Codes]) -> float:
     """Coincidences beyond an honest draw's, as a multiple of what chance exceeds once in 10⁹.
 
     Changing one record moves an overlap by at most one, so the difference of two is bounded by McDiarmid's inequality
     whatever the distribution. It sees copies of originals where likelihoods cannot, as when all records are alike.
     """
     n = len(next(iter(truth.values())))
-    excess = _overlap(truth, released) - _overlap(truth, rehearsed)
+    excess = _overlap(plan, truth, released) - _overlap(plan, truth, rehearsed)
     return excess / math.sqrt(n * math.log(1 / FALSE_ALARM))
 
 
-def _overlap(truth: dict[str, Codes], released: dict[str, Codes]) -> int:
-    """How many released records can be paired with an equal original."""
-    found = distinct_rows([np.concatenate([truth[name], released[name]]) for name in truth])
-    counts = (np.bincount(half, minlength=len(found)) for half in np.split(found.place, 2))
-    return int(np.minimum(*counts).sum())
+def _overlap(plan: Plan, truth: dict[str, Codes], released: dict[str, Codes]) -> float:
+    """How many released records can be paired with an equal original, if all originals tell what they do on average."""
+    n, overlap = len(next(iter(truth.values()))), 0.0
+    for tell, rows in zip(plan.tells, _rows_by_tell(plan, released), strict=True):
+        names = [name for name in truth if name in tell.columns or plan.schema[name].role == "keep"]
+        found = distinct_rows([np.concatenate([truth[name], released[name][rows]]) for name in names])
+        originals, records = np.split(found.place, [n])
+        expected = tell.share * np.bincount(originals, minlength=len(found))
+        overlap += float(np.minimum(expected, np.bincount(records, minlength=len(found))).sum())
+    return overlap
 
 
-def _alignment(plan: Plan, truth: dict[str, Codes], released: dict[str, Codes], dice: Randomness) -> float:
+def _rows_by_tell(plan: Plan, released: dict[str, Codes]) -> list[Indices]:
+    count = len(next(iter(released.values())))
+    told = released[plan.layout.telling[0]] if plan.layout.told else np.zeros(count, np.int32)
+    return rows_of_each(told, len(plan.tells))
+
+
+def _misfit(plan: Plan, truth: dict[str, Codes], released: dict[str, Codes]) -> float:
+    """The largest divergence of what was told from what was to be expected, over all that chance would excuse.
+
+    Values of a column are compared tell by tell and over all tells of it. So a tell that was not drawn at random, but
+    by looking at a value, shows: people with that value are too many among those who tell it, or too few.
+    """
+    n, rows = len(next(iter(truth.values()))), _rows_by_tell(plan, released)
+    tells = np.array([tell.share for tell in plan.tells])
+    logs = [log_chance_of(np.array(list(map(len, rows)), float), n * tells)]
+    for attribute in plan.schema.perturbed:
+        axis = points_of(plan.schema, attribute.name)
+        if axis.size <= MOST_POINTS:
+            true = np.bincount(axis.place(truth[attribute.name]), minlength=axis.size).astype(float)
+            holding = plan.holding([attribute.name])
+            counts, expected = np.zeros((2, len(holding) + 1, axis.size + 1))
+            for place, tell in enumerate(holding):
+                drawn = plan.layout.settled(attribute.name, released[attribute.name][rows[tell]])
+                counts[place, :-1] = np.bincount(axis.place(drawn), minlength=axis.size)
+                expected[place, :-1] = plan.tells[tell].share * operator_of(plan, [axis], [tell]).forward(true)
+            for table in (counts, expected):
+                table[-1] = table.sum(axis=0)
+                table[:, -1] = np.maximum(n - table.sum(axis=1), 0)
+            logs += map(log_chance_of, counts, expected)
+    return max(0.0, -(min(logs) + math.log(len(logs))) / -math.log(FALSE_ALARM))
+
+
+def _alignment(attacker: Attacker, released: dict[str, Codes], dice: Randomness) -> float:
     """How much better each record fits the person in its own row than in a random order."""
-    n = len(next(iter(truth.values())))
+    n = attacker.people
 
     def fit(owners: NDArray[np.intp]) -> float:
-        logs = [
-            mechanism.log_likelihood(released[name], truth[name][owners]) for name, mechanism in plan.mechanisms.items()
-        ]
-        return float(np.maximum(np.sum(logs, axis=0), IMPOSSIBLE).sum())
+        return float(attacker.log_likelihoods_of(released, owners).sum())
 
     others = [fit(dice.permutation(n)) for _ in range(_RANDOM_ORDERS)]
     spread = float(np.std(others))
@@ -316,6 +358,7 @@ def _judged(outcome: Audit, release: Release) -> Audit:
             Phrase("{count:,} of its records cannot come from this original", count=outcome.impossible),
         ),
         (outcome.closeness > 1, Phrase("more of its records equal an original than its parameters allow")),
+        (outcome.misfit > 1, Phrase("what its records tell is not what its parameters make of the originals")),
         (
             outcome.alignment > ALARM and order == "shuffled",
             Phrase("its records are in their original order although it says shuffled"),

@@ -3,8 +3,8 @@ import itertools
 import numpy as np
 import pytest
 
-from kakuran.audit import Attacker, exact_posteriors, linkage as linkage_module, risk_of
-from kakuran.mechanism import PRAM, BoundedLaplace, Laplace, RetentionReplacement
+from kakuran.audit import Attacker, attacker as attacking, exact_posteriors, likelihoods as likelihoods_module, risk_of
+from kakuran.mechanism import PRAM, Apart, BoundedLaplace, Laplace, RetentionReplacement
 from kakuran.randomness import Randomness
 
 
@@ -47,11 +47,11 @@ def release(original, mechanisms):
 
 
 def test_likelihoods_agree_with_the_mechanisms_pair_by_pair(mixed, monkeypatch):
-    monkeypatch.setattr(linkage_module, "_LARGEST_TABLE", 60 * 60)
+    monkeypatch.setattr(likelihoods_module, "_LARGEST_TABLE", 60 * 60)
     original, mechanisms = mixed
     released = release(original, mechanisms)
     expected = brute_force(original, mechanisms, released)
-    found = Attacker(original, mechanisms).log_likelihoods(released)
+    found = Attacker(original, [Apart(mechanisms)]).log_likelihoods(released)
     possible = np.isfinite(expected)
     assert np.allclose(found[possible], expected[possible], atol=1e-9)
     assert (found[~possible] < -1e11).all()
@@ -77,7 +77,7 @@ def test_without_noise_every_unique_record_is_linked():
     mechanisms = {"x": RetentionReplacement(50, 1.0)}
     owners = Randomness.seeded(3).permutation(50)
     released = {"x": original["x"][owners]}
-    attack = Attacker(original, mechanisms).attack(released, owners, np.random.default_rng(0))
+    attack = Attacker(original, [Apart(mechanisms)]).attack(released, owners, np.random.default_rng(0))
     assert attack.linked == attack.linked_one_to_one == 1
     assert np.allclose(attack.posteriors, 1)
 
@@ -87,7 +87,7 @@ def test_with_nothing_kept_links_are_no_better_than_chance():
     mechanisms = {"x": RetentionReplacement(50, 0.0)}
     owners = Randomness.seeded(4).permutation(50)
     released = {"x": mechanisms["x"].sample(original["x"][owners], Randomness.seeded(5))}
-    attack = Attacker(original, mechanisms).attack(released, owners, np.random.default_rng(0))
+    attack = Attacker(original, [Apart(mechanisms)]).attack(released, owners, np.random.default_rng(0))
     assert attack.linked == pytest.approx(1 / 50)
     assert np.allclose(attack.posteriors, 1 / 50)
 
@@ -95,7 +95,7 @@ def test_with_nothing_kept_links_are_no_better_than_chance():
 def test_people_with_equal_records_share_the_link():
     original = {"x": codes(0, 0, 0, 1)}
     mechanisms = {"x": RetentionReplacement(2, 1.0)}
-    attack = Attacker(original, mechanisms).attack(original, np.arange(4), np.random.default_rng(0))
+    attack = Attacker(original, [Apart(mechanisms)]).attack(original, np.arange(4), np.random.default_rng(0))
     assert np.allclose(attack.posteriors, [1 / 3, 1 / 3, 1 / 3, 1])
     assert attack.linked == pytest.approx((3 / 3 + 1) / 4)
 
@@ -107,9 +107,9 @@ def test_matching_all_at_once_by_scaling_links_about_as_many_as_the_best_assignm
     dice = Randomness.seeded(7)
     owners = dice.permutation(400)
     released = {name: mechanisms[name].sample(original[name][owners], dice) for name in mechanisms}
-    attacker = Attacker(original, mechanisms)
+    attacker = Attacker(original, [Apart(mechanisms)])
     assigned = attacker.attack(released, owners, rng)
-    monkeypatch.setattr(linkage_module, "ASSIGNABLE", 0)
+    monkeypatch.setattr(attacking, "ASSIGNABLE", 0)
     scaled = attacker.attack(released, owners, rng)
     assert assigned.linked_one_to_one > assigned.linked > 0.2
     assert scaled.linked_one_to_one > 0.9 * assigned.linked_one_to_one
@@ -127,8 +127,8 @@ def scaled_by_hand(logs, steps):
 @pytest.mark.parametrize("matched_exactly", [True, False])
 def test_attacking_alike_records_and_people_once_gives_what_attacking_all_gives(monkeypatch, matched_exactly):
     if not matched_exactly:
-        monkeypatch.setattr(linkage_module, "ASSIGNABLE", 0)
-        monkeypatch.setattr(linkage_module, "_BLOCK_CELLS", 32)
+        monkeypatch.setattr(attacking, "ASSIGNABLE", 0)
+        monkeypatch.setattr(likelihoods_module, "_BLOCK_CELLS", 32)
     rng = np.random.default_rng(8)
     mechanisms = {"x": RetentionReplacement(3, 0.6), "y": RetentionReplacement(40, 0.7)}
     original = {"x": rng.integers(0, 3, 300).astype(np.int32), "y": rng.integers(0, 8, 300).astype(np.int32)}
@@ -138,7 +138,7 @@ def test_attacking_alike_records_and_people_once_gives_what_attacking_all_gives(
     released = {name: mechanisms[name].sample(original[name][owners], dice) for name in mechanisms}
     released["public"] = original["public"][owners]
 
-    attacker = Attacker(original, mechanisms)
+    attacker = Attacker(original, [Apart(mechanisms)])
     attack = attacker.attack(released, owners, np.random.default_rng(0), told.append)
 
     logs = attacker.log_likelihoods(released).astype(float)
@@ -150,7 +150,7 @@ def test_attacking_alike_records_and_people_once_gives_what_attacking_all_gives(
     assert sum(told) == 300
     if not matched_exactly:
         luck = np.random.default_rng(0).random(300, np.float32)
-        guessed = (logs - scaled_by_hand(logs, linkage_module._SCALINGS) + 1e-4 * luck).argmax(axis=1)
+        guessed = (logs - scaled_by_hand(logs, attacking._SCALINGS) + 1e-4 * luck).argmax(axis=1)
         assert attack.linked_one_to_one == pytest.approx((guessed == owners).mean(), abs=1 / 300)
 
 

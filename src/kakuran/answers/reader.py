@@ -1,0 +1,240 @@
+"""What a release says of any table: directly where a tell holds it, and by one joint model of all that is told."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import TypeAlias
+
+import numpy as np
+from scipy.special import ndtri
+
+from kakuran.answers.estimate import Estimate
+from kakuran.answers.question import TableQuestion, model_cells, tell_by_tell
+from kakuran.counts import Cells, Reading, Records, only
+from kakuran.design import Plan
+from kakuran.errors import SchemaError, UnclearCellsWarning, counted, is_real
+from kakuran.model import (
+    About,
+    JointModel,
+    Method,
+    Reconstruction,
+    ToldCounts,
+    interval,
+    joint_model,
+    operator_of,
+    reconstruct,
+)
+from kakuran.typing import Array, Indices, Progress
+
+ModelKey: TypeAlias = tuple[tuple[str, bytes], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class JointTables:
+    """A joint model over the cells of some columns."""
+
+    axes: tuple[Cells, ...]
+    model: JointModel
+
+    def table(self, axes: Sequence[Cells]) -> Array:
+        """The shares of the true records in the cells that some of the columns span."""
+        return self.model.table(self.places(axes))
+
+    def draw(self, axes: Sequence[Cells], count: int) -> list[Indices]:
+        """The cells of made-up records along some of the columns, as the model has them."""
+        cells = self.model.draw(count)
+        return [cells[place] for place in self.places(axes)]
+
+    def errors(self, axes: Sequence[Cells], reading: Reading) -> Array:
+        """The standard errors of what is read off a table: how it varies with the records the model is fitted to."""
+        parts = np.stack([reading.of(part) for part in self.model.without(self.places(axes))])
+        return np.sqrt((len(parts) - 1) * ((parts - parts.mean(axis=0)) ** 2).mean(axis=0))
+
+    def most(self, axes: Sequence[Cells], reading: Reading) -> Array:
+        """What each cell of an answer cannot exceed, however its columns go together: the margins it lies in."""
+        most = np.ones(reading.shape)
+        for place, group in enumerate(reading.groups):
+            margin = np.bincount(group, self.table([axes[place]]), reading.shape[place])
+            most = np.minimum(most, margin.reshape([-1 if axis == place else 1 for axis in range(most.ndim)]))
+        return most
+
+    def places(self, axes: Sequence[Cells]) -> list[int]:
+        """Where columns stand in the model."""
+        names = [axis.name for axis in self.axes]
+        return [names.index(axis.name) for axis in axes]
+
+
+@dataclass(eq=False)
+class Reader:
+    """Counts what questions need, and estimates what was true; `Release.reader` is that of a release.
+
+    Attributes
+    ----------
+    records : Records
+        The perturbed records.
+    plan : Plan
+        How they were perturbed.
+    n : int
+        How many they are.
+    """
+
+    records: Records
+    plan: Plan
+    n: int
+    _models: dict[ModelKey, JointTables] = field(default_factory=dict, repr=False)
+
+    def count(self, questions: Sequence[TableQuestion], progress: Progress = int) -> list[Array]:
+        """The perturbed counts of every question, of the records that tell it, all in one pass."""
+        tallies = tell_by_tell(self.records, self.plan, [question.axes for question in questions], progress)
+        return [
+            sum((tally.counts.reshape(question.shape) for tally in some), np.zeros(question.shape))
+            for question, some in zip(questions, tallies, strict=True)
+        ]
+
+    def tabulate(
+        self,
+        question: TableQuestion,
+        progress: Progress = int,
+        *,
+        method: Method = "auto",
+        level: float = 0.9,
+        about: About = "table",
+        fakes: float = 0.0,
+    ) -> Estimate:
+        """Count what a question needs and estimate; warns of cells that cannot be told from noise."""
+        (counts,) = self.count([question], progress)
+        found = self.estimate(question, counts, progress, method=method, level=level, about=about, fakes=fakes)
+        unclear = int(np.count_nonzero(found.unclear))
+        if unclear:
+            warnings.warn(
+                (f"{unclear:,} of {counted(found.counts.size, 'cell')}" if found.axes else "this number")
+                + " cannot be told from noise: "
+                + ("its interval reaches zero" if unclear == 1 else "their intervals reach zero"),
+                UnclearCellsWarning,
+                stacklevel=3,
+            )
+        return found
+
+    def estimate(
+        self,
+        question: TableQuestion,
+        counts: Array,
+        progress: Progress = int,
+        *,
+        method: Method = "auto",
+        level: float = 0.9,
+        about: About = "table",
+        fakes: float = 0.0,
+    ) -> Estimate:
+        """Reconstruct what was counted for a question, and read the answer off it."""
+        _check(level, about, fakes)
+        if not question.tells(self.plan):
+            return self._by_model(question, progress, method, level, about, fakes)
+        operator = question.operator(self.plan)
+        told = min(float(counts.sum()) / self.n, 1.0) if self.n else 1.0
+        if method == "auto" and self.plan.layout.told and question.is_perturbed(self.plan):
+            joint = self.joint(question.axes, progress)
+            shares = joint.model.direct(joint.places(question.axes))
+            found = Reconstruction(shares * counts.sum(), method, joint.model.reason, None)
+        else:
+            found = reconstruct(counts, operator, method)
+        low, high = interval(
+            counts,
+            operator,
+            found.counts,
+            question.reading,
+            level=level,
+            about=about,
+            fakes=fakes * float(counts.sum()),
+            told=told,
+        )
+        every = 1 / told if told else 1.0
+        return Estimate(
+            axes=question.cells,
+            counts=question.reading.of(found.counts) * every,
+            low=low * every,
+            high=high * every,
+            naive=question.seen.of(counts) * every,
+            level=level,
+            about=about,
+            fakes=fakes,
+            method=found.method,
+            reason=found.reason,
+            gap=found.gap,
+        )
+
+    def _by_model(
+        self, question: TableQuestion, progress: Progress, method: Method, level: float, about: About, fakes: float
+    ) -> Estimate:
+        """What no record tells, as the model of all that is told has it."""
+        named = " and ".join(map(repr, question.columns))
+        if method != "auto":
+            raise SchemaError(f"no record tells {named} together, so only the joint model can answer: leave out method")
+        if fakes:
+            raise SchemaError(f"no record tells {named} together: what made-up records could do to it is not known")
+        joint = self.joint(question.axes, progress)
+        found = question.reading.of(joint.table(question.axes))
+        if self._is_bound(question):
+            reach = float(ndtri((1 + level) / 2)) * joint.errors(question.axes, question.reading)
+            low, high = np.maximum(found - reach, 0.0), np.minimum(found + reach, 1.0)
+        else:
+            low, high = np.zeros_like(found), joint.most(question.axes, question.reading)
+        return Estimate(
+            axes=question.cells,
+            counts=found * self.n,
+            low=low * self.n,
+            high=high * self.n,
+            naive=np.full(found.shape, np.nan),
+            level=level,
+            about=about,
+            method=method,
+            reason=joint.model.reason,
+            gap=None,
+            rests_on="model",
+        )
+
+    def _is_bound(self, question: TableQuestion) -> bool:
+        """Whether every two of the columns are told together by somebody, so that the model knows how they go."""
+        perturbed = [name for name in question.columns if name in self.plan.mechanisms]
+        return all(self.plan.holding(pair) for pair in combinations(perturbed, 2))
+
+    def joint(self, asked: Sequence[Cells] = (), progress: Progress = int) -> JointTables:
+        """The joint model of all perturbed columns, and of kept ones that are asked about, counted in one pass.
+
+        Columns are cut as the question cuts them, or else so that most questions can share one model.
+        """
+        wanted = {axis.name: axis for axis in asked}
+        names = [*self.plan.mechanisms, *(name for name in wanted if name not in self.plan.mechanisms)]
+        axes = tuple(wanted.get(name) or model_cells(self.plan, name) for name in names)
+        key = tuple((axis.name, axis.of_code.tobytes()) for axis in axes)
+        if key not in self._models:
+            self._models[key] = JointTables(axes, self._fitted(axes, progress))
+        return self._models[key]
+
+    def _fitted(self, axes: tuple[Cells, ...], progress: Progress) -> JointModel:
+        public = [axis.name for axis in axes if axis.name not in self.plan.mechanisms]
+        held = [
+            [place for place, axis in enumerate(axes) if axis.name in {*tell.columns, *public}]
+            for tell in self.plan.tells
+        ]
+        tables = [[axes[place] for place in places] for places in held]
+        selected = [[only(self.plan.layout.attributes[0], tell), *table] for tell, table in enumerate(tables)]
+        told = [
+            ToldCounts(tuple(places), tally.counts[0], operator_of(self.plan, table, [tell]))
+            for tell, (places, table, tally) in enumerate(
+                zip(held, tables, self.records.tallies(selected, progress), strict=True)
+            )
+        ]
+        return joint_model([axis.size for axis in axes], told)
+
+
+def _check(level: float, about: About, fakes: float) -> None:
+    if not is_real(level) or not 0 < level < 1:
+        raise SchemaError(f"level must lie between 0 and 1, as 0.9 for a 90 % interval; got {level!r}")
+    if about not in ("table", "population"):
+        raise SchemaError(f"about must be 'table' or 'population', got {about!r}")
+    if not is_real(fakes) or not 0 <= fakes < 1:
+        raise SchemaError(f"fakes is the share of records that may be made up, as 0.01 for 1 %; got {fakes!r}")

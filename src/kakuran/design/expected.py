@@ -1,0 +1,155 @@
+"""What a design is expected to tell, from n, k and the schema alone: the share of people in the wrong cell.
+
+A table is wrong by its margins and by how its columns hang together. What is not told of either is guessed, and guesses
+are wrong by what real tables typically are: margins by `MARGIN` where all that is known is the domain, pairs by `PAIR`
+where all that is known are the margins, triples by `TRIPLE` where all pairs are known. What is told is wrong by noise:
+n records that keep a value with probability ρ leave L cells wrong by about .4·√((L−1)/n)/ρ (half the sum of L errors,
+each √(2/π) of its standard deviation). Columns hang together in few ways, and in the same ways with many others: pairs
+have as many unknowns as their margins, of which the joint model shares some among all pairs. Told and guessed are
+weighed as two measurements are. docs/decisions/designs.md compares this with what was measured on real tables.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from kakuran.design.plan import Tell
+from kakuran.typing import Array
+from kakuran.words import Phrase
+
+MARGIN, PAIR, TRIPLE = 0.25, 0.12, 0.08
+"""People in the wrong cell of a typical table where one has to guess."""
+SHARED = 3.2
+"""Pairs of a column that tell as much of their own as of each other; what more there are share their unknowns."""
+MOST_WRONG = 0.2
+"""With more than this in the wrong cell of a typical one-way table, a release tells next to nothing."""
+WORTH_ASKING = 0.85
+"""Pairs are worth asking for if they lose no more than this part of what margins alone would."""
+_PER_CELL = 0.4
+_MANY = 30
+
+
+@dataclass(frozen=True)
+class ExpectedError:
+    """The share of people who are expected in the wrong cell of one-, two- and three-way tables.
+
+    Attributes
+    ----------
+    one_way, two_way, three_way : float
+        On average over all tables of so many columns.
+    by_margins : float
+        Of two-way tables, if nothing but the margins were taken from the release.
+    """
+
+    one_way: float
+    two_way: float
+    three_way: float
+    by_margins: float
+
+    def of(self, ways: int) -> float:
+        """By the number of columns."""
+        return (self.one_way, self.two_way, self.three_way)[ways - 1]
+
+    @property
+    def verdict(self) -> Phrase:
+        """What a release is good for, in a line."""
+        facts = {"one": self.one_way, "two": self.two_way, "margins": self.by_margins}
+        if self.one_way > MOST_WRONG:
+            return Phrase("next to nothing: {one:.0%} are in the wrong cell even of a table of one column", **facts)
+        if self.two_way > WORTH_ASKING * self.by_margins:
+            return Phrase(
+                "columns one by one ({one:.1%} in the wrong cell); of pairs no more than the product of their margins",
+                **facts,
+            )
+        return Phrase(
+            "columns one by one ({one:.1%} in the wrong cell) and pairs ({two:.1%}; by margins alone {margins:.1%})",
+            **facts,
+        )
+
+
+class Expectation:
+    """What n records that tell one of some sets of columns leave wrong, table by table."""
+
+    def __init__(self, tells: Sequence[Tell], n: float) -> None:
+        self._tells, self._n = tells, n
+        self._levels = {name: tell.telling.levels(name) for tell in tells for name in tell.columns}
+        self._shared = min(1.0, SHARED / max(len(self._levels) - 1, 1))
+        self._known: dict[tuple[str, ...], float] = {}
+
+    @property
+    def columns(self) -> list[str]:
+        """All that are perturbed."""
+        return list(self._levels)
+
+    def wrong(self, table: Sequence[str]) -> float:
+        """The share of people in the wrong cell; errors of different origin add up by their squares."""
+        parts = (self._part(part) for ways in (1, 2, 3) for part in combinations(table, ways))
+        return math.hypot(*parts)
+
+    def by_margins(self, table: Sequence[str]) -> float:
+        """The same, if the columns were taken to be independent."""
+        pairs = len(table) * (len(table) - 1) // 2
+        return math.hypot(*(self._part((name,)) for name in table), PAIR * math.sqrt(pairs))
+
+    def _part(self, columns: tuple[str, ...]) -> float:
+        """What is wrong of a margin, or of what two or three columns have to do with each other beyond it."""
+        if columns not in self._known:
+            self._known[columns] = _weighed((MARGIN, PAIR, TRIPLE)[len(columns) - 1], self._noise(columns))
+        return self._known[columns]
+
+    def _noise(self, columns: tuple[str, ...]) -> float:
+        """By chance, in all tells that hold the columns taken together."""
+        told = sum(
+            tell.share * self._n * tell.telling.kept(columns) ** 2
+            for tell in self._tells
+            if set(columns).issubset(tell.columns)
+        )
+        return _PER_CELL * math.sqrt(max(self._unknowns(columns), 1.0) / told) if told > 0 else math.inf
+
+    def _unknowns(self, columns: tuple[str, ...]) -> float:
+        if len(columns) == 1:
+            return self._levels[columns[0]] - 1
+        return self._shared * (len(columns) - 1) * sum(self._levels[name] - 1 for name in columns)
+
+
+def expected_error(tells: Sequence[Tell], n: float, about: str | None = None) -> ExpectedError:
+    """What n records that tell one of these sets leave wrong, on average over all tables, or those with one column.
+
+    Examples
+    --------
+    >>> import kakuran as kk
+    >>> from kakuran.design import expected_error
+    >>> schema = kk.Schema([kk.Categorical(name, list("abcdefgh")) for name in ("job", "town", "care")])
+    >>> pairs = expected_error(kk.calibrate(schema, n=50_000, k=10, tell=2).tells, n=50_000)
+    >>> whole = expected_error(kk.calibrate(schema, n=50_000, k=10, tell="all").tells, n=50_000)
+    >>> pairs.two_way < whole.two_way
+    True
+    """
+    expected = Expectation(tells, n)
+
+    def tables(ways: int) -> list[tuple[str, ...]]:
+        """All, or of very many columns those that come first: they are only averaged over."""
+        names = expected.columns if ways < 3 else expected.columns[:_MANY]
+        return [table for table in combinations(names, ways) if about is None or about in table or ways == 1]
+
+    def mean(wrong: Callable[[Sequence[str]], float], ways: int) -> float:
+        return float(np.mean([wrong(table) for table in tables(ways)] or [0.0]))
+
+    one, two, three = (mean(expected.wrong, ways) for ways in (1, 2, 3))
+    return ExpectedError(one, two, three, mean(expected.by_margins, 2))
+
+
+def _weighed(guess: float, noise: float) -> float:
+    """The error of two measurements together."""
+    return guess if math.isinf(noise) else guess * noise / math.hypot(guess, noise)
+
+
+def log_shares(sizes: Mapping[str, int]) -> dict[str, float]:
+    """Shares of a budget by the logarithm of the number of values."""
+    logs: Array = np.log(np.array([*sizes.values()], float))
+    return dict(zip(sizes, (logs / logs.sum()).tolist(), strict=True))

@@ -1,0 +1,840 @@
+"""One joint model of a release whose records each told only some of their columns (maths §10).
+
+Within a latent class columns are independent, so the joint is Σ_h π_h ∏_j θ_hj, and the expected perturbed counts of a
+tell t over the columns J are A_t Σ_h π_h ⊗_{j∈J} θ_hj. EM climbs the likelihood of the counts of all tells at once:
+cells, never records, so that its cost does not follow their number. Classes and stop are chosen by counts that were
+held out of the fit, and fits that held out other counts and started elsewhere are averaged: a mixture of mixtures of
+latent classes is one more of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, reduce
+from itertools import combinations
+from typing import Any, Protocol
+
+import numpy as np
+
+from kakuran.errors import ArgumentError
+from kakuran.mechanism import Transition
+from kakuran.model.estimators import splits
+from kakuran.model.likelihood import em_step
+from kakuran.model.operator import Operator, one_thread
+from kakuran.randomness import Randomness
+from kakuran.typing import Array, Indices
+from kakuran.words import Phrase
+
+CLASSES = (1, 2, 4, 8, 16, 32, 64)
+LUCK = 5.0
+"""How much better a model that is chosen by held-out counts predicts them by luck: about 1 for each part."""
+PARTS = 5
+"""One record in so many is held out of each fit."""
+PRIOR = 0.3
+"""Records with average values that every class is given, so that rare ones stay sensible."""
+STOPS = (0, 1, 2, 3, 4, 6, 8, 11, 16, 23, 32, 45, 64)
+"""Steps of EM from the model towards the counts of the tells that hold a table."""
+
+_LEAST = 1e-12
+_SPREAD = 0.5
+_MOST_STEPS = 300
+_LEAST_STEPS = 60
+_MOST_WORK = 200_000_000
+"""Steps of one climb, each as many as there are cells × classes."""
+_PATIENCE = 40
+_PATIENT_STOPS = 4
+_MOST_RAKES = 1000
+_SHARES = 33
+_AT_ONCE = 1 << 22
+_FURTHEST = 64.0
+_FURTHER = 1.15
+"""How much further each leap may go than the one before: the first would overlook where to stop."""
+
+
+@dataclass(frozen=True, eq=False)
+class ToldCounts:
+    """The perturbed counts of all records that told the same columns.
+
+    Parameters
+    ----------
+    axes : tuple[int, ...]
+        The columns.
+    counts : Array
+        How many records came out in each cell, an axis a column.
+    operator : Operator
+        How they were perturbed.
+    """
+
+    axes: tuple[int, ...]
+    counts: Array
+    operator: Operator
+
+    def of(self, axes: Sequence[int]) -> ToldCounts:
+        """What they told of some of the columns."""
+        places = [self.axes.index(axis) for axis in axes]
+        others = tuple(place for place in range(len(self.axes)) if place not in places)
+        counts = self.counts.sum(axis=others).transpose(np.argsort(np.argsort(places)))
+        operator = Operator(
+            [self.operator.transitions[place] for place in places],
+            self.operator.together,
+            [self.operator.shares[place] for place in places] if self.operator.shares else (),
+        )
+        return ToldCounts(tuple(axes), counts, operator)
+
+    def holds(self, axes: Sequence[int]) -> bool:
+        """Whether these records told all of some columns."""
+        return set(axes) <= set(self.axes)
+
+
+@dataclass(frozen=True, eq=False)
+class _Classes:
+    """A point of the climb: the share of each latent class, and the profiles of all columns, cells × classes."""
+
+    shares: Array
+    profiles: Array
+
+
+@dataclass(frozen=True, eq=False)
+class _Block:
+    """Tells with the same last column, perturbed alike: rows are cells of their other columns."""
+
+    rows: slice
+    last: slice
+    anywhere: Array
+    """The shares of what may come out in the last column by chance."""
+    members: tuple[tuple[int, int], ...]
+    """Which tells these are, and the place of the last column in each."""
+
+
+class _Tells:
+    """How latent classes come out in the counts of all tells, and the way back.
+
+    All profiles, as they are and as each mechanism perturbs them, lie below each other, with a row of ones at the end.
+    A row of a block is the product of some of those rows: of the columns of the tell but the last, which is left for a
+    product of matrices. Replaced records (the 1−ρ of columns perturbed as one value) tell of kept columns alone.
+    """
+
+    def __init__(self, sizes: Sequence[int], told: Sequence[ToldCounts]) -> None:
+        self.sizes = tuple(sizes)
+        self.starts: Indices = np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.intp)
+        self._column_of_row = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        self._perturbed: dict[tuple[int, bytes], tuple[slice, Transition]] = {}
+        self._height = int(self.starts[-1])
+        self._lay_out(told)
+
+    def _lay_out(self, told: Sequence[ToldCounts]) -> None:
+        laid = [_Laid(one, self._leaves_of(one)) for one in told]
+        alike: dict[tuple[int, bytes], list[_Laid]] = {}
+        for one in laid:
+            alike.setdefault((one.last.start, one.anywhere.tobytes()), []).append(one)
+        order = [one for group in alike.values() for one in group]
+        ends = iter(np.cumsum([one.height for one in order]).tolist())
+        begin, self.blocks = 0, []
+        for group in alike.values():
+            end = [next(ends) for _ in group][-1]
+            members = tuple((laid.index(one), one.place) for one in group)
+            self.blocks.append(_Block(slice(begin, end), group[0].last, group[0].anywhere, members))
+            begin = end
+        width, ones = max(1, *(len(one.axes) - 1 for one in told)), self._height
+        self._factors = np.concatenate([one.factors(width, ones) for one in order])
+        self._kept = np.concatenate([one.factors(width, ones, kept=True) for one in order])
+        self._together = np.concatenate([np.full((one.height, 1), one.together) for one in order])
+        self._by_chance = np.concatenate([one.by_chance for one in order])[:, None]
+        self._gather, self._gather_kept = map(self._indicator, (self._factors, self._kept))
+        self._has_kept = bool((self._kept != ones).any())
+
+    def _leaves_of(self, told: ToldCounts) -> list[slice]:
+        return [self._leaf(axis, one) for axis, one in zip(told.axes, told.operator.transitions, strict=True)]
+
+    def _leaf(self, axis: int, transition: Transition | None) -> slice:
+        """Where the profiles of a column lie, as a transition perturbs them."""
+        if transition is None or transition.is_identity:
+            return slice(int(self.starts[axis]), int(self.starts[axis + 1]))
+        key = axis, transition.matrix.tobytes()
+        if key not in self._perturbed:
+            rows = slice(self._height, self._height + len(transition.matrix))
+            self._perturbed[key] = rows, transition
+            self._height = rows.stop
+        return self._perturbed[key][0]
+
+    def _indicator(self, factors: Indices) -> Any:
+        """Rows of profiles × rows of blocks, sparse: 1 where one is a factor of the other."""
+        from scipy.sparse import csr_array
+
+        rows = np.arange(0, factors.size + 1, factors.shape[1])
+        return csr_array((np.ones(factors.size), factors.ravel(), rows), (len(factors), self._height + 1)).T.tocsr()
+
+    def laid_out(self, tables: Sequence[Array]) -> list[Array]:
+        """Counts of the tells as rows of the blocks × cells of their last column."""
+        return [
+            np.concatenate(
+                [
+                    np.moveaxis(tables[tell], place, -1).reshape(-1, tables[tell].shape[place])
+                    for tell, place in block.members
+                ]
+            )
+            for block in self.blocks
+        ]
+
+    def step(self, point: _Classes, counts: Sequence[Array], average: Array) -> tuple[_Classes, list[Array]]:
+        """Where EM goes from a point, and the shares of the cells of every tell that the point leads to."""
+        leaves = self._leaves(point.profiles)
+        rows = self._product(leaves, self._factors) * point.shares
+        kept = self._product(leaves, self._kept) * point.shares if self._has_kept else None
+        chance = self._by_chance if kept is None else self._by_chance * kept.sum(axis=1, keepdims=True)
+        found, by_row, replaced, everything = np.zeros_like(leaves), np.empty_like(rows), np.zeros(len(rows)), []
+        for block, seen in zip(self.blocks, counts, strict=True):
+            at, last = block.rows, leaves[block.last]
+            expected = self._together[at] * (rows[at] @ last.T) + chance[at] * block.anywhere
+            everything.append(np.maximum(expected, 1e-300, out=expected))
+            ratio = seen / expected
+            if kept is not None:
+                replaced[at] = ratio @ block.anywhere
+            ratio *= self._together[at]
+            found[block.last] += last * (ratio.T @ rows[at])
+            by_row[at] = rows[at] * (ratio @ last)
+        found += self._gather @ by_row
+        shares = by_row.sum(axis=0)
+        if kept is not None:
+            by_row = kept * self._by_chance * replaced[:, None]
+            found += self._gather_kept @ by_row
+            shares = shares + by_row.sum(axis=0)
+        found = self._back(found, leaves, point.profiles) + PRIOR * average[:, None]
+        return _Classes(_normalised(shares + _LEAST), self.normalised(found)), everything
+
+    def _leaves(self, profiles: Array) -> Array:
+        """The profiles as they are and as they are perturbed, and ones."""
+        perturbed = [
+            transition.forward(profiles[self.starts[axis] : self.starts[axis + 1]], 0)
+            for (axis, _), (_, transition) in self._perturbed.items()
+        ]
+        return np.concatenate([profiles, *perturbed, np.ones((1, profiles.shape[1]))])
+
+    def _product(self, leaves: Array, factors: Indices) -> Array:
+        return reduce(np.multiply, (leaves[column] for column in factors.T))
+
+    def _back(self, found: Array, leaves: Array, profiles: Array) -> Array:
+        """Expected true counts of cells and classes, from those of what came out."""
+        true = found[: self.starts[-1]]
+        for (axis, _), (rows, transition) in self._perturbed.items():
+            here = slice(self.starts[axis], self.starts[axis + 1])
+            ratio = np.divide(found[rows], leaves[rows], out=np.zeros_like(found[rows]), where=leaves[rows] > 0)
+            true[here] += profiles[here] * transition.adjoint(ratio, 0)
+        return true
+
+    def leap(self, point: _Classes, once: _Classes, twice: _Classes, furthest: float) -> _Classes:
+        """Further along two steps of EM (SQUAREM, Varadhan and Roland 2008); EM alone takes thousands under noise."""
+        start, first, second = (
+            np.log(np.maximum(np.vstack([one.shares, one.profiles]), _LEAST)) for one in (point, once, twice)
+        )
+        slope = first - start
+        bend = second - first - slope
+        reach = np.clip(np.linalg.norm(slope) / max(float(np.linalg.norm(bend)), _LEAST), 1, furthest)
+        further = np.exp(np.clip(start + 2 * reach * slope + reach**2 * bend, -500, 100))
+        return _Classes(_normalised(further[0]), self.normalised(further[1:]))
+
+    def normalised(self, profiles: Array) -> Array:
+        """With shares that add up to 1 in every column and class."""
+        return profiles / np.add.reduceat(profiles, self.starts[:-1], axis=0)[self._column_of_row]
+
+    def start(self, classes: int, dice: np.random.Generator) -> _Classes:
+        """Somewhere to climb from: classes that know next to nothing, each something else."""
+        spread = _SPREAD if classes > 1 else 0.0
+        profiles = self.flat[:, None] * np.exp(spread * dice.standard_normal((len(self.flat), classes)))
+        return _Classes(np.full(classes, 1 / classes), self.normalised(profiles))
+
+    @cached_property
+    def flat(self) -> Array:
+        """The profile of a class that knows nothing."""
+        return 1 / np.repeat(np.asarray(self.sizes, dtype=float), self.sizes)
+
+
+@dataclass(frozen=True, eq=False)
+class _Laid:
+    """A tell, cell by cell of its columns but the last."""
+
+    told: ToldCounts
+    leaves: Sequence[slice]
+
+    @cached_property
+    def place(self) -> int:
+        """Of the last column: the largest, and not a kept one unless all are."""
+        perturbed = self.told.operator.perturbed_axes or range(len(self.told.axes))
+        return max(perturbed, key=lambda place: self.told.counts.shape[place])
+
+    @property
+    def together(self) -> float:
+        """The probability that what is perturbed is not replaced."""
+        return self.told.operator.together if self.told.operator.perturbed_axes else 1.0
+
+    @property
+    def last(self) -> slice:
+        """Where the profiles of the last column lie."""
+        return self.leaves[self.place]
+
+    @property
+    def anywhere(self) -> Array:
+        """The shares of what comes out in the last column of records that are replaced."""
+        return self._shares(self.place)
+
+    def _shares(self, place: int) -> Array:
+        shares = self.told.operator.shares[place] if self.together < 1 else None
+        return np.ones(self.told.counts.shape[place]) if shares is None else shares
+
+    @property
+    def others(self) -> list[int]:
+        """The places of the columns but the last."""
+        return [place for place in range(len(self.told.axes)) if place != self.place]
+
+    @cached_property
+    def cells(self) -> Indices:
+        """The cells of those columns, a row a column."""
+        shape = [self.told.counts.shape[place] for place in self.others]
+        return np.indices(shape).reshape(len(shape), math.prod(shape))
+
+    @property
+    def height(self) -> int:
+        """How many there are."""
+        return self.cells.shape[1]
+
+    def factors(self, width: int, ones: int, *, kept: bool = False) -> Indices:
+        """The rows of profiles that make up each row, filled up with ones; only those of kept columns, if asked."""
+        rows = np.full((self.height, width), ones)
+        for column, (place, cells) in enumerate(zip(self.others, self.cells, strict=True)):
+            if not kept or self.told.operator.transitions[place] is None:
+                rows[:, column] = self.leaves[place].start + cells
+        return rows
+
+    @property
+    def by_chance(self) -> Array:
+        """The probability that a record is replaced, and comes out in each row for what is perturbed of it."""
+        chance = np.full(self.height, 1 - self.together)
+        for place, cells in zip(self.others, self.cells, strict=True):
+            chance *= self._shares(place)[cells]
+        return chance
+
+
+def _normalised(shares: Array) -> Array:
+    return shares / shares.sum()
+
+
+@dataclass(frozen=True, eq=False)
+class _Split:
+    """Counts of all tells without those of one part of the records, and of that part."""
+
+    kept: Sequence[Array]
+    held: Sequence[Array]
+
+
+def _splits(told: Sequence[ToldCounts], dice: np.random.Generator) -> Iterator[_Split]:
+    """As many as there are parts; every record is held out in one of them."""
+    flat = np.concatenate([one.counts.ravel() for one in told])
+    ends = np.cumsum([one.counts.size for one in told])[:-1]
+    for pair in splits(flat, PARTS, dice):
+        yield _Split(
+            *(
+                [part.reshape(one.counts.shape) for part, one in zip(np.split(side, ends), told, strict=True)]
+                for side in pair
+            )
+        )
+
+
+def _dice(told: Sequence[ToldCounts]) -> np.random.Generator:
+    """The same for the same counts."""
+    return Randomness.derived(b"".join(np.ascontiguousarray(one.counts).tobytes() for one in told)).generator()
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """Where a climb came closest to what was held out, and how close."""
+
+    point: _Classes
+    score: float
+
+
+def _climb(tells: _Tells, split: _Split, start: _Classes, average: Array) -> _Fit:
+    """Climb until held-out counts have long been predicted worse."""
+    counts, held = map(tells.laid_out, (split.kept, split.held))
+    point, furthest, best, judged = start, 2.0, _Fit(start, -math.inf), 0
+    cells = sum(block.size for block in counts)
+    most = min(_MOST_STEPS, max(_LEAST_STEPS, _MOST_WORK // (cells * len(start.shares))))
+    for step in range(0, most, 2):
+        once, expected = tells.step(point, counts, average)
+        score = float(sum((judging * np.log(shares)).sum() for judging, shares in zip(held, expected, strict=True)))
+        if score > best.score:
+            best, judged = _Fit(point, score), step
+        elif step - judged >= _PATIENCE:
+            break
+        point = tells.leap(point, once, tells.step(once, counts, average)[0], furthest)
+        furthest = min(furthest * _FURTHER, _FURTHEST)
+    return best
+
+
+class _Joint(Protocol):
+    """A joint distribution."""
+
+    def table(self, axes: Sequence[int], groups: Sequence[Indices | None]) -> Array:
+        """The shares of the cells of a table."""
+
+    def given(self, target: int, places: Sequence[Indices | None]) -> Array:
+        """The logarithm of the probability of each cell of a column together with what is known: records × cells."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Mixture:
+    """Latent classes: the share of each, and column by column its distribution over cells × classes."""
+
+    shares: Array
+    profiles: tuple[Array, ...]
+
+    @classmethod
+    def average(cls, points: Sequence[_Classes], starts: Indices) -> _Mixture:
+        """The mixture of several, which is one more of them."""
+        shares = np.concatenate([point.shares for point in points]) / len(points)
+        profiles = np.concatenate([point.profiles for point in points], axis=1)
+        return cls(shares, tuple(np.split(profiles, starts[1:-1])))
+
+    def table(self, axes: Sequence[int], groups: Sequence[Indices | None]) -> Array:
+        """Half of the columns against the other half, so that no table is held for every class."""
+        profiles = [_lumped(self.profiles[axis], parts) for axis, parts in zip(axes, groups, strict=True)]
+        shape = tuple(len(profile) for profile in profiles)
+        half = min(range(len(shape) + 1), key=lambda cut: math.prod(shape[:cut]) + math.prod(shape[cut:]))
+        left, right = (_outer(some, len(self.shares)) for some in (profiles[:half], profiles[half:]))
+        return ((left * self.shares) @ right.T).reshape(shape)
+
+    def given(self, target: int, places: Sequence[Indices | None]) -> Array:
+        """By the classes that each record may be of."""
+        known = [(_log(self.profiles[axis]), cells) for axis, cells in _known(target, places)]
+        records = len(known[0][1])
+        found = np.empty((records, len(self.profiles[target])))
+        rows = max(1, _AT_ONCE // len(self.shares))
+        for start in range(0, records, rows):
+            here = slice(start, start + rows)
+            members = sum((profile[cells[here]] for profile, cells in known), _log(self.shares))
+            most = members.max(axis=1, keepdims=True)
+            found[here] = _log(np.exp(members - most) @ self.profiles[target].T) + most
+        return found
+
+
+def _known(target: int, places: Sequence[Indices | None]) -> list[tuple[int, Indices]]:
+    """The columns that are known of records, but for the one that is asked for."""
+    return [(axis, cells) for axis, cells in enumerate(places) if cells is not None and axis != target]
+
+
+def _log(values: Array) -> Array:
+    return np.log(np.maximum(values, 1e-300))
+
+
+def _lumped(profile: Array, parts: Indices | None) -> Array:
+    """Cells added up by parts."""
+    if parts is None:
+        return profile
+    lumped = np.zeros((int(parts.max()) + 1, profile.shape[1]))
+    np.add.at(lumped, parts, profile)
+    return lumped
+
+
+def _outer(profiles: Sequence[Array], width: int) -> Array:
+    """All cells of a table of some columns × whatever each of them goes with."""
+    return reduce(lambda rows, one: (rows[:, None] * one).reshape(-1, width), profiles, np.ones((1, width)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Tree:
+    """A tree of pairs: every column depends on its neighbours alone."""
+
+    margins: tuple[Array, ...]
+    steps: Mapping[tuple[int, int], Array]
+    """From a column to a neighbour: the distribution of the second given the first, cells × cells."""
+    neighbours: Mapping[int, Sequence[int]]
+
+    @classmethod
+    def of(cls, margins: Sequence[Array], pairs: Mapping[tuple[int, int], Array]) -> _Tree:
+        """The tree of the pairs that tell most of each other (Chow and Liu 1968)."""
+        steps: dict[tuple[int, int], Array] = {}
+        neighbours: dict[int, list[int]] = {column: [] for column in range(len(margins))}
+        for first, second in _spanning(len(margins), pairs):
+            pair = _raked(pairs[first, second], margins[first], margins[second])
+            steps[first, second], steps[second, first] = _rows_normalised(pair), _rows_normalised(pair.T)
+            neighbours[first].append(second)
+            neighbours[second].append(first)
+        return cls(tuple(margins), steps, neighbours)
+
+    @cached_property
+    def _roots(self) -> list[int]:
+        """The first column of each part that hangs together."""
+        roots, reached = [], set[int]()
+        for root in self.neighbours:
+            if root not in reached:
+                roots.append(root)
+                reached |= self._reached(root, None)
+        return roots
+
+    def _reached(self, here: int, before: int | None) -> set[int]:
+        further = (self._reached(there, here) for there in self.neighbours[here] if there != before)
+        return {here}.union(*further)
+
+    def table(self, axes: Sequence[int], groups: Sequence[Indices | None]) -> Array:
+        """Every column that is not asked for is summed over as soon as its neighbours are."""
+        asked = dict(zip(axes, groups, strict=True))
+        found, order = np.ones(1), list[int]()
+        for root in self._roots:
+            rows, named = self._beyond(root, None, asked)
+            found, order = np.outer(found, self.margins[root] @ rows).ravel(), order + named
+        shape = [len(_lumped(self.margins[axis][:, None], asked[axis])) for axis in order]
+        return found.reshape(shape).transpose([order.index(axis) for axis in axes])
+
+    def _beyond(self, here: int, before: int | None, asked: Mapping[int, Indices | None]) -> tuple[Array, list[int]]:
+        """The distribution of what is asked for from a column on, given its cells; and the order of what that is."""
+        size = len(self.margins[here])
+        rows, order = (_lumped(np.eye(size), asked[here]).T, [here]) if here in asked else (np.ones((size, 1)), [])
+        for there in self.neighbours[here]:
+            if there != before:
+                further, named = self._beyond(there, here, asked)
+                rows = (rows[:, :, None] * (self.steps[here, there] @ further)[:, None]).reshape(size, -1)
+                order = order + named
+        return rows, order
+
+    def given(self, target: int, places: Sequence[Indices | None]) -> Array:
+        """By what is known along each way from it, and of columns that do not hang together with it."""
+        known = [None if axis == target else cells for axis, cells in enumerate(places)]
+        found = _log(self.margins[target] * self._likely(target, None, known))
+        for root in self._roots:
+            if target not in self._reached(root, None):
+                found = found + _log(self._likely(root, None, known) @ self.margins[root])[:, None]
+        return found
+
+    def _likely(self, here: int, before: int | None, known: Sequence[Indices | None]) -> Array:
+        """How likely what is known from a column on is, given its cells: records × cells."""
+        cells, size = known[here], len(self.margins[here])
+        likely = np.ones((1, size)) if cells is None else np.eye(size)[cells]
+        for there in self.neighbours[here]:
+            if there != before:
+                likely = likely * (self._likely(there, here, known) @ self.steps[here, there].T)
+        return likely
+
+
+def _spanning(columns: int, pairs: Mapping[tuple[int, int], Array]) -> Iterator[tuple[int, int]]:
+    """The pairs of a spanning tree with the most information in all."""
+    part = list(range(columns))
+    for first, second in sorted(pairs, key=lambda pair: -_information(pairs[pair])):
+        if part[first] != part[second]:
+            yield first, second
+            joined = part[second]
+            part = [part[first] if one == joined else one for one in part]
+
+
+def _information(table: Array) -> float:
+    """The mutual information of two columns."""
+    independent = table.sum(axis=1, keepdims=True) * table.sum(axis=0, keepdims=True)
+    some = table > 0
+    return float((table[some] * np.log(table[some] / independent[some])).sum())
+
+
+def _raked(table: Array, rows: Array, columns: Array) -> Array:
+    """A table scaled to margins that are known better (Deming and Stephan 1940)."""
+    table = table + _LEAST
+    for _ in range(_MOST_RAKES):
+        table = table * (columns / table.sum(axis=0))
+        found = table.sum(axis=1)
+        if np.abs(found - rows).max() < _LEAST:
+            break
+        table = table * (rows / found)[:, None]
+    return table
+
+
+def _rows_normalised(rows: Array) -> Array:
+    return rows / rows.sum(axis=1, keepdims=True)
+
+
+@dataclass(frozen=True, eq=False)
+class _Blend:
+    """A mixture of joint distributions."""
+
+    weights: Sequence[float]
+    joints: Sequence[_Joint]
+
+    def table(self, axes: Sequence[int], groups: Sequence[Indices | None]) -> Array:
+        """The average of theirs."""
+        return np.average([joint.table(axes, groups) for joint in self.joints], axis=0, weights=self.weights)
+
+    def given(self, target: int, places: Sequence[Indices | None]) -> Array:
+        """Each counts as much as it expects what is known."""
+        found = [
+            math.log(weight) + joint.given(target, places)
+            for weight, joint in zip(self.weights, self.joints, strict=True)
+        ]
+        return np.logaddexp.reduce(found)
+
+
+@dataclass(frozen=True, eq=False)
+class _Evidence:
+    """The counts of all tells, without each part of the records and with all of them."""
+
+    told: tuple[ToldCounts, ...]
+    parts: tuple[_Split, ...]
+
+    def about(self, axes: Sequence[int]) -> list[tuple[Operator, Array, Array]]:
+        """Of the tells that hold some columns: how they were perturbed, counts without each part and all, the parts."""
+        return [
+            (
+                one.of(axes).operator.stacked(),
+                np.stack(
+                    [replace(one, counts=part.kept[tell]).of(axes).counts for part in self.parts]
+                    + [one.of(axes).counts]
+                ),
+                np.stack([replace(one, counts=part.held[tell]).of(axes).counts for part in self.parts]),
+            )
+            for tell, one in enumerate(self.told)
+            if one.holds(axes)
+        ]
+
+    def expected(self, joints: Sequence[_Joint]) -> Array:
+        """The shares of all cells of the tells in a row, part by part, under the models without each part."""
+        shares = [
+            one.operator.forward(_normalised(joint.table(one.axes, [None] * len(one.axes)))).ravel()
+            for joint in joints[: len(self.parts)]
+            for one in self.told
+        ]
+        return np.concatenate(shares)[self._held > 0]
+
+    def score(self, expected: Array) -> float:
+        """The log-likelihood of the parts, from such shares."""
+        return float((self._held[self._held > 0] * _log(expected)).sum())
+
+    @cached_property
+    def _held(self) -> Array:
+        return np.concatenate([counts.ravel() for part in self.parts for counts in part.held])
+
+    def pairs(self) -> list[tuple[int, int]]:
+        """The pairs of columns that some tell holds."""
+        return sorted({pair for one in self.told for pair in combinations(sorted(one.axes), 2)})
+
+
+def _moved(joints: Sequence[_Joint], axes: Sequence[int], evidence: _Evidence) -> Array:
+    """Tables of some models, moved towards the counts of the tells that hold them as far as held-out ones approve.
+
+    The models are those without each part of the records, and of all of them.
+    """
+    tables = np.stack([_normalised(joint.table(axes, [None] * len(axes))) for joint in joints])
+    told = evidence.about(axes)
+    best, found, judged = -math.inf, tables, 0
+    for stop, at in enumerate(_towards(tables, told)) if told else ():
+        score = _predicts(at, told)
+        if score > best:
+            best, found, judged = score + (0 if stop else LUCK), at, stop
+        elif stop - judged >= _PATIENT_STOPS:
+            break
+    return found
+
+
+def _towards(tables: Array, told: Sequence[tuple[Operator, Array, Array]]) -> Iterator[Array]:
+    """The path of EM from some tables to what the tells say of them, at the stops."""
+    for step in range(STOPS[-1] + 1):
+        if step in STOPS:
+            yield tables
+        further = sum((em_step(tables, counts, operator) for operator, counts, _ in told), np.zeros_like(tables))
+        total = further.sum(axis=tuple(range(1, tables.ndim)), keepdims=True)
+        tables = np.where(total > 0, further / np.maximum(total, 1e-300), tables)
+
+
+def _predicts(tables: Array, told: Sequence[tuple[Operator, Array, Array]]) -> float:
+    """The log-likelihood of the parts that were held out."""
+    score = 0.0
+    for operator, _, held in told:
+        expected = np.maximum(operator.forward(tables[: len(held)]), 1e-300)
+        score += float((held * np.log(expected)).sum())
+    return score
+
+
+def joint_model(sizes: Sequence[int], told: Sequence[ToldCounts]) -> JointModel:
+    """The joint distribution of all columns; a function of the counts alone.
+
+    An average of latent classes, fewer and more, and of a tree of pairs, by how well they predict held-out counts.
+
+    Parameters
+    ----------
+    sizes : Sequence[int]
+        How many cells each column has.
+    told : Sequence[ToldCounts]
+        The perturbed counts of every tell.
+    """
+    _check(sizes, told)
+    dice = _dice(told)
+    evidence = _Evidence(tuple(told), tuple(_splits(told, dice)))
+    with one_thread():
+        independent, *more = _classes(sizes, evidence, dice)
+        found = reduce(_Weighed.joined_by, more, _Weighed.alone(independent, evidence))
+        found = found.joined_by(_Kind(Phrase("a tree of pairs"), _trees(found.joints, evidence, len(sizes))))
+    return JointModel(tuple(sizes), found.reason, found.joints, evidence)
+
+
+def _check(sizes: Sequence[int], told: Sequence[ToldCounts]) -> None:
+    if not told:
+        raise ArgumentError("told", "holds no counts", "Count at least one tell.")
+    for one in told:
+        one.operator.checked(one.counts)
+        if one.counts.shape != (shape := tuple(sizes[axis] for axis in one.axes)):
+            problem = f"has counts of {one.counts.shape} cells for columns {one.axes} of {shape}"
+            raise ArgumentError("told", problem, "Count over all cells of the columns.")
+
+
+@dataclass(frozen=True, eq=False)
+class _Kind:
+    """One kind of model without each part of the records and, last, with all of them."""
+
+    name: Phrase
+    joints: Sequence[_Joint]
+
+
+def _classes(sizes: Sequence[int], evidence: _Evidence, dice: np.random.Generator) -> Iterator[_Kind]:
+    """More and more latent classes, until they predict what was held out worse than fewer."""
+    tells = _Tells(sizes, evidence.told)
+    averages, best = [tells.flat] * len(evidence.parts), -math.inf
+    for classes in CLASSES:
+        fits = [
+            _climb(tells, part, tells.start(classes, dice), average)
+            for part, average in zip(evidence.parts, averages, strict=True)
+        ]
+        if (score := sum(fit.score for fit in fits)) < best - LUCK:
+            break
+        best = max(best, score)
+        points = [fit.point for fit in fits]
+        if classes == 1:
+            averages = [point.profiles[:, 0] for point in points]
+        name = Phrase("{classes} latent classes", classes=classes) if classes > 1 else Phrase("independent columns")
+        yield _Kind(name, [_Mixture.average(some, tells.starts) for some in (*([point] for point in points), points)])
+
+
+@dataclass(frozen=True, eq=False)
+class _Weighed:
+    """Kinds of models, how much each of them counts, and what they expect of what was held out."""
+
+    evidence: _Evidence
+    kinds: tuple[_Kind, ...]
+    weights: tuple[float, ...]
+    expected: Array
+
+    @classmethod
+    def alone(cls, kind: _Kind, evidence: _Evidence) -> _Weighed:
+        """One kind."""
+        return cls(evidence, (kind,), (1.0,), evidence.expected(kind.joints))
+
+    def joined_by(self, kind: _Kind) -> _Weighed:
+        """With one more kind, and as much of it as held-out counts make likely if before them any share was."""
+        expected = self.evidence.expected(kind.joints)
+        shares = np.linspace(0, 1, _SHARES)
+        scores = np.array([self.evidence.score(share * expected + (1 - share) * self.expected) for share in shares])
+        scores -= LUCK * shares
+        share = float(np.average(shares, weights=np.exp(scores - scores.max())))
+        return _Weighed(
+            self.evidence,
+            (*self.kinds, kind),
+            (*(weight * (1 - share) for weight in self.weights), share),
+            share * expected + (1 - share) * self.expected,
+        )
+
+    @property
+    def joints(self) -> list[_Joint]:
+        """Their mixtures without each part of the records and, last, with all of them."""
+        return [_Blend(self.weights, joints) for joints in zip(*(kind.joints for kind in self.kinds), strict=True)]
+
+    @property
+    def reason(self) -> Phrase:
+        """In words."""
+        share, best = max(zip(self.weights, (kind.name for kind in self.kinds), strict=True))
+        return Phrase(
+            "average of {count} by held-out likelihood, most of all {best} ({share:.0%})",
+            count=len(self.kinds),
+            best=best,
+            share=share,
+        )
+
+
+def _trees(joints: Sequence[_Joint], evidence: _Evidence, columns: int) -> list[_Joint]:
+    """Trees of pairs that are moved from some models towards the counts."""
+    pairs = {pair: _moved(joints, pair, evidence) for pair in evidence.pairs()}
+    return [
+        _Tree.of(
+            [_normalised(joint.table([column], [None])) for column in range(columns)],
+            {pair: tables[place] for pair, tables in pairs.items()},
+        )
+        for place, joint in enumerate(joints)
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class JointModel:
+    """A joint distribution of all columns of a release.
+
+    Attributes
+    ----------
+    sizes : tuple[int, ...]
+        How many cells each column has.
+    reason : Phrase
+        How it was found, in words.
+    """
+
+    sizes: tuple[int, ...]
+    reason: Phrase
+    _joints: Sequence[_Joint] = field(repr=False)
+    """Without each part of the records and, last, with all of them."""
+    _evidence: _Evidence = field(repr=False)
+
+    def table(self, axes: Sequence[int], groups: Sequence[Indices | None] = ()) -> Array:
+        """The shares of the cells of a table.
+
+        Parameters
+        ----------
+        axes : Sequence[int]
+            Its columns, in any order.
+        groups : Sequence[Indices | None]
+            Of each of them, the part that each cell is in; None, or nothing at all, where every cell is one.
+        """
+        return _normalised(self._joints[-1].table(axes, groups or [None] * len(axes)))
+
+    def given(self, target: int, places: Sequence[Indices | None]) -> Array:
+        """The distribution of one column for records of which others are known: records × cells.
+
+        Parameters
+        ----------
+        target : int
+            The column.
+        places : Sequence[Indices | None]
+            Of every column, the cell that each record is in; None where it is not known. The target's own is not used.
+        """
+        if not _known(target, places):
+            raise ArgumentError("places", "say nothing about any other column", "Ask for the table of the column.")
+        found = self._joints[-1].given(target, places)
+        found = np.exp(found - found.max(axis=1, keepdims=True))
+        return found / found.sum(axis=1, keepdims=True)
+
+    def without(self, axes: Sequence[int]) -> list[Array]:
+        """The same table as the model would have it without each part of the records: what chance makes of it."""
+        return [_normalised(joint.table(axes, [None] * len(axes))) for joint in self._joints[:-1]]
+
+    def draw(self, count: int) -> list[Indices]:
+        """Made-up records: the cell of each along every column, column by column given those before; always the same.
+
+        Parameters
+        ----------
+        count : int
+            How many.
+        """
+        dice = _dice(self._evidence.told)
+        drawn: list[Indices | None] = [None] * len(self.sizes)
+        for axis in range(len(self.sizes)):
+            shares = self.given(axis, drawn) if axis else np.tile(self.table([0]), (count, 1))
+            luck = dice.random((count, 1))
+            drawn[axis] = (np.cumsum(shares, axis=1)[:, :-1] < luck).sum(axis=1)
+        return [cells for cells in drawn if cells is not None]
+
+    def direct(self, axes: Sequence[int]) -> Array:
+        """The shares of the cells of a table, moved from the model towards the counts of the tells that hold it.
+
+        How far is judged by counts that were held out; the model's own table where no tell holds this one.
+        """
+        found: Array = _moved(self._joints, axes, self._evidence)[-1]
+        return found
