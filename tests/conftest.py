@@ -87,7 +87,16 @@ class Said(HTMLParser):
 
 
 METHODS_AND_MEASURES = {"kakuran", "EM", "ILD", "PRAM", "Pk-", "k-", "AIC", "AICc", "BIC", "VIF", "SHA-"}
-CALLED_SO_IN_OPTIONS = {"retention", "laplace", "bounded-laplace", "bounded-gaussian", "pram", "gram", "residual"}
+CALLED_SO_IN_OPTIONS = {
+    "retention",
+    "square-wave",
+    "laplace",
+    "bounded-laplace",
+    "bounded-gaussian",
+    "pram",
+    "gram",
+    "residual",
+}
 
 
 @pytest.fixture(scope="session")

@@ -65,6 +65,7 @@ from .mechanism import (
     BoundedLaplace as BoundedLaplace,
     Laplace as Laplace,
     RetentionReplacement as RetentionReplacement,
+    SquareWave as SquareWave,
 )
 from .model import (
     Reconstruction as Reconstruction,

@@ -32,7 +32,7 @@ def test_a_release_gives_back_a_cross_tab_better_than_counting_it(people):
     assert error(estimate.counts, truth) < 0.6 * error(estimate.naive, truth)
 
 
-@pytest.mark.parametrize("mechanism", ["retention", "laplace", "bounded-laplace", "bounded-gaussian"])
+@pytest.mark.parametrize("mechanism", ["square-wave", "retention", "laplace", "bounded-laplace", "bounded-gaussian"])
 def test_numbers_come_back_from_every_mechanism(people, mechanism):
     schema = kk.Schema([kk.Numeric("age", 15, 94, step=1)])
     ages = people.select(["age"])

@@ -6,7 +6,13 @@ import kakuran as kk
 from kakuran.answers.density import finer_cells
 from kakuran.samples import census
 
-METHODS = {"laplace": "auto", "bounded-laplace": "auto", "bounded-gaussian": "ibt", "retention": "ibt"}
+METHODS = {
+    "square-wave": "auto",
+    "laplace": "auto",
+    "bounded-laplace": "auto",
+    "bounded-gaussian": "ibt",
+    "retention": "ibt",
+}
 
 
 @pytest.fixture(scope="module")

@@ -247,18 +247,20 @@ def test_a_word_that_is_no_command_points_to_those_that_may_be_meant(refused, wo
     refused([word, "people.csv"], 2, f"No such command {word!r}. {told}")
 
 
-@pytest.mark.parametrize(("step", "told"), [(1, True), (16, False)])
-def test_a_number_that_missing_values_would_scatter_is_warned_of(kakuran, folder, step, told):
+@pytest.mark.parametrize(
+    ("step", "mechanism", "told"), [(1, "retention", True), (16, "retention", False), (1, "square-wave", False)]
+)
+def test_a_number_that_may_be_missing_and_loses_its_order_is_warned_of(kakuran, folder, step, mechanism, told):
     people = census(800)
     ages = pa.array([None, *people["age"].to_pylist()[1:]])
     pq.write_table(people.select(["job"]).append_column("age", ages), folder / "gaps.parquet")
     schema = kk.Schema([census_schema()["job"], kk.Numeric("age", 15, 95, step=step, missing="category")])
     schema.save(folder / "gaps.toml")
-    asked = ("-s", "gaps.toml", "--k", 10)
+    asked = ("-s", "gaps.toml", "--k", 10, "--mechanism", f"age={mechanism}")
     shown = kakuran("calibrate", "gaps.parquet", *asked)
     made = kakuran("perturb", "gaps.parquet", *asked, "-o", "gaps.out.parquet", "--report", "gaps.html")
     assert (shown.returncode, made.returncode) == (0, 0), made.stderr
-    warning = "warning: age: as missing is one of its 82 values"
+    warning = "warning: age: its 82 values are perturbed like categories"
     report = (folder / "gaps.html").read_text(encoding="utf-8")
     assert [warning in shown.stderr, warning in made.stderr, warning[9:] in report] == [told] * 3
-    assert ("a coarser step" in report) == told
+    assert ("keeps the order of a number" in report) == told

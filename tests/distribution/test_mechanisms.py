@@ -141,6 +141,13 @@ class Clamped(BoundedLaplace):
         return np.clip(wide.sample(codes + reach, randomness) - reach, 0, self.size - 1).astype(np.int32)
 
 
+class ClampedWave(SquareWave):
+    """What lies beyond the bounds is put on them."""
+
+    def sample(self, codes, randomness):
+        return np.clip(super().sample(codes, randomness), 0, self.size - 1)
+
+
 WRONG = {
     "a retention too high by a hundredth": (RetentionReplacement(7, 0.32), RetentionReplacement(7, 0.31)),
     "a retention too low by a hundredth": (RetentionReplacement(7, 0.30), RetentionReplacement(7, 0.31)),
@@ -149,7 +156,7 @@ WRONG = {
     "a laplace noise with a drift": (ShiftedByOne(41, 0.5, 4.0), BoundedLaplace(41, 0.5, 4.0)),
     "a laplace noise that is clamped": (Clamped(41, 0.5, 4.0), BoundedLaplace(41, 0.5, 4.0)),
     "a gaussian scale too large by a fiftieth": (BoundedGaussian(41, 0.5, 7.14), BoundedGaussian(41, 0.5, 7.0)),
-    "a square wave too wide by a step": (SquareWave(41, 7, 0.4), SquareWave(41, 6, 0.4)),
+    "a square wave that is clamped": (ClampedWave(41, 6, 0.4), SquareWave(41, 6, 0.4)),
     "a square wave kept too often by a hundredth": (SquareWave(41, 6, 0.41), SquareWave(41, 6, 0.4)),
     "a pram matrix off by a hundredth": (PRAM([[0.61, 0.39], [0.3, 0.7]]), PRAM([[0.6, 0.4], [0.3, 0.7]])),
 }

@@ -82,7 +82,8 @@ def test_only_grid_points_are_released():
     heights = batch.column("height").to_numpy()
     blurred = pa.array(heights + 0.0123456789 * np.sign(1.7 - heights))
     batch = batch.set_column(batch.schema.get_field_index("height"), "height", blurred)
-    grid = {round(1 + step / 10, 1) for step in range(16)}
+    beyond = PLAN.reach("height")
+    grid = {round(1 + step / 10, 1) for step in range(-beyond, 16 + beyond)}
     assert set(Kernel(PLAN)(batch).column("height").to_pylist()) <= grid
 
 
@@ -156,6 +157,8 @@ class TestPacking:
         assert Kernel(plan).unpack(Kernel(plan).pack(codes))["x"].tolist() == [-reach, points - 1 + reach]
 
     def test_packed_rows_are_as_narrow_as_the_domains_allow(self):
-        assert Kernel(PLAN).row_type.itemsize == 4
+        assert Kernel(PLAN).row_type.itemsize == 5
+        bounded = kk.calibrate(SCHEMA, n=50, k=20, mechanisms={"age": "bounded-laplace"})
+        assert Kernel(bounded).row_type.itemsize == 4
         wide = kk.calibrate(kk.Schema([kk.Numeric("x", 0, 1000, step=1), kk.Numeric("y", 0, 9, step=1)]), n=50, k=20)
         assert Kernel(wide).row_type.itemsize == 3

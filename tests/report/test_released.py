@@ -60,7 +60,7 @@ def test_its_numbers_are_those_of_the_api(release, public, read):
         assert f"{low:,.0f}–{high:,.0f}" in words
     assert f"{release.epsilon:.4g}" in words
     assert f"ρ = {release.plan['job'].retention:.4g}" in words
-    assert f"φ = {release.plan['age'].scale:.4g}" in words
+    assert f"ρ, b = {release.plan['age'].retention:.4g}, {release.plan['age'].half_width}" in words
 
 
 def test_the_public_report_is_that_of_the_file_whatever_the_original_was(release, public, tmp_path):

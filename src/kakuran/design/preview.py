@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from kakuran.counts import cells_of
 from kakuran.design.expected import Expectation
 from kakuran.design.plan import Plan
 from kakuran.errors import check_is
@@ -98,8 +99,10 @@ def _told_errors(plan: Plan, n: int) -> list[TableError]:
 
 def _singular_values(plan: Plan, attribute: Categorical | Numeric) -> Array:
     """How much of each pattern along this axis survives the perturbation."""
-    edges = attribute.cells(min(CELLS, attribute.points)) if isinstance(attribute, Numeric) else None
-    return plan[attribute.name].transition(edges).singular_values
+    bins = min(CELLS, attribute.points) if isinstance(attribute, Numeric) else None
+    cells, mechanism = cells_of(plan.schema, attribute.name, bins), plan[attribute.name]
+    released = cells.extended(mechanism.beyond).edges if mechanism.beyond else None
+    return mechanism.transition(cells.edges, released).singular_values
 
 
 def _table_error(columns: tuple[str, ...], gains: Sequence[Array], n: int) -> TableError:

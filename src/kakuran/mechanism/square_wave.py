@@ -48,7 +48,7 @@ class SquareWave(TwoLevel):
     >>> from kakuran.mechanism import SquareWave
     >>> wave = SquareWave.at_swap_cost(kk.Numeric("age", 0, 120, step=1), swap_cost=2)
     >>> wave.half_width, round(wave.retention, 3), round(wave.epsilon, 6)
-    (31, 0.371, 1.0)
+    (30, 0.367, 1.0)
     """
 
     kind: ClassVar[str] = "square-wave"

@@ -48,8 +48,12 @@ class Transition(ABC):
 
     @property
     def singular_values(self) -> Array:
-        """How much of each pattern along the axis survives."""
-        return np.minimum(np.linalg.svd(self.matrix, compute_uv=False), 1.0)
+        """How much of each pattern along the axis survives, as if true cells were equally full."""
+        expected = self.matrix.mean(axis=1, keepdims=True)
+        is_reached = expected[:, 0] > 0
+        # The fewer records a perturbed cell has, the less chance there is in their number.
+        weighed = self.matrix[is_reached] / np.sqrt(expected[is_reached] * self.size)
+        return np.minimum(np.linalg.svd(weighed, compute_uv=False), 1.0)
 
     @property
     def condition(self) -> float:
