@@ -51,7 +51,7 @@ def count(rows: int, folder: Path) -> None:
     """A table of three columns of the release, every value a cell."""
     plan = people.plan(rows, people.SIX_COLUMNS)
     axes = [cells_of(plan.schema, name, 121 if name == "age" else None) for name in THREE_WAY]
-    (tally,) = count_tables(open_source(folder / "release.parquet"), plan, [axes])
+    (tally,) = count_tables(open_source(folder / "release.parquet"), plan.layout, [axes])
     assert tally.n == rows
 
 

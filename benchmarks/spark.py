@@ -139,7 +139,7 @@ class Count:
 
     def locally(self, table: Table) -> None:
         """Without Spark."""
-        count_tables(open_source(table.folder), self.plan, [self._axes])
+        count_tables(open_source(table.folder), self.plan.layout, [self._axes])
 
 
 @dataclass(frozen=True)

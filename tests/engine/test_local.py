@@ -65,7 +65,7 @@ def read_batches(source, schema):
 
 
 def count_cells(release, plan, axes, progress=int):
-    return count_tables(open_source(release), plan, [axes], progress)[0]
+    return count_tables(open_source(release), plan.layout, [axes], progress)[0]
 
 
 def drawn(source, scratch, seed=None, shuffle=True, plan=PLAN, **settings):

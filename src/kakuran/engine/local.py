@@ -15,7 +15,7 @@ from kakuran.counts import Cells, Counting, Tally
 from kakuran.design import Plan
 from kakuran.perturbation import Kernel, Shuffler
 from kakuran.randomness import Randomness
-from kakuran.schema import Part, Schema, Source, in_order, read_parts
+from kakuran.schema import Layout, Part, Schema, Source, in_order, read_parts
 from kakuran.typing import Codes, Progress
 
 Made = TypeVar("Made")
@@ -40,10 +40,10 @@ def check_values(source: Source, schema: Schema, progress: Progress = int) -> in
 
 
 def count_tables(
-    source: Source, plan: Plan, tables: Sequence[Sequence[Cells]], progress: Progress = int
+    source: Source, layout: Layout, tables: Sequence[Sequence[Cells]], progress: Progress = int
 ) -> list[Tally]:
-    """The tallies of a release, all in one pass; only the columns that are counted are read."""
-    counting = Counting(plan.layout, tables)
+    """The tallies of a release, or of originals, all in one pass; only the columns that are counted are read."""
+    counting = Counting(layout, tables)
     idle: SimpleQueue[list[Tally]] = SimpleQueue()
 
     def count(part: Part) -> int:
@@ -57,7 +57,7 @@ def count_tables(
         return len(part)
 
     names = [attribute.name for attribute in counting.attributes]
-    for rows in in_order(count, read_parts(source, plan.layout.schema, names)):
+    for rows in in_order(count, read_parts(source, layout.schema, names)):
         progress(rows)
     total = counting.zero()
     while not idle.empty():

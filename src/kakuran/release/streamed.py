@@ -45,7 +45,7 @@ class FileRecords:
     def tallies(self, tables: Sequence[Sequence[Cells]], progress: Progress = int) -> list[Tally]:
         """Count the records in the cells that the axes of each table span, all in one pass."""
         with _refusing(self.source.described):
-            tallies = count_tables(self.source, self.manifest.plan, tables, progress)
+            tallies = count_tables(self.source, self.manifest.plan.layout, tables, progress)
         self._check(tallies[0].n)
         return tallies
 

@@ -14,7 +14,7 @@ from kakuran.answers import Estimate, TableQuestion, ask, estimate
 from kakuran.design import Plan
 from kakuran.engine import count_tables
 from kakuran.release import Manifest, Release
-from kakuran.schema import Source
+from kakuran.schema import Layout, Source
 from kakuran.typing import Array, Progress
 
 LEVEL = 0.9
@@ -76,7 +76,8 @@ def _true_counts(
 ) -> list[Array]:
     if not questions:
         return []
-    counted = count_tables(original, manifest.plan, [question.cells for question in questions], progress)
+    layout = Layout(manifest.plan.schema)
+    counted = count_tables(original, layout, [question.cells for question in questions], progress)
     manifest.check_original(counted[0].n)
     return [tally.counts for tally in counted]
 

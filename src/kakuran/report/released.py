@@ -30,7 +30,7 @@ from kakuran.report.page import (
     table,
 )
 from kakuran.report.rows import plan_rows, risk_after, risk_before
-from kakuran.schema import Categorical, Dropped, Numeric, Source, open_source
+from kakuran.schema import Categorical, Dropped, Layout, Numeric, Source, open_source
 from kakuran.typing import Array, Progress
 from kakuran.words import Words, words_in
 
@@ -300,7 +300,9 @@ def column_losses(release: Release, original: Source) -> list[ColumnLoss]:
     """S3's ILD of every released column, from how often each value occurs."""
     plan, attributes = release.plan, release.plan.schema.released
     tables = [[every_code(attribute, plan.reach(attribute.name))] for attribute in attributes]
-    counted = zip(attributes, count_tables(original, plan, tables), release.records.tallies(tables), strict=True)
+    counted = zip(
+        attributes, count_tables(original, Layout(plan.schema), tables), release.records.tallies(tables), strict=True
+    )
     return [
         ColumnLoss(attribute.name, *(_capacity(plan, attribute, tally) for tally in tallies))
         for attribute, *tallies in counted
