@@ -13,6 +13,7 @@ from pathlib import Path
 
 from benchmarks import (
     accuracy,
+    audit,
     collector,
     dashboard,
     engine,
@@ -34,6 +35,7 @@ PARTS = {
     "spark": spark,
     "reconstruction": reconstruction,
     "accuracy": accuracy,
+    "audit": audit,
     "mixtures": mixtures,
     "matrices": matrices,
     "vertical": vertical,

@@ -110,8 +110,17 @@ def _count(codes: CodedColumns) -> int:
     return len(next(iter(codes.values())))
 
 
-def _cut(released: CodedColumns, original: CodedColumns) -> tuple[Sequence[str], Sequence[str]]:
-    """The columns in two halves that may have about as many combinations, or all on the left if that is less work."""
+@dataclass(frozen=True)
+class Cut:
+    """The columns in two halves, and how many steps it takes to go through all pairs so: one a pair at most."""
+
+    left: Sequence[str]
+    right: Sequence[str]
+    steps: int
+
+
+def cut_between(released: CodedColumns, original: CodedColumns) -> Cut:
+    """Halves that may have about as many combinations, or all on the left if that is less work."""
     values = {name: len(distinct_rows([codes])) for name, codes in released.items()}
     halves: tuple[list[str], list[str]] = [], []
     for name in sorted(values, key=lambda name: -values[name]):
@@ -123,8 +132,8 @@ def _cut(released: CodedColumns, original: CodedColumns) -> tuple[Sequence[str],
     steps = _EXPONENTIAL * (said_left * true_left + said_right * true_right)
     steps += records * true_left + people * said_right
     if max(true_left, true_right) * said_right > _MOST_COMBINATIONS or steps > _EXPONENTIAL * records * people:
-        return list(values), []
-    return halves
+        return Cut(list(values), [], records * people)
+    return Cut(*halves, min(steps, records * people))
 
 
 @dataclass(frozen=True)
@@ -161,7 +170,8 @@ class Likelihoods:
 
     def __init__(self, telling: Telling, released: CodedColumns, original: CodedColumns) -> None:
         self._records, self._people = _count(released), _count(original)
-        left, right = (Half(names, released, original, telling) for names in _cut(released, original))
+        cut = cut_between(released, original)
+        left, right = (Half(names, released, original, telling) for names in (cut.left, cut.right))
         depth = 0.0 if len(right.people) == 1 else left.depth + right.depth
         if depth > _DEEPEST:
             left, right = (Half(names, released, original, telling) for names in (list(released), []))
