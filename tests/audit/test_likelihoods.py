@@ -68,7 +68,7 @@ def test_halves_give_what_all_pairs_give(case, block, is_cached) -> None:
     with (
         mock.patch.object(module, "cut_between", return_value=module.Cut(*halves, 0)),
         mock.patch.object(module, "_BLOCK_CELLS", block),
-        mock.patch.object(module, "_MOST_COMBINATIONS", 1 << 24 if is_cached else 0),
+        mock.patch.object(module, "_FEW_COMBINATIONS", 1 << 24 if is_cached else 0),
     ):
         found = Likelihoods(telling, released, original)
         seen, claims, likeliest = found.suspicion(sizes), found.claims(weights, alike), found.likeliest(weights)
