@@ -73,12 +73,17 @@ class Shifts(Neighbourhood):
 
     def kernel(self, edges: Edges | None = None, released: Edges | None = None) -> Transition:
         """Around the circle where every value is a cell."""
-        circle = CirculantTransition(self._is_shift / self.near)
-        return circle if edges is None or len(edges) > self.size else circle.lumped(_cell_of(edges), np.ones(self.size))
+        circle, every = CirculantTransition(self._is_shift / self.near), np.arange(self.size + 1)
+        cells = every if edges is None else edges
+        outputs = cells if released is None else released
+        if len(cells) > self.size and len(outputs) > self.size:
+            return circle
+        return circle.lumped(_cell_of(cells), np.ones(self.size), _cell_of(outputs))
 
     def shares(self, edges: Edges | None = None, released: Edges | None = None) -> Array:
         """By the widths of the cells."""
-        widths = np.ones(self.size) if edges is None else np.diff(edges).astype(float)
+        cells = edges if released is None else released
+        widths = np.ones(self.size) if cells is None else np.diff(cells).astype(float)
         return widths / self.size
 
     def parameters(self) -> dict[str, Any]:
