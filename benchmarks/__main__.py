@@ -13,6 +13,7 @@ from pathlib import Path
 
 from benchmarks import (
     accuracy,
+    audit,
     collector,
     dashboard,
     designs,
@@ -38,6 +39,7 @@ PARTS = {
     "accuracy": accuracy,
     "designs": designs,
     "subsets": subsets,
+    "audit": audit,
     "mixtures": mixtures,
     "matrices": matrices,
     "vertical": vertical,

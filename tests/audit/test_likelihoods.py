@@ -66,9 +66,9 @@ def test_halves_give_what_all_pairs_give(case, block, is_cached) -> None:
     sizes, weights = dice.integers(1, 5, chances.shape[1]).astype(float), 0.1 + dice.random(chances.shape[1])
     alike = dice.integers(1, 5, chances.shape[0]).astype(float)
     with (
-        mock.patch.object(module, "_cut", return_value=halves),
+        mock.patch.object(module, "cut_between", return_value=module.Cut(*halves, 0)),
         mock.patch.object(module, "_BLOCK_CELLS", block),
-        mock.patch.object(module, "_MOST_COMBINATIONS", 1 << 24 if is_cached else 0),
+        mock.patch.object(module, "_FEW_COMBINATIONS", 1 << 24 if is_cached else 0),
     ):
         found = Likelihoods(telling, released, original)
         seen, claims, likeliest = found.suspicion(sizes), found.claims(weights, alike), found.likeliest(weights)
@@ -89,14 +89,15 @@ def test_columns_are_cut_where_halves_have_about_as_many_combinations() -> None:
     dice = np.random.default_rng(1)
     sizes = {"a": 16, "b": 14, "c": 9, "d": 8, "e": 7, "f": 6, "g": 5, "h": 2, "i": 2}
     codes = {name: dice.integers(0, size, 20_000).astype(np.int32) for name, size in sizes.items()}
-    left, right = module._cut(codes, codes)
-    assert {*left, *right} == set(sizes)
-    assert all(2_000 < np.prod([sizes[name] for name in half]) < 5_000 for half in (left, right))
+    cut = module.cut_between(codes, codes)
+    assert {*cut.left, *cut.right} == set(sizes)
+    assert all(2_000 < np.prod([sizes[name] for name in half]) < 5_000 for half in (cut.left, cut.right))
+    assert cut.steps < 0.7 * 20_000**2
 
 
 def test_where_a_column_is_everybodys_own_all_pairs_are_gone_through() -> None:
     codes = {"a": np.arange(5_000, dtype=np.int32), "b": np.arange(5_000, dtype=np.int32)}
-    assert module._cut(codes, codes) == (["a", "b"], [])
+    assert module.cut_between(codes, codes) == module.Cut(["a", "b"], [], 5_000 * 5_000)
 
 
 def test_likelihoods_too_far_apart_to_be_multiplied_are_added_as_logarithms() -> None:

@@ -136,6 +136,18 @@ def test_audit_reports_what_the_attacker_achieved(kakuran, folder, released):
     assert "Passed" in page
 
 
+def test_records_that_tell_some_columns_are_audited_and_reported_like_others(kakuran, folder):
+    people, schema = pq.read_table(folder / "people.parquet"), Schema.load(folder / "schema.toml")
+    plan = calibrate(schema, n=people.num_rows, k=10, tell=2, mechanisms={"age": "retention"})
+    perturb(people, plan).save(folder / "told.parquet")
+    asked = kakuran("audit", "people.csv", "told.parquet", "--json", "--report", "report.html")
+    assert asked.returncode == 0, asked.stderr
+    outcome = json.loads(asked.stdout)
+    assert outcome["attacked"] == 800
+    assert outcome["worst_posterior"] <= outcome["certified"] <= 0.1 + 1e-9
+    assert "Passed" in page_of(folder)
+
+
 @pytest.mark.parametrize(
     ("asked", "words"),
     [

@@ -164,6 +164,7 @@ class TestChoice:
             (100, "all"): (10.6, 23.3, 35.5),
         }
         for (k, tell), errors in measured.items():
-            found = expected_error(kk.calibrate(ADULT, n=32_561, k=k, tell=tell).tells, 32_561)
+            retention = dict.fromkeys(ADULT.names, "retention")
+            found = expected_error(kk.calibrate(ADULT, n=32_561, k=k, tell=tell, mechanisms=retention).tells, 32_561)
             for ways, error in enumerate(errors, 1):
                 assert found.of(ways) == pytest.approx(error / 100, rel=0.3)

@@ -404,7 +404,7 @@ class TestRefusals:
         with pytest.raises(kk.ReleaseError, match=r"its manifest is damaged.*age"):
             kk.read_release(path)
 
-    @pytest.mark.parametrize("newer", [2, 99, "2", 1.5])
+    @pytest.mark.parametrize("newer", [3, 99, "2", 1.5])
     def test_a_manifest_of_a_newer_format_is_refused_with_the_way_out(self, small, suffix, newer, tmp_path):
         path = saved(small, tmp_path, suffix)
         edit_manifest(path, lambda fields: fields | {"format": newer, "kakuran": "9.9"})
@@ -413,7 +413,7 @@ class TestRefusals:
 
     def test_a_newer_manifest_is_refused_as_newer_and_not_as_damaged(self, small, suffix, tmp_path):
         path = saved(small, tmp_path, suffix)
-        edit_manifest(path, lambda fields: {"format": 2})
+        edit_manifest(path, lambda fields: {"format": 3})
         with pytest.raises(kk.ReleaseError, match="upgrade"):
             kk.read_release(path)
 

@@ -13,8 +13,8 @@ from itertools import permutations
 
 import numpy as np
 
-from kakuran.audit.likelihoods import IMPOSSIBLE, Likelihoods
-from kakuran.counts import distinct_rows, rows_of_each
+from kakuran.audit.likelihoods import IMPOSSIBLE, Likelihoods, cut_between
+from kakuran.counts import DistinctRows, distinct_rows, rows_of_each
 from kakuran.mechanism import Telling
 from kakuran.perturbation import CodedColumns
 from kakuran.typing import Array, Indices, Progress
@@ -159,13 +159,26 @@ class Attacker:
             matched = self._scaled(parts, found.counts.astype(float), dice, progress)[found.place]
         return LinkageAttack(posteriors, densities, linked, float((matched == owners).mean()))
 
+    def steps(self, released: CodedColumns) -> int:
+        """How many steps it takes to go through all records once: at most one a pair of a record and a person."""
+        found = distinct_rows(list(released.values()))
+        records = dict(zip(released, found.columns, strict=True))
+        return sum(
+            cut_between(some, dict(zip(some, people.columns, strict=True))).steps
+            for _, _, some, people in self._told_apart(records)
+        )
+
     def _parts(self, records: CodedColumns) -> Iterator[_Part]:
+        for rows, telling, some, people in self._told_apart(records):
+            original = dict(zip(some, people.columns, strict=True))
+            yield _Part(rows, Likelihoods(telling, some, original), people.place)
+
+    def _told_apart(self, records: CodedColumns) -> Iterator[tuple[Indices, Telling, CodedColumns, DistinctRows]]:
+        """Records that tell the same columns, what they tell or is public of them, and people who differ in that."""
         for rows, telling in self._by_telling(records):
             names = [name for name in self.original if name in self._public or name in telling.columns]
             people = distinct_rows([self._classes[name] for name in names])
-            original = dict(zip(names, people.columns, strict=True))
-            some = {name: records[name][rows] for name in names}
-            yield _Part(rows, Likelihoods(telling, some, original), people.place)
+            yield rows, telling, {name: records[name][rows] for name in names}, people
 
     def _assigned(self, released: CodedColumns, dice: np.random.Generator) -> Indices:
         """The person of every record in the most probable matching, where each has exactly one."""

@@ -35,7 +35,7 @@ ALARM = 6.0
 """Standard deviations beyond which chance is no excuse: about one false alarm in 10⁹ audits of large tables."""
 FALSE_ALARM = 1e-9
 MOST_PAIRS = 3e9
-"""Pairs of a record and a person to compare: all of them up to about 54,000 people."""
+"""Steps to compare records with people in: one a pair at most, and far fewer where columns have few values."""
 _RANDOM_ORDERS = 64
 _FEWEST_TO_COMPARE = 30
 _CROWD_CAP = 10
@@ -180,7 +180,8 @@ def audit(
     release : Release
         What was or will be published.
     most_pairs : float
-        Of a record and a person to compare; where there are more, random records are attacked.
+        Of a record and a person to compare, or steps if fewer do; where more are needed, random records are attacked,
+        as many as make so many pairs.
     progress : Callable[[int], object]
         Called with the number of records attacked; twice as many in all as the release holds.
 
@@ -201,11 +202,10 @@ def audit(
     if not n:
         raise ReleaseError("an empty release has nobody to link")
     dice = Randomness.secure()
-    count = min(n, max(1, int(most_pairs / n)))
-    is_aligned = release.manifest.order == "kept"
-
     attacker = Attacker(truth, [tell.telling for tell in plan.tells], *plan.layout.telling)
     released = release.codes()
+    count = n if attacker.steps(released) <= most_pairs else min(n, max(1, int(most_pairs / n)))
+    is_aligned = release.manifest.order == "kept"
     chosen = np.arange(n) if count == n else dice.permutation(n)[:count]
     attack = attacker.attack(_take(released, chosen), chosen if is_aligned else None, dice.generator(), progress)
     owners = dice.permutation(n)[:count]

@@ -28,7 +28,10 @@ IMPOSSIBLE = -1e12
 _TIE = 1e-4
 _NARROW = 32
 _LARGEST_TABLE = 1 << 22
-_MOST_COMBINATIONS = 1 << 24
+_MOST_COMBINATIONS = 1 << 26
+"""Of a half of a record and a half of a person, to be held in memory for all records."""
+_FEW_COMBINATIONS = 1 << 24
+"""To be held in memory besides."""
 _BLOCK_CELLS = 1 << 19
 _EXPONENTIAL = 4
 """Steps that an exponential takes, beside a multiplication."""
@@ -53,8 +56,8 @@ class Half:
     def __init__(self, names: Sequence[str], released: CodedColumns, original: CodedColumns, telling: Telling) -> None:
         self._telling = telling
         self.records, self.people = _combinations(names, released), _combinations(names, original)
-        self._narrow: list[tuple[Indices, Array, Indices]] = []
-        self._wide: list[tuple[Indices, Array, Indices]] = []
+        self._narrow: list[tuple[Indices, Block, Indices]] = []
+        self._wide: list[tuple[Indices, Block, Indices]] = []
         self._pairs: list[tuple[str, Codes, Codes]] = []
         for name, said, true in zip(names, self.records.columns, self.people.columns, strict=False):
             outcomes, values = distinct_rows([said]), distinct_rows([true])
@@ -64,9 +67,17 @@ class Half:
             logs = self._logs_near(name, outcomes.columns[0][:, None], values.columns[0][None, :])
             tables = self._narrow if len(values) <= _NARROW else self._wide
             tables.append((outcomes.place, logs, values.place))
-        self._indicators = np.concatenate(
+        self._indicators: Block = np.concatenate(
             [np.zeros((0, len(self.people)), bool)]
             + [np.arange(logs.shape[1])[:, None] == value for _, logs, value in self._narrow]
+        )
+
+    def round_to(self, precision: Precision) -> None:
+        """Compute in this precision from now on."""
+        self._indicators = self._indicators.astype(precision)
+        self._narrow, self._wide = (
+            [(outcome, logs.astype(precision), value) for outcome, logs, value in tables]
+            for tables in (self._narrow, self._wide)
         )
 
     @property
@@ -77,20 +88,20 @@ class Half:
         tables = [logs[logs > IMPOSSIBLE] for _, logs, _ in self._narrow + self._wide]
         return sum(float(np.ptp(possible)) for possible in tables if possible.size)
 
-    def likelihoods(self, rows: slice, precision: Precision) -> tuple[Block, Array]:
+    def likelihoods(self, rows: slice) -> tuple[Block, Array]:
         """Of some released combinations × all true ones, over the largest of each, and the logarithm of that."""
-        logs = self._logs(rows, precision)
+        logs = self._logs(rows)
         highest = logs.max(axis=1, keepdims=True)
         highest[highest < IMPOSSIBLE / 10] = 0
         logs -= highest
         return np.exp(logs, out=logs), highest[:, 0].astype(float)
 
-    def _logs(self, rows: slice, precision: Precision) -> Block:
-        told = [logs.astype(precision)[outcome[rows]] for outcome, logs, _ in self._narrow]
-        nothing = np.zeros((len(range(len(self.records))[rows]), 0), precision)
-        total: Block = np.concatenate([nothing, *told], axis=1) @ self._indicators.astype(precision)
+    def _logs(self, rows: slice) -> Block:
+        nothing = np.zeros((len(range(len(self.records))[rows]), 0), self._indicators.dtype)
+        told = [logs[outcome[rows]] for outcome, logs, _ in self._narrow]
+        total: Block = np.concatenate([nothing, *told], axis=1) @ self._indicators
         for outcome, logs, value in self._wide:
-            total += logs[outcome[rows]][:, value].astype(precision)
+            total += np.take(logs[outcome[rows]], value, axis=1)
         for name, said, true in self._pairs:
             total += self._logs_near(name, said[rows][:, None], true[None, :])
         return total
@@ -110,8 +121,17 @@ def _count(codes: CodedColumns) -> int:
     return len(next(iter(codes.values())))
 
 
-def _cut(released: CodedColumns, original: CodedColumns) -> tuple[Sequence[str], Sequence[str]]:
-    """The columns in two halves that may have about as many combinations, or all on the left if that is less work."""
+@dataclass(frozen=True)
+class Cut:
+    """The columns in two halves, and how many steps it takes to go through all pairs so: one a pair at most."""
+
+    left: Sequence[str]
+    right: Sequence[str]
+    steps: int
+
+
+def cut_between(released: CodedColumns, original: CodedColumns) -> Cut:
+    """Halves that may have about as many combinations, or all on the left if that is less work."""
     values = {name: len(distinct_rows([codes])) for name, codes in released.items()}
     halves: tuple[list[str], list[str]] = [], []
     for name in sorted(values, key=lambda name: -values[name]):
@@ -123,8 +143,8 @@ def _cut(released: CodedColumns, original: CodedColumns) -> tuple[Sequence[str],
     steps = _EXPONENTIAL * (said_left * true_left + said_right * true_right)
     steps += records * true_left + people * said_right
     if max(true_left, true_right) * said_right > _MOST_COMBINATIONS or steps > _EXPONENTIAL * records * people:
-        return list(values), []
-    return halves
+        return Cut(list(values), [], records * people)
+    return Cut(*halves, min(steps, records * people))
 
 
 @dataclass(frozen=True)
@@ -161,15 +181,18 @@ class Likelihoods:
 
     def __init__(self, telling: Telling, released: CodedColumns, original: CodedColumns) -> None:
         self._records, self._people = _count(released), _count(original)
-        left, right = (Half(names, released, original, telling) for names in _cut(released, original))
+        cut = cut_between(released, original)
+        left, right = (Half(names, released, original, telling) for names in (cut.left, cut.right))
         depth = 0.0 if len(right.people) == 1 else left.depth + right.depth
         if depth > _DEEPEST:
             left, right = (Half(names, released, original, telling) for names in (list(released), []))
         self._precision: Precision = np.float32 if self._people > _FEW and depth <= _DEEP else np.float64
-        across, heights = right.likelihoods(slice(None), self._precision)
+        for half in (left, right):
+            half.round_to(self._precision)
+        across, heights = right.likelihoods(slice(None))
         self._left, self._across = left, np.ascontiguousarray(across.T)
-        is_small = len(left.records) * len(left.people) <= _MOST_COMBINATIONS
-        self._all_left = left.likelihoods(slice(None), self._precision) if is_small else None
+        is_small = len(left.records) * len(left.people) <= _FEW_COMBINATIONS
+        self._all_left = left.likelihoods(slice(None)) if is_small else None
         self._said_right, self._true_right = right.records.place, right.people.place
         self._order = np.argsort(left.records.place, kind="stable")
         self._by_left = np.argsort(left.people.place, kind="stable")
@@ -295,7 +318,7 @@ class Likelihoods:
             rows = self._order[start : start + step]
             place = self._left.records.place[rows]
             if self._all_left is None:
-                left, heights = self._left.likelihoods(slice(place[0], place[-1] + 1), self._precision)
+                left, heights = self._left.likelihoods(slice(place[0], place[-1] + 1))
                 place = place - place[0]
             else:
                 left, heights = self._all_left

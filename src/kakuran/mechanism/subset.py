@@ -73,18 +73,28 @@ class Shifts(Neighbourhood):
 
     def kernel(self, edges: Edges | None = None, released: Edges | None = None) -> Transition:
         """Around the circle where every value is a cell."""
-        circle, every = CirculantTransition(self._is_shift / self.near), np.arange(self.size + 1)
-        cells = every if edges is None else edges
-        outputs = cells if released is None else released
-        if len(cells) > self.size and len(outputs) > self.size:
+        circle = CirculantTransition(self._is_shift / self.near)
+        if released is None and (edges is None or len(edges) > self.size):
             return circle
-        return circle.lumped(_cell_of(cells), np.ones(self.size), _cell_of(outputs))
+        every = np.arange(self.size + 1)
+        outputs = None if released is None else _cell_of(released)
+        return circle.lumped(_cell_of(every if edges is None else edges), np.ones(self.size), outputs)
 
     def shares(self, edges: Edges | None = None, released: Edges | None = None) -> Array:
         """By the widths of the cells."""
         cells = edges if released is None else released
         widths = np.ones(self.size) if cells is None else np.diff(cells).astype(float)
         return widths / self.size
+
+    @property
+    def levels(self) -> float:
+        """All values."""
+        return float(self.size)
+
+    @property
+    def sharpness(self) -> float:
+        """Of a circle whose waves all fade alike: √((c−s)/(s(c−1)))."""
+        return math.sqrt((self.size - self.near) / (self.near * (self.size - 1)))
 
     def parameters(self) -> dict[str, Any]:
         """The shifts."""

@@ -268,12 +268,12 @@ class Together(Telling):
         return mechanism_of(attribute, near.kind, {**near.parameters(), "retention": together})
 
     def levels(self, column: str) -> float:
-        """Neighbourhoods that all outputs make up."""
-        return self.neighbourhoods[column].outputs / self.neighbourhoods[column].near
+        """Those of what is near."""
+        return self.neighbourhoods[column].levels
 
     def kept(self, columns: Sequence[str]) -> float:
-        """ρ, however many columns."""
-        return self.retention
+        """ρ, however many columns, less what is lost near the true values."""
+        return self.retention * math.prod(self.neighbourhoods[name].sharpness for name in columns)
 
     def reach(self, column: str) -> int:
         """That of what is near."""

@@ -76,6 +76,16 @@ class Neighbourhood(ABC):
     def shares(self, edges: Edges | None = None, released: Edges | None = None) -> Array:
         """The part of all outputs that lies in each cell of released codes."""
 
+    @property
+    def levels(self) -> float:
+        """How many true values can be told apart at most: neighbourhoods that all outputs make up."""
+        return self.outputs / self.near
+
+    @property
+    def sharpness(self) -> float:
+        """How much of what tells such values apart is left where every value is replaced by one near it."""
+        return 1.0
+
     @abstractmethod
     def parameters(self) -> dict[str, Any]:
         """What a manifest must hold to make it again, besides its attribute."""
@@ -294,13 +304,13 @@ class TwoLevel(Mechanism):
 
     @property
     def levels(self) -> float:
-        """Neighbourhoods that all outputs make up."""
-        return self.neighbourhood.outputs / self.neighbourhood.near
+        """Those of the neighbourhood."""
+        return self.neighbourhood.levels
 
     @property
     def kept(self) -> float:
-        """ρ."""
-        return self.retention
+        """ρ, less what is lost near the true value."""
+        return self.retention * self.neighbourhood.sharpness
 
     @property
     def largest_swap_cost(self) -> float:

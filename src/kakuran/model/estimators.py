@@ -3,8 +3,8 @@
 The maximum of the likelihood overfits: it explains the noise. So ``auto`` judges estimates from some of the records by
 the likelihood of the others, which are held out by binomial thinning. Candidates are whole families of growing
 roughness, each a path of EM steps: from a uniform table, from the product of the marginals (shrinking towards
-independence), with a prior for empty cells (for sparse tables), from posterior means (for cells lost in noise); and the
-projected inverse.
+independence), with a prior for empty cells (for sparse tables), from posterior means (for the many values of one
+column); and the projected inverse.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ _MARGINAL_STEPS = 64
 _NEGLIGIBLE = 1e-3
 _LUCK = 1.5
 """Held-out records share the peaks that chance has left in all of them. The highest of so many cells gains about the
-logarithm of their number; an estimate has to beat a flat table, which has no peak, by somewhat more than that."""
+logarithm of their number; in one column an estimate has to beat a flat table, which has no peak, by more than that."""
 
 
 @dataclass(frozen=True)
@@ -204,8 +204,8 @@ FAMILIES = (
     FLAT,
     Candidate(Phrase("EM with a mild prior for empty cells"), "product", 0.3),
     Candidate(Phrase("EM with a strong prior for empty cells"), "product", 1.0),
-    Candidate(Phrase("EM from the cells' posterior means"), "posterior"),
 )
+POSTERIOR = Candidate(Phrase("EM from the cells' posterior means"), "posterior")
 SIMPLEX = Candidate(Phrase("inverse projected on the simplex"), "simplex")
 
 
@@ -223,7 +223,7 @@ def blend(tables: Array, operator: Operator, weights: Mapping[Candidate, float])
     estimates = np.zeros(operator.stacked().true_shape(tables))
     if SIMPLEX in weights:
         estimates += weights[SIMPLEX] * np.stack([simplex(table, operator) for table in tables])
-    for family in FAMILIES:
+    for family in (*FAMILIES, POSTERIOR):
         stops = {candidate.steps: share for candidate, share in weights.items() if candidate.name == family.name}
         for step, current in enumerate(_path(family, tables, operator, max(stops, default=-1))):
             if step in stops:
@@ -235,13 +235,15 @@ def weigh(counts: Array, operator: Operator) -> dict[Candidate, float]:
     """The share of each candidate: its held-out likelihood over all folds, negligible ones left out."""
     kept, held = (np.stack(part) for part in zip(*_folds(counts), strict=True))
     scores: dict[Candidate, float] = {}
-    is_invertible = _is_invertible(operator)
-    if is_invertible:
+    families: tuple[Candidate, ...] = FAMILIES
+    if _is_invertible(operator):
         scores[SIMPLEX] = _predicts(np.stack([simplex(fold, operator) for fold in kept]), held, operator.stacked())
-    for family in FAMILIES:
-        if is_invertible or family.start != "posterior":
-            scores |= _scores_along(family, kept, held, operator)
-    scores[FLAT] += _LUCK * math.log(counts.size)
+        # Of several columns the product of the marginals tells more than what cells hold in general.
+        families += (POSTERIOR,) if counts.ndim == 1 else ()
+    for family in families:
+        scores |= _scores_along(family, kept, held, operator)
+    if counts.ndim == 1:
+        scores[FLAT] += _LUCK * math.log(counts.size)
     highest = max(scores.values())
     likely = {candidate: math.exp(score - highest) for candidate, score in scores.items()}
     worth = {candidate: value for candidate, value in likely.items() if value > _NEGLIGIBLE}

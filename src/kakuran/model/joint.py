@@ -28,6 +28,8 @@ from kakuran.typing import Array, Indices
 from kakuran.words import Phrase
 
 CLASSES = (1, 2, 4, 8, 16, 32, 64)
+ENOUGH = 16
+"""Fewer classes are always tried: averaged, they help even where none of them predicts best."""
 LUCK = 5.0
 """How much better a model that is chosen by held-out counts predicts them by luck: about 1 for each part."""
 PARTS = 5
@@ -97,7 +99,7 @@ class _Classes:
 
 
 @dataclass(frozen=True, eq=False)
-class _Block:
+class _LastColumn:
     """Tells with the same last column, perturbed alike: rows are cells of their other columns."""
 
     rows: slice
@@ -135,7 +137,7 @@ class _Tells:
         for group in alike.values():
             end = [next(ends) for _ in group][-1]
             members = tuple((laid.index(one), one.place) for one in group)
-            self.blocks.append(_Block(slice(begin, end), group[0].last, group[0].anywhere, members))
+            self.blocks.append(_LastColumn(slice(begin, end), group[0].last, group[0].anywhere, members))
             begin = end
         width, ones = max(1, *(len(one.axes) - 1 for one in told)), self._height
         self._factors = np.concatenate([one.factors(width, ones) for one in order])
@@ -346,30 +348,30 @@ def _dice(told: Sequence[ToldCounts]) -> np.random.Generator:
     return Randomness.derived(b"".join(np.ascontiguousarray(one.counts).tobytes() for one in told)).generator()
 
 
-@dataclass(frozen=True, eq=False)
-class _Fit:
-    """Where a climb came closest to what was held out, and how close."""
+def _climb(
+    tells: _Tells, parts: Sequence[_Split], starts: Sequence[_Classes], averages: Sequence[Array]
+) -> tuple[list[_Classes], float]:
+    """Climb without each part until the parts have long been predicted worse; where that was best, and how well.
 
-    point: _Classes
-    score: float
-
-
-def _climb(tells: _Tells, split: _Split, start: _Classes, average: Array) -> _Fit:
-    """Climb until held-out counts have long been predicted worse."""
-    counts, held = map(tells.laid_out, (split.kept, split.held))
-    point, furthest, best, judged = start, 2.0, _Fit(start, -math.inf), 0
-    cells = sum(block.size for block in counts)
-    most = min(_MOST_STEPS, max(_LEAST_STEPS, _MOST_WORK // (cells * len(start.shares))))
-    for step in range(0, most, 2):
-        once, expected = tells.step(point, counts, average)
-        score = float(sum((judging * np.log(shares)).sum() for judging, shares in zip(held, expected, strict=True)))
-        if score > best.score:
-            best, judged = _Fit(point, score), step
+    All climbs stop at the same step: one that stopped by its own part alone would often go too far by luck.
+    """
+    counts = [tells.laid_out(part.kept) for part in parts]
+    held = [tells.laid_out(part.held) for part in parts]
+    points, furthest, judged = list(starts), 2.0, 0
+    best, score = points, -math.inf
+    work = sum(block.size for block in counts[0]) * len(starts[0].shares)
+    for step in range(0, min(_MOST_STEPS, max(_LEAST_STEPS, _MOST_WORK // work)), 2):
+        further, found = [], 0.0
+        for point, seen, judging, average in zip(points, counts, held, averages, strict=True):
+            once, expected = tells.step(point, seen, average)
+            found += float(sum((some * np.log(shares)).sum() for some, shares in zip(judging, expected, strict=True)))
+            further.append(tells.leap(point, once, tells.step(once, seen, average)[0], furthest))
+        if found > score:
+            best, score, judged = points, found, step
         elif step - judged >= _PATIENCE:
             break
-        point = tells.leap(point, once, tells.step(once, counts, average)[0], furthest)
-        furthest = min(furthest * _FURTHER, _FURTHEST)
-    return best
+        points, furthest = further, min(furthest * _FURTHER, _FURTHEST)
+    return best, score
 
 
 class _Joint(Protocol):
@@ -690,18 +692,15 @@ class _Kind:
 
 
 def _classes(sizes: Sequence[int], evidence: _Evidence, dice: np.random.Generator) -> Iterator[_Kind]:
-    """More and more latent classes, until they predict what was held out worse than fewer."""
+    """More and more latent classes, until many predict what was held out worse than fewer."""
     tells = _Tells(sizes, evidence.told)
     averages, best = [tells.flat] * len(evidence.parts), -math.inf
     for classes in CLASSES:
-        fits = [
-            _climb(tells, part, tells.start(classes, dice), average)
-            for part, average in zip(evidence.parts, averages, strict=True)
-        ]
-        if (score := sum(fit.score for fit in fits)) < best - LUCK:
+        starts = [tells.start(classes, dice) for _ in evidence.parts]
+        points, score = _climb(tells, evidence.parts, starts, averages)
+        if classes > ENOUGH and score < best - LUCK:
             break
         best = max(best, score)
-        points = [fit.point for fit in fits]
         if classes == 1:
             averages = [point.profiles[:, 0] for point in points]
         name = Phrase("{classes} latent classes", classes=classes) if classes > 1 else Phrase("independent columns")
