@@ -156,19 +156,22 @@ def _repeated(plan: Plan, axes: Mapping[str, Cells], codes: Mapping[str, Codes])
     """
     n = len(next(iter(codes.values())))
     told = codes[plan.layout.telling[0]] if plan.layout.told else np.zeros(n, np.int32)
-    columns = [[axes[name] for name in tell.columns if name in axes] for tell in plan.tells]
+    counted = {name: counted_cells(plan, axis) for name, axis in axes.items()}
+    columns = [[counted[name] for name in tell.columns if name in axes] for tell in plan.tells]
     all_there_are = sum(math.prod(axis.size for axis in some) for some in columns)
     found = [Impossible(tuple(axes), 1.0, 1)]
     for tell, some, rows in zip(plan.tells, columns, rows_of_each(told, len(plan.tells)), strict=True):
         if some and len(rows):
             places = [axis.place(codes[axis.name][rows], plan.reach(axis.name)) for axis in some]
-            log_chance, times = _most_repeated(tell, some, places, n)
+            log_chance, times = _most_repeated(tell, axes, some, places, n)
             chance = math.exp(min(log_chance + math.log(2 * all_there_are), 0.0))
             found.append(Impossible(tuple(axis.name for axis in some), chance, times))
     return min(found, key=lambda one: one.chance)
 
 
-def _most_repeated(tell: Tell, axes: list[Cells], places: list[NDArray[np.intp]], n: int) -> tuple[float, int]:
+def _most_repeated(
+    tell: Tell, truths: Mapping[str, Cells], axes: list[Cells], places: list[NDArray[np.intp]], n: int
+) -> tuple[float, int]:
     """The log of the least chance of a record to be there so often among n, and how often that one is."""
     kinds, kind = _kinds(places, [axis.size for axis in axes])
     times = np.bincount(kind, minlength=kinds)
@@ -179,8 +182,10 @@ def _most_repeated(tell: Tell, axes: list[Cells], places: list[NDArray[np.intp]]
         return 0.0, 1
     near, anywhere = np.full((2, len(several)), tell.share)
     for axis, place in zip(axes, places, strict=True):
-        here, shares = place[one_of[several]], tell.telling.shares(axis.name, axis.edges)
-        near *= tell.telling.transition(axis.name, axis.edges).matrix.max(axis=1)[here]
+        here, truth = place[one_of[several]], truths[axis.name]
+        shares = tell.telling.shares(axis.name, truth.edges)
+        runs = tell.telling.transition(axis.name, truth.edges, None if axis is truth else axis.edges).matrix
+        near *= (runs if axis.groups is None else runs[np.argsort(axis.groups)]).max(axis=1)[here]
         anywhere *= 0.0 if shares is None else shares[here]
     likeliest = tell.telling.together * near + (1 - tell.telling.together) * anywhere
     chances = np.asarray(binom.logsf(times[several] - 1, n, likeliest))
