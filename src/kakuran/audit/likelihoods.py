@@ -33,6 +33,7 @@ _MOST_COMBINATIONS = 1 << 26
 _FEW_COMBINATIONS = 1 << 24
 """To be held in memory besides."""
 _BLOCK_CELLS = 1 << 19
+_TURNED = 64
 _EXPONENTIAL = 4
 """Steps that an exponential takes, beside a multiplication."""
 _FEW = 2000
@@ -190,7 +191,7 @@ class Likelihoods:
         for half in (left, right):
             half.round_to(self._precision)
         across, heights = right.likelihoods(slice(None))
-        self._left, self._across = left, np.ascontiguousarray(across.T)
+        self._left, self._across = left, _transposed(across)
         is_small = len(left.records) * len(left.people) <= _FEW_COMBINATIONS
         self._all_left = left.likelihoods(slice(None)) if is_small else None
         self._said_right, self._true_right = right.records.place, right.people.place
@@ -212,12 +213,13 @@ class Likelihoods:
         sizes : Array
             How many are alike of each of the people who differ.
         """
-        sums, (tops, alike) = self._sums(sizes), np.zeros((2, *self._shape), self._precision)
+        sums, (tops, alike) = self._sums(sizes), np.zeros((2, *self._shape[::-1]), self._precision)
         for lefts, people, starts, parts in self._by_lefts():
             highest = np.maximum.reduceat(parts, starts)
             is_top = parts >= (1 - _TIE) * np.repeat(highest, np.diff(starts, append=len(people)), axis=0)
-            tops[:, lefts] = highest.T
-            alike[:, lefts] = np.add.reduceat(is_top * sizes[people, None].astype(self._precision), starts).T
+            tops[lefts] = highest
+            alike[lefts] = np.add.reduceat(is_top * sizes[people, None].astype(self._precision), starts)
+        tops, alike = _transposed(tops), _transposed(alike)
         best, total, ties = np.zeros((3, self._records))
         for rows, left, height in self._blocks():
             said = self._said_right[rows]
@@ -253,7 +255,7 @@ class Likelihoods:
             values: Block = (alike[rows] * np.exp(height - total)).astype(self._precision)
             claims[there] += csr_array((values, (column, np.arange(len(rows)))), shape=(len(there), len(rows))) @ left
             claimed += np.bincount(self._group[rows], alike[rows] * np.exp(self._by_chance - total), self._groups)
-        found, claims = claimed[self._group_of], np.ascontiguousarray(claims.T)
+        found, claims = claimed[self._group_of], _transposed(claims)
         for lefts, people, _, parts in self._by_lefts():
             place = self._left.people.place[people] - lefts.start
             found[people] += np.einsum("ij,ij->i", parts, claims[lefts][place])
@@ -261,13 +263,14 @@ class Likelihoods:
 
     def likeliest(self, weights: Array) -> Indices:
         """The person with the largest p·weight, for each record."""
-        tops, who = np.zeros(self._shape, self._precision), np.zeros(self._shape, np.int32)
+        tops, who = np.zeros(self._shape[::-1], self._precision), np.zeros(self._shape[::-1], np.int32)
         for lefts, people, starts, near in self._by_lefts():
             parts = near * weights[people, None].astype(self._precision)
             highest = np.maximum.reduceat(parts, starts)
             is_top = parts == np.repeat(highest, np.diff(starts, append=len(people)), axis=0)
-            tops[:, lefts] = highest.T
-            who[:, lefts] = np.maximum.reduceat(np.where(is_top, people[:, None], -1), starts).T
+            tops[lefts] = highest
+            who[lefts] = np.maximum.reduceat(np.where(is_top, people[:, None].astype(np.int32), -1), starts)
+        tops = _transposed(tops)
         heaviest = np.zeros(self._groups, np.intp)
         heaviest[self._group_of[np.argsort(weights)]] = np.argsort(weights)
         found = heaviest[self._group]
@@ -275,7 +278,7 @@ class Likelihoods:
             said = self._said_right[rows]
             parts = left * _each(tops, said)
             chosen = parts.argmax(axis=1)
-            nearest = who[said, chosen]
+            nearest = who[chosen, said]
             near = height + _log(np.take_along_axis(parts, chosen[:, None], axis=1)[:, 0])
             also_by_chance = np.logaddexp(near, self._by_chance + _log(weights[nearest]))
             is_near = (near > -math.inf) & (also_by_chance >= self._by_chance + _log(weights[found[rows]]))
@@ -296,7 +299,7 @@ class Likelihoods:
         places = self._left.people.place, self._true_right
         weighed: Block = weights.astype(self._precision)
         people = csr_array((weighed, places), shape=(self._shape[1], len(self._across)))
-        return np.ascontiguousarray((people @ self._across).T)
+        return _transposed(people @ self._across)
 
     def _by_lefts(self) -> Iterator[tuple[slice, Indices, Indices, Block]]:
         """People in the order of their left halves, some of these at a time: near of each × right halves."""
@@ -329,6 +332,14 @@ class Likelihoods:
 def _each(table: Block, rows: Indices) -> Block:
     """The row of a table for each of these; as it is where it has but one row for all."""
     return table if len(table) == 1 else table[rows]
+
+
+def _transposed(table: Block) -> Block:
+    """Some rows at a time: numpy's own way leaves the cache for every cell."""
+    turned = np.empty(table.shape[::-1], table.dtype)
+    for start in range(0, len(table), _TURNED):
+        turned[:, start : start + _TURNED] = table[start : start + _TURNED].T
+    return turned
 
 
 def _log(values: Block) -> Array:

@@ -25,11 +25,14 @@ from numpy.typing import NDArray
 
 from kakuran.counts import DenseTally, Tally, distinct_rows
 from kakuran.mechanism import Mechanism, Telling
-from kakuran.typing import Array
+from kakuran.typing import Array, Codes
 
 MechanismsByName: TypeAlias = Mapping[str, Mechanism]
 
 _ROWS, _COLUMNS = 1024, 1024
+_FEW_VALUES = 32
+_INFINITE = 1e9
+"""A cost of which nothing is left."""
 
 
 class Crowd:
@@ -127,9 +130,22 @@ class Crowd:
         return np.concatenate(parts)
 
     def _costs(self, rows: NDArray[np.intp], columns: NDArray[np.intp], mechanisms: MechanismsByName) -> Array:
+        """Columns of few values are looked up all together, in one matrix product; others go one by one."""
         cost = np.zeros((len(rows), len(columns)))
-        for name, places in zip(self._names, self._places, strict=True):
-            a, b = places[rows][:, None], places[columns][None, :]
-            mechanism = mechanisms.get(name)
-            cost += np.where(a != b, math.inf, 0.0) if mechanism is None else mechanism.swap_cost(a, b)
+        looked_up, values = [np.zeros((len(rows), 0))], [np.zeros((0, len(columns)), bool)]
+        for name, size, places in zip(self._names, self._tally.shape, self._places, strict=True):
+            mechanism, a, b = mechanisms.get(name), places[rows], places[columns]
+            if size <= _FEW_VALUES:
+                codes = np.arange(size, dtype=np.int32)
+                looked_up.append(_swap_cost(mechanism, codes[:, None], codes[None, :])[a])
+                values.append(codes[:, None] == b)
+            else:
+                cost += _swap_cost(mechanism, a[:, None], b[None, :])
+        cost += np.concatenate(looked_up, axis=1) @ np.concatenate(values).astype(float)
         return cost
+
+
+def _swap_cost(mechanism: Mechanism | None, a: Codes, b: Codes) -> Array:
+    """Of columns that are public, too; finite, so that it may be multiplied by 0."""
+    cost = np.where(a != b, math.inf, 0.0) if mechanism is None else mechanism.swap_cost(a, b)
+    return np.minimum(cost, _INFINITE)
