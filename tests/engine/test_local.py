@@ -20,6 +20,7 @@ from kakuran.counts import cells_of
 from kakuran.design import Crowd, count_columns
 from kakuran.engine import local
 from kakuran.engine.local import count_tables, perturb_batches
+from kakuran.mechanism import Apart
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
 from kakuran.schema import in_order, open_source
@@ -143,7 +144,9 @@ class TestCrowds:
         expected = count_columns(SCHEMA, TABLE)
         assert counted.n == expected.n == 1000
         assert counted.fewest == expected.fewest
-        assert Crowd(counted).smallest(mechanisms) == pytest.approx(Crowd(expected).smallest(mechanisms))
+        assert Crowd(counted).smallest([Apart(mechanisms)]) == pytest.approx(
+            Crowd(expected).smallest([Apart(mechanisms)])
+        )
 
     def test_progress_hears_of_every_row(self, source, small_memory):
         heard = []

@@ -8,11 +8,11 @@ import pytest
 
 import kakuran as kk
 from kakuran.audit.auditing import _judged
-from kakuran.counts import tally as counting
 from kakuran.release import Manifest, Release
 from kakuran.report.answers import estimate_answer
 from kakuran.report.contents import departure, look_at, most_telling
 from kakuran.samples import census, census_schema
+from kakuran.schema import layout as counting
 from kakuran.words import words_in
 
 
