@@ -200,6 +200,7 @@ class Likelihoods:
         with np.errstate(divide="ignore"):
             self._heights = heights[self._said_right] + np.log(telling.together)
             self._by_chance = float(np.log(telling.by_chance))
+        self._copies = telling.log_copies(released)
         public = [name for name in original if name not in telling.columns]
         groups = _combinations(public, {name: np.concatenate([released[name], original[name]]) for name in released})
         self._groups = len(groups)
@@ -231,7 +232,8 @@ class Likelihoods:
         everybody = self._of_group(sizes)
         by_chance = np.where(everybody > 0, self._by_chance, -math.inf)
         ties = np.where(best > by_chance + math.log(_TIE), ties, everybody)
-        return Suspicion(np.logaddexp(best, by_chance), np.logaddexp(total, by_chance + _log(everybody)), ties)
+        most, altogether = np.logaddexp(best, by_chance), np.logaddexp(total, by_chance + _log(everybody))
+        return Suspicion(most + self._copies, altogether + self._copies, ties)
 
     def claims(self, weights: Array, alike: Array) -> Array:
         """Σ p(record | person) / Σ p·weights over all records, for each person.

@@ -267,7 +267,7 @@ def _show_plan(plan: Plan, errors: Sequence[TableError], compared: Sequence[Desi
     )
     answer_table(
         "People in the wrong cell, as expected of each design",
-        ["each record tells", "one-way", "two-way", "three-way", "two-way by margins alone"],
+        ["each record tells", "1-way", "2-way", "3-way", "2-way by margins"],
         [[_named(design), *map("{:.1%}".format, asdict(design.expected).values())] for design in compared],
     )
 
@@ -275,5 +275,5 @@ def _show_plan(plan: Plan, errors: Sequence[TableError], compared: Sequence[Desi
 def _named(design: Design) -> str:
     if design.tell == "all":
         even = len(set(design.recipe.shares.values())) <= 1
-        return "all columns, each on its own" + ("" if even else ", shares by number of values")
-    return f"{counted(design.tell, 'column')} as one value ({counted(len(design.tells), 'set')})"
+        return "all, in equal shares" if even else "all, shares by values"
+    return f"{counted(design.tell, 'column')} of {counted(len(design.tells), 'set')}"

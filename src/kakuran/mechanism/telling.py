@@ -97,6 +97,10 @@ class Telling(ABC):
         """The likelihood of anything, whoever tells it: p(released | original) = by_chance + together·Π near."""
         return 0.0
 
+    def log_copies(self, released: Mapping[str, Codes]) -> Array | float:
+        """The log of how many outputs each released record stands for: a factor of all that is said of it here."""
+        return 0.0
+
     @abstractmethod
     def log_near(self, column: str, released: Codes, original: Codes) -> Array:
         """What a column adds to log Π near, where what is told is near the truth; with broadcasting."""
@@ -287,11 +291,15 @@ class Together(Telling):
 
     def log_likelihood(self, released: Mapping[str, Codes], original: Mapping[str, Codes]) -> Array:
         """Of two values, by whether all columns are near."""
-        is_near, copies = np.ones((), bool), np.zeros(())
+        is_near = np.ones((), bool)
         for name, neighbourhood in self.neighbourhoods.items():
             is_near = is_near & neighbourhood.holds(released[name], original[name])
-            copies = copies + neighbourhood.log_copies(released[name])
-        return log_levels(self.retention, *_sizes(self.neighbourhoods))[is_near.astype(np.intp)] + copies
+        levels = log_levels(self.retention, *_sizes(self.neighbourhoods))
+        return levels[is_near.astype(np.intp)] + self.log_copies(released)
+
+    def log_copies(self, released: Mapping[str, Codes]) -> Array | float:
+        """The sum over the columns."""
+        return sum(near.log_copies(released[name]) for name, near in self.neighbourhoods.items())
 
     @property
     def by_chance(self) -> float:
