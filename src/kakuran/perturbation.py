@@ -21,7 +21,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kakuran.design import Plan
-from kakuran.mechanism import AliasTable, integer_weights
+from kakuran.mechanism import AliasTable, ExactWeights, integer_weights
 from kakuran.randomness import Randomness
 from kakuran.schema import narrowest_integer
 from kakuran.typing import Codes
@@ -71,10 +71,14 @@ class Kernel:
                 drawn[name][rows] = column
         return drawn | {layout.telling[0]: told}
 
+    @property
+    def weights(self) -> ExactWeights:
+        """How often every tell is drawn, of 2⁶³."""
+        return integer_weights(np.array([tell.share for tell in self.plan.tells]), 0)
+
     @cached_property
     def _draws(self) -> AliasTable:
-        shares = np.array([tell.share for tell in self.plan.tells])
-        return AliasTable.build(integer_weights(shares, 0))
+        return AliasTable.build(self.weights)
 
     def decode(self, codes: CodedColumns) -> pa.RecordBatch:
         """The batch that has these codes."""

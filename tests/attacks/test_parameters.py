@@ -14,8 +14,7 @@ from scipy.optimize import brentq
 
 import kakuran as kk
 from kakuran.counts import Tally
-from kakuran.design import Crowd, mechanisms_within
-from kakuran.mechanism import Apart
+from kakuran.design import Crowd, plan_within
 from kakuran.release.manifest import Manifest
 from kakuran.samples import census, census_schema
 
@@ -44,7 +43,7 @@ def exact_epsilon(table, k):
     crowd = Crowd(tally_of(table))
 
     def excess(epsilon):
-        return crowd.smallest([Apart(mechanisms_within(SCHEMA, epsilon, NOISE))]) - k
+        return crowd.smallest([plan_within(SCHEMA, epsilon, mechanisms=NOISE).tells[0].telling]) - k
 
     return brentq(excess, 1e-6, 60, xtol=1e-12)
 
@@ -61,8 +60,8 @@ def given_parameters(table, k):
 
 
 def given_exact_epsilon(table, k):
-    told = mechanisms_within(SCHEMA, exact_epsilon(table, k), NOISE)
-    return lambda candidate: abs(Crowd(tally_of(candidate)).smallest([Apart(told)]) / k - 1) < 1e-7
+    told = plan_within(SCHEMA, exact_epsilon(table, k), mechanisms=NOISE).tells[0].telling
+    return lambda candidate: abs(Crowd(tally_of(candidate)).smallest([told]) / k - 1) < 1e-7
 
 
 def singled_out(told):

@@ -18,8 +18,8 @@ from kakuran.collect.messages import new_ids, secret_hash
 from kakuran.collect.server import create_app
 from kakuran.collect.serving import Serving, running
 from kakuran.collect.survey import Survey
-from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
+from kakuran.schema import Layout
 
 TOKEN = "correct-horse-battery-staple"
 WIDTHS = {"phone": {"width": 390, "height": 844}, "desktop": {"width": 1280, "height": 900}}
@@ -99,7 +99,7 @@ class Site:
             attribute.name: (dice.below(attribute.size, count) // 2).astype(np.int32)
             for attribute in self.survey.schema.released
         }
-        people = pa.Table.from_batches([Kernel(self.survey.plan).decode(codes)])
+        people = pa.Table.from_batches([Layout(self.survey.schema).decode(codes)])
         with SurveyClient(self.address, self.survey) as client:
             assert client.submit_many(people) == count
 
@@ -111,7 +111,7 @@ class Site:
 
     def _first_answers(self) -> dict:
         codes = {attribute.name: np.zeros(1, np.int32) for attribute in self.survey.schema.released}
-        return Kernel(self.survey.plan).decode(codes).to_pylist()[0]
+        return Layout(self.survey.schema).decode(codes).to_pylist()[0]
 
     def close(self) -> None:
         self._http.close()

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from kakuran.collect import Question, Survey
 from kakuran.collect.site import STATIC
 from kakuran.mechanism import (
     PRAM,
@@ -20,7 +21,9 @@ from kakuran.mechanism import (
     TwoLevel,
     Window,
 )
+from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
+from kakuran.schema import Categorical, Numeric
 
 
 @dataclass(frozen=True)
@@ -77,9 +80,9 @@ VECTORS = 200
 
 DRAWS = 20_000
 FALSE_ALARMS = 1e-6
-"""All draws of a run together raise a false alarm in at most one run in a million; each place of each mechanism gets an
-equal part of it, and half of that because χ² is an approximation in the far tail."""
-ALPHA = FALSE_ALARMS / (3 * len(MECHANISMS)) / 2
+"""All draws of a run together raise a false alarm in at most one run in a million; each place of each mechanism, and
+what is told together, get an equal part of it, and half of that because χ² is an approximation in the far tail."""
+ALPHA = FALSE_ALARMS / (3 * len(MECHANISMS) + 1) / 2
 LEAST_EXPECTED = 50
 
 RELEASE_BY_WORDS = """([mechanism, cases]) => {
@@ -243,6 +246,143 @@ def test_numbers_that_are_no_chances_are_seen_through(page, changes):
     }[changes["kind"]]
     assert page.evaluate("(mechanism) => Perturb.isSound(mechanism, 3)", honest.drawn_by())
     assert not page.evaluate("(mechanism) => Perturb.isSound(mechanism, 3)", honest.drawn_by() | changes)
+
+
+TELL_BY_WORDS = """([{tells, questions}, cases]) => {
+    const mechanisms = Object.fromEntries(questions.map(({ name, mechanism }) => [name, mechanism]));
+    const choose = Perturb.choice(tells);
+    return cases.map(([codes, words]) => {
+        let used = 0;
+        const next = words ? () => BigInt(words[used++]) : undefined;
+        const tell = tells[choose(next)];
+        const draw = Perturb.telling(tell, tell.questions.map((name) => mechanisms[name]));
+        return [tell.told, draw(tell.questions.map((name) => codes[name]), next), used];
+    });
+}"""
+SOUND = """({tells, questions}) => {
+    const mechanisms = Object.fromEntries(questions.map(({ name, mechanism }) => [name, mechanism]));
+    return Perturb.areSound(tells, mechanisms);
+}"""
+
+
+def survey_of(*attributes, tell=2):
+    questions = [Question(attribute, {"en": "?"}) for attribute in attributes]
+    return Survey("told", ("en",), {"en": "Told"}, questions, epsilon=2.0, tell=tell)
+
+
+TOWNS = Categorical("town", [f"town {number}" for number in range(226)])
+ALL_KINDS = (Categorical("job", list("abcd")), Numeric("hours", 0, 80, step=1), TOWNS)
+FEW = (Categorical("sex", list("fm")), Categorical("job", list("abc")), Numeric("age", 0, 4, step=1))
+
+
+def python_tell(survey, codes, words):
+    """The tell, the codes of what is told, and how many words that took."""
+    stream = Scripted(words)
+    drawn = Kernel(survey.plan).sample({name: np.array([code], np.int32) for name, code in codes.items()}, stream)
+    tell = survey.plan.tells[int(drawn["told"][0])] if "told" in drawn else survey.plan.tells[0]
+    return [tell.named, [int(drawn[name][0]) for name in tell.columns], stream.used]
+
+
+def tell_scripts(survey):
+    """Any words; and such that choose a tell by a hair, then whether its answers are near."""
+    stream = Randomness.seeded(8)
+    yield from (stream.below(1 << 32, 40).tolist() for _ in range(VECTORS))
+    cuts = Kernel(survey.plan)._draws.cut.tolist() if len(survey.plan.tells) > 1 else []
+    for cut in cuts:
+        for word in (cut - 1, cut, cut + 1):
+            if not 0 <= word < 1 << 64:
+                continue
+            for tell in survey.plan.tells:
+                high, low = divmod(tell.telling.threshold, 1 << 32)
+                for coin in ([high - 1], [high, low - 1], [high, low], [high + 1]):
+                    yield [word % (1 << 32), word >> 32, *coin, *stream.below(1 << 32, 30).tolist()]
+
+
+@pytest.mark.parametrize("tell", [1, 2, 3, [["town"], ["job", "hours"]]], ids=str)
+def test_the_same_words_tell_the_same_in_python_and_in_the_browser(page, tell):
+    survey = survey_of(*ALL_KINDS, tell=tell)
+    sizes = {attribute.name: attribute.size for attribute in survey.schema.perturbed}
+    cases = [
+        ({name: (7 * at) % size for name, size in sizes.items()}, words)
+        for at, words in enumerate(tell_scripts(survey))
+    ]
+    expected = [python_tell(survey, codes, words) for codes, words in cases]
+    assert page.evaluate(TELL_BY_WORDS, [survey.definition(), cases]) == expected
+    assert {told for told, _, _ in expected} == {one.named for one in survey.plan.tells}
+
+
+def test_what_is_told_in_the_browser_follows_the_plan(page):
+    survey, truth = survey_of(*FEW), {"sex": 1, "job": 2, "age": 0}
+    told = page.evaluate(TELL_BY_WORDS, [survey.definition(), [(truth, None)] * DRAWS])
+    seen, chances = [], []
+    for tell in survey.plan.tells:
+        bounds = [(tell.telling.reach(name), tell.telling.size(name)) for name in tell.columns]
+        axes = [np.arange(-reach, size + reach) for reach, size in bounds]
+        for codes in np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes)):
+            released = dict(zip(tell.columns, codes.astype(np.int32), strict=True))
+            chances.append(tell.share * np.exp(tell.telling.log_likelihood(released, truth)))
+            seen.append(told.count([tell.named, codes.tolist(), 0]))
+    assert sum(seen) == DRAWS
+    assert math.isclose(sum(chances), 1)
+    assert p_value(np.array(seen), np.array(chances)) > ALPHA
+
+
+@pytest.mark.parametrize("tell", [1, 2, 3, "all"])
+def test_the_browser_computes_the_epsilon_of_every_tell(page, tell):
+    survey = survey_of(*ALL_KINDS, tell=tell)
+    definition = survey.definition()
+    assert page.evaluate(SOUND, definition)
+    mechanisms = {question["name"]: question["mechanism"] for question in definition["questions"]}
+    for said, one in zip(definition["tells"], survey.plan.tells, strict=True):
+        told = [mechanisms[name] for name in said["questions"]]
+        computed = page.evaluate("([tell, mechanisms]) => Perturb.tellEpsilon(tell, mechanisms)", [said, told])
+        assert computed == pytest.approx(one.telling.epsilon, abs=1e-9)
+
+
+EVEN = (1 << 63) // 3
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        [1 << 63, 0, 0],
+        [(1 << 63) - 2, 1, 1],
+        [EVEN + (1 << 20), EVEN - (1 << 20), EVEN + 2],
+        [EVEN, EVEN, EVEN],
+        [(1 << 64), -(1 << 62), -(1 << 62)],
+    ],
+    ids=str,
+)
+def test_sets_of_questions_that_are_not_equally_likely_are_seen_through(page, weights):
+    definition = survey_of(*FEW).definition()
+    for tell, weight in zip(definition["tells"], weights, strict=True):
+        tell["weight"] = str(weight)
+    assert not page.evaluate(SOUND, definition)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"questions": ["sex", "sex"]},
+        {"questions": ["sex", "name"]},
+        {"questions": ["sex", "constructor"]},
+        {"threshold": str(2 << 64)},
+        {"threshold": "-1"},
+        {"threshold": None},
+    ],
+    ids=str,
+)
+def test_a_set_of_questions_that_is_none_or_has_no_chances_is_seen_through(page, changes):
+    definition = survey_of(*FEW).definition()
+    definition["tells"][0] |= changes
+    assert not page.evaluate(SOUND, definition)
+
+
+def test_a_question_that_is_left_out_of_all_sets_is_noticed(page):
+    """So is a server that pretends to draw and asks everybody the same."""
+    definition = survey_of(*FEW).definition()
+    definition["tells"] = [definition["tells"][0] | {"weight": str(1 << 63)}]
+    assert not page.evaluate(SOUND, definition)
 
 
 def test_a_mechanism_that_is_off_is_found_out(page):

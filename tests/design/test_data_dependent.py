@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings, strategies as st
 
 import kakuran as kk
 from kakuran.counts import DenseTally, SparseTally, every_code
-from kakuran.design import Crowd, count_columns, mechanisms_within
+from kakuran.design import Crowd, count_columns, plan_within
 from kakuran.errors import CalibrationError
 from kakuran.mechanism import Apart
 
@@ -47,8 +47,8 @@ def check_just_enough(plan, table, mechanisms=None):
     assert crowds_by_pairs(plan, table).min() >= plan.k * (1 - 1e-9)
     ready = (mechanisms or {}).values()
     epsilon = sum(one.largest_swap_cost / 2 for one in plan.mechanisms.values() if one not in ready)
-    more = mechanisms_within(plan.schema, two_digits(epsilon * (1 + 1e-9), ROUND_CEILING), mechanisms)
-    louder = kk.Plan.of_mechanisms(plan.schema, more, plan.n, plan.k, plan.calibration)
+    more = plan_within(plan.schema, two_digits(epsilon * (1 + 1e-9), ROUND_CEILING), mechanisms=mechanisms)
+    louder = kk.Plan(plan.schema, more.tells, plan.n, plan.k, plan.calibration)
     assert crowds_by_pairs(louder, table).min() < plan.k
 
 

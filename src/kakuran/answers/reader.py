@@ -151,6 +151,8 @@ class Reader:
             fakes=fakes * float(counts.sum()),
             told=told,
         )
+        if not told:  # nobody has told it yet
+            low, high = np.zeros(low.shape), np.full(high.shape, float(self.n))
         every = 1 / told if told else 1.0
         return Estimate(
             axes=question.cells,

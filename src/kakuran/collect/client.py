@@ -29,7 +29,8 @@ class SurveyClient:
     """Sends answers to a survey.
 
     Every record gets its id and is perturbed once, before the first attempt; further attempts send the very same
-    bytes, so nothing is lost, counted twice or drawn twice.
+    bytes, so nothing is lost, counted twice or drawn twice. Where a survey wants some answers of each only, those are
+    drawn here as well, and no others are sent.
 
     Parameters
     ----------
@@ -61,11 +62,13 @@ class SurveyClient:
         self._connection: http.client.HTTPConnection | None = None
 
     def submit(self, answers: Mapping[str, Any], *, invitation: str | None = None) -> str:
-        """Perturb one person's answers and send them; the id they are stored under."""
-        released = self._perturbed(pa.table({name: [value] for name, value in answers.items()}))
+        """Perturb one person's answers and send them, or those that were drawn; the id they are stored under."""
+        released, told = self._perturbed(pa.table({name: [value] for name, value in answers.items()}))
         sheet = new_ids(1)[0]
-        sent = {name: column[0] for name, column in released.items()}
+        sent = {name: column[0] for name, column in released.items() if column[0] is not None}
         message: dict[str, Any] = {"id": sheet, "version": self._survey.version, "answers": sent}
+        if told is not None:
+            message["told"] = told[0]
         if invitation is not None:
             message["invitation"] = invitation
         self._send("/api/responses", message)
@@ -80,17 +83,20 @@ class SurveyClient:
 
     def _submit_batch(self, table: pa.Table) -> int:
         ids = new_ids(table.num_rows)
-        message = {"ids": ids, "version": self._survey.version, "answers": self._perturbed(table)}
-        told = self._send("/api/responses/batch", message)
+        released, told = self._perturbed(table)
+        message = {"ids": ids, "version": self._survey.version, "answers": released}
+        reply = self._send("/api/responses/batch", message if told is None else message | {"told": told})
         try:
-            return int(told["accepted"]) + int(told["replayed"])
+            return int(reply["accepted"]) + int(reply["replayed"])
         except KeyError:
             raise self._stranger() from None
 
-    def _perturbed(self, table: pa.Table) -> dict[str, list[Any]]:
+    def _perturbed(self, table: pa.Table) -> tuple[dict[str, list[Any]], list[str] | None]:
+        """What is sent, column by column, and which questions were drawn for each, where not all tell the same."""
         batches = [self._kernel(batch) for batch in table.combine_chunks().to_batches()]
         released: dict[str, list[Any]] = pa.Table.from_batches(batches, self._kernel.schema).to_pydict()
-        return released
+        told = [released.pop(name) for name in self._survey.plan.layout.telling]
+        return released, told[0] if told else None
 
     def _send(self, path: str, message: Mapping[str, Any]) -> dict[str, Any]:
         """Send until there is an answer, waiting as long as the server asks."""

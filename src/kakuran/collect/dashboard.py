@@ -20,7 +20,6 @@ from kakuran.answers import (
     ask,
     columns_for,
 )
-from kakuran.design import Plan
 from kakuran.errors import SchemaError
 from kakuran.model import influence, interval, reconstruct
 from kakuran.randomness import Randomness
@@ -47,15 +46,12 @@ def summary(release: Release, *, minimum_n: int) -> dict[str, Any]:
             {
                 "name": question.cells[0].name,
                 "labels": question.cells[0].labels,
-                "influence": _influence(question, release.plan),
-                **_numbers(found),
+                "influence": _influence(question, table, release),
+                **_numbers(release.reader.estimate(question, table, level=LEVEL)),
             }
-            for question, found in (
-                (question, release.reader.estimate(question, table, level=LEVEL))
-                for question, table in zip(asked, counts, strict=True)
-            )
+            for question, table in zip(asked, counts, strict=True)
         ],
-        "history": history(asked, counts, release.plan, minimum_n),
+        "history": history(asked, counts, release, minimum_n),
     }
 
 
@@ -94,29 +90,34 @@ def tree(release: Release, target: str, *, minimum_n: int) -> dict[str, Any]:
 
 
 def history(
-    asked: Sequence[TableQuestion], counts: Sequence[Array], plan: Plan, minimum_n: int
+    asked: Sequence[TableQuestion], counts: Sequence[Array], release: Release, minimum_n: int
 ) -> list[dict[str, Any]]:
     """How wide the intervals of each question are on average, as shares, had fewer people answered.
 
     Answers do not depend on one another, so a random part of them tells as well as the first ones to come in, and no
     order of arrival has to be kept. The same answers give the same history.
     """
-    widths = [list(_widths(question, table, plan, minimum_n)) for question, table in zip(asked, counts, strict=True)]
-    sizes = _sizes(minimum_n, int(counts[0].sum()))
+    sizes = _sizes(minimum_n, release.n)
+    widths = [list(_widths(question, table, release, sizes)) for question, table in zip(asked, counts, strict=True)]
     return [{"n": size, "widths": list(each)} for size, each in zip(sizes, zip(*widths, strict=True), strict=True)]
 
 
-def _widths(question: TableQuestion, table: Array, plan: Plan, minimum_n: int) -> Iterator[float]:
-    operator = question.operator(plan)
+def _widths(question: TableQuestion, table: Array, release: Release, sizes: Sequence[int]) -> Iterator[float]:
+    """Where a question is not put to everybody, of as large a part of those who tell it; of nobody, all there is."""
+    operator = question.operator(release.plan)
     counts = np.rint(table).astype(np.int64)
+    told = counts.sum() / release.n
     dice = Randomness.derived(counts.tobytes()).generator()
     parts = []
-    for size in reversed(_sizes(minimum_n, int(counts.sum()))):
-        counts = dice.multivariate_hypergeometric(counts, size)
+    for size in reversed(sizes):
+        counts = dice.multivariate_hypergeometric(counts, round(size * told))
         parts.append(counts.astype(float))
     for part in reversed(parts):
+        if not part.sum():
+            yield 1.0
+            continue
         middle = reconstruct(part, operator, "simplex").counts
-        low, high = interval(part, operator, middle, question.reading, level=LEVEL, about="table")
+        low, high = interval(part, operator, middle, question.reading, level=LEVEL, about="table", told=told)
         yield _short(float(np.mean(high - low)) / part.sum())
 
 
@@ -126,15 +127,19 @@ def _sizes(fewest: int, n: int) -> list[int]:
     return [*[size for size in rounds if fewest <= size < n][1 - HISTORY :], n]
 
 
-def _influence(question: TableQuestion, plan: Plan) -> float | None:
-    """By how many people one answer can move an estimate, where that is known beforehand."""
-    most = influence(question.operator(plan), question.reading, tuple(axis.size for axis in question.truths))
-    return None if most is None else round(most, 2)
+def _influence(question: TableQuestion, table: Array, release: Release) -> float | None:
+    """By how many people one answer can move an estimate: it stands for those who were not asked as well."""
+    shape = tuple(axis.size for axis in question.truths)
+    most = influence(question.operator(release.plan), question.reading, shape)
+    return None if most is None or not table.sum() else round(most * release.n / float(table.sum()), 2)
 
 
 def _numbers(found: Estimate) -> dict[str, Any]:
-    values = {"estimate": found.counts, "low": found.low, "high": found.high, "naive": found.naive}
-    return {name: np.round(value, 1).tolist() for name, value in values.items()} | {"method": found.reason}
+    values = {"estimate": found.counts, "low": found.low, "high": found.high}
+    told = {name: np.round(value, 1).tolist() for name, value in values.items()}
+    # What nobody tells cannot be counted as it is.
+    naive = None if found.rests_on == "model" else np.round(found.naive, 1).tolist()
+    return told | {"naive": naive, "method": found.reason, "rests_on": found.rests_on}
 
 
 def _branch(node: Node, columns: LearningColumns) -> dict[str, Any]:

@@ -16,8 +16,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-import numpy as np
-
 from kakuran.collect.survey import Survey
 from kakuran.errors import counted
 from kakuran.perturbation import Kernel
@@ -81,6 +79,34 @@ class Submission:
     invitation: bytes | None = None
 
 
+@dataclass(frozen=True)
+class _Sheet:
+    """What those send who tell some of the questions.
+
+    Attributes
+    ----------
+    blank : Sequence[int]
+        The codes of a row before anything is answered.
+    readers : Sequence[tuple[int, str, Callable]]
+        Of every question that is told: where its code stands, its name, and what reads its answer.
+    """
+
+    blank: Sequence[int]
+    readers: Sequence[tuple[int, str, Callable[[Any], int]]]
+
+    def codes(self, answers: Mapping[str, Any]) -> list[int]:
+        """The codes of a row."""
+        codes = list(self.blank)
+        try:
+            for place, name, read in self.readers:
+                codes[place] = read(answers[name])
+        except KeyError:
+            _refuse(f"question {name!r} is not answered")
+        if len(answers) > len(self.readers):
+            _refuse("there is an answer to a question that is not asked")
+        return codes
+
+
 class Form:
     """Reads what people send in answer to one version of a survey; all tables are made beforehand."""
 
@@ -91,27 +117,38 @@ class Form:
         self.row_type = kernel.row_type.newbyteorder("<")
         self._pack = struct.Struct("<" + "".join(self.row_type[name].char for name in self.row_type.names or ())).pack
         self._names = [question.name for question in survey.questions]
-        self._readers = [(name, _reader(survey, name)) for name in self._names]
+        layout = survey.plan.layout
+        places = {attribute.name: place for place, attribute in enumerate(layout.attributes)}
+        readers = {name: (places[name], name, _reader(survey, name)) for name in self._names}
+        untold = [layout.untold(name) for name in self._names]
+        # Where everybody tells the same, nobody says what.
+        self._told = {"told"} if layout.told else set()
+        self._sheets = {
+            tell.named if self._told else None: _Sheet(
+                [number, *untold] if self._told else untold, [readers[name] for name in tell.columns]
+            )
+            for number, tell in enumerate(survey.plan.tells)
+        }
 
     def read_one(self, body: bytes) -> Submission:
         """The answer sheet in a body, or a `Problem`."""
-        message = _message(body, {"id", "version", "answers"}, optional={"invitation"})
+        message = _message(body, {"id", "version", "answers"} | self._told, optional={"invitation"})
         self._check_version(message["version"])
         answers = message["answers"]
         if type(answers) is not dict:
             _refuse("answers must be an object with a member for each question")
-        if len(answers) != len(self._names):
-            self._check_names(answers)
-        try:
-            codes = [read(answers[name]) for name, read in self._readers]
-        except KeyError:
-            self._check_names(answers)
-            raise
+        codes = self._sheet(message.get("told")).codes(answers)
         return Submission([_id(message["id"])], [self._pack(*codes)], self._invitation(message))
+
+    def _sheet(self, told: Any) -> _Sheet:
+        sheet = self._sheets.get(told) if told is None or type(told) is str else None
+        if sheet is None:
+            _refuse("told is none of the question sets that the survey draws from")
+        return sheet
 
     def read_batch(self, body: bytes) -> Submission:
         """The columns of answers in a body, or a `Problem`."""
-        message = _message(body, {"ids", "version", "answers"}, optional=set())
+        message = _message(body, {"ids", "version", "answers"} | self._told, optional=set())
         self._check_version(message["version"])
         if self.survey.invitations:
             raise Problem("bad-invitation", "this survey takes one invited answer sheet at a time, no batches")
@@ -124,17 +161,19 @@ class Form:
         keys = [_id(text) for text in ids]
         if len(set(keys)) < len(keys):
             _refuse("the same id stands twice in the batch")
-        return Submission(keys, self._rows(answers, len(keys)))
+        told = message.get("told", [None] * len(keys))
+        if type(told) is not list or len(told) != len(keys):
+            _refuse(f"told must be a list of {counted(len(keys), 'question set')}, one an id")
+        return Submission(keys, self._rows(answers, [self._sheet(one) for one in told]))
 
-    def _rows(self, answers: Mapping[str, Any], count: int) -> list[bytes]:
-        packed = np.empty(count, self.row_type)
-        for place, (name, read) in enumerate(self._readers):
-            column = answers[name]
-            if type(column) is not list or len(column) != count:
-                _refuse(f"question {name!r}: expected a list of {counted(count, 'answer')}, one an id")
-            packed[f"f{place}"] = [read(value) for value in column]
-        joined, width = packed.tobytes(), self.row_type.itemsize
-        return [joined[start : start + width] for start in range(0, len(joined), width)]
+    def _rows(self, answers: Mapping[str, Any], sheets: Sequence[_Sheet]) -> list[bytes]:
+        """Packed; what is not told is null."""
+        for name in self._names:
+            if type(answers[name]) is not list or len(answers[name]) != len(sheets):
+                _refuse(f"question {name!r}: expected a list of {counted(len(sheets), 'answer')}, one an id")
+        people = zip(*(answers[name] for name in self._names), strict=True)
+        given = ({n: value for n, value in zip(self._names, one, strict=True) if value is not None} for one in people)
+        return [self._pack(*sheet.codes(answered)) for sheet, answered in zip(sheets, given, strict=True)]
 
     def _check_version(self, version: Any) -> None:
         if version != self.survey.version:

@@ -116,29 +116,43 @@ def _pages() -> JsonObject:
 
 
 def _sheet(survey: Survey | None) -> JsonObject:
-    members = {"id": _ID, "version": _version(survey), "answers": _answers(survey)}
+    members = {"id": _ID, "version": _version(survey), "answers": _answers(survey), **_told(survey)}
     if survey is None or survey.invitations:
         members["invitation"] = _TEXT | {"description": "Good for one answer sheet."}
-    return _strict(members, required=["id", "version", "answers"])
+    return _strict(members, required=["id", "version", "answers", *(_told(survey) if survey else ())])
 
 
 def _batch(survey: Survey | None) -> JsonObject:
     ids = {"type": "array", "items": _ID, "minItems": 1, "maxItems": LARGEST_BATCH, "uniqueItems": True}
-    columns = {"type": "object", "description": "For each question a list of answers, one an id."}
+    columns = {"type": "object", "description": "For each question a list of answers, one an id; null where untold."}
     if survey is not None:
+        untold = [{"type": "null"}] if survey.plan.layout.told else []
         lists = {
-            question.name: {"type": "array", "items": _answer(survey, question.name)} for question in survey.questions
+            question.name: {"type": "array", "items": {"anyOf": [_answer(survey, question.name), *untold]}}
+            for question in survey.questions
         }
         columns |= _strict(lists, required=list(lists))
+    told = {name: {"type": "array", "items": one} for name, one in _told(survey).items()}
     return _strict(
-        {"ids": ids, "version": _version(survey), "answers": columns}, required=["ids", "version", "answers"]
+        {"ids": ids, "version": _version(survey), "answers": columns, **told},
+        required=["ids", "version", "answers", *(told if survey else ())],
     )
+
+
+def _told(survey: Survey | None) -> JsonObject:
+    """Which questions were drawn, where not everybody is asked all."""
+    if survey is None:
+        return {"told": _TEXT | {"description": "The question set that was drawn, where a survey has several."}}
+    return {"told": {"enum": [tell.named for tell in survey.plan.tells]}} if survey.plan.layout.told else {}
 
 
 def _answers(survey: Survey | None) -> JsonObject:
     if survey is None:
         return {"type": "object", "description": "For each question of the survey the perturbed answer."}
     answers = {question.name: _answer(survey, question.name) for question in survey.questions}
+    if survey.plan.layout.told:
+        described = {"description": "The perturbed answers to the questions that were drawn, and no others."}
+        return _strict(answers, required=[]) | described
     return _strict(answers, required=list(answers))
 
 

@@ -13,14 +13,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
-from kakuran.design import Plan, calibrate, mechanisms_within
+from kakuran.design import Plan, Purpose, TellChoice, calibrate, plan_within
 from kakuran.errors import SchemaError
 from kakuran.parsing import ANYTHING, NUMBER, WHOLE, YES_OR_NO, SettingKind, check_settings, naming, read_document
+from kakuran.perturbation import Kernel
 from kakuran.schema import Categorical, Dropped, Numeric, Schema, attribute_of
 
 Texts: TypeAlias = Mapping[str, str]
+Asking: TypeAlias = Literal["drawn", "all"]
 
 
 MINIMUM_N = 50
@@ -91,6 +93,15 @@ class Survey:
         No statistics are shown before so many have answered.
     invitations : bool
         Whether one needs an invitation, good for one answer sheet, to take part.
+    tell : TellChoice | Literal["auto"]
+        Which answers people send, as for `kakuran.calibrate`: all of them, so many, or those of one of these sets of
+        questions, drawn at random on their own device before they answer.
+    about : str | None
+        A question that everybody is asked, where not everybody is asked everything.
+    purpose : Purpose
+        The tables that ``tell="auto"`` should lose least of.
+    ask : Asking
+        ``"drawn"``: people are asked what was drawn for them; ``"all"``: everything, and only what was drawn is sent.
 
     Examples
     --------
@@ -112,6 +123,10 @@ class Survey:
     epsilon: float | None = None
     minimum_n: int = MINIMUM_N
     invitations: bool = False
+    tell: TellChoice | Literal["auto"] = "all"
+    about: str | None = None
+    purpose: Purpose = "two-way"
+    ask: Asking = "drawn"
 
     def __post_init__(self) -> None:
         check_id(self.id)
@@ -123,6 +138,8 @@ class Survey:
             raise SchemaError(f"epsilon must lie between 0 and 50, got {self.epsilon!r}")
         if type(self.minimum_n) is not int or self.minimum_n < 2:
             raise SchemaError(f"minimum_n must be a whole number of at least 2, got {self.minimum_n!r}")
+        if self.ask not in get_args(Asking):
+            raise SchemaError(f'ask must be "drawn" or "all", got {self.ask!r}')
         self.plan  # noqa: B018 - a promise that cannot be kept is refused here
 
     @classmethod
@@ -148,11 +165,17 @@ class Survey:
         """The mechanisms, and the promise for as many as are expected (or for one, where ε is promised)."""
         chosen = {question.name: question.mechanism for question in self.questions if question.mechanism}
         if self.k is not None and self.expected_n is not None:
-            return calibrate(self.schema, k=self.k, n=self.expected_n, mechanisms=chosen)
+            return calibrate(
+                self.schema,
+                k=self.k,
+                n=self.expected_n,
+                tell=self.tell,
+                about=self.about,
+                purpose=self.purpose,
+                mechanisms=chosen,
+            )
         assert self.epsilon is not None  # noqa: S101
-        return Plan.of_mechanisms(
-            self.schema, mechanisms_within(self.schema, self.epsilon, chosen), 1, 1.0, "worst-case"
-        )
+        return plan_within(self.schema, self.epsilon, tell=self.tell, about=self.about, mechanisms=chosen)
 
     def plan_for(self, n: int) -> Plan:
         """The plan with what it promises n people: the k aimed at, or the smaller one that so many reach."""
@@ -198,16 +221,31 @@ class Survey:
             "minimum_n": self.minimum_n,
             "invitations": self.invitations,
             "questions": [question.to_dict(self.languages) for question in self.questions],
+            **({"ask": self.ask} if len(self.plan.tells) > 1 else {}),
         }
 
     def definition(self) -> dict[str, Any]:
-        """All that is public: what to ask, and for every question how to perturb its answer."""
+        """All that is public: what to ask, whom, and for every question how to perturb its answer.
 
-        asked = self._asked()
+        Questions that are told together have one coin, which their tell has; what is near an answer is the same in
+        all tells, and stands with the question.
+        """
+        asked, tells = self._asked(), self.plan.tells
+        tellings = {name: tell.telling for tell in tells for name in tell.columns}
         questions = [
-            question | {"mechanism": self.plan[question["name"]].drawn_by()} for question in asked.pop("questions")
+            question | {"mechanism": tellings[question["name"]].drawn_by(question["name"])}
+            for question in asked.pop("questions")
         ]
-        return asked | {"version": self.version, "questions": questions}
+        drawn = [
+            {
+                "told": tell.named,
+                "questions": list(tell.columns),
+                "weight": str(weight),
+                "threshold": None if tell.telling.threshold is None else str(tell.telling.threshold),
+            }
+            for tell, weight in zip(tells, Kernel(self.plan).weights, strict=True)
+        ]
+        return asked | {"version": self.version, "questions": questions, "tells": drawn}
 
 
 def _check_perturbed(attribute: Categorical | Numeric) -> None:
@@ -220,12 +258,24 @@ def _check_perturbed(attribute: Categorical | Numeric) -> None:
         raise SchemaError(f"question {attribute.name!r}: no answer may be missing; make “no answer” one of its values")
 
 
+def _one_of(words: Any) -> SettingKind:
+    """One of the words of a literal type."""
+    return SettingKind(" or ".join(f'"{word}"' for word in get_args(words)), lambda value: value in get_args(words))
+
+
 _SETTINGS = dict.fromkeys(("id", "languages", "title", "introduction", "questions"), ANYTHING) | {
     "k": NUMBER,
     "expected_n": WHOLE,
     "epsilon": NUMBER,
     "minimum_n": WHOLE,
     "invitations": YES_OR_NO,
+    "tell": SettingKind(
+        '"all", "auto", a number of questions or a list of question sets',
+        lambda value: value in ("all", "auto") or isinstance(value, list) or type(value) is int,
+    ),
+    "about": SettingKind("the name of a question", lambda value: isinstance(value, str)),
+    "purpose": _one_of(Purpose),
+    "ask": _one_of(Asking),
 }
 _DOMAIN = ("type", "values", "ordered", "low", "high", "step")
 _QUESTION = dict.fromkeys(("text", "help", "labels", "unit", *_DOMAIN), ANYTHING) | {

@@ -2,6 +2,7 @@ from .calibration import (
     CountsItself as CountsItself,
     calibrate as calibrate,
     count_columns as count_columns,
+    plan_within as plan_within,
     smallest_group as smallest_group,
 )
 from .choice import (
@@ -25,9 +26,6 @@ from .plan import (
 from .preview import (
     TableError as TableError,
     preview as preview,
-)
-from .recipe import (
-    mechanisms_within as mechanisms_within,
 )
 from .tells import (
     TellChoice as TellChoice,

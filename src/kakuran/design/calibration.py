@@ -27,7 +27,7 @@ from kakuran.design.choice import Purpose, Wish
 from kakuran.design.crowd import Crowd
 from kakuran.design.plan import Calibration, Plan
 from kakuran.design.recipe import MechanismChoice, Recipe
-from kakuran.design.tells import TellChoice
+from kakuran.design.tells import TellChoice, column_sets
 from kakuran.errors import CalibrationError, ScatteredNumbersWarning, check_is, is_real
 from kakuran.mechanism import (
     BoundedLaplace,
@@ -128,6 +128,47 @@ def calibrate(
     if not schema.kept:
         budget = max(budget, recipe.worst_case_budget(tally.n, k))
     return _told(Plan(schema, recipe.at(budget), tally.n, float(k), "data-dependent"))
+
+
+def plan_within(
+    schema: Schema,
+    epsilon: float,
+    *,
+    tell: TellChoice | Literal["auto"] = "all",
+    about: str | None = None,
+    mechanisms: Mapping[str, MechanismChoice] | None = None,
+) -> Plan:
+    """The least noise that makes every record ε-locally differentially private: a promise however many there are.
+
+    Columns of whole records share ε equally; every set of columns that is told together has all of it.
+
+    Parameters
+    ----------
+    schema : Schema
+        What the columns may hold.
+    epsilon : float
+        The promise.
+    tell, about, mechanisms : optional
+        As for `kakuran.calibrate`; without knowing how many records there are, no design can be chosen for you.
+
+    Examples
+    --------
+    >>> import kakuran as kk
+    >>> from kakuran.design import plan_within
+    >>> schema = kk.Schema([kk.Categorical(name, ["no", "yes"]) for name in ("smokes", "drinks", "swims")])
+    >>> plan = plan_within(schema, 2.0, tell=2)
+    >>> len(plan.tells), round(plan.epsilon, 6)
+    (3, 2.0)
+    """
+    if tell == "auto":
+        raise CalibrationError(
+            'tell = "auto" weighs designs by how many records there are: promise k for so many, or say what to tell'
+        )
+    tells = Recipe.of(schema, column_sets(schema, tell, about), mechanisms).at(2 * epsilon)
+    plan = Plan(schema, tells, 1, 1.0, "worst-case")
+    if math.isinf(plan.epsilon):
+        raise CalibrationError(f"chance would have to change so little for ε={epsilon:g} that it cannot; choose less")
+    return plan
 
 
 def _first_given(*words: Any) -> Any:

@@ -223,17 +223,17 @@ class Plan:
             "epsilon": self.epsilon if math.isfinite(self.epsilon) else "inf",
             "calibration": self.calibration,
             "columns": {name: fields | self._described(name) for name, fields in self.schema.to_dict().items()},
-            **({} if self._is_apart else {"tells": [_describe_tell(tell) for tell in self.tells]}),
+            **({} if self.is_apart else {"tells": [_describe_tell(tell) for tell in self.tells]}),
         }
 
     @property
-    def _is_apart(self) -> bool:
+    def is_apart(self) -> bool:
         """Whether whole records are told, each column on its own: the one design of earlier versions."""
         return len(self.tells) == 1 and self.tells[0].telling.by_column is not None
 
     def _described(self, name: str) -> dict[str, Any]:
         """The mechanism of a column that is perturbed on its own."""
-        if name not in self.mechanisms or not self._is_apart:
+        if name not in self.mechanisms or not self.is_apart:
             return {}
         mechanism = self.mechanisms[name]
         return {"mechanism": {"kind": mechanism.kind, **mechanism.parameters()}}

@@ -97,16 +97,6 @@ def _k_of(n: int, tells: tuple[Tell, ...]) -> float:
     return k_for(n, max(tell.telling.largest_swap_cost for tell in tells))
 
 
-def mechanisms_within(
-    schema: Schema, epsilon: float, mechanisms: Mapping[str, MechanismChoice] | None = None
-) -> dict[str, Mechanism]:
-    """The least noise whose ε adds up to this over all columns, in equal shares: a promise however many there are."""
-    found = Recipe.of(schema, mechanisms=mechanisms).mechanisms(2 * epsilon)
-    if any(math.isinf(mechanism.epsilon) for mechanism in found.values()):
-        raise CalibrationError(f"chance would have to change so little for ε={epsilon:g} that it cannot; choose less")
-    return found
-
-
 def _choices(schema: Schema, mechanisms: Mapping[str, MechanismChoice]) -> dict[str, MechanismChoice]:
     names = [attribute.name for attribute in schema.perturbed]
     for name in mechanisms:

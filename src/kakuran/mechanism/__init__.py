@@ -1,6 +1,6 @@
 """Mechanisms: random maps on codes, each with its privacy and its transition known exactly."""
 
-from kakuran.mechanism.base import AliasTable, Mechanism, integer_weights, k_for
+from kakuran.mechanism.base import AliasTable, ExactWeights, Mechanism, integer_weights, k_for
 from kakuran.mechanism.noise import NOISE, BoundedGaussian, BoundedLaplace, Laplace, Noise
 from kakuran.mechanism.pram import PRAM
 from kakuran.mechanism.registry import MECHANISMS, mechanism_of, register
@@ -21,6 +21,7 @@ __all__ = [
     "BoundedLaplace",
     "CirculantTransition",
     "DenseTransition",
+    "ExactWeights",
     "Itself",
     "Laplace",
     "Mechanism",

@@ -22,6 +22,7 @@ from kakuran.mechanism.two_level import (
     epsilon_of,
     log_levels,
     retention_for,
+    threshold_of,
 )
 from kakuran.randomness import Randomness
 from kakuran.schema import Categorical, Numeric
@@ -87,6 +88,15 @@ class Telling(ABC):
     @abstractmethod
     def sample(self, codes: Mapping[str, Codes], randomness: Randomness) -> dict[str, Codes]:
         """Perturb the columns of some records."""
+
+    @property
+    def threshold(self) -> int | None:
+        """All columns are near if 64 random bits make a number below this; None for columns on their own."""
+        return None
+
+    @abstractmethod
+    def drawn_by(self, column: str) -> dict[str, Any]:
+        """What a browser must know of a column to perturb it; raise where that is too much."""
 
     @abstractmethod
     def log_likelihood(self, released: Mapping[str, Codes], original: Mapping[str, Codes]) -> Array:
@@ -171,6 +181,10 @@ class Apart(Telling):
     def sample(self, codes: Mapping[str, Codes], randomness: Randomness) -> dict[str, Codes]:
         """Column by column."""
         return {name: one.sample(codes[name], randomness) for name, one in self.mechanisms.items()}
+
+    def drawn_by(self, column: str) -> dict[str, Any]:
+        """All of its mechanism."""
+        return self.mechanisms[column].drawn_by()
 
     def log_likelihood(self, released: Mapping[str, Codes], original: Mapping[str, Codes]) -> Array:
         """The sum over the columns."""
@@ -288,6 +302,16 @@ class Together(Telling):
         columns = [codes[name] for name in self.neighbourhoods]
         drawn = draw_together(list(self.neighbourhoods.values()), self.retention, columns, randomness)
         return dict(zip(self.neighbourhoods, drawn, strict=True))
+
+    @property
+    def threshold(self) -> int:
+        """ρ, of 2⁶⁴."""
+        return threshold_of(self.retention)
+
+    def drawn_by(self, column: str) -> dict[str, Any]:
+        """What is near; the coin is that of all columns."""
+        near = self.neighbourhoods[column]
+        return {"size": near.size, **near.drawn_by()}
 
     def log_likelihood(self, released: Mapping[str, Codes], original: Mapping[str, Codes]) -> Array:
         """Of two values, by whether all columns are near."""

@@ -329,7 +329,7 @@ class TwoLevel(Mechanism):
     @property
     def threshold(self) -> int:
         """The released value is near if 64 random bits make a number below this."""
-        return int(self.retention * 2.0**64)
+        return threshold_of(self.retention)
 
     def sample(self, codes: Codes, randomness: Randomness) -> Codes:
         """A coin for each value, and a place in its neighbourhood or among all outputs."""
@@ -361,12 +361,17 @@ def log_levels(retention: float, near: int, outputs: int) -> Array:
         return np.log([anywhere, retention / near + anywhere])
 
 
+def threshold_of(retention: float) -> int:
+    """Of the numbers that 64 random bits make, so many are below it."""
+    return int(retention * 2.0**64)
+
+
 def draw_together(
     neighbourhoods: list[Neighbourhood], retention: float, columns: list[Codes], randomness: Randomness
 ) -> list[Codes]:
     """One coin a record decides whether all columns are near or anywhere; 32 bits do for all but one coin in 2³²."""
     out = [np.empty_like(codes) for codes in columns]
-    high, low = divmod(int(retention * 2.0**64), 1 << 32)
+    high, low = divmod(threshold_of(retention), 1 << 32)
     for part in chunks(len(columns[0])):
         count = part.stop - part.start
         coins = np.empty(count, np.uint32)

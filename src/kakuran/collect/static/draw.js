@@ -1,13 +1,15 @@
 "use strict";
 /*
- * The one draw. It is written to this browser's storage before anybody sees it, and from then on only what is stored
- * there is ever shown or sent: a reload, a second click, the back button and a second tab all meet the same draw.
+ * The one draw, and before it that of the questions to tell, where not everybody tells all. Each is written to this
+ * browser's storage before anybody sees it, and from then on only what is stored there is ever shown or sent: a reload,
+ * a second click, the back button and a second tab all meet the same draw.
  *
- * What is stored: {version, id, answers, tried, sent}, one for each survey. `answers` are those to send; of the true
- * ones nothing is kept.
+ * What is stored: {version, id, told, answers, tried, sent}, one for each survey. `answers` are those to send; of the
+ * true ones nothing is kept. What is told is stored on its own, {version, told}, before the first question is shown.
  */
 const Draw = (() => {
   const place = (survey) => `kakuran:survey:${survey.id}`;
+  const toldPlace = (survey) => `kakuran:told:${survey.id}`;
 
   /** What is stored for a survey; a draw for an earlier version does not count as long as it never left the device. */
   function stored(survey) {
@@ -15,15 +17,34 @@ const Draw = (() => {
     return draw && (draw.version === survey.version || draw.tried) ? draw : null;
   }
 
-  /** Draw what to send for the codes of the true answers, unless that was done before. */
-  function once(survey, codes) {
+  /** What this device tells: one of the survey's sets of questions, drawn unless that was done before. */
+  function tell(survey) {
+    if (survey.tells.length === 1) return survey.tells[0];
+    const kept = JSON.parse(localStorage.getItem(toldPlace(survey)));
+    const known = survey.tells.find(({ told }) => kept?.version === survey.version && told === kept.told);
+    if (known) return known;
+    const drawn = survey.tells[Perturb.choice(survey.tells)()];
+    localStorage.setItem(toldPlace(survey), JSON.stringify({ version: survey.version, told: drawn.told }));
+    return drawn;
+  }
+
+  /** The questions of a set. */
+  function questionsOf(survey, { questions }) {
+    return questions.map((name) => survey.questions.find((question) => question.name === name));
+  }
+
+  /** Draw what to send for the codes of the true answers to a set of questions, unless that was done before. */
+  function once(survey, chosen, codes) {
     if (stored(survey)) return;
-    const answers = {};
-    for (const question of survey.questions) {
-      const released = Perturb.sampler(question.mechanism)(codes[question.name]);
-      answers[question.name] = Questions.answerOf(question, released);
-    }
-    keep(survey, { version: survey.version, id: randomId(), answers, tried: false, sent: false });
+    const questions = questionsOf(survey, chosen);
+    const mechanisms = questions.map(({ mechanism }) => mechanism);
+    const draw = Perturb.telling(chosen, mechanisms);
+    const released = draw(questions.map(({ name }) => codes[name]));
+    const answers = Object.fromEntries(
+      questions.map((question, at) => [question.name, Questions.answerOf(question, released[at])]),
+    );
+    const told = survey.tells.length > 1 ? chosen.told : undefined; // where all tell the same, nobody says what
+    keep(survey, { version: survey.version, id: randomId(), told, answers, tried: false, sent: false });
   }
 
   /** Note that a draw was tried to be sent, or was sent. */
@@ -49,9 +70,12 @@ const Draw = (() => {
    */
   function epsilon(survey) {
     const isSound = (question) => Perturb.isSound(question.mechanism, Questions.countOf(question));
-    if (!survey.questions.every(isSound)) return undefined;
-    return survey.questions.reduce((sum, { mechanism }) => sum + Perturb.epsilon(mechanism), 0);
+    const mechanisms = Object.fromEntries(survey.questions.map(({ name, mechanism }) => [name, mechanism]));
+    const areNamed = Object.keys(mechanisms).length === survey.questions.length; // a name means one question
+    if (!areNamed || !survey.questions.every(isSound) || !Perturb.areSound(survey.tells, mechanisms)) return undefined;
+    const told = ({ questions }) => questions.map((name) => mechanisms[name]);
+    return Math.max(...survey.tells.map((one) => Perturb.tellEpsilon(one, told(one))));
   }
 
-  return Object.freeze({ stored, once, mark, epsilon });
+  return Object.freeze({ stored, tell, questionsOf, once, mark, epsilon });
 })();

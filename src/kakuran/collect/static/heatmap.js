@@ -12,14 +12,15 @@ const Heatmap = (() => {
     const labels = [found.rows, found.columns].map(({ name, labels: each }) =>
       each.map((label) => names.label(name, label)),
     );
+    const isModel = found.rests_on === "model";
     const said = (row, column) =>
-      say("crosstab.cell", {
+      say(isModel ? "crosstab.cell.model" : "crosstab.cell", {
         row: labels[0][row],
         column: labels[1][column],
         estimate: share(found.estimate[row][column]),
         low: share(found.low[row][column]),
         high: share(found.high[row][column]),
-        naive: share(found.naive[row][column]),
+        naive: isModel ? "" : share(found.naive[row][column]),
       });
     const isStop = (row, column) => (at ? at[0] === row && at[1] === column : !row && !column);
     const cell = (row, column) => {
@@ -71,6 +72,7 @@ const Heatmap = (() => {
           ),
         ),
       ),
+      isModel ? element("p", { class: "small" }, say("crosstab.model")) : "",
       found.unclear.flat().some(Boolean) ? element("p", { class: "small" }, say("crosstab.unclear")) : "",
     );
     if (at) frame.querySelector("td[tabindex='0']")?.focus({ preventScroll: true });

@@ -4,7 +4,8 @@
  *
  * This file alone decides what is sent. It reads no page, stores nothing and talks to nobody: it turns the code of a
  * true answer (0, 1, 2 … in the order of the question's answers, or steps above its lowest number) into the code of
- * the answer to send. To audit it, start at `sampler`, which picks one of four mechanisms, each a few lines.
+ * the answer to send. To audit it, start at `sampler`, which picks one of four mechanisms, each a few lines, and, where
+ * not everybody tells everything, at `choice`, which draws the questions, and `telling`, which perturbs their answers.
  *
  * - Chance comes from the browser's cryptographic generator (Web Crypto), 32 bits at a time.
  * - All arithmetic is in whole numbers (BigInt). No probability is rounded: what the survey promises is what is drawn.
@@ -16,6 +17,7 @@
 const Perturb = (() => {
   const WORD = 1n << 32n; // how many values a random word has
   const TOTAL = 1n << 63n; // what the weights of one distribution add up to: weight w has probability w / 2⁶³
+  const ROUNDED = 1n << 14n; // what a weight may be off by, so that all add up
 
   /** A random whole number 0 … 2³²−1 from the browser's cryptographic generator. */
   function secureWord() {
@@ -112,18 +114,26 @@ const Perturb = (() => {
 
   /**
    * Two levels: with probability threshold / 2⁶⁴ one of the codes near the true one is released, else any of all codes
-   * that may be, all equally likely either way. What is near, `neighbourhoods` says.
+   * that may be, all equally likely either way. What is near, `neighbourhoods` says. Of several answers that are told
+   * together all are near or all are any: one coin decides for them.
    */
-  function twoLevel(mechanism) {
-    const nearBelow = BigInt(mechanism.threshold);
+  function together(threshold, mechanisms) {
+    const nearBelow = BigInt(threshold);
     const [high, low] = [nearBelow / WORD, nearBelow % WORD];
-    const { near, outputs, around, anywhere } = neighbourhoods[mechanism.kind](mechanism);
-    return (code, nextWord) => {
+    const each = mechanisms.map((mechanism) => neighbourhoods[mechanism.kind](mechanism));
+    return (codes, nextWord) => {
       const coin = nextWord();
       const isNear = coin === high ? nextWord() < low : coin < high; // 32 more bits where 32 cannot decide
-      const place = Number(below(BigInt(isNear ? near : outputs), nextWord));
-      return isNear ? around(code, place) : anywhere(place);
+      return each.map(({ near, outputs, around, anywhere }, at) => {
+        const place = Number(below(BigInt(isNear ? near : outputs), nextWord));
+        return isNear ? around(codes[at], place) : anywhere(place);
+      });
     };
+  }
+
+  function twoLevel(mechanism) {
+    const draw = together(mechanism.threshold, [mechanism]);
+    return (code, nextWord) => draw([code], nextWord)[0];
   }
 
   /**
@@ -186,6 +196,23 @@ const Perturb = (() => {
     return (code, nextWord = secureWord) => draw(code, nextWord);
   }
 
+  /** How to draw which of several sets of questions is told: its place, with probability weight / 2⁶³. */
+  function choice(tells) {
+    const draw = aliasTable(tells.map(({ weight }) => BigInt(weight)));
+    return (nextWord = secureWord) => (tells.length > 1 ? draw(doubleWord(nextWord)) : 0);
+  }
+
+  /** How to draw what is released for the true codes of a set of questions, whose mechanisms come in the same order. */
+  function telling({ threshold }, mechanisms) {
+    const draw = threshold === null ? apart(mechanisms) : together(threshold, mechanisms);
+    return (codes, nextWord = secureWord) => draw(codes, nextWord);
+  }
+
+  function apart(mechanisms) {
+    const draws = mechanisms.map((mechanism) => sampler(mechanism));
+    return (codes, nextWord) => draws.map((draw, at) => draw(codes[at], nextWord));
+  }
+
   /** Whether a mechanism is one for so many codes and its numbers are chances; a page draws from no other. */
   function isSound(mechanism, codes) {
     const { kind, size, reach = 0, threshold = 0, weights = [], shifts = [], half_width: half = 0 } = mechanism;
@@ -215,8 +242,45 @@ const Perturb = (() => {
 
   function twoLevelEpsilon(mechanism) {
     const { near, outputs } = neighbourhoods[mechanism.kind]?.(mechanism) ?? { near: 1, outputs: mechanism.size };
-    const kept = Number(BigInt(mechanism.threshold)) / 2 ** 64;
-    return Math.log1p((outputs * kept) / (near * (1 - kept)));
+    return levelsEpsilon(mechanism.threshold, outputs / near);
+  }
+
+  /** Of two levels, where all outputs are so many times those near an answer. */
+  function levelsEpsilon(threshold, levels) {
+    const kept = Number(BigInt(threshold)) / 2 ** 64;
+    return Math.log1p((levels * kept) / (1 - kept));
+  }
+
+  /** ε of a set of questions: of all as one value, or the sum over those that are perturbed on their own. */
+  function tellEpsilon({ threshold }, mechanisms) {
+    if (threshold === null) return mechanisms.reduce((sum, mechanism) => sum + epsilon(mechanism), 0);
+    const levels = mechanisms.map((mechanism) => neighbourhoods[mechanism.kind](mechanism));
+    return levelsEpsilon(threshold, levels.reduce((product, { near, outputs }) => product * (outputs / near), 1));
+  }
+
+  /**
+   * Whether sets of questions are drawn as a page says: every set as likely as any other but for rounding, every
+   * question in one of them, and each perturbed by numbers that are chances. `mechanisms` has those of all questions.
+   */
+  function areSound(tells, mechanisms) {
+    const weights = tells.map(({ weight }) => BigInt(weight));
+    const isEven = (weight) => weight * BigInt(tells.length) - TOTAL < ROUNDED * BigInt(tells.length);
+    const names = Object.keys(mechanisms);
+    return (
+      weights.reduce((sum, weight) => sum + weight, 0n) === TOTAL &&
+      weights.every(isEven) &&
+      names.every((name) => tells.some(({ questions }) => questions.includes(name))) &&
+      tells.every((tell) => isSoundTell(tell, mechanisms))
+    );
+  }
+
+  function isSoundTell({ questions, threshold }, mechanisms) {
+    const isKnown = (name) => Object.hasOwn(mechanisms, name);
+    if (new Set(questions).size < questions.length || !questions.every(isKnown)) return false;
+    const told = questions.map((name) => mechanisms[name]);
+    if (threshold === null) return told.every((one) => one.threshold !== undefined || one.weights !== undefined);
+    const isChance = BigInt(threshold) >= 0n && BigInt(threshold) <= 1n << 64n;
+    return isChance && told.every(({ kind }) => Object.hasOwn(neighbourhoods, kind));
   }
 
   function noiseEpsilon({ size, reach, weights }) {
@@ -242,5 +306,5 @@ const Perturb = (() => {
     return Math.max(...columns.map((one) => Math.max(...one) && Math.log(Math.max(...one) / Math.min(...one))));
   }
 
-  return Object.freeze({ sampler, isSound, epsilon });
+  return Object.freeze({ sampler, choice, telling, isSound, areSound, epsilon, tellEpsilon });
 })();

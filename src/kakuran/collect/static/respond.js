@@ -1,16 +1,18 @@
 "use strict";
 /*
- * The respondent's page: ask, draw once, show what will be sent, send it.
+ * The respondent's page: draw what to ask where not everybody is asked all, ask, draw once, show what will be sent,
+ * send it.
  *
  * True answers live in memory: until the draw in `typed`, then in `truth` until it is sent or the page is closed. They
  * are never stored and never part of a request. What is shown and sent afterwards is what draw.js has stored.
  */
 (() => {
-  const { element, tell, say, spoken } = Page;
+  const { element, tell, say, spoken, number } = Page;
   const ROUNDING = 1e-6; // what adding up may change of an ε
 
   let survey;
   let epsilon; // of what this page draws from, whatever the survey says it is
+  let chosen = null; // the set of questions that this device tells
   let typed = {};
   let truth = null;
   let invitation = "";
@@ -48,17 +50,27 @@
   }
 
   function form() {
+    chosen ??= Draw.tell(survey);
     return element(
       "form",
       { novalidate: true, autocomplete: "off", onsubmit: submitted },
       element("p", { class: "lead" }, spoken(survey.introduction)),
       element("p", { class: "promise" }, say("promise")),
-      survey.questions.map((question) =>
+      survey.tells.length > 1 ? element("p", { class: "small", id: "asked" }, whatIsAsked()) : null,
+      asked().map((question) =>
         Questions.asked(question, idOf(question), typed[question.name], (given) => typedIn(question, given)),
       ),
       element("p", { class: "small", id: "once" }, say("draw.once")),
       element("button", { class: "primary", type: "submit", "aria-describedby": "once" }, say("draw")),
     );
+  }
+
+  const asksAll = () => survey.ask === "all";
+  const asked = () => (asksAll() ? survey.questions : Draw.questionsOf(survey, chosen));
+
+  function whatIsAsked() {
+    const numbers = { told: number(chosen.questions.length), count: number(survey.questions.length) };
+    return say(asksAll() ? "asked.all" : "asked.drawn", numbers);
   }
 
   const idOf = (question) => `q${survey.questions.indexOf(question)}`;
@@ -71,23 +83,24 @@
 
   function submitted(event) {
     event.preventDefault();
-    const codes = Object.fromEntries(survey.questions.map((question) => [question.name, codeOf(question)]));
-    const open = survey.questions.filter((question) => codes[question.name] === undefined);
-    for (const question of survey.questions) Questions.markOpen(question, idOf(question), open.includes(question));
+    const questions = asked();
+    const codes = Object.fromEntries(questions.map((question) => [question.name, codeOf(question)]));
+    const open = questions.filter((question) => codes[question.name] === undefined);
+    for (const question of questions) Questions.markOpen(question, idOf(question), open.includes(question));
     if (open.length) {
       tell(alertLine, say("error.some", { count: open.length }));
       document.getElementById(idOf(open[0])).focus();
       return;
     }
     try {
-      Draw.once(survey, codes);
+      Draw.once(survey, chosen, codes);
     } catch (fault) {
       if (!(fault instanceof DOMException)) throw fault;
       tell(alertLine, say("fault.storage"));
       return;
     }
     truth = Object.fromEntries(
-      survey.questions.map((question) => [question.name, Questions.answerOf(question, codes[question.name])]),
+      questions.map((question) => [question.name, Questions.answerOf(question, codes[question.name])]),
     );
     typed = {};
     moveOn();
@@ -99,7 +112,8 @@
       {},
       element("h2", { tabindex: -1 }, say("review.title")),
       element("p", { class: "lead" }, truth ? say("review.why") : say("review.forgotten")),
-      survey.questions.map((question) => Screens.compared(question, draw, truth)),
+      Screens.sheet(survey, draw, truth),
+      draw.told && asksAll() ? element("p", { class: "small" }, say("review.untold")) : null,
       survey.invitations ? invitationField() : null,
       element("button", { class: "primary", type: "button", id: "send", onclick: send }, say("send")),
     );
@@ -134,8 +148,8 @@
     tell(statusLine, say("sending"));
     try {
       Draw.mark(survey, { tried: true });
-      const { id, version, answers } = draw;
-      const message = { id, version, answers, ...(survey.invitations ? { invitation } : {}) };
+      const { id, version, told, answers } = draw;
+      const message = { id, version, told, answers, ...(survey.invitations ? { invitation } : {}) };
       const reply = await Sending.deliver(message, waiting);
       await (reply.ok ? taken() : refused(reply));
     } finally {

@@ -12,8 +12,14 @@ const Screens = (() => {
     );
   }
 
-  /** What was answered, where that is known, beside what is sent in its place. */
-  function compared(question, draw, truth) {
+  /** All that is sent, each beside what was answered, where that is known. */
+  function sheet(survey, draw, truth) {
+    const tell = survey.tells.find(({ told }) => told === draw.told) ?? survey.tells[0];
+    const isSent = ({ name }) => Object.hasOwn(draw.answers, name);
+    return survey.questions.filter(isSent).map((question) => compared(question, tell, draw, truth));
+  }
+
+  function compared(question, tell, draw, truth) {
     const sent = draw.answers[question.name];
     const isSame = truth && truth[question.name] === sent;
     const own = truth && [
@@ -44,13 +50,14 @@ const Screens = (() => {
           ),
         ),
       ),
-      element("p", { class: "small" }, why(question)),
+      element("p", { class: "small" }, why(question, tell)),
     );
   }
 
-  function why({ mechanism }) {
-    if (mechanism.kind !== "retention") return say(`why.${mechanism.kind}`);
-    const kept = Number(BigInt(mechanism.threshold)) / 2 ** 64;
+  function why({ mechanism }, tell) {
+    const isRetention = mechanism.kind === "retention" || mechanism.shifts?.length === 1;
+    if (!isRetention) return say(`why.${mechanism.kind}`);
+    const kept = Number(BigInt(tell.threshold ?? mechanism.threshold)) / 2 ** 64;
     return say("why.retention", { kept: percent(kept), count: mechanism.size });
   }
 
@@ -68,7 +75,7 @@ const Screens = (() => {
         "details",
         {},
         element("summary", {}, say("thanks.details")),
-        draw.version === survey.version ? survey.questions.map((question) => compared(question, draw, null)) : null,
+        draw.version === survey.version ? sheet(survey, draw, null) : null,
       ),
     );
   }
@@ -90,5 +97,5 @@ const Screens = (() => {
     );
   }
 
-  return Object.freeze({ notice, compared, thanks, how });
+  return Object.freeze({ notice, sheet, thanks, how });
 })();

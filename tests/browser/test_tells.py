@@ -1,0 +1,162 @@
+"""A survey that asks everybody some of its questions, in a real browser: drawn once, before anything is answered."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from playwright.sync_api import expect
+
+from .test_respondent import TRACES, draw, send, stored
+
+ANSWERS = {
+    "kept": lambda page: page.get_by_label("Which one do you keep?").select_option("One capybara at home"),
+    "seen": lambda page: page.get_by_role("group", name="Which one did you see last?").get_by_label("echidna").check(),
+    "weight": lambda page: page.get_by_label("How heavy is it?").fill("7000173"),
+}
+OF_QUESTION = {"kept": TRACES[:2], "seen": TRACES[2:3], "weight": TRACES[3:]}
+
+
+@pytest.fixture
+def site(serve):
+    return serve(tell=2)
+
+
+def told(page):
+    return json.loads(page.evaluate("localStorage.getItem('kakuran:told:animals')"))
+
+
+def arrive(page, address):
+    """Open the survey; the names of the questions that were drawn."""
+    page.goto(address)
+    page.get_by_role("button", name="Draw what will be sent").wait_for()
+    return told(page)["told"].split(" + ")
+
+
+def shown(page):
+    return [name for at, name in enumerate(ANSWERS) if page.locator(f"#q{at}").count()]
+
+
+def test_only_what_was_drawn_is_asked_shown_and_sent(site, visit):
+    visitor = visit()
+    names = arrive(visitor.page, site.address)
+    assert len(names) == 2
+    assert shown(visitor.page) == names
+    expect(visitor.page.get_by_text("You are asked 2 of 3 questions, drawn at random on this device")).to_be_visible()
+    for name in names:
+        ANSWERS[name](visitor.page)
+    drawn = draw(visitor.page)
+    assert visitor.page.locator(".compared").count() == 2
+    assert (drawn["told"], list(drawn["answers"])) == (" + ".join(names), names)
+    send(visitor.page)
+    assert visitor.submissions() == [{key: drawn[key] for key in ("id", "version", "told", "answers")}]
+    assert site.n == 1
+    visitor.page.reload()
+    visitor.page.get_by_role("heading", name="Thank you").wait_for()
+
+
+def test_what_is_drawn_stays_drawn_whatever_one_does(site, visit):
+    visitor = visit()
+    names = arrive(visitor.page, site.address)
+    kept = told(visitor.page)
+    for _ in range(8):  # another of three sets each time it is drawn: all alike in one run of 3⁸·3
+        visitor.page.reload()
+        visitor.page.get_by_role("button", name="Draw what will be sent").wait_for()
+        assert (told(visitor.page), shown(visitor.page)) == (kept, names)
+    visitor.page.goto("about:blank")
+    visitor.page.go_back()
+    visitor.page.get_by_role("button", name="Draw what will be sent").wait_for()
+    other = visitor.context.new_page()
+    assert arrive(other, site.address) == names
+    visitor.page.get_by_role("button", name="日本語").click()
+    expect(visitor.page.get_by_text("全 3 問のうち 2 問にお答えいただきます")).to_be_visible()
+    assert (told(visitor.page), shown(visitor.page)) == (kept, names)
+    assert visitor.submissions() == []
+
+
+def test_different_people_are_asked_different_questions(site, visit):
+    seen = {tuple(arrive(visit().page, site.address)) for _ in range(25)}
+    assert len(seen) > 1  # all 25 alike: below 1e-11
+
+
+def test_asked_for_everything_one_sends_what_was_drawn(serve, visit):
+    site = serve(tell=2, ask="all")
+    for _ in range(40):
+        visitor = visit()
+        names = arrive(visitor.page, site.address)
+        assert shown(visitor.page) == list(ANSWERS)
+        expect(visitor.page.get_by_text("You are asked 3 questions.")).to_be_visible()
+        for answer in ANSWERS.values():
+            answer(visitor.page)
+        drawn = draw(visitor.page)
+        expect(visitor.page.get_by_text("Your other answers are not sent at all.")).to_be_visible()
+        send(visitor.page)
+        assert list(visitor.submissions()[0]["answers"]) == names == list(drawn["answers"])
+        (untold,) = set(ANSWERS) - set(names)
+        assert not [
+            trace for trace in OF_QUESTION[untold] if trace in visitor.sent() + json.dumps(stored(visitor.page))
+        ]
+        if untold == "seen":
+            return
+    raise AssertionError("the same question is told again and again")
+
+
+def test_a_browser_that_keeps_nothing_is_asked_nothing(site, visit):
+    visitor = visit()
+    visitor.context.add_init_script(
+        "Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError'); }"
+    )
+    visitor.page.goto(site.address)
+    visitor.page.get_by_text("This browser does not let the page keep anything").wait_for()
+    assert visitor.page.locator("form").count() == 0
+
+
+def weaker(definition):
+    definition["tells"][1]["threshold"] = str(int(definition["tells"][1]["threshold"]) * 11 // 10)
+
+
+def narrower(definition):
+    """Fewer numbers near the true one, with the same coin."""
+    definition["questions"][2]["mechanism"]["half_width"] //= 2
+
+
+def always_the_same(definition):
+    weights = [str(1 << 63), "0", "0"]
+    for tell, weight in zip(definition["tells"], weights, strict=True):
+        tell["weight"] = weight
+
+
+def only_one(definition):
+    definition["tells"] = [definition["tells"][0] | {"weight": str(1 << 63)}]
+
+
+def two_of_a_name(definition):
+    """ε would be that of the second, and the first would be drawn from."""
+    weak = definition["questions"][0]["mechanism"] | {"kind": "window", "half_width": 0, "may_be_missing": False}
+    definition["questions"].insert(0, definition["questions"][0] | {"mechanism": weak})
+
+
+@pytest.mark.parametrize(
+    "lie", [weaker, narrower, always_the_same, only_one, two_of_a_name], ids=lambda lie: lie.__name__
+)
+def test_a_server_that_does_not_draw_as_it_promises_gets_no_answer(site, visit, lie):
+    definition = site.ask("/api/survey")
+    lie(definition)
+    visitor = visit()
+    visitor.page.route("**/api/survey", lambda route: route.fulfill(json=definition))
+    visitor.page.goto(site.address)
+    visitor.page.get_by_text("This survey would change answers less than it promises").wait_for()
+    assert visitor.page.locator("form").count() == 0
+    assert visitor.page.evaluate("localStorage.length") == 0
+
+
+def test_the_dashboard_says_what_rests_on_a_model(serve, visit):
+    site = serve(tell=[["kept", "weight"], ["seen"]])
+    site.fill(300)
+    visitor = visit()
+    visitor.page.goto(site.dashboard)
+    visitor.page.get_by_label("Rows").select_option("kept")
+    visitor.page.get_by_label("Columns").select_option("seen")
+    visitor.page.get_by_text("Nobody is asked both questions").wait_for()
+    visitor.page.get_by_label("Columns").select_option("weight")
+    visitor.page.get_by_text("Nobody is asked both questions").wait_for(state="detached")
