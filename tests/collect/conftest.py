@@ -41,7 +41,14 @@ def make_survey():
             "minimum_n": 20,
             "questions": {
                 "job": {"type": "categorical", "values": ["clerk", "nurse", "smith"], "text": {"en": "Your job?"}},
-                "age": {"type": "numeric", "low": 0, "high": 120, "step": 1, "text": {"en": "Your age?"}},
+                "age": {
+                    "type": "numeric",
+                    "low": 0,
+                    "high": 120,
+                    "step": 1,
+                    "text": {"en": "Your age?"},
+                    "mechanism": "bounded-laplace",
+                },
             },
         }
     )
