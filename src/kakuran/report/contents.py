@@ -53,7 +53,7 @@ def look_at(release: Release, original: Source | None = None, progress: Progress
     paired = _pairable(plan, singles)
     sizes = {question.cells[0].name: question.cells[0].size for question in singles}
     sides = [sorted(names, key=lambda name: -sizes[name]) for names in combinations(paired, 2)]
-    pairs = [ask(plan, names, {}, None) for names in sides]
+    pairs = [question for question in (ask(plan, names, {}, None) for names in sides) if question.tells(plan)]
     questions = [*singles, *pairs]
     perturbed = release.reader.count(questions, progress)
     truths = None if original is None else _true_counts(original, manifest, questions, progress)

@@ -15,7 +15,7 @@ from kakuran.answers import tell_by_tell
 from kakuran.audit import Audit, ColumnLoss, Distance, capacity_of_counts, wrong_cells
 from kakuran.charts import COLOUR_OF, Series, bar_chart
 from kakuran.counts import Tally, every_code
-from kakuran.design import Plan
+from kakuran.design import Plan, expected_error
 from kakuran.engine import count_tables
 from kakuran.errors import ReleaseError
 from kakuran.release import Manifest, Release, read_release
@@ -132,7 +132,9 @@ def _promise(plan: Plan, say: Words) -> list[str]:
         if math.isfinite(plan.epsilon)
         else say("epsilon_infinite")
     )
+    good_for = say("good_for", what=say.of(expected_error(plan.tells, plan.n).verdict))
     return [
+        paragraph(good_for, kind="lead"),
         paragraph(say("k", k=plan.k, who=say(f"who_{plan.calibration}")), kind="lead"),
         paragraph(epsilon, kind="lead"),
         paragraph(say("among", kept=kept)) if kept else "",
@@ -150,7 +152,8 @@ def _mechanisms(plan: Plan, say: Words) -> list[Html]:
         parameter = f"{symbol} = {value}" if symbol else ""
         rows.append([attribute.name, _domain(attribute, say), kind, parameter, epsilon])
     header = [say("column"), say("domain"), say("mechanism"), say("parameter"), "ε"]
-    caption = say("how_caption", epsilon=_number(plan.epsilon))
+    facts = {"epsilon": _number(plan.epsilon), "sets": len(plan.tells)}
+    caption = say("how_told" if plan.layout.told else "how_caption", **facts)
     return [
         table(caption, header, rows, text_columns=3),
         paragraph(say("mechanisms"), kind="note"),
