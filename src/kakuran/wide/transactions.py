@@ -36,7 +36,7 @@ from kakuran.schema import (
 from kakuran.wide.matrix_release import ReleasedMatrix
 from kakuran.writing import check_apart, check_free, whole_or_nothing
 
-Layout: TypeAlias = Literal["baskets", "long", "wide"]
+BasketLayout: TypeAlias = Literal["baskets", "long", "wide"]
 
 _SNIFFED = 1 << 16
 _FEW, _MOST = 10, 0.9
@@ -63,7 +63,7 @@ class Transactions:
 
 
 def read_transactions(
-    path: Path, layout: Layout, columns: Sequence[str] = (), identifier: str | None = None, **written: str | None
+    path: Path, layout: BasketLayout, columns: Sequence[str] = (), identifier: str | None = None, **written: str | None
 ) -> Transactions:
     """Read people × items.
 
@@ -71,7 +71,7 @@ def read_transactions(
     ----------
     path : Path
         A .csv or .parquet file; for baskets a text file of any name.
-    layout : Layout
+    layout : BasketLayout
         ``"baskets"``: a line a basket, items between delimiters. ``"long"``: a row a person and item, perhaps with a
         count. ``"wide"``: a row a person, a column an item.
     columns : Sequence[str]
@@ -204,7 +204,7 @@ def _summed(data: Any, rows: Any, columns: Any, shape: tuple[int, int]) -> Any:
     return matrix
 
 
-def check_transactions_target(path: Path, source: Path, layout: Layout, *, force: bool) -> None:
+def check_transactions_target(path: Path, source: Path, layout: BasketLayout, *, force: bool) -> None:
     """Refuse a target of the wrong kind, one that exists, the original itself, or one that has nowhere to be."""
     if layout != "baskets" and path.suffix not in CSV + PARQUET:
         raise ReleaseError(f"{path}: a {layout} table is a .parquet or a .csv file")
@@ -212,7 +212,7 @@ def check_transactions_target(path: Path, source: Path, layout: Layout, *, force
     check_apart(path, [source])
 
 
-def write_transactions(path: Path, released: ReleasedMatrix, source: Transactions, layout: Layout) -> list[Path]:
+def write_transactions(path: Path, released: ReleasedMatrix, source: Transactions, layout: BasketLayout) -> list[Path]:
     """Write a released matrix in the layout its original had, with its manifest; the files that were written."""
     text = json.dumps(released.manifest, ensure_ascii=False, indent=1, allow_nan=False)
     with whole_or_nothing(*targets(path)) as folder:
