@@ -36,6 +36,14 @@ class Design:
         What records tell at this n and k.
     expected : ExpectedError
         What is expected to be wrong.
+
+    Examples
+    --------
+    >>> import kakuran as kk
+    >>> schema = kk.Schema([kk.Categorical(name, ["no", "yes"]) for name in ("smokes", "ill")])
+    >>> best, *others = kk.designs(schema, n=1000, k=10)
+    >>> best.tell
+    2
     """
 
     tell: Literal["all"] | int

@@ -44,6 +44,12 @@ class ExpectedError:
         On average over all tables of so many columns.
     by_margins : float
         Of two-way tables, if nothing but the margins were taken from the release.
+
+    Examples
+    --------
+    >>> from kakuran.design import ExpectedError
+    >>> str(ExpectedError(0.01, 0.03, 0.09, 0.12).verdict)
+    'columns one by one (1.0% in the wrong cell) and pairs (3.0%; by margins alone 12.0%)'
     """
 
     one_way: float

@@ -35,6 +35,13 @@ class Tell:
         How these columns are perturbed.
     share : float
         The probability that a record tells them.
+
+    Examples
+    --------
+    >>> import kakuran as kk
+    >>> schema = kk.Schema([kk.Categorical(name, ["no", "yes"]) for name in ("smokes", "ill")])
+    >>> [(tell.columns, tell.share) for tell in kk.calibrate(schema, n=1000, k=10, tell=1).tells]
+    [(('smokes',), 0.5), (('ill',), 0.5)]
     """
 
     telling: Telling
