@@ -10,7 +10,7 @@ import pytest
 import kakuran as kk
 from kakuran.model import Method
 from kakuran.samples import census, census_schema
-from kakuran.wide.transactions import Layout
+from kakuran.wide.transactions import BasketLayout
 
 COMMAND = f"#!{sys.executable}\nfrom kakuran.cli import main\nmain()\n"
 
@@ -48,7 +48,7 @@ def prompt(tmp_path):
         (["perturb", "--engine", ""], {"local", "spark"}),
         (["vertical", "join", "--lang", ""], {"en", "ja"}),
         (["crosstab", "out.parquet", "--method", ""], set(get_args(Method))),
-        (["factorise", "--layout", ""], set(get_args(Layout))),
+        (["factorise", "--layout", ""], set(get_args(BasketLayout))),
         (["vertical", "init", "--criterion", "ai"], {"aic", "aicc"}),
     ],
 )

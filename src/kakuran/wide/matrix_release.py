@@ -124,12 +124,14 @@ def perturb_counts(
 
 def _calibrated(attributes: list[Any], codes: dict[str, NDArray[np.int32]], k: float, calibration: Calibration) -> Plan:
     schema = Schema(attributes)
+    # S1's own: what is released must lie between the bounds, where no reconstruction follows.
+    chosen = {one.name: "bounded-laplace" if isinstance(one, Numeric) else "retention" for one in attributes}
     n = len(next(iter(codes.values())))
     if calibration == "worst-case":
-        return calibrate(schema, k=k, n=n)
+        return calibrate(schema, k=k, n=n, mechanisms=chosen)
     tally = _narrower_tally(schema, codes)
     tally.update(codes)
-    return calibrate(schema, k=k, data=tally)
+    return calibrate(schema, k=k, data=tally, mechanisms=chosen)
 
 
 def _narrower_tally(schema: Schema, codes: dict[str, NDArray[np.int32]]) -> Tally:
