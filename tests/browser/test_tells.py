@@ -75,8 +75,8 @@ def test_what_is_drawn_stays_drawn_whatever_one_does(site, visit):
 
 
 def test_different_people_are_asked_different_questions(site, visit):
-    seen = {tuple(arrive(visit().page, site.address)) for _ in range(25)}
-    assert len(seen) > 1  # all 25 alike: below 1e-11
+    first = arrive(visit().page, site.address)
+    assert any(arrive(visit().page, site.address) != first for _ in range(25))  # all 26 alike: below 1e-11
 
 
 def test_asked_for_everything_one_sends_what_was_drawn(serve, visit):
