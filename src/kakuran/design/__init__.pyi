@@ -27,6 +27,6 @@ from .preview import (
     TableError as TableError,
     preview as preview,
 )
-from .tells import (
+from .recipe import (
     TellChoice as TellChoice,
 )

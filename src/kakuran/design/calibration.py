@@ -26,8 +26,7 @@ from kakuran.counts import Tally
 from kakuran.design.choice import Purpose, Wish
 from kakuran.design.crowd import Crowd
 from kakuran.design.plan import Calibration, Plan
-from kakuran.design.recipe import MechanismChoice, Recipe
-from kakuran.design.tells import TellChoice, column_sets
+from kakuran.design.recipe import MechanismChoice, Recipe, TellChoice, column_sets
 from kakuran.errors import CalibrationError, ScatteredNumbersWarning, check_is, is_real
 from kakuran.mechanism import (
     BoundedLaplace,

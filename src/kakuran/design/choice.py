@@ -8,10 +8,9 @@ from typing import Literal, TypeAlias, get_args
 
 from kakuran.design.expected import ExpectedError, expected_error, log_shares
 from kakuran.design.plan import Tell
-from kakuran.design.recipe import MechanismChoice, Recipe
-from kakuran.design.tells import ColumnSets, TellChoice, column_sets
+from kakuran.design.recipe import ColumnSets, MechanismChoice, Recipe, TellChoice, column_sets
 from kakuran.errors import CalibrationError
-from kakuran.mechanism import MECHANISMS, TwoLevel
+from kakuran.mechanism import MECHANISMS
 from kakuran.schema import Schema
 
 Purpose: TypeAlias = Literal["one-way", "two-way", "three-way"]
@@ -111,7 +110,7 @@ def _candidates(
 ) -> list[tuple[Literal["all"] | int, ColumnSets | None, Mapping[str, float] | None]]:
     """Whole records in equal shares or by the number of values; or one, two or three columns together."""
     whole: list[tuple[Literal["all"] | int, ColumnSets | None, Mapping[str, float] | None]] = [("all", None, weights)]
-    if weights is not None or not all(map(_is_two_level, mechanisms.values())):
+    if weights is not None or not all(map(_goes_with_others, mechanisms.values())):
         return whole
     if not mechanisms:
         whole.append(("all", None, log_shares({one.name: one.size for one in schema.perturbed})))
@@ -123,8 +122,8 @@ def _candidates(
     return [*together, *whole]
 
 
-def _is_two_level(choice: MechanismChoice) -> bool:
-    return isinstance(choice, TwoLevel) or (isinstance(choice, str) and issubclass(MECHANISMS[choice], TwoLevel))
+def _goes_with_others(choice: MechanismChoice) -> bool:
+    return (MECHANISMS[choice] if isinstance(choice, str) else choice).goes_with_others
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,11 @@ from kakuran.mechanism.base import AliasTable, ExactWeights, Mechanism, integer_
 from kakuran.mechanism.noise import NOISE, BoundedGaussian, BoundedLaplace, Laplace, Noise
 from kakuran.mechanism.pram import PRAM
 from kakuran.mechanism.registry import MECHANISMS, mechanism_of, register
-from kakuran.mechanism.retention import RetentionReplacement
-from kakuran.mechanism.square_wave import SquareWave
+from kakuran.mechanism.square_wave import SquareWave, Window
 from kakuran.mechanism.subset import Shifts, SubsetSelection
 from kakuran.mechanism.telling import Apart, Telling, Together, neighbourhood_of
 from kakuran.mechanism.transition import CirculantTransition, DenseTransition, Transition, UniformMixture
-from kakuran.mechanism.two_level import Itself, Neighbourhood, TwoLevel, Window
+from kakuran.mechanism.two_level import Itself, Neighbourhood, RetentionReplacement, TwoLevel
 
 __all__ = [
     "MECHANISMS",

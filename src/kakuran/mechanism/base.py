@@ -42,6 +42,8 @@ class Mechanism(ABC):
     (S4 eq. 6); neighbours, nearly; or none."""
     finest: ClassVar[int] = 50
     """Into how many cells a number is cut at most where neighbours are counted together: more follow the noise."""
+    goes_with_others: ClassVar[bool] = False
+    """Whether several columns can be told as one value with it."""
     is_ready_made: ClassVar[bool] = False
     """Whether a plan cannot set it to a share of its budget and must be given it."""
     size: int

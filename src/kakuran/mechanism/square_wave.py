@@ -13,12 +13,130 @@ from numpy.typing import NDArray
 from kakuran.errors import CalibrationError
 from kakuran.mechanism.base import even_cells
 from kakuran.mechanism.registry import register
-from kakuran.mechanism.two_level import TwoLevel, Window, check_retention, retention_for
+from kakuran.mechanism.transition import DenseTransition, Transition, UniformMixture
+from kakuran.mechanism.two_level import Neighbourhood, TwoLevel, check_retention, retention_for
 from kakuran.schema import Categorical, Numeric
 from kakuran.typing import Array, Codes, Edges
 
 _CELLS_A_HALF_WIDTH = 16
 _SMALL = 1e-4
+
+
+@dataclass(frozen=True)
+class Window(Neighbourhood):
+    """Near a number are those at most `half_width` steps away: the square wave (Li et al., SIGMOD 2020).
+
+    Outputs reach as far beyond the bounds, so that there are equally many near every number. A missing number has as
+    many outputs of its own, all shown as missing, whose code is the first beyond those of numbers.
+
+    Parameters
+    ----------
+    points : int
+        Grid points of the number.
+    half_width : int
+        Steps.
+    may_be_missing : bool
+        Whether missing is one more true code, after those of the grid points.
+    """
+
+    kind: ClassVar[str] = "square-wave"
+    points: int
+    half_width: int
+    may_be_missing: bool = False
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        """The grid points, and one more for missing."""
+        return self.points + self.may_be_missing
+
+    @property
+    def near(self) -> int:
+        """2b + 1."""
+        return 2 * self.half_width + 1
+
+    @property
+    def outputs(self) -> int:
+        """c + 2b, and s more for missing."""
+        return self._numbers + self.may_be_missing * self.near
+
+    @property
+    def _numbers(self) -> int:
+        return self.points + 2 * self.half_width
+
+    @property
+    def reach(self) -> int:
+        """b."""
+        return self.half_width
+
+    @property
+    def missing_code(self) -> int:
+        """What missing is released as."""
+        return self.points + self.half_width
+
+    def around(self, codes: NDArray[np.int64], places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """As many steps up or down; missing stays missing."""
+        moved = codes - self.half_width + places
+        return np.where(codes == self.points, self.missing_code, moved) if self.may_be_missing else moved
+
+    def anywhere(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Numbers from the lowest up, then missing."""
+        return np.minimum(places - self.half_width, self.missing_code)
+
+    def holds(self, released: Codes, original: Codes) -> NDArray[np.bool_]:
+        """Whether they are close."""
+        is_close = np.abs(released - original) <= self.half_width
+        if not self.may_be_missing:
+            return is_close
+        is_missing, was_missing = released == self.missing_code, original == self.points
+        return np.where(is_missing | was_missing, is_missing & was_missing, is_close)
+
+    def log_copies(self, released: Codes) -> Array | float:
+        """Of missing, as many as are near a number."""
+        return np.where(released == self.missing_code, math.log(self.near), 0.0) if self.may_be_missing else 0.0
+
+    def kernel(self, edges: Edges | None = None, released: Edges | None = None) -> Transition:
+        """Overlaps of windows with cells, in closed form."""
+        cells, outer = self._edges(edges, released)
+        if not self.half_width and np.array_equal(cells, outer):
+            return UniformMixture(1.0, self.shares(edges, released))
+        low, high = np.minimum(cells[:-1], self.points), np.minimum(cells[1:], self.points)
+        ends = np.clip(outer, -self.half_width, self.missing_code)[:, None] + self.half_width
+        below = (_ramp_sum(ends - low, self.near) - _ramp_sum(ends - high, self.near)) / self.near
+        missing = np.outer(self._hold_missing(outer, self.missing_code), self._hold_missing(cells, self.points))
+        return DenseTransition((np.diff(below, axis=0) + missing) / np.diff(cells))
+
+    def shares(self, edges: Edges | None = None, released: Edges | None = None) -> Array:
+        """By the numbers in each cell; missing by what it has of its own."""
+        _, outer = self._edges(edges, released)
+        numbers = np.diff(np.clip(outer, -self.half_width, self.missing_code)).astype(float)
+        return (numbers + self.near * self._hold_missing(outer, self.missing_code)) / self.outputs
+
+    def _hold_missing(self, edges: NDArray[np.int64], missing: int) -> NDArray[np.bool_]:
+        """Which cells hold the code of missing, if there is one."""
+        return self.may_be_missing & (edges[:-1] <= missing) & (missing < edges[1:])
+
+    def _edges(self, edges: Edges | None, released: Edges | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Of the cells of true codes, and of released ones: the outermost take in what lies beyond the bounds."""
+        cells = np.arange(self.size + 1) if edges is None else np.asarray(edges, np.int64)
+        if released is not None:
+            return cells, np.asarray(released, np.int64)
+        outer = np.where(cells >= self.points, cells + self.half_width, cells)
+        outer[0] = -self.half_width
+        return cells, outer
+
+    def parameters(self) -> dict[str, Any]:
+        """b."""
+        return {"half_width": self.half_width}
+
+    def drawn_by(self) -> dict[str, Any]:
+        """b, and whether the last code is missing."""
+        return {"kind": "window", "half_width": self.half_width, "may_be_missing": self.may_be_missing}
+
+
+def _ramp_sum(steps: NDArray[np.int64], height: int) -> Array:
+    """Σ of min(max(i, 0), height) over all i up to `steps`."""
+    rising = np.clip(steps, 0, height).astype(float)
+    return rising * (rising + 1) / 2 + height * np.maximum(steps - height, 0)
 
 
 @register

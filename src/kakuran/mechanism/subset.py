@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 from kakuran.errors import CalibrationError
 from kakuran.mechanism.base import Mechanism, check_can_be_loaded
 from kakuran.mechanism.registry import register
-from kakuran.mechanism.retention import RetentionReplacement
 from kakuran.mechanism.transition import CirculantTransition, Transition
-from kakuran.mechanism.two_level import Neighbourhood, TwoLevel, check_retention, retention_for
+from kakuran.mechanism.two_level import Neighbourhood, RetentionReplacement, TwoLevel, check_retention, retention_for
 from kakuran.schema import Categorical, Numeric
 from kakuran.typing import Array, Codes, Edges
 

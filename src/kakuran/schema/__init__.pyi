@@ -25,10 +25,8 @@ from .frames import (
     numbers_of as numbers_of,
     to_arrow as to_arrow,
 )
-from .layout import (
-    Layout as Layout,
-)
 from .schema import (
+    Layout as Layout,
     Schema as Schema,
     problems_of as problems_of,
     read_all as read_all,
