@@ -47,7 +47,7 @@ def refresh(text: str, ask: Callable[[Release], Any], many: Release, few: Releas
 def collected(count: int) -> Release:
     """Made-up people's answers, perturbed for k = 10 among 1,000."""
     schema = census_schema()
-    plan = calibrate(schema, n=1000, k=10)
+    plan = calibrate(schema, n=1000, k=10, tell="all")
     codes = Kernel(plan).sample(schema.encode(census(count)), Randomness.seeded(1))
     records = MemoryRecords(plan.layout, known=codes)
     return Release(records, Manifest(plan, count, "kept", seeded=False))

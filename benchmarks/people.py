@@ -28,7 +28,7 @@ def schema(sizes: Mapping[str, int] = CATEGORIES) -> Schema:
 
 def plan(rows: int, sizes: Mapping[str, int] = CATEGORIES) -> Plan:
     """The default mechanisms for a table of so many rows, at k = 100."""
-    return calibrate(schema(sizes), n=rows, k=100)
+    return calibrate(schema(sizes), n=rows, k=100, tell="all")
 
 
 def write(path: Path, rows: int, sizes: Mapping[str, int] = CATEGORIES, seed: int = 7) -> None:

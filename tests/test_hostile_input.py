@@ -25,7 +25,7 @@ WORDS = kk.Schema([kk.Categorical("x", ["a", "b"])])
 NUMBERS = kk.Schema([kk.Numeric("x", 0, 100, step=1)])
 CODES = kk.Schema([kk.Categorical("x", [1, 2])])
 BOTH = kk.Schema([kk.Categorical("job", ["a", "b"]), kk.Numeric("age", 0, 100, step=1)])
-MANIFEST = Manifest(kk.calibrate(BOTH, n=100, k=5), 100, "shuffled", seeded=False).to_json()
+MANIFEST = Manifest(kk.calibrate(BOTH, n=100, k=5, tell="all"), 100, "shuffled", seeded=False).to_json()
 NESTED = "[" * 100_000 + "]" * 100_000
 
 pytestmark = pytest.mark.filterwarnings("ignore::kakuran.InferredDomainWarning")
@@ -184,9 +184,9 @@ ODD = {
 }
 USES = {
     "infer": kk.Schema.infer,
-    "perturb words": lambda table: kk.perturb(table, kk.calibrate(WORDS, n=4, k=2)),
-    "perturb numbers": lambda table: kk.perturb(table, kk.calibrate(NUMBERS, n=4, k=2)),
-    "calibrate": lambda table: kk.calibrate(NUMBERS, k=2, data=table),
+    "perturb words": lambda table: kk.perturb(table, kk.calibrate(WORDS, n=4, k=2, tell="all")),
+    "perturb numbers": lambda table: kk.perturb(table, kk.calibrate(NUMBERS, n=4, k=2, tell="all")),
+    "calibrate": lambda table: kk.calibrate(NUMBERS, k=2, data=table, tell="all"),
     "microaggregate": lambda table: microaggregate(table, 2),
     "check": lambda table: kk.check_anonymity(table, ["x"], ["x"]),
     "loss": lambda table: information_loss(table, table, "discrete"),
@@ -225,7 +225,7 @@ class TestColumns:
     def test_sparse_columns_are_what_they_would_be_dense(self):
         dense = pd.DataFrame({"x": [1.0, 0, 0, 1] * 25})
         sparse = dense.astype(pd.SparseDtype(float, 0.0))
-        plan = kk.calibrate(NUMBERS, n=100, k=5)
+        plan = kk.calibrate(NUMBERS, n=100, k=5, tell="all")
         with pytest.warns(kk.NotForPublicationWarning):
             released, expected = (kk.perturb(table, plan, seed=0).table for table in (sparse, dense))
         assert kk.Schema.infer(sparse) == kk.Schema.infer(dense)
@@ -271,7 +271,7 @@ class TestFiles:
     @pytest.fixture
     def release(self, tmp_path):
         table = pa.table({"job": ["a", "b"] * 150, "age": list(range(100)) * 3})
-        kk.perturb(table, kk.calibrate(BOTH, n=300, k=3)).save(tmp_path / "out.parquet")
+        kk.perturb(table, kk.calibrate(BOTH, n=300, k=3, tell="all")).save(tmp_path / "out.parquet")
         return tmp_path / "out.parquet"
 
     @pytest.mark.parametrize("use", [lambda path: kk.read_release(path).crosstab("job"), kk.Schema.infer])
@@ -318,7 +318,7 @@ class TestFiles:
         assert isinstance(kk.Schema.infer(tmp_path / "t.parquet")["x"], kk.Dropped)
         schema = kk.Schema([kk.Numeric("x", 0, 9, step=1), kk.Dropped("y")])
         with pytest.raises(kk.DataError, match="'x': the schema says numbers but the column holds struct"):
-            kk.perturb_file(tmp_path / "t.parquet", tmp_path / "o.parquet", kk.calibrate(schema, n=2, k=2))
+            kk.perturb_file(tmp_path / "t.parquet", tmp_path / "o.parquet", kk.calibrate(schema, n=2, k=2, tell="all"))
 
 
 MANY = MOST_VALUES + 1
@@ -330,7 +330,7 @@ def coded():
     values = [f"v{place}" for place in range(MANY)]
     schema = kk.Schema([kk.Categorical("code", values), kk.Categorical("ill", ["n", "y"])])
     codes = pa.DictionaryArray.from_arrays(pa.array(np.arange(200), pa.int32()), pa.array(values))
-    return kk.perturb(pa.table({"code": codes, "ill": ["n", "y"] * 100}), kk.calibrate(schema, n=200, k=2))
+    return kk.perturb(pa.table({"code": codes, "ill": ["n", "y"] * 100}), kk.calibrate(schema, n=200, k=2, tell="all"))
 
 
 class TestLearning:
@@ -353,8 +353,8 @@ class TestNumbers:
     @pytest.mark.parametrize(
         "ask",
         [
-            lambda k: kk.calibrate(BOTH, n=100, k=k),
-            lambda k: kk.calibrate(BOTH, n=k, k=5),
+            lambda k: kk.calibrate(BOTH, n=100, k=k, tell="all"),
+            lambda k: kk.calibrate(BOTH, n=k, k=5, tell="all"),
             lambda k: microaggregate(np.ones((10, 1)), k),
             lambda k: microaggregate(np.ones((10, 1)), 2, weights={"0": k}),
             lambda k: kk.Laplace(10, 1, k),

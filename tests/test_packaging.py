@@ -80,7 +80,7 @@ def folder(tmp_path_factory):
     people = census(300)
     pyarrow.csv.write_csv(people, place / "people.csv")
     census_schema().save(place / "schema.toml")
-    kk.perturb(people, kk.calibrate(census_schema(), n=300, k=5)).save(place / "out.parquet")
+    kk.perturb(people, kk.calibrate(census_schema(), n=300, k=5, tell="all")).save(place / "out.parquet")
     (place / "baskets.txt").write_text("bread,milk\nmilk\n" * 20)
     shutil.copy(ROOT / "src/kakuran/collect/template.toml", place / "survey.toml")
     return place

@@ -9,7 +9,7 @@ from kakuran.randomness import Randomness
 JOB, AGE = kk.Categorical("job", ["a", "b"]), kk.Numeric("age", 0, 99, step=1)
 TABLE = pa.table({"job": ["a", "b"] * 50, "age": list(range(100))})
 SCHEMA = kk.Schema([JOB, AGE])
-PLAN = kk.calibrate(SCHEMA, n=100, k=5)
+PLAN = kk.calibrate(SCHEMA, n=100, k=5, tell="all")
 RELEASE = kk.perturb(TABLE, PLAN)
 
 
@@ -19,9 +19,12 @@ RELEASE = kk.perturb(TABLE, PLAN)
         (lambda: kk.Schema(JOB), "a schema is a list .* alone"),
         (lambda: kk.Categorical("job", 3), "'job': values must be a list, got 3"),
         (lambda: kk.Categorical("job", {"a"}), "'job': values must be a list, got {'a'}"),
-        (lambda: kk.calibrate(SCHEMA, n=100, k="5"), "k must be a number, got '5'"),
-        (lambda: kk.calibrate(SCHEMA, n=[100], k=5), r"n must be a number, got \[100\]"),
-        (lambda: kk.calibrate("schema.toml", n=100, k=5), r"expected a Schema \(kakuran.Schema.load .*, got str"),
+        (lambda: kk.calibrate(SCHEMA, n=100, k="5", tell="all"), "k must be a number, got '5'"),
+        (lambda: kk.calibrate(SCHEMA, n=[100], k=5, tell="all"), r"n must be a number, got \[100\]"),
+        (
+            lambda: kk.calibrate("schema.toml", n=100, k=5, tell="all"),
+            r"expected a Schema \(kakuran.Schema.load .*, got str",
+        ),
         (lambda: kk.preview(SCHEMA), r"expected a Plan \(kakuran.calibrate makes one\), got Schema"),
         (lambda: kk.perturb(PLAN, TABLE), r"expected a Plan .*, got Table"),
         (lambda: kk.perturb("people.csv", PLAN), "expected a table .*, got str; .*perturb_file"),

@@ -40,7 +40,7 @@ def people():
 
 @pytest.fixture(scope="module")
 def release(people):
-    plan = kk.calibrate(SCHEMA, n=ROWS, k=2, mechanisms={"age": "laplace"})
+    plan = kk.calibrate(SCHEMA, n=ROWS, k=2, mechanisms={"age": "laplace"}, tell="all")
     with pytest.warns(kk.NotForPublicationWarning):
         return kk.perturb(people, plan, seed=1)
 

@@ -24,7 +24,7 @@ def error(table, truth):
 
 
 def test_a_release_gives_back_a_cross_tab_better_than_counting_it(people):
-    release = drawn(people, kk.calibrate(census_schema(), n=people.num_rows, k=10))
+    release = drawn(people, kk.calibrate(census_schema(), n=people.num_rows, k=10, tell="all"))
     estimate = release.crosstab("job", "sex")
     truth = Tally.of(census_schema().encode(people), estimate.axes).counts
     assert estimate.counts.shape == estimate.naive.shape == (8, 2)
@@ -36,7 +36,7 @@ def test_a_release_gives_back_a_cross_tab_better_than_counting_it(people):
 def test_numbers_come_back_from_every_mechanism(people, mechanism):
     schema = kk.Schema([kk.Numeric("age", 15, 94, step=1)])
     ages = people.select(["age"])
-    release = drawn(ages, kk.calibrate(schema, n=people.num_rows, k=2, mechanisms={"age": mechanism}))
+    release = drawn(ages, kk.calibrate(schema, n=people.num_rows, k=2, mechanisms={"age": mechanism}, tell="all"))
     estimate = release.crosstab("age", bins={"age": 8})
     truth = Tally.of(schema.encode(ages), estimate.axes).counts
     assert estimate.axes[0].labels[0] == "15–24"
@@ -60,7 +60,7 @@ def test_intervals_of_numbers_hold_the_truth_even_where_cells_are_far_from_evenl
 def test_without_noise_the_counts_are_exact():
     table = pa.table({"job": ["a"] * 50 + ["b"] * 70})
     schema = kk.Schema([kk.Categorical("job", ["a", "b", "c"])])
-    release = kk.perturb(table, kk.calibrate(schema, data=table, k=10))
+    release = kk.perturb(table, kk.calibrate(schema, data=table, k=10, tell="all"))
     assert release.plan["job"].retention == 1
     assert release.crosstab("job").counts.round(6).tolist() == [50, 70, 0]
 
@@ -74,7 +74,9 @@ def test_kept_columns_and_missing_values_have_cells_of_their_own():
             kk.Numeric("pay", 0, 9, step=1, missing="category"),
         ]
     )
-    estimate = drawn(table, kk.calibrate(schema, n=300, k=2)).crosstab("year", "job", "pay", bins={"pay": 2})
+    estimate = drawn(table, kk.calibrate(schema, n=300, k=2, tell="all")).crosstab(
+        "year", "job", "pay", bins={"pay": 2}
+    )
     assert [axis.labels for axis in estimate.axes] == [
         ("2020", "2021"),
         ("a", "b", "missing"),
@@ -97,7 +99,7 @@ def test_kept_columns_and_missing_values_have_cells_of_their_own():
 def test_questions_that_cannot_be_answered_say_why(columns, bins, words):
     table = pa.table({"job": ["a", "b"] * 10, "age": [1, 2] * 10, "name": ["x"] * 20})
     schema = kk.Schema([kk.Categorical("job", ["a", "b"]), kk.Numeric("age", 0, 9, step=1), kk.Dropped("name")])
-    release = kk.perturb(table, kk.calibrate(schema, n=20, k=2))
+    release = kk.perturb(table, kk.calibrate(schema, n=20, k=2, tell="all"))
     with pytest.raises(kk.SchemaError, match=words):
         release.crosstab(*columns, bins=bins)
 
@@ -116,7 +118,7 @@ def test_a_number_that_may_be_missing_tells_about_as_much_as_one_filled_in_besid
     truth = np.histogram(ages[~is_gone], bins=one["age"].cells(10)[:11] + 15)[0]
 
     def wrong(table, schema, **mechanisms):
-        release = drawn(table, kk.calibrate(schema, n=4_000, k=10, mechanisms=mechanisms))
+        release = drawn(table, kk.calibrate(schema, n=4_000, k=10, mechanisms=mechanisms, tell="all"))
         return wrong_cells(truth, release.crosstab("age").counts[:10])
 
     kept = wrong(gaps, one)

@@ -22,7 +22,7 @@ def ages():
 
 def released(table, mechanism="laplace", **numbers):
     schema = kk.Schema([kk.Numeric(name, low, high, step=1) for name, (low, high) in numbers.items()])
-    plan = kk.calibrate(schema, n=table.num_rows, k=2, mechanisms=dict.fromkeys(numbers, mechanism))
+    plan = kk.calibrate(schema, n=table.num_rows, k=2, mechanisms=dict.fromkeys(numbers, mechanism), tell="all")
     with pytest.warns(kk.NotForPublicationWarning):
         return kk.perturb(table, plan, seed=1)
 
@@ -103,7 +103,7 @@ def test_the_same_release_gives_the_same_answer(ages):
 def test_a_kept_number_needs_no_estimate():
     table = pa.table({"year": [2020, 2021, 2021, 2022] * 50, "job": ["a", "b"] * 100})
     schema = kk.Schema([kk.Numeric("year", 2020, 2022, step=1, role="keep"), kk.Categorical("job", ["a", "b"])])
-    release = kk.perturb(table, kk.calibrate(schema, n=50, k=2))
+    release = kk.perturb(table, kk.calibrate(schema, n=50, k=2, tell="all"))
     found = release.density("year")
     assert found.shares.tolist() == [0.25, 0.5, 0.25]
     assert found.reason == "nothing was perturbed"
@@ -117,7 +117,7 @@ def test_a_handful_of_records_is_enough_not_to_fail():
 def test_questions_that_cannot_be_answered_say_why(ages):
     schema = kk.Schema([kk.Categorical("job", ["a", "b"]), kk.Numeric("pay", 0, 9, step=1, missing="category")])
     table = pa.table({"job": ["a", "b"] * 50, "pay": [1, None] * 50})
-    release = kk.perturb(table, kk.calibrate(schema, n=100, k=2))
+    release = kk.perturb(table, kk.calibrate(schema, n=100, k=2, tell="all"))
     with pytest.raises(kk.SchemaError, match="'job' is not a number"):
         release.density("job")
     with pytest.raises(kk.SchemaError, match="'pay' may be missing"):

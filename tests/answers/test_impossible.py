@@ -18,7 +18,7 @@ SCHEMA = kk.Schema(
     ]
 )
 N = 1_000
-PLAN = kk.calibrate(SCHEMA, k=10, n=N)
+PLAN = kk.calibrate(SCHEMA, k=10, n=N, tell="all")
 
 
 def perturbed(true, seed):
@@ -76,7 +76,7 @@ def test_many_columns_and_long_numbers_are_no_hindrance():
     schema = kk.Schema(
         [*(kk.Categorical(name, list("abcdef")) for name in names), kk.Numeric("pay", 0, 10_000, step=1)]
     )
-    plan = kk.calibrate(schema, k=10, n=N)
+    plan = kk.calibrate(schema, k=10, n=N, tell="all")
     dice = Randomness.seeded(2)
     codes = Kernel(plan).sample(
         {attribute.name: dice.below(attribute.size, N).astype(np.int32) for attribute in schema.released}, dice

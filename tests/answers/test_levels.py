@@ -34,7 +34,7 @@ WEIGHTS = {"ill": 0.3, "age": 0.3, "smokes": 0.2, "job": 0.18, "income": 0.02}
 PLANS = {
     "retention": kk.calibrate(SCHEMA, n=9_000, k=2, weights=WEIGHTS, mechanisms={"age": "retention"}),
     "noise": kk.calibrate(SCHEMA, n=9_000, k=2, weights=WEIGHTS, mechanisms={"age": "laplace"}),
-    "most columns kept": kk.calibrate(NUMBERS_ONLY, n=15, k=1.1),
+    "most columns kept": kk.calibrate(NUMBERS_ONLY, n=15, k=1.1, tell="all"),
 }
 METHOD = "simplex"
 

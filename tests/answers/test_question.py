@@ -26,6 +26,7 @@ PLAN = kk.calibrate(
     n=500,
     k=2,
     mechanisms={"class": kk.PRAM(MATRIX), "age": "bounded-laplace", "pay": "retention", "visits": "retention"},
+    tell="all",
 )
 
 
@@ -180,7 +181,9 @@ def test_the_operator_fits_the_tally_of_the_same_axes(release):
 def test_a_table_too_large_to_estimate_is_refused():
     schema = kk.Schema([kk.Numeric("x", 0, 2999, step=1), kk.Numeric("y", 0, 1999, step=1)])
     table = pa.table({"x": np.arange(50), "y": np.arange(50)})
-    release = kk.perturb(table, kk.calibrate(schema, n=50, k=2, mechanisms={"x": "retention", "y": "retention"}))
+    release = kk.perturb(
+        table, kk.calibrate(schema, n=50, k=2, mechanisms={"x": "retention", "y": "retention"}, tell="all")
+    )
     words = "x × y has 6,000,000 cells, more than 4,194,304; use fewer columns or wider bins"
     with pytest.raises(kk.SchemaError, match=words):
         release.crosstab("x", "y", bins={"x": 3000, "y": 2000})
@@ -207,7 +210,7 @@ def test_a_release_that_kept_everything_gives_exact_answers():
 def test_a_release_that_kept_nothing_says_so(kind):
     schema = kk.Schema([kk.Categorical("job", ["a", "b"]), kk.Numeric("age", 0, 9, step=1)])
     table = pa.table({"job": ["a", "b"] * 50, "age": list(range(10)) * 10})
-    release = kk.perturb(table, kk.calibrate(schema, n=100, k=100, mechanisms={"age": kind}))
+    release = kk.perturb(table, kk.calibrate(schema, n=100, k=100, mechanisms={"age": kind}, tell="all"))
     words = "column '{}' was replaced entirely: the release tells nothing about it"
     with pytest.raises(kk.SchemaError, match=words.format("age")):
         release.crosstab("age")

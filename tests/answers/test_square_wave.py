@@ -36,7 +36,7 @@ def test_most_bins_of_the_demos_age_can_be_told_from_noise_and_hold_the_truth():
     people, schema = census(), census_schema()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", kk.UnclearCellsWarning)
-        found = drawn(people, kk.calibrate(schema, n=50_000, k=10)).crosstab("age")
+        found = drawn(people, kk.calibrate(schema, n=50_000, k=10, tell="all")).crosstab("age")
     truth = Tally.of(schema.encode(people), found.axes).counts
     assert np.count_nonzero(~found.unclear) >= 8
     assert ((found.low <= truth) & (truth <= found.high)).mean() >= 0.8
@@ -44,7 +44,9 @@ def test_most_bins_of_the_demos_age_can_be_told_from_noise_and_hold_the_truth():
 
 
 def test_the_naive_counts_are_those_of_the_release_with_what_lies_beyond_the_bounds_in_the_outermost_bins(people):
-    release = drawn(people.select(["age"]), kk.calibrate(kk.Schema([census_schema()["age"]]), n=20_000, k=10))
+    release = drawn(
+        people.select(["age"]), kk.calibrate(kk.Schema([census_schema()["age"]]), n=20_000, k=10, tell="all")
+    )
     ages = release.table.column("age").to_numpy()
     assert (ages.min(), ages.max()) != (15, 94)
     found = release.crosstab("age", bins={"age": 4})
@@ -57,7 +59,7 @@ def test_a_number_that_may_be_missing_comes_back_with_its_order_and_with_how_man
     is_gone = np.random.default_rng(0).random(len(ages)) < 0.2
     table = pa.table({"age": pa.array(ages, mask=is_gone)})
     schema = kk.Schema([kk.Numeric("age", 15, 94, step=1, missing="category")])
-    release = drawn(table, kk.calibrate(schema, n=20_000, k=10))
+    release = drawn(table, kk.calibrate(schema, n=20_000, k=10, tell="all"))
     release.save(tmp_path / "out.parquet")
     read = kk.read_release(tmp_path / "out.parquet")
     assert np.array_equal(read.codes()["age"], release.codes()["age"])
@@ -75,7 +77,7 @@ def test_clusters_come_back(people):
         np.clip(np.where(dice.random(20_000) < 0.4, dice.normal(30, 4, 20_000), dice.normal(70, 6, 20_000)), 0, 99)
     )
     schema = kk.Schema([kk.Numeric("x", 0, 99, step=1)])
-    release = drawn(pa.table({"x": heights}), kk.calibrate(schema, n=20_000, k=10))
+    release = drawn(pa.table({"x": heights}), kk.calibrate(schema, n=20_000, k=10, tell="all"))
     found = release.mixture("x", n_components=2, draws=2).mixture
     assert found.means.ravel() == pytest.approx([30, 70], abs=1.5)
     assert found.weights == pytest.approx([0.4, 0.6], abs=0.03)
@@ -113,5 +115,5 @@ def test_s0s_columns_of_adult_come_back_at_k_2(place, least):
     """One draw each; means of five are 98.0 and 99.7."""
     column = adult(place)
     schema = kk.Schema([kk.Numeric("x", int(column.min()), int(column.max()), step=1)])
-    found = drawn(pa.table({"x": column}), kk.calibrate(schema, n=len(column), k=2)).density("x")
+    found = drawn(pa.table({"x": column}), kk.calibrate(schema, n=len(column), k=2, tell="all")).density("x")
     assert kk.l1_accuracy(np.histogram(column, found.edges)[0], found.shares) > least

@@ -198,7 +198,7 @@ def patients():
 
 @pytest.fixture(scope="module")
 def release(patients):
-    plan = kk.calibrate(SCHEMA, n=patients.num_rows, k=2, mechanisms={"age": "retention"})
+    plan = kk.calibrate(SCHEMA, n=patients.num_rows, k=2, mechanisms={"age": "retention"}, tell="all")
     with pytest.warns(kk.NotForPublicationWarning):
         return kk.perturb(patients, plan, seed=1)
 
@@ -227,7 +227,7 @@ class TestRelease:
         ill = kk.Categorical("ill", [0, 1], missing=missing)
         schema = kk.Schema([ill, kk.Categorical("smokes", ["no", "yes"])])
         with pytest.warns(kk.NotForPublicationWarning):
-            release = kk.perturb(table, kk.calibrate(schema, n=4000, k=2), seed=1)
+            release = kk.perturb(table, kk.calibrate(schema, n=4000, k=2, tell="all"), seed=1)
         learned = estimator().fit(release, target="ill")
         assert learned.classes_.tolist() == [0, 1, *["missing"] * (missing == "category")]
         assert learned.predict(table.slice(0, 4)).tolist() == [0, 1, 0, 1]
@@ -251,7 +251,7 @@ class TestRelease:
 
     def test_a_target_of_which_nothing_was_kept_is_refused(self):
         table = pa.table({"ill": ["no", "yes"] * 50, "age": [0, 10] * 50, "smokes": ["no", "yes"] * 50})
-        release = kk.perturb(table, kk.calibrate(SCHEMA, n=100, k=100, mechanisms={"age": "retention"}))
+        release = kk.perturb(table, kk.calibrate(SCHEMA, n=100, k=100, mechanisms={"age": "retention"}, tell="all"))
         with pytest.raises(kk.SchemaError, match="'ill' was replaced entirely"):
             kk.ReconstructedTree().fit(release, target="ill")
 

@@ -303,8 +303,8 @@ def test_people_with_other_kept_values_are_no_crowd():
     schema = kk.Schema([kk.Categorical("a", ["x", "y"]), kk.Categorical("town", ["u", "v"], role="keep")])
     table = np.array([[0, 0], [0, 0], [0, 1]], np.int32)
     with pytest.raises(CalibrationError, match="kept values"):
-        kk.calibrate(schema, data=frame_of(schema, table), k=2)
-    plan = kk.calibrate(schema, n=3, k=2)
+        kk.calibrate(schema, data=frame_of(schema, table), k=2, tell="all")
+    plan = kk.calibrate(schema, n=3, k=2, tell="all")
     links = worst_link(mechanisms_of(plan), table, table)
     assert links[2] == 1
     tally = plan.tally()
@@ -317,7 +317,7 @@ def test_a_broken_calibration_would_be_found_out():
     """The oracle has the power to see a promise that is a tenth too weak."""
     schema = kk.Schema(SCHEMAS["one number"])
     table = np.array([[0], [4]], np.int32)
-    plan = kk.calibrate(schema, n=2, k=1.5, mechanisms={"a": "bounded-laplace"})
+    plan = kk.calibrate(schema, n=2, k=1.5, mechanisms={"a": "bounded-laplace"}, tell="all")
     weaker = [kk.BoundedLaplace(5, 1, plan["a"].scale * 0.9)]
     surest = max(worst_link(weaker, table, released).max() for released in all_releases(weaker, table))
     assert surest > 1 / 1.5 + 0.01

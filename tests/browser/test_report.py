@@ -17,7 +17,7 @@ from kakuran.words import words_in
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
     people = census(4_000)
-    release = kk.perturb(people, kk.calibrate(census_schema(), n=4_000, k=3))
+    release = kk.perturb(people, kk.calibrate(census_schema(), n=4_000, k=3, tell="all"))
     path = tmp_path_factory.mktemp("report") / "report.html"
     path.write_text(kk.release_report(release, original=people), encoding="utf-8")
     return path.as_uri()

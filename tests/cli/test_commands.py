@@ -43,7 +43,9 @@ def test_json_answers_are_json_and_nothing_else_is_on_stdout(kakuran):
     plan = json.loads(kakuran("calibrate", "people.parquet", "-s", "schema.toml", "--k", 5, "--json").stdout)
     assert plan["k"] == 5
     assert plan["n"] == 800
-    assert plan["columns"]["job"]["mechanism"]["kind"] == "retention"
+    assert [[*tell["columns"]] for tell in plan["tells"]] == [["sex"], ["age"], ["job"], ["region"]]
+    whole = kakuran("calibrate", "people.parquet", "-s", "schema.toml", "--k", 5, "--tell", "all", "--json").stdout
+    assert json.loads(whole)["columns"]["job"]["mechanism"]["kind"] == "retention"
     made = json.loads(kakuran(*PERTURB, "-o", "out.parquet", "--json").stdout)
     assert made["epsilon"] == pytest.approx(0.5 * np.log(799 / 9), abs=1e-5)
     audited = json.loads(kakuran("audit", "people.csv", "out.parquet", "--json").stdout)
@@ -85,12 +87,8 @@ def test_weights_and_mechanisms_reach_the_plan(kakuran, folder):
 
 
 def test_data_dependent_calibration_needs_less_noise(kakuran):
-    epsilon = {
-        flag: json.loads(kakuran("calibrate", "people.csv", "-s", "schema.toml", "--k", 10, "--json", *flag).stdout)[
-            "epsilon"
-        ]
-        for flag in ((), ("--data-dependent",))
-    }
+    asked = ("calibrate", "people.csv", "-s", "schema.toml", "--k", 10, "--tell", "all", "--json")
+    epsilon = {flag: json.loads(kakuran(*asked, *flag).stdout)["epsilon"] for flag in ((), ("--data-dependent",))}
     assert epsilon["--data-dependent",] > epsilon[()]
 
 
@@ -150,7 +148,7 @@ def test_bad_data_names_the_column_and_leaves_nothing_behind(kakuran, folder, li
 
 
 def test_a_tampered_release_fails_its_audit_with_exit_code_1(kakuran, folder):
-    honest = kk.calibrate(census_schema(), n=800, k=10)
+    honest = kk.calibrate(census_schema(), n=800, k=10, tell="all")
     fields = honest.to_dict()
     for column in fields["columns"].values():
         if "retention" in column["mechanism"]:

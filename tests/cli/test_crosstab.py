@@ -15,7 +15,7 @@ from kakuran.samples import census, census_schema
 def folder(tmp_path):
     """A folder with a release as Parquet and as CSV."""
     with pytest.warns(kk.NotForPublicationWarning):
-        release = kk.perturb(census(800), kk.calibrate(census_schema(), n=800, k=10), seed=1)
+        release = kk.perturb(census(800), kk.calibrate(census_schema(), n=800, k=10, tell="all"), seed=1)
     release.save(tmp_path / "out.parquet")
     release.save(tmp_path / "out.csv")
     return tmp_path
@@ -46,6 +46,18 @@ def test_the_command_answers_what_the_library_answers(kakuran, folder, file):
         number.counts, number.low, number.high, number.naive
     ]  # fmt: skip
     assert counted["gap"] is None or number.counts >= 0
+
+
+def test_what_nobody_told_has_no_naive_count(kakuran, folder):
+    release = kk.perturb(census(800), kk.calibrate(census_schema(), n=800, k=10, tell=1))
+    release.save(folder / "told.parquet")
+    shown = kakuran("crosstab", "told.parquet", "sex", "region").stdout
+    assert "as a model has them: nobody told all of it" in " ".join(shown.split())
+    assert "nan" not in shown
+    assert "–" in shown
+    (cell, *_) = json.loads(kakuran("crosstab", "told.parquet", "sex", "region", "--json").stdout)["cells"]
+    assert cell["naive"] is None
+    assert "as a model has it" in kakuran("count", "told.parquet", "sex == 'female' and region == 'north'").stdout
 
 
 def test_a_count_is_one_line(kakuran, folder):

@@ -191,4 +191,4 @@ def test_a_semicolon_file_in_shift_jis_goes_all_the_way_to_a_plain_release(kakur
     ):
         done = kakuran(*command, *told)
         assert done.returncode == 0, done.stderr
-    assert (folder / "out.csv").read_text("utf-8").startswith('"性別","年齢","職業","地域"\n')
+    assert (folder / "out.csv").read_text("utf-8").startswith('"told","性別","年齢","職業","地域"\n')

@@ -17,7 +17,7 @@ from kakuran.samples import census, census_schema
 @pytest.fixture(scope="module")
 def release():
     with pytest.warns(kk.errors.NotForPublicationWarning):
-        return kk.perturb(census(20_000), kk.calibrate(census_schema(), n=20_000, k=10), seed=1)
+        return kk.perturb(census(20_000), kk.calibrate(census_schema(), n=20_000, k=10, tell="all"), seed=1)
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def test_a_split_of_the_tree_names_the_answers_on_both_sides():
     schema = kk.Schema([kk.Categorical("sex", ["female", "male"]), kk.Categorical("job", ["care", "craft", "office"])])
     people = pa.table({"sex": ["female", "female", "male"] * 4_000, "job": ["care", "office", "craft"] * 4_000})
     with pytest.warns(kk.errors.NotForPublicationWarning):
-        release = kk.perturb(people, kk.calibrate(schema, n=12_000, k=3), seed=1)
+        release = kk.perturb(people, kk.calibrate(schema, n=12_000, k=3, tell="all"), seed=1)
     root = dashboard.tree(release, "sex", minimum_n=100)["root"]
     assert root["question"] == "job"
     assert sorted(map(sorted, root["sides"])) == [["care", "office"], ["craft"]]
@@ -117,7 +117,7 @@ def test_a_question_nobody_asked_is_refused(release):
 def test_a_table_nobody_could_read_is_refused():
     names = [f"v{place}" for place in range(40)]
     schema = kk.Schema([kk.Categorical("a", names), kk.Categorical("b", names)])
-    plan = kk.calibrate(schema, n=1000, k=10)
+    plan = kk.calibrate(schema, n=1000, k=10, tell="all")
 
     class Empty:
         n = 0

@@ -18,7 +18,7 @@ SCHEMA = kk.Schema(
         kk.Categorical("region", ["east", "west"], role="keep"),
     ]
 )
-PLAN = kk.calibrate(SCHEMA, n=100, k=20, mechanisms={"age": "laplace"})
+PLAN = kk.calibrate(SCHEMA, n=100, k=20, mechanisms={"age": "laplace"}, tell="all")
 AXES = [cells_of(SCHEMA, "job", None), cells_of(SCHEMA, "age", 5)]
 
 

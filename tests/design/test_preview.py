@@ -20,7 +20,7 @@ SCHEMA = kk.Schema(
 
 
 def planned(n=100_000, k=10, schema=SCHEMA, **choices):
-    return kk.calibrate(schema, n=n, k=k, **choices)
+    return kk.calibrate(schema, n=n, k=k, **{"tell": "all"} | choices)
 
 
 def unperturbed(n=1000):

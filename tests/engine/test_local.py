@@ -35,7 +35,7 @@ SCHEMA = kk.Schema(
         kk.Categorical("region", ["east", "west"], role="keep"),
     ]
 )
-PLAN = kk.calibrate(SCHEMA, n=100, k=20)
+PLAN = kk.calibrate(SCHEMA, n=100, k=20, tell="all")
 TABLE = pa.table(
     {
         "name": [f"person {row}" for row in range(1000)],
@@ -163,7 +163,7 @@ class TestCells:
             kk.Categorical("floor", [1, 2], role="keep"),
         ]
     )
-    PLAN = kk.calibrate(SCHEMA, n=500, k=20, mechanisms={"age": "laplace", "visits": "retention"})
+    PLAN = kk.calibrate(SCHEMA, n=500, k=20, mechanisms={"age": "laplace", "visits": "retention"}, tell="all")
     TABLE = pa.table(
         {
             "job": ["clerk", "nurse", None, "nurse"] * 250,
@@ -247,7 +247,7 @@ class TestPerturbing:
 
     def test_every_batch_draws_its_own_noise(self, tmp_path, small_memory):
         schema = kk.Schema([kk.Numeric("age", 0, 9, step=1)])
-        plan = kk.calibrate(schema, n=100, k=90)
+        plan = kk.calibrate(schema, n=100, k=90, tell="all")
         pq.write_table(pa.table({"age": [5] * 200}), tmp_path / "in.parquet")
         batches = drawn(tmp_path / "in.parquet", tmp_path, seed=1, shuffle=False, plan=plan)
         assert [batch.num_rows for batch in batches] == [50] * 4

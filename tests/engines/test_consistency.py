@@ -252,7 +252,7 @@ class TestPerturbing:
         tallies = []
         for name in ("first", "second"):
             (tmp_path / name).mkdir()
-            made = engine.perturb(people(2_000), kk.calibrate(SCHEMA, n=900, k=10), tmp_path / name)
+            made = engine.perturb(people(2_000), kk.calibrate(SCHEMA, n=900, k=10, tell="all"), tmp_path / name)
             tallies.append(made.tally([cells_of(SCHEMA, "income", 201)]).counts)
         assert (tallies[0] != tallies[1]).any()
 
@@ -275,5 +275,5 @@ def tally_on_spark(request, table, _):
 def test_the_table_an_engine_counts_calibrates_as_the_table_does(tally_of, request, tmp_path):
     table = people(3_000)
     tally = tally_of(request, table, tmp_path)
-    found, expected = (kk.calibrate(SCHEMA, data=data, k=5) for data in (tally, table))
+    found, expected = (kk.calibrate(SCHEMA, data=data, k=5, tell="all") for data in (tally, table))
     assert found == expected

@@ -202,7 +202,7 @@ def test_answers_about_true_or_false_are_right_where_missing_is_drawn_too():
     attribute = kk.Categorical("x", [True, False], missing="category")
     frame = pd.DataFrame({"x": [True] * 14_000 + [False] * 6_000})
     with pytest.warns(kk.NotForPublicationWarning):
-        release = kk.perturb(frame, kk.calibrate(kk.Schema([attribute]), n=20_000, k=500), seed=1)
+        release = kk.perturb(frame, kk.calibrate(kk.Schema([attribute]), n=20_000, k=500, tell="all"), seed=1)
     found = release.crosstab("x", level=0.999)
     assert (found.low <= [14_000, 6_000, 0]).all()
     assert (found.high >= [14_000, 6_000, 0]).all()

@@ -192,7 +192,7 @@ def test_a_manifest_with_no_such_set_is_refused(shifts, problem):
 
 def test_a_release_travels_with_its_set(tmp_path):
     schema = kk.Schema([category(40)])
-    plan = kk.calibrate(schema, n=500, k=20, mechanisms={"item": "subset"})
+    plan = kk.calibrate(schema, n=500, k=20, mechanisms={"item": "subset"}, tell="all")
     kk.perturb(pa.table({"item": schema["item"].values[:20] * 25}), plan).save(tmp_path / "out.parquet")
     read = kk.read_release(tmp_path / "out.parquet").plan["item"]
     assert read.kind == "subset"

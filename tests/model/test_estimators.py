@@ -290,7 +290,7 @@ def test_shrinking_gives_independent_attributes_with_the_estimated_marginals():
 
 def test_a_plan_stands_for_the_transitions_of_its_perturbed_columns():
     schema = kk.Schema([kk.Categorical("a", ["x", "y"]), kk.Categorical("b", ["u", "v", "w"])])
-    plan = kk.calibrate(schema, n=500, k=3)
+    plan = kk.calibrate(schema, n=500, k=3, tell="all")
     counts = np.random.default_rng(9).integers(0, 99, (2, 3))
     by_hand = [plan["a"].transition(), plan["b"].transition()]
     assert (kk.reconstruct(counts, plan).counts == kk.reconstruct(counts, by_hand).counts).all()

@@ -23,7 +23,7 @@ SCHEMA = kk.Schema(
         kk.Categorical("region", ["east", "west"], role="keep"),
     ]
 )
-PLAN = kk.calibrate(SCHEMA, n=50, k=20)
+PLAN = kk.calibrate(SCHEMA, n=50, k=20, tell="all")
 
 
 def people(rows):
@@ -90,7 +90,7 @@ def test_only_grid_points_are_released():
 def test_kept_numbers_are_put_on_their_grid_too():
     schema = kk.Schema([kk.Categorical("job", ["x", "y"]), kk.Numeric("year", 2000, 2010, step=1, role="keep")])
     batch = pa.RecordBatch.from_pydict({"job": ["x"], "year": [2004.3]})
-    assert Kernel(kk.calibrate(schema, n=50, k=20))(batch).column("year").to_pylist() == [2004]
+    assert Kernel(kk.calibrate(schema, n=50, k=20, tell="all"))(batch).column("year").to_pylist() == [2004]
 
 
 def test_two_draws_of_one_batch_differ():
@@ -122,7 +122,7 @@ def test_a_batch_that_does_not_fit_is_refused_by_column():
 
 def test_released_values_follow_the_mechanism():
     schema = kk.Schema([kk.Categorical("job", ["a", "b", "c"])])
-    plan = kk.calibrate(schema, n=1000, k=100)
+    plan = kk.calibrate(schema, n=1000, k=100, tell="all")
     batch = pa.RecordBatch.from_pydict({"job": ["b"] * 30_000})
     released = Kernel(plan)(batch).column("job").indices.to_numpy()
     expected = np.exp(plan["job"].log_likelihood(np.arange(3), np.full(3, 1))) * len(released)
@@ -143,14 +143,14 @@ class TestPacking:
     @pytest.mark.parametrize("points", [2, 100, 127, 128, 129, 30_000, 32_767, 32_768, 100_000, 1 << 20])
     def test_the_lowest_and_highest_code_survive_packing(self, points):
         schema = kk.Schema([kk.Numeric("x", 0, points - 1, step=1)])
-        kernel = Kernel(kk.calibrate(schema, n=50, k=20))
+        kernel = Kernel(kk.calibrate(schema, n=50, k=20, tell="all"))
         codes = {"x": np.array([0, points - 1], np.int32)}
         assert kernel.unpack(kernel.pack(codes))["x"].tolist() == [0, points - 1]
 
     @pytest.mark.parametrize("points", [2, 64, 100, 1000, 32_000])
     def test_codes_as_far_beyond_the_bounds_as_noise_reaches_survive_packing(self, points):
         schema = kk.Schema([kk.Numeric("x", 0, points - 1, step=1)])
-        plan = kk.calibrate(schema, n=1000, k=20, mechanisms={"x": "laplace"})
+        plan = kk.calibrate(schema, n=1000, k=20, mechanisms={"x": "laplace"}, tell="all")
         reach = plan.reach("x")
         assert reach > 0
         codes = {"x": np.array([-reach, points - 1 + reach], np.int32)}
@@ -158,7 +158,9 @@ class TestPacking:
 
     def test_packed_rows_are_as_narrow_as_the_domains_allow(self):
         assert Kernel(PLAN).row_type.itemsize == 5
-        bounded = kk.calibrate(SCHEMA, n=50, k=20, mechanisms={"age": "bounded-laplace"})
+        bounded = kk.calibrate(SCHEMA, n=50, k=20, mechanisms={"age": "bounded-laplace"}, tell="all")
         assert Kernel(bounded).row_type.itemsize == 4
-        wide = kk.calibrate(kk.Schema([kk.Numeric("x", 0, 1000, step=1), kk.Numeric("y", 0, 9, step=1)]), n=50, k=20)
+        wide = kk.calibrate(
+            kk.Schema([kk.Numeric("x", 0, 1000, step=1), kk.Numeric("y", 0, 9, step=1)]), n=50, k=20, tell="all"
+        )
         assert Kernel(wide).row_type.itemsize == 3

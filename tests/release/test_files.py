@@ -55,7 +55,7 @@ def people(schema=SCHEMA, rows=300, seed=0):
 
 
 def release_of(schema=SCHEMA, rows=300, k=15, **settings):
-    return kk.perturb(people(schema, rows), kk.calibrate(schema, n=20, k=k, **settings))
+    return kk.perturb(people(schema, rows), kk.calibrate(schema, n=20, k=k, **{"tell": "all"} | settings))
 
 
 def assert_same(first, second):
@@ -84,7 +84,7 @@ class TestRoundTrip:
     )
     def test_every_kind_of_frame_is_saved_alike(self, convert, suffix, tmp_path):
         schema = kk.Schema([attribute for attribute in SCHEMA if attribute.name not in ("smokes", "floor", "age")])
-        release = kk.perturb(convert(people(schema)), kk.calibrate(schema, n=20, k=15))
+        release = kk.perturb(convert(people(schema)), kk.calibrate(schema, n=20, k=15, tell="all"))
         release.save(tmp_path / f"out.{suffix}")
         assert_same(kk.read_release(tmp_path / f"out.{suffix}"), release)
 
@@ -136,7 +136,7 @@ class TestRoundTrip:
     def test_a_data_dependent_plan_is_read_again(self, suffix, tmp_path):
         schema = kk.Schema([kk.Categorical("job", ["x", "y"]), kk.Numeric("age", 0, 9, step=1)])
         table = people(schema)
-        release = kk.perturb(table, kk.calibrate(schema, data=table, k=20))
+        release = kk.perturb(table, kk.calibrate(schema, data=table, k=20, tell="all"))
         release.save(tmp_path / f"out.{suffix}")
         assert kk.read_release(tmp_path / f"out.{suffix}").plan == release.plan
 
@@ -209,7 +209,7 @@ class TestManifest:
     @pytest.mark.parametrize("suffix", SUFFIXES)
     def test_a_seed_is_nowhere_in_the_files(self, suffix, tmp_path):
         with pytest.warns(kk.NotForPublicationWarning):
-            release = kk.perturb(people(), kk.calibrate(SCHEMA, n=20, k=15), seed=987654321)
+            release = kk.perturb(people(), kk.calibrate(SCHEMA, n=20, k=15, tell="all"), seed=987654321)
         release.save(tmp_path / f"out.{suffix}")
         for path in tmp_path.iterdir():
             assert b"987654321" not in path.read_bytes()
@@ -222,7 +222,9 @@ class TestManifest:
         frame = people(schema).append_column("name", pa.array(["Ms Original"] * 300)).to_pandas()
         frame.index = pd.Index(["Ms Original"] * 300, name="Original index")
         frame.attrs["note"] = "Original note"
-        kk.perturb(frame.reset_index(drop=True), kk.calibrate(schema, n=20, k=15)).save(tmp_path / f"out.{suffix}")
+        kk.perturb(frame.reset_index(drop=True), kk.calibrate(schema, n=20, k=15, tell="all")).save(
+            tmp_path / f"out.{suffix}"
+        )
         for path in tmp_path.iterdir():
             assert b"Original" not in path.read_bytes()
 

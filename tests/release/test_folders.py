@@ -13,7 +13,7 @@ from kakuran.release.files import check_folder, write_folder
 from kakuran.release.manifest import Manifest
 
 SCHEMA = kk.Schema([kk.Categorical("job", ["clerk", "nurse"])])
-PLAN = kk.calibrate(SCHEMA, n=100, k=2)
+PLAN = kk.calibrate(SCHEMA, n=100, k=2, tell="all")
 
 
 def parts_with(*jobs):

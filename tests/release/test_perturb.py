@@ -26,7 +26,7 @@ SCHEMA = kk.Schema(
     ]
 )
 ROWS = 1000
-PLAN = kk.calibrate(SCHEMA, n=50, k=5, mechanisms={"age": "bounded-laplace"})
+PLAN = kk.calibrate(SCHEMA, n=50, k=5, mechanisms={"age": "bounded-laplace"}, tell="all")
 
 
 def columns(rows=ROWS):
@@ -105,7 +105,7 @@ class TestEveryKind:
             kk.perturb(empty, PLAN)
 
     def test_a_table_smaller_than_the_plan_is_refused(self, kind):
-        plan = kk.calibrate(kk.Schema([kk.Categorical("job", ["clerk", "nurse"])]), n=3, k=2)
+        plan = kk.calibrate(kk.Schema([kk.Categorical("job", ["clerk", "nurse"])]), n=3, k=2, tell="all")
         assert kk.perturb(kind({"job": ["clerk"] * 3}), plan).n == 3
         with pytest.raises(
             kk.CalibrationError, match=r"calibrated for 3 records but there are only 2; calibrate with n=2"
@@ -209,7 +209,7 @@ class TestTypes:
 
     def test_a_type_too_narrow_for_what_is_released_gives_way(self):
         schema = kk.Schema([kk.Numeric("x", 0, 100, step=1)])
-        plan = kk.calibrate(schema, n=50, k=49, mechanisms={"x": "laplace"})
+        plan = kk.calibrate(schema, n=50, k=49, mechanisms={"x": "laplace"}, tell="all")
         table = pa.table({"x": pa.array([0, 100] * 500, pa.uint8())})
         release = kk.perturb(table, plan)
         assert release.table.schema.field("x").type == pa.int64()
@@ -220,7 +220,7 @@ class TestTypes:
         schema = kk.Schema([kk.Numeric("x", 1_000_000, 1_000_100, step=0.01)])
         if kind == pa.float16():
             schema = kk.Schema([kk.Numeric("x", 0, 5000, step=1)])
-        plan = kk.calibrate(schema, n=50, k=45)
+        plan = kk.calibrate(schema, n=50, k=45, tell="all")
         exact = pa.table({"x": [float(schema["x"].low)] * 500})
         coarse = exact.cast(pa.schema([("x", kind)]))
         assert (seeded(coarse, plan, 1).codes()["x"] == seeded(exact, plan, 1).codes()["x"]).all()
@@ -384,13 +384,13 @@ class TestPromise:
         schema = kk.Schema([kk.Categorical("job", ["x", "y", "z"]), kk.Numeric("age", 0, 50, step=1)])
         rng = np.random.default_rng(0)
         table = pa.table({"job": rng.choice(["x", "y", "z"], 500), "age": rng.integers(0, 51, 500)})
-        plan = kk.calibrate(schema, data=table, k=10)
+        plan = kk.calibrate(schema, data=table, k=10, tell="all")
         assert kk.perturb(table, plan).n == 500
         assert kk.perturb(table.take(rng.permutation(500)), plan).n == 500
 
     def test_a_data_dependent_plan_refuses_another_table(self):
         schema = kk.Schema([kk.Categorical("job", ["x", "y"])])
-        plan = kk.calibrate(schema, data=pa.table({"job": ["x"] * 50 + ["y"] * 50}), k=10)
+        plan = kk.calibrate(schema, data=pa.table({"job": ["x"] * 50 + ["y"] * 50}), k=10, tell="all")
         lonely = pa.table({"job": ["x"] * 99 + ["y"]})
         with pytest.raises(kk.CalibrationError, match=r"calibrated on another table: .* below k=10"):
             kk.perturb(lonely, plan)

@@ -26,7 +26,7 @@ SCHEMA = kk.Schema(
         kk.Categorical("region", ["east", "west"], role="keep"),
     ]
 )
-PLAN = kk.calibrate(SCHEMA, n=100, k=20, mechanisms={"age": "bounded-laplace"})
+PLAN = kk.calibrate(SCHEMA, n=100, k=20, mechanisms={"age": "bounded-laplace"}, tell="all")
 WAYS = [("parquet", "parquet"), ("csv", "parquet"), ("csv", "csv"), ("parquet", "csv")]
 
 
@@ -255,7 +255,7 @@ class TestDomains:
 
     def test_a_matrix_a_user_brought_perturbs_files(self, tmp_path):
         schema = kk.Schema([kk.Categorical("job", ["x", "y"])])
-        plan = kk.calibrate(schema, n=100, k=2, mechanisms={"job": kk.PRAM([[0.6, 0.4], [0.2, 0.8]])})
+        plan = kk.calibrate(schema, n=100, k=2, mechanisms={"job": kk.PRAM([[0.6, 0.4], [0.2, 0.8]])}, tell="all")
         path = write(pa.table({"job": ["x"] * 20_000}), tmp_path / "in.parquet")
         perturb_file(path, tmp_path / "out.csv", plan)
         found = np.bincount(kk.read_release(tmp_path / "out.csv").codes()["job"])
@@ -264,7 +264,7 @@ class TestDomains:
     @pytest.mark.parametrize("target", ["parquet", "csv"])
     def test_noise_beyond_the_bounds_survives_the_buckets(self, target, tmp_path, small_memory):
         schema = kk.Schema([kk.Numeric("age", 0, 100, step=1)])
-        plan = kk.calibrate(schema, n=100, k=90, mechanisms={"age": "laplace"})
+        plan = kk.calibrate(schema, n=100, k=90, mechanisms={"age": "laplace"}, tell="all")
         path = write(pa.table({"age": [0, 100] * 500}), tmp_path / "in.parquet")
         perturb_file(path, tmp_path / f"out.{target}", plan)
         codes = kk.read_release(tmp_path / f"out.{target}").codes()["age"]
@@ -454,6 +454,6 @@ class TestRefusals:
         schema = kk.Schema([kk.Categorical("job", ["x", "y"])])
         own = write(pa.table({"job": ["x", "y"] * 100}), tmp_path / "own.csv")
         other = write(pa.table({"job": ["x"] * 199 + ["y"]}), tmp_path / "other.csv")
-        plan = kk.calibrate(schema, data=own, k=10)
+        plan = kk.calibrate(schema, data=own, k=10, tell="all")
         assert perturb_file(own, tmp_path / "out.parquet", plan).records == 200
         self.refused(kk.CalibrationError, "another table", other, tmp_path / "other.parquet", plan)

@@ -16,7 +16,7 @@ from kakuran.release.streamed import FileRecords
 SCHEMA = kk.Schema(
     [kk.Categorical("job", ["clerk", "", "nurse"], missing="category"), kk.Numeric("age", 0, 99, step=1)]
 )
-PLAN = kk.calibrate(SCHEMA, n=3000, k=5)
+PLAN = kk.calibrate(SCHEMA, n=3000, k=5, tell="all")
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from kakuran.release import perturb_file
 from kakuran.schema.sources import base, delimited
 
 SCHEMA = kk.Schema([kk.Categorical("job", ["clerk", "nurse"]), kk.Categorical("region", ["east", "west"], role="keep")])
-PLAN = kk.calibrate(SCHEMA, n=100, k=20)
+PLAN = kk.calibrate(SCHEMA, n=100, k=20, tell="all")
 ROWS = 2000
 
 
@@ -138,7 +138,7 @@ class TestBadData:
     def test_a_word_among_the_numbers_deep_in_a_csv_file(self, shuffle, tmp_path, target):
         source = tmp_path / "in.csv"
         source.write_text("age\n" + "3\n" * ROWS + "young\n")
-        plan = kk.calibrate(kk.Schema([kk.Numeric("age", 0, 9, step=1)]), n=100, k=20)
+        plan = kk.calibrate(kk.Schema([kk.Numeric("age", 0, 9, step=1)]), n=100, k=20, tell="all")
         before = contents(target.parent)
         with pytest.raises(kk.DataError, match=r"column 'age': .* 'young'"):
             perturb_file(source, target, plan, force=True, shuffle=shuffle)

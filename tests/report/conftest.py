@@ -55,4 +55,4 @@ def people():
 
 @pytest.fixture(scope="session")
 def release(people):
-    return perturbed(people, kk.calibrate(census_schema(), n=4_000, k=3))
+    return perturbed(people, kk.calibrate(census_schema(), n=4_000, k=3, tell="all"))

@@ -76,7 +76,7 @@ def test_nothing_of_the_originals_is_in_a_public_report():
     schema = kk.Schema(
         [kk.Dropped("name"), kk.Categorical("job", ["clerk", "nurse"]), kk.Numeric("pay", 0, 9_999.99, step=0.01)]
     )
-    page = kk.release_report(kk.perturb(table, kk.calibrate(schema, n=2_000, k=1_500)))
+    page = kk.release_report(kk.perturb(table, kk.calibrate(schema, n=2_000, k=1_500, tell="all")))
     drawn = "".join(base64.b64decode(found).decode() for found in re.findall(r"base64,([^\"]*)", page))
     for text in (page, drawn):
         assert "planted" not in text
@@ -163,7 +163,7 @@ def test_a_release_that_must_not_be_published_says_so(release):
 def test_markup_in_names_and_values_stays_text(read):
     table = pa.table({"<b>": ["<script>alert(1)</script>", "\"&'"] * 50})
     schema = kk.Schema([kk.Categorical("<b>", ["<script>alert(1)</script>", "\"&'"])])
-    page = kk.release_report(kk.perturb(table, kk.calibrate(schema, n=100, k=2)))
+    page = kk.release_report(kk.perturb(table, kk.calibrate(schema, n=100, k=2, tell="all")))
     assert "<script" not in page
     assert "<script>alert(1)</script>" in read(page).text
 
@@ -172,7 +172,7 @@ def test_dollars_in_names_and_values_are_no_formulas():
     odd = r"$\frac{$"
     table = pa.table({odd: [odd, "$"] * 500, "other": [odd, "$"] * 500})
     schema = kk.Schema([kk.Categorical(name, [odd, "$"]) for name in (odd, "other")])
-    release = kk.perturb(table, kk.calibrate(schema, n=1_000, k=2))
+    release = kk.perturb(table, kk.calibrate(schema, n=1_000, k=2, tell="all"))
     page = kk.release_report(release, answer=[estimate_answer(release.crosstab(odd, "other"), None, words_in("en"))])
     drawn = [base64.b64decode(found).decode() for found in re.findall(r"base64,([^\"]*)", page)]
     assert len(drawn) == 5  # one of them for narrow screens
@@ -192,7 +192,7 @@ def test_kept_replaced_and_dropped_columns_are_told_apart(read):
     table = pa.table(
         {"name": ["x"] * n, "region": ["north", "south"] * (n // 2), "job": ["clerk"] * n, "sex": ["male"] * n}
     )
-    plan = kk.calibrate(schema, n=300, k=10, mechanisms={"sex": kk.RetentionReplacement(2, 0.0)})
+    plan = kk.calibrate(schema, n=300, k=10, mechanisms={"sex": kk.RetentionReplacement(2, 0.0)}, tell="all")
     words = read(kk.release_report(kk.perturb(table, plan))).text
     assert "hidden among those who share their region" in words
     assert "sex was replaced entirely" in words
@@ -201,7 +201,7 @@ def test_kept_replaced_and_dropped_columns_are_told_apart(read):
 
 def test_a_release_that_tells_nothing_at_all_says_so(read):
     schema = kk.Schema([kk.Categorical("sex", ["female", "male"])])
-    plan = kk.calibrate(schema, n=100, k=2, mechanisms={"sex": kk.RetentionReplacement(2, 0.0)})
+    plan = kk.calibrate(schema, n=100, k=2, mechanisms={"sex": kk.RetentionReplacement(2, 0.0)}, tell="all")
     table = pa.table({"sex": ["female", "male"] * 50})
     assert "tells nothing" in read(kk.release_report(kk.perturb(table, plan), original=table)).text
 
@@ -210,7 +210,7 @@ def test_wide_tables_show_their_largest_cells_and_japanese_labels_are_no_trouble
     values = [f"職業{place}" for place in range(60)]
     schema = kk.Schema([kk.Categorical("仕事", values), kk.Categorical("性別", ["女", "男"])])
     table = pa.table({"仕事": values * 50, "性別": ["女", "男"] * 1_500})
-    page = kk.release_report(kk.perturb(table, kk.calibrate(schema, n=3_000, k=2)), lang="ja")
+    page = kk.release_report(kk.perturb(table, kk.calibrate(schema, n=3_000, k=2, tell="all")), lang="ja")
     found = read(page)
     assert found.tags[0] == ("html", {"lang": "ja"})
     assert "60 個のセルのうち大きい方から 40 個" in found.text
@@ -245,6 +245,6 @@ def test_columns_that_belong_together_score_high_and_empty_rows_do_not_matter():
 def test_a_pair_that_belongs_together_is_found_in_the_release_alone():
     schema = kk.Schema([one for one in census_schema() if one.name in ("sex", "job")])
     table = census(20_000).select(["sex", "job"])
-    contents = look_at(kk.perturb(table, kk.calibrate(schema, n=20_000, k=2)))
+    contents = look_at(kk.perturb(table, kk.calibrate(schema, n=20_000, k=2, tell="all")))
     assert [[axis.name for axis in pair.estimate.axes] for pair in contents.pairs] == [["job", "sex"]]
     assert departure(contents.pairs[0].estimate.naive) > 15  # far beyond the 2.3 that would do

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal
@@ -44,7 +44,7 @@ class Estimate(Answer):
     low, high : array
         The ends of their intervals.
     naive : array
-        The counts of the perturbed records as they are.
+        The counts of the perturbed records as they are; not a number where no record tells of it.
     level : float
         How often an interval holds the truth.
     about : "table" or "population"
@@ -124,7 +124,7 @@ class Estimate(Answer):
         columns = {axis.name: pa.array(cell.ravel(), pa.string()) for axis, cell in zip(self.axes, grid, strict=True)}
         values = {"count": self.counts, "low": self.low, "high": self.high, "naive": self.naive}
         for name, value in values.items():
-            columns[_free_name(name, columns)] = pa.array(np.ravel(value))
+            columns[_free_name(name, columns)] = pa.array(np.ravel(value), from_pandas=True)  # none where not a number
         return columns
 
     def plot(self, translate: Translate = str) -> Figure:
@@ -148,17 +148,25 @@ class Estimate(Answer):
 
     def _columns(self, name: str, labels: list[str], translate: Translate) -> Figure:
         counts, low, high, naive = map(np.atleast_1d, (self.counts, self.low, self.high, self.naive))
-        series = [
-            Series(translate(Phrase("naive: counted in the release")), naive, NAIVE),
-            Series(translate(Phrase("estimated")), counts, ESTIMATE, (low, high)),
-        ]
+        series = [Series(translate(Phrase("estimated")), counts, ESTIMATE, (low, high))]
+        if self.rests_on == "counts":
+            series.insert(0, Series(translate(Phrase("naive: counted in the release")), naive, NAIVE))
         width, up = max(4.0, 1.5 + 0.45 * len(labels)), translate(Phrase("records"))
         return column_chart(labels, {translate(self.caption): series}, width=width, along=plain(name), up=up)
 
     def __str__(self) -> str:
         if self.axes:
             return f"{' × '.join(axis.name for axis in self.axes)}: {counted(self.counts.size, 'cell')}, {self.reason}"
-        return f"{self.counts:,.0f} ({self.low:,.0f} … {self.high:,.0f}; naive {self.naive:,.0f})"
+        beside = "as a model has it" if self.rests_on == "model" else f"naive {self.naive:,.0f}"
+        return f"{self.counts:,.0f} ({self.low:,.0f} … {self.high:,.0f}; {beside})"
+
+    def rows(self, translate: Translate = str) -> Iterator[list[str]]:
+        """What people read, cell by cell: its labels, the numbers, a dash where there is none, and if it is unclear."""
+        numbers = zip(*(np.ravel(values) for values in (self.counts, self.low, self.high, self.naive)), strict=True)
+        labels = product(*(axis.labels for axis in self.axes))
+        for cell, found, is_unclear in zip(labels, numbers, np.ravel(self.unclear), strict=True):
+            shown = ("–" if math.isnan(value) else f"{value:,.0f}" for value in found)
+            yield [*map(translate, cell), *shown, translate(Phrase("unclear")) if is_unclear else ""]
 
 
 def _check_size(estimate: Estimate) -> None:

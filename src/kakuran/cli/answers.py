@@ -152,15 +152,10 @@ def _show_estimate(estimate: Estimate) -> None:
 
 def _show_cells(estimate: Estimate) -> None:
     names = [axis.name for axis in estimate.axes]
-    cells = zip(*(column.to_pylist() for column in estimate.to_arrow().columns), strict=True)
-    rows = zip(cells, estimate.unclear.ravel(), strict=True)
     answer_table(
         f"{' × '.join(names)}: {estimate.caption}",
         [*names, "count", "low", "high", "naive", ""],
-        [
-            [*labels, *(f"{value:,.0f}" for value in (count, low, high, naive)), "unclear" if is_unclear else ""]
-            for (*labels, count, low, high, naive), is_unclear in rows
-        ],
+        [*estimate.rows()],
         text_columns=len(names),
     )
 

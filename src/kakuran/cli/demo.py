@@ -44,7 +44,7 @@ def demo(
     results.check()
     people, schema = census(n), census_schema()
     write_table(source, people)
-    plan = calibrate(schema, n=n, k=k, tell=2)
+    plan = calibrate(schema, n=n, k=k)
     with progress("perturbing", n) as advance:
         perturb_file(source, target, plan, force=results.force, progress=advance)
     say(f"{n:,} made-up people in {source}; released as {target}: k = {k:g}, ε = {plan.epsilon:.3g}")

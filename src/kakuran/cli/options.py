@@ -96,11 +96,11 @@ def one_of(*words: str) -> Callable[[str], list[str]]:
 def columns_of_release(context: typer.Context, incomplete: str) -> list[str]:
     """What it offers for a column: those of the release on the command line that start with what was typed."""
     from kakuran.errors import KakuranError
-    from kakuran.release import released_source
+    from kakuran.release import read_manifest
 
     release = context.params.get("release")
     try:
-        names = released_source(Path(release)).names if release else []
+        names = [attribute.name for attribute in read_manifest(Path(release)).plan.schema.released] if release else []
     except KakuranError:
         names = []  # nothing to offer; the command itself will say what is wrong
     return [name for name in names if name.startswith(incomplete) and shown(name) == name]

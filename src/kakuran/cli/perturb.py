@@ -56,7 +56,7 @@ class PlanOptions:
             "--tell",
             metavar="WHAT",
             help="What each record tells: all (whole records), a number of columns, sets of columns as "
-            "'age+job,age+sex', or auto (what is expected to lose least). By default what the schema says.",
+            "'age+job,age+sex', or auto (what is expected to lose least), unless the schema says something.",
         ),
     ] = None
     about: Annotated[
@@ -226,6 +226,10 @@ def _read_on_spark(data: str, csv: CsvOptions, schema: Schema) -> Originals:
 def _say_written(where: str, manifest: Manifest) -> None:
     plan = manifest.plan
     say(f"wrote {where}: {counted(manifest.records, 'record')}, k = {plan.k:g}, ε = {plan.epsilon:.4g}")
+    if plan.layout.told:
+        fewest, most = (end(map(len, plan.layout.told)) for end in (min, max))
+        told = f"{most}" if fewest == most else f"{fewest} to {most}"
+        say(f"each record tells {told} of its {len(plan.schema.perturbed)} perturbed columns; the others are empty")
 
 
 def _answer(plan: Plan, results: Results, promise: PlanOptions) -> None:

@@ -5,11 +5,6 @@ from .cells import (
     every_code as every_code,
     only as only,
 )
-from .distinct import (
-    DistinctRows as DistinctRows,
-    distinct_rows as distinct_rows,
-    rows_of_each as rows_of_each,
-)
 from .predicate import (
     Predicate as Predicate,
     parse as parse,
@@ -21,7 +16,10 @@ from .records import (
 from .tally import (
     Counting as Counting,
     DenseTally as DenseTally,
+    DistinctRows as DistinctRows,
     SparseTally as SparseTally,
     Tally as Tally,
     count_codes as count_codes,
+    distinct_rows as distinct_rows,
+    rows_of_each as rows_of_each,
 )

@@ -72,7 +72,7 @@ def calibrate(
     tell : "auto", "all", int or list of column sets
         What each record tells: whole records, each column on its own (``"all"``); so many of its columns, drawn at
         random and perturbed as one value with the whole budget, the others empty; one of these sets of columns; or
-        whatever of these is expected to lose least (``"auto"``). As the schema says by default, or else whole records.
+        whatever of these is expected to lose least (``"auto"``). As the schema says by default, or else ``"auto"``.
     about : str
         A column that every set has, because questions will be about it; as the schema says by default.
     purpose : {"one-way", "two-way", "three-way"}
@@ -109,7 +109,7 @@ def calibrate(
     wish = Wish(
         schema,
         k,
-        _first_given(tell, schema.tell, "all"),
+        _first_given(tell, schema.tell, "auto"),
         _first_given(about, schema.about),
         _first_given(purpose, schema.purpose, "two-way"),
         mechanisms,

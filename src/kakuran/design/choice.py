@@ -110,7 +110,7 @@ def _candidates(
 ) -> list[tuple[Literal["all"] | int, ColumnSets | None, Mapping[str, float] | None]]:
     """Whole records in equal shares or by the number of values; or one, two or three columns together."""
     whole: list[tuple[Literal["all"] | int, ColumnSets | None, Mapping[str, float] | None]] = [("all", None, weights)]
-    if weights is not None or not all(map(_goes_with_others, mechanisms.values())):
+    if len(schema.perturbed) == 1 or weights is not None or not all(map(_goes_with_others, mechanisms.values())):
         return whole
     if not mechanisms:
         whole.append(("all", None, log_shares({one.name: one.size for one in schema.perturbed})))

@@ -83,7 +83,7 @@ class Plan:
     >>> schema = kk.Schema([kk.Categorical("job", ["clerk", "nurse"]), kk.Numeric("age", 0, 120, step=1)])
     >>> plan = kk.calibrate(schema, n=1001, k=11)
     >>> plan["age"].half_width, round(plan["job"].retention, 3), round(plan.epsilon, 3)
-    (27, 0.519, 2.303)
+    (12, 0.437, 2.303)
     """
 
     schema: Schema

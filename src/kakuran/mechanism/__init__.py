@@ -1,9 +1,17 @@
 """Mechanisms: random maps on codes, each with its privacy and its transition known exactly."""
 
-from kakuran.mechanism.base import AliasTable, ExactWeights, Mechanism, integer_weights, k_for
+from kakuran.mechanism.base import (
+    MECHANISMS,
+    AliasTable,
+    ExactWeights,
+    Mechanism,
+    integer_weights,
+    k_for,
+    mechanism_of,
+    register,
+)
 from kakuran.mechanism.noise import NOISE, BoundedGaussian, BoundedLaplace, Laplace, Noise
 from kakuran.mechanism.pram import PRAM
-from kakuran.mechanism.registry import MECHANISMS, mechanism_of, register
 from kakuran.mechanism.square_wave import SquareWave, Window
 from kakuran.mechanism.subset import Shifts, SubsetSelection
 from kakuran.mechanism.telling import Apart, Telling, Together, neighbourhood_of

@@ -9,7 +9,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -246,3 +246,24 @@ class AliasTable:
         moved *= words >= self.cut.take(places)
         moved += columns
         return moved
+
+
+Registered = TypeVar("Registered", bound=type[Mechanism])
+
+MECHANISMS: dict[str, type[Mechanism]] = {}
+"""All mechanisms there are, by name."""
+
+
+def register(mechanism: Registered) -> Registered:
+    """Make a mechanism known by its kind: plans can then be told to use it, and releases made with it be read."""
+    if mechanism.kind in MECHANISMS:
+        raise CalibrationError(f"a mechanism is called {mechanism.kind!r} already; choose another kind")
+    MECHANISMS[mechanism.kind] = mechanism
+    return mechanism
+
+
+def mechanism_of(attribute: Categorical | Numeric, kind: str, parameters: Mapping[str, Any]) -> Mechanism:
+    """The mechanism of an attribute from what a manifest says of it."""
+    if kind not in MECHANISMS:
+        raise CalibrationError(f"column {attribute.name!r}: unknown mechanism {kind!r}")
+    return MECHANISMS[kind].of(attribute, parameters)

@@ -31,9 +31,9 @@ from kakuran.mechanism.base import (
     check_can_be_loaded,
     chunks,
     even_cells,
+    register,
     truncated_weights,
 )
-from kakuran.mechanism.registry import register
 from kakuran.mechanism.transition import DenseTransition, Transition
 from kakuran.randomness import Randomness
 from kakuran.schema import Categorical, Numeric

@@ -21,8 +21,8 @@ from kakuran.mechanism.base import (
     chunks,
     integer_weights,
     k_for,
+    register,
 )
-from kakuran.mechanism.registry import register
 from kakuran.mechanism.transition import DenseTransition, Transition
 from kakuran.randomness import Randomness
 from kakuran.schema import Categorical, Numeric

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.errors import CalibrationError
-from kakuran.mechanism.base import even_cells
-from kakuran.mechanism.registry import register
+from kakuran.mechanism.base import even_cells, register
 from kakuran.mechanism.transition import DenseTransition, Transition, UniformMixture
 from kakuran.mechanism.two_level import Neighbourhood, TwoLevel, check_retention, retention_for
 from kakuran.schema import Categorical, Numeric

@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.errors import CalibrationError
-from kakuran.mechanism.base import Mechanism, check_can_be_loaded
-from kakuran.mechanism.registry import register
+from kakuran.mechanism.base import Mechanism, check_can_be_loaded, register
 from kakuran.mechanism.transition import CirculantTransition, Transition
 from kakuran.mechanism.two_level import Neighbourhood, RetentionReplacement, TwoLevel, check_retention, retention_for
 from kakuran.schema import Categorical, Numeric

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from kakuran.errors import CalibrationError
-from kakuran.mechanism.base import Mechanism
-from kakuran.mechanism.registry import mechanism_of
+from kakuran.mechanism.base import Mechanism, mechanism_of
 from kakuran.mechanism.transition import Transition
 from kakuran.mechanism.two_level import (
     Neighbourhood,

@@ -21,8 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.errors import CalibrationError, is_real
-from kakuran.mechanism.base import CHUNK, Mechanism, chunks
-from kakuran.mechanism.registry import register
+from kakuran.mechanism.base import CHUNK, Mechanism, chunks, register
 from kakuran.mechanism.transition import DenseTransition, Transition, UniformMixture
 from kakuran.randomness import Randomness
 from kakuran.schema import Categorical, Numeric

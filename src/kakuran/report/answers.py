@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import islice, product
+from itertools import islice
 
 from kakuran.advice import Advice
 from kakuran.answers import DecisionTree, Density, Estimate, MixtureEstimate
@@ -18,15 +18,7 @@ def estimate_answer(estimate: Estimate, where: str | None, say: Words) -> Html:
     """Estimated counts with intervals, beside the uncorrected ones."""
     names = [axis.name for axis in estimate.axes]
     asked = " × ".join(names) or say("how_many")
-    cells = product(*(axis.labels for axis in estimate.axes))
-    numbers = zip(
-        *(values.ravel() for values in (estimate.counts, estimate.low, estimate.high, estimate.naive)), strict=True
-    )
-    unclear = estimate.unclear.ravel()
-    rows = [
-        [*map(say.of, labels), *(f"{value:,.0f}" for value in found), say("unclear") if is_unclear else ""]
-        for labels, found, is_unclear in islice(zip(cells, numbers, unclear, strict=True), MOST_ROWS)
-    ]
+    rows = [*islice(estimate.rows(say.of), MOST_ROWS)]
     header = [*names, say("estimated"), say("low"), say("high"), say("naive"), ""]
     left_out = estimate.counts.size - len(rows)
     return section(

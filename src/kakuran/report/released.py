@@ -34,7 +34,7 @@ from kakuran.report.page import (
 from kakuran.report.rows import plan_rows, risk_after, risk_before
 from kakuran.schema import Categorical, Dropped, Layout, Numeric, Source, open_source
 from kakuran.typing import Array, Progress
-from kakuran.words import Words, words_in
+from kakuran.words import Phrase, Words, words_in
 
 MOST_CELLS = 40
 """Cells of one column that are shown."""
@@ -196,7 +196,7 @@ def _one_way(view: View, say: Words) -> Html:
     low, high = estimate.low[shown], estimate.high[shown]
     more = {
         say("interval", level=LEVEL): [f"{one:,.0f}–{other:,.0f}" for one, other in zip(low, high, strict=True)],
-        "": [say("unclear") if is_unclear else "" for is_unclear in estimate.unclear[shown]],
+        "": [say.of(Phrase("unclear")) if is_unclear else "" for is_unclear in estimate.unclear[shown]],
     }
     bars = bars_beside_table(
         say,

@@ -188,7 +188,7 @@ def _report_table_1() -> list[str]:
         warnings.simplefilter("ignore", NotForPublicationWarning)
         warnings.simplefilter("ignore", UnclearCellsWarning)
         noise = dict.fromkeys(("height", "weight"), "bounded-laplace")
-        release = perturb(people, calibrate(schema, n=people.num_rows, k=2, mechanisms=noise), seed=0)
+        release = perturb(people, calibrate(schema, n=people.num_rows, k=2, tell="all", mechanisms=noise), seed=0)
         table = release.crosstab("height", "weight", bins={"height": 3, "weight": 4})
     truth = np.histogram2d(heights, weights, [np.linspace(140.5, 200.5, 4), np.linspace(30.5, 110.5, 5)])[0]
     records = zip(*(people.column(name).to_pylist()[:3] for name in ("height", "weight")), strict=True)

@@ -205,7 +205,7 @@ def _algorithm_1(X: Any, tried: Sequence[int], calibration: Calibration, seed: i
 def _plain_loss() -> float:
     """The share of bits that change when the budget is spread over all 1000 columns."""
     schema = Schema([Categorical(f"item {place}", [0, 1]) for place in range(1000)])
-    return float((1 - calibrate(schema, n=1000, k=K)["item 0"].retention) / 2)
+    return float((1 - calibrate(schema, n=1000, k=K, tell="all")["item 0"].retention) / 2)
 
 
 def _ways_to_draw(auto: Sequence[float], shares: Sequence[float | None], seeds: int) -> list[str]:

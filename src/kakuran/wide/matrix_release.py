@@ -128,10 +128,10 @@ def _calibrated(attributes: list[Any], codes: dict[str, NDArray[np.int32]], k: f
     chosen = {one.name: "bounded-laplace" if isinstance(one, Numeric) else "retention" for one in attributes}
     n = len(next(iter(codes.values())))
     if calibration == "worst-case":
-        return calibrate(schema, k=k, n=n, mechanisms=chosen)
+        return calibrate(schema, k=k, n=n, tell="all", mechanisms=chosen)
     tally = _narrower_tally(schema, codes)
     tally.update(codes)
-    return calibrate(schema, k=k, data=tally, mechanisms=chosen)
+    return calibrate(schema, k=k, data=tally, tell="all", mechanisms=chosen)
 
 
 def _narrower_tally(schema: Schema, codes: dict[str, NDArray[np.int32]]) -> Tally:

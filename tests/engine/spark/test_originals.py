@@ -70,7 +70,7 @@ def test_a_folder_of_files_becomes_a_folder_that_anybody_can_read(kakuran, folde
     assert names_in(folder) == ["csv", "out", "parquet", "schema.toml"]
     release = kk.read_release(folder / "out")
     assert release.n == 3_000
-    assert release.plan == kk.calibrate(SCHEMA, n=3_000, k=20)
+    assert release.plan == kk.calibrate(SCHEMA, n=3_000, k=20, tell="all")
     assert rows_of(release.table) == rows_of(pq.read_table(folder / "out")) != rows_of(PEOPLE)
     assert spark.read.parquet(str(folder / "out")).count() == 3_000
     code, _, said = kakuran(*command)
@@ -162,7 +162,7 @@ def test_values_of_the_data_do_not_reach_the_files_of_a_failed_run(spark, tmp_pa
     table = spark.createDataFrame(pa.table({"job": ["clerk"] * 99 + ["only one spy"]}))
     schema = kk.Schema([kk.Categorical("job", ["clerk", "nurse"])])
     with pytest.raises(DataError, match="1 row not among the 2 declared values, for example 'only one spy'"):
-        Originals(table, schema).draw(kk.calibrate(schema, n=100, k=2), tmp_path)
+        Originals(table, schema).draw(kk.calibrate(schema, n=100, k=2, tell="all"), tmp_path)
     written = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert written
     assert not [path for path in written if b"spy" in path.read_bytes()]
@@ -173,11 +173,11 @@ def test_the_promise_is_checked_before_anything_is_published(spark, tmp_path):
     table = pa.table({"sex": ["female"] * 90 + ["male"] * 10, "age": [30] * 100})
     frame = spark.createDataFrame(table).repartition(3)
     with pytest.raises(CalibrationError, match="there are only 10 in the smallest group"):
-        kk.perturb_file(frame, tmp_path / "out", kk.calibrate(kept, n=90, k=5))
+        kk.perturb_file(frame, tmp_path / "out", kk.calibrate(kept, n=90, k=5, tell="all"))
     with pytest.raises(CalibrationError, match="the table is empty"):
-        kk.perturb_file(frame.limit(0), tmp_path / "out", kk.calibrate(kept, n=90, k=5))
+        kk.perturb_file(frame.limit(0), tmp_path / "out", kk.calibrate(kept, n=90, k=5, tell="all"))
     tally = Originals(frame, kept).count_columns(kept.released)
-    plan = kk.calibrate(kept, data=tally, k=5)
+    plan = kk.calibrate(kept, data=tally, k=5, tell="all")
     with pytest.raises(CalibrationError, match="calibrated on another table"):
         kk.perturb_file(frame.where("sex = 'female' or age < 0").limit(4), tmp_path / "out", plan)
     assert names_in(tmp_path) == []
@@ -185,7 +185,7 @@ def test_the_promise_is_checked_before_anything_is_published(spark, tmp_path):
 
 def test_a_seed_gives_the_same_release_again_and_marks_it(spark, tmp_path):
     frame = spark.createDataFrame(PEOPLE).repartition(3, "sex", "job")
-    plan = kk.calibrate(SCHEMA, n=3_000, k=20)
+    plan = kk.calibrate(SCHEMA, n=3_000, k=20, tell="all")
     tables = []
     for name in ("one", "other"):
         with pytest.warns(kk.NotForPublicationWarning):
@@ -197,7 +197,7 @@ def test_a_seed_gives_the_same_release_again_and_marks_it(spark, tmp_path):
 
 def test_a_frame_cannot_be_perturbed_lazily_nor_in_its_order(spark, tmp_path):
     frame = spark.createDataFrame(PEOPLE)
-    plan = kk.calibrate(SCHEMA, n=3_000, k=20)
+    plan = kk.calibrate(SCHEMA, n=3_000, k=20, tell="all")
     with pytest.raises(ReleaseError, match="perturb_file"):
         kk.perturb(frame, plan)
     with pytest.raises(ReleaseError, match="no order"):
@@ -212,7 +212,7 @@ def test_what_cannot_be_read_is_said_in_one_line(spark, tmp_path):
     (tmp_path / "not.parquet").write_text("text", encoding="utf-8")
     with pytest.raises(SchemaError, match="cannot be read"):
         read_originals(spark, tmp_path / "not.parquet", SCHEMA)
-    release = kk.perturb(PEOPLE, kk.calibrate(SCHEMA, n=3_000, k=20))
+    release = kk.perturb(PEOPLE, kk.calibrate(SCHEMA, n=3_000, k=20, tell="all"))
     release.save(tmp_path / "release.csv")
     with pytest.raises(ReleaseError, match="Spark counts Parquet files, not CSV"):
         kk.read_release(tmp_path / "release.csv", spark=spark)
@@ -224,7 +224,9 @@ def test_what_goes_wrong_on_the_executors_is_said_in_one_line(spark, tmp_path):
 
     frame = spark.createDataFrame(PEOPLE)
     with pytest.raises(ReleaseError, match=r"^Spark failed: RuntimeError: the disk is on fire$"):
-        kk.perturb_file(frame.mapInArrow(broken, frame.schema), tmp_path / "out", kk.calibrate(SCHEMA, n=3_000, k=20))
+        kk.perturb_file(
+            frame.mapInArrow(broken, frame.schema), tmp_path / "out", kk.calibrate(SCHEMA, n=3_000, k=20, tell="all")
+        )
     assert names_in(tmp_path) == []
 
 
@@ -241,7 +243,7 @@ def test_missing_values_of_any_type_are_released_as_missing(spark, tmp_path):
     rows = [tuple(None if at % 10 < 3 else kinds[at % len(kinds)] for _, kinds in columns.values()) for at in range(n)]
     frame = spark.createDataFrame(rows, ", ".join(f"{name} {kind}" for name, (kind, _) in columns.items()))
     schema = kk.Schema([kk.Categorical(name, kinds, missing="category") for name, (_, kinds) in columns.items()])
-    plan = kk.calibrate(schema, n=n, k=2)
+    plan = kk.calibrate(schema, n=n, k=2, tell="all")
     kk.perturb_file(frame, tmp_path / "out", plan)
     released = pq.read_table(tmp_path / "out")
     for name, (_, kinds) in columns.items():

@@ -37,11 +37,11 @@ def test_a_strange_character_far_down_is_told_of(tmp_path):
     with pytest.raises(kk.SchemaError, match=r"in\.csv: is not utf-8; name its encoding with --encoding"):
         kk.Schema.infer(path)
     with pytest.raises(kk.SchemaError, match=r"in\.csv: is not utf-8; name its encoding"):
-        kk.perturb_file(path, tmp_path / "out.csv", kk.calibrate(schema, n=20_001, k=5))
+        kk.perturb_file(path, tmp_path / "out.csv", kk.calibrate(schema, n=20_001, k=5, tell="all"))
     with pytest.raises(kk.SchemaError, match=r"in\.csv: is not ascii; name its encoding"):
         read_all(kk.open_source(path, encoding="ascii"))
     assert not (tmp_path / "out.csv").exists()
-    assert kk.calibrate(schema, data=kk.open_source(path, encoding="cp932"), k=5).n == 20_001
+    assert kk.calibrate(schema, data=kk.open_source(path, encoding="cp932"), k=5, tell="all").n == 20_001
 
 
 @pytest.mark.parametrize("records", [40, 500_000])
@@ -50,7 +50,7 @@ def test_a_row_with_too_few_cells_is_named_and_not_shown(tmp_path, records):
     path.write_text("job,age\n" + "nurse,30\n" * records + "secret\n" + "nurse,30\n" * 40)
     schema = kk.Schema([kk.Categorical("job", ["nurse", "clerk"]), kk.Numeric("age", 0, 99, step=1)])
     told = rf"in\.csv: row {records + 2:,}, the names being row 1, has 1 cell where 2 columns are named"
-    for read in (kk.Schema.infer, lambda path: kk.calibrate(schema, data=path, k=5)):
+    for read in (kk.Schema.infer, lambda path: kk.calibrate(schema, data=path, k=5, tell="all")):
         with pytest.raises(kk.SchemaError, match=told) as refusal:
             read(path)
         assert "secret" not in str(refusal.value)
@@ -83,7 +83,7 @@ def test_what_is_no_csv_is_not_told_how_it_is_written(tmp_path, option):
 def test_a_release_is_plain_and_names_with_semicolons_come_back(tmp_path):
     schema = kk.Schema([kk.Categorical("a;b;c", ["x", "y"])])
     table = pa.table({"a;b;c": ["x", "y"] * 20})
-    kk.perturb(table, kk.calibrate(schema, n=40, k=5)).save(tmp_path / "out.csv")
+    kk.perturb(table, kk.calibrate(schema, n=40, k=5, tell="all")).save(tmp_path / "out.csv")
     assert kk.read_release(tmp_path / "out.csv").crosstab("a;b;c").counts.sum() == pytest.approx(40)
 
 
@@ -121,7 +121,7 @@ class TestWrittenNumbers:
     def test_whole_numbers_that_are_categories_may_be_written_so(self, tmp_path):
         (tmp_path / "in.csv").write_text("size\n" + '"1,000"\n"2,000"\n' * 10)
         schema = kk.Schema([kk.Categorical("size", [1000, 2000])])
-        assert kk.calibrate(schema, k=2, data=kk.open_source(tmp_path / "in.csv", thousands=",")).n == 20
+        assert kk.calibrate(schema, k=2, data=kk.open_source(tmp_path / "in.csv", thousands=","), tell="all").n == 20
 
     @pytest.mark.parametrize(
         ("told", "way_out"),
@@ -132,7 +132,7 @@ class TestWrittenNumbers:
     )
     def test_the_error_names_place_and_options(self, path, tmp_path, told, way_out):
         others = [kk.Dropped(name) for name in ("PLZ", "Beruf", "Anteil")]
-        plan = kk.calibrate(kk.Schema([kk.Numeric("Lohn", 0, 20_000, step=10), *others]), n=100, k=5)
+        plan = kk.calibrate(kk.Schema([kk.Numeric("Lohn", 0, 20_000, step=10), *others]), n=100, k=5, tell="all")
         with pytest.raises(kk.DataError, match=way_out):
             kk.perturb_file(kk.open_source(path, **told), tmp_path / "out.csv", plan)
         assert not (tmp_path / "out.csv").exists()

@@ -104,14 +104,14 @@ class TestEverySource:
         schema = kk.Schema(
             [kk.Dropped("name"), kk.Categorical("job", ["clerk", "nurse"]), kk.Numeric("age", 0, 89, step=1)]
         )
-        kk.perturb_file(source, tmp_path / "out.parquet", kk.calibrate(schema, n=600, k=5))
+        kk.perturb_file(source, tmp_path / "out.parquet", kk.calibrate(schema, n=600, k=5, tell="all"))
         assert kk.read_release(tmp_path / "out.parquet").n == 600
 
     def test_data_dependent_calibration_takes_it(self, source):
         schema = kk.Schema(
             [kk.Dropped("name"), kk.Categorical("job", ["clerk", "nurse"]), kk.Numeric("age", 0, 89, step=1)]
         )
-        found, expected = (kk.calibrate(schema, data=data, k=5) for data in (source, TABLE))
+        found, expected = (kk.calibrate(schema, data=data, k=5, tell="all") for data in (source, TABLE))
         assert found == expected
 
 
@@ -191,7 +191,7 @@ class TestFolders:
     def test_the_originals_are_not_written_over(self, tmp_path):
         for name in ("a.parquet", "b.parquet"):
             write(TABLE.select(["job"]), tmp_path / "data" / name)
-        plan = kk.calibrate(kk.Schema([kk.Categorical("job", ["clerk", "nurse"])]), n=600, k=5)
+        plan = kk.calibrate(kk.Schema([kk.Categorical("job", ["clerk", "nurse"])]), n=600, k=5, tell="all")
         with pytest.raises(kk.ReleaseError, match="is the original itself"):
             kk.perturb_file(tmp_path / "data", tmp_path / "data" / "b.parquet", plan, force=True)
 
@@ -325,7 +325,7 @@ class TestWhereBadValuesLie:
     SCHEMA = kk.Schema(
         [kk.Dropped("name"), kk.Categorical("job", ["clerk", "nurse"]), kk.Numeric("age", 0, 89, step=1)]
     )
-    PLAN = kk.calibrate(SCHEMA, n=600, k=5)
+    PLAN = kk.calibrate(SCHEMA, n=600, k=5, tell="all")
 
     def spoilt(self, row=437):
         ages = TABLE["age"].to_pylist()

@@ -122,7 +122,7 @@ def test_a_number_is_text_where_the_schema_says_so(people):
 def test_it_is_perturbed_into_a_release(people, tmp_path):
     schema = kk.Schema([kk.Numeric("age", 0, 89, step=1), kk.Categorical("smokes", [False, True])])
     source = open_source(people, sql="select age, smokes from people")
-    manifest = kk.perturb_file(source, tmp_path / "out.parquet", kk.calibrate(schema, n=1000, k=10))
+    manifest = kk.perturb_file(source, tmp_path / "out.parquet", kk.calibrate(schema, n=1000, k=10, tell="all"))
     assert manifest.records == 1000
 
 
@@ -132,7 +132,7 @@ def test_a_bad_value_is_named_with_where_it_lies(people, tmp_path):
     with pytest.raises(
         kk.DataError, match=r"column 'age': .* outside 0 … 50, .* in postgresql://.*/postgres, rows 1 to"
     ):
-        kk.perturb_file(source, tmp_path / "out.parquet", kk.calibrate(schema, n=1000, k=10))
+        kk.perturb_file(source, tmp_path / "out.parquet", kk.calibrate(schema, n=1000, k=10, tell="all"))
     assert list(tmp_path.iterdir()) == []
 
 
