@@ -5,6 +5,12 @@ from .calibration import (
     plan_within as plan_within,
     smallest_group as smallest_group,
 )
+from .central import (
+    DELTA as DELTA,
+    central_epsilon as central_epsilon,
+    hockey_stick as hockey_stick,
+    local_epsilon as local_epsilon,
+)
 from .choice import (
     Design as Design,
     Purpose as Purpose,

@@ -23,6 +23,7 @@ from functools import partial
 from typing import Any, Literal, get_args
 
 from kakuran.counts import Tally
+from kakuran.design.central import DELTA, local_epsilon
 from kakuran.design.choice import Purpose, Wish
 from kakuran.design.crowd import Crowd
 from kakuran.design.plan import Calibration, Plan
@@ -31,6 +32,7 @@ from kakuran.errors import CalibrationError, ScatteredNumbersWarning, check_is, 
 from kakuran.mechanism import (
     BoundedLaplace,
     Laplace,
+    k_for,
 )
 from kakuran.schema import Categorical, Numeric, Schema, encode_columns, in_order, open_source, read_parts
 from kakuran.typing import Progress
@@ -42,9 +44,11 @@ _RUNGS = range(12 * 90)
 def calibrate(
     schema: Schema,
     *,
-    k: float,
+    k: float | None = None,
     n: int | None = None,
     data: Any = None,
+    central_epsilon: float | None = None,
+    delta: float = DELTA,
     calibration: Calibration | None = None,
     tell: TellChoice | Literal["auto"] | None = None,
     about: str | None = None,
@@ -60,11 +64,14 @@ def calibrate(
     schema : Schema
         What the columns may hold.
     k : float
-        The promise, above 1 and at most n.
+        The promise, above 1 and at most n; or `central_epsilon`, or both, of which the stronger is kept.
     n : int
         Records in the table (worst case); with kept columns, in the smallest group that shares their values.
     data : frame, path, source or Tally
         The table itself, instead of n.
+    central_epsilon, delta : float
+        The promise that the shuffled release as a whole is (ε, δ)-differentially private, as `Plan.central` has it; the
+        plan then promises the k that goes with it. Worst case only.
     calibration : {"worst-case", "data-dependent"}
         What is taken from the data: by default everything, which needs less noise, but the parameters then depend on
         the data and hold for this table only; ε is rounded down to two digits, so that they tell little of it. With
@@ -106,9 +113,12 @@ def calibrate(
         raise CalibrationError(f"calibration must be worst-case or data-dependent, got {calibration!r}")
     if calibration == "data-dependent" and data is None:
         raise CalibrationError("the data-dependent calibration needs the data, not n")
+    if k is None and central_epsilon is None:
+        raise CalibrationError("give a promise to keep: k, or central_epsilon")
+    if central_epsilon is not None and calibration == "data-dependent":
+        raise CalibrationError('central_epsilon needs calibration="worst-case": it does not hold for fitted parameters')
     wish = Wish(
         schema,
-        k,
         _first_given(tell, schema.tell, "auto"),
         _first_given(about, schema.about),
         _first_given(purpose, schema.purpose, "two-way"),
@@ -117,12 +127,12 @@ def calibrate(
     )
     if calibration == "worst-case":
         n = smallest_group(schema, data, progress) if n is None else n
-        _check_promise(k, n)
-        recipe = wish.recipe(int(n))
+        k = _stronger(k, n, central_epsilon, delta)
+        recipe = wish.recipe(int(n), k)
         return _told(Plan(schema, recipe.at(recipe.worst_case_budget(n, k)), int(n), float(k), "worst-case"))
     tally = count_columns(schema, data, schema.released, progress)
-    _check_promise(k, tally.n)
-    recipe = wish.recipe(tally.n)
+    k = _checked_promise(k, tally.n)
+    recipe = wish.recipe(tally.n, k)
     budget = _largest_rung(Crowd(tally), k, recipe)
     if not schema.kept:
         budget = max(budget, recipe.worst_case_budget(tally.n, k))
@@ -241,10 +251,19 @@ def smallest_group(schema: Schema, data: Any, progress: Progress = int) -> int:
     return tally.fewest if tally.n else 0
 
 
-def _check_promise(k: float, n: int) -> None:
-    for name, value in (("k", k), ("n", n)):
-        if not is_real(value):
-            raise CalibrationError(f"{name} must be a number, got {value!r}")
+def _stronger(k: float | None, n: int, central: float | None, delta: float) -> float:
+    """The k that keeps every promise that is asked for."""
+    if central is None:
+        return _checked_promise(k, n)
+    _checked_promise(2 if k is None else k, n)
+    return max(k or 1.0, k_for(n, 2 * local_epsilon(n, central, delta)))
+
+
+def _checked_promise(k: float | None, n: int) -> float:
+    if not is_real(n):
+        raise CalibrationError(f"n must be a number, got {n!r}")
+    if k is None or not is_real(k):
+        raise CalibrationError(f"k must be a number, got {k!r}")
     if not math.isfinite(k) or k <= 1:
         raise CalibrationError(f"k must be above 1 (k=1 promises nothing) and at most the number of records, got {k:g}")
     if n != n or n in (math.inf, -math.inf) or n != int(n):
@@ -255,6 +274,7 @@ def _check_promise(k: float, n: int) -> None:
         raise CalibrationError(
             f"k={k:g} is more than the {n:,} records: nobody can hide among more people than there are"
         )
+    return k
 
 
 def _largest_rung(crowd: Crowd, k: float, recipe: Recipe) -> float:

@@ -131,18 +131,17 @@ class Wish:
     """What somebody asked of a release, before it is known how many records there are."""
 
     schema: Schema
-    k: float
     tell: TellChoice | Literal["auto"]
     about: str | None
     purpose: Purpose
     mechanisms: Mapping[str, MechanismChoice] | None
     weights: Mapping[str, float] | None
 
-    def recipe(self, n: int) -> Recipe:
+    def recipe(self, n: int, k: float) -> Recipe:
         """What was asked for, or the design that is expected to lose least."""
         _check_purpose(self.purpose)
         if self.tell != "auto":
             sets = column_sets(self.schema, self.tell, self.about)
             return Recipe.of(self.schema, sets, self.mechanisms, self.weights)
         wanted = {"about": self.about, "purpose": self.purpose, "mechanisms": self.mechanisms, "weights": self.weights}
-        return designs(self.schema, n=n, k=self.k, **wanted)[0].recipe  # type: ignore[arg-type]
+        return designs(self.schema, n=n, k=k, **wanted)[0].recipe  # type: ignore[arg-type]

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, Literal, TypeAlias, get_args
 
 from kakuran.counts import Tally
+from kakuran.design.central import DELTA, central_epsilon
 from kakuran.design.crowd import Crowd
 from kakuran.errors import CalibrationError, counted, is_real
 from kakuran.mechanism import Apart, Mechanism, Telling, Together, k_for, mechanism_of
@@ -159,6 +160,28 @@ class Plan:
     def epsilon(self) -> float:
         """The whole record is ε-locally differentially private for this ε."""
         return max(tell.telling.epsilon for tell in self.tells)
+
+    def central(self, delta: float = DELTA) -> float:
+        """ε of a whole release by this plan: (ε, δ)-differentially private for replacing one person's perturbed values.
+
+        Parameters
+        ----------
+        delta : float
+            δ.
+
+        Examples
+        --------
+        >>> import kakuran as kk
+        >>> plan = kk.calibrate(kk.Schema([kk.Categorical("job", ["clerk", "nurse"])]), n=50_000, k=10)
+        >>> round(plan.epsilon, 2), round(plan.central(delta=1e-6), 3)
+        (4.31, 0.295)
+        """
+        if self.calibration == "data-dependent":
+            raise CalibrationError(
+                "a data-dependent plan promises nothing in the central sense, as its parameters depend on the table; "
+                'calibrate with n, or with calibration="worst-case"'
+            )
+        return central_epsilon(self.n, self.epsilon, delta)
 
     @property
     def largest_swap_cost(self) -> float:

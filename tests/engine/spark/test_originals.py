@@ -70,7 +70,7 @@ def test_a_folder_of_files_becomes_a_folder_that_anybody_can_read(kakuran, folde
     assert names_in(folder) == ["csv", "out", "parquet", "schema.toml"]
     release = kk.read_release(folder / "out")
     assert release.n == 3_000
-    assert release.plan == kk.calibrate(SCHEMA, n=3_000, k=20, tell="all")
+    assert release.plan == kk.calibrate(SCHEMA, n=3_000, k=20)
     assert rows_of(release.table) == rows_of(pq.read_table(folder / "out")) != rows_of(PEOPLE)
     assert spark.read.parquet(str(folder / "out")).count() == 3_000
     code, _, said = kakuran(*command)

@@ -1,0 +1,125 @@
+"""What a whole release says of one person: differential privacy in the central sense, by shuffling (maths §11).
+
+Every record is ε₀-locally private and the release is shuffled, so that all others hide what one record says. A release
+of n people is therefore (ε, δ)-differentially private, where neighbouring tables differ in the perturbed values of one
+person, for every ε at which δ is at least the hockey-stick divergence at e^ε between
+
+    (A + Δ, C − A + 1 − Δ)  and  (A + 1 − Δ, C − A + Δ),
+    C ~ Bin(n − 1, e^(−ε₀)), A ~ Bin(C, ½), Δ ~ Bernoulli(e^ε₀/(e^ε₀ + 1))
+
+(Feldman, McMillan and Talwar, FOCS 2021). Given C the likelihood ratio rises with the first number, so that the
+divergence is made of two tails of a binomial: exact, and one pass over C. Values of C so rare that they are left out
+are counted as if they gave everything away, and so is what rounding may take: the figure is a bound, no estimate.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import betainc
+
+from kakuran.errors import CalibrationError, is_real
+from kakuran.typing import Array
+
+DELTA = 1e-6
+"""How often a promise in the central sense may fail, unless somebody says otherwise."""
+_MOST_PEOPLE = 10**9
+"""More people hide a record better still; beyond this many they are not counted, as rounding would be."""
+_ROUNDING = 1e-12
+_STEPS = 60
+_MOST_LOCAL = 60.0
+
+
+def central_epsilon(n: int, local: float, delta: float = DELTA) -> float:
+    """ε of a shuffled release of n records, each ε₀-locally private: an upper bound, at most ε₀ itself.
+
+    Parameters
+    ----------
+    n : int
+        How many records there are, as the attacker knows.
+    local : float
+        ε₀.
+    delta : float
+        δ, above 0 and below 1.
+
+    Examples
+    --------
+    Of 50,000 people at k = 10:
+
+    >>> from kakuran.design import central_epsilon
+    >>> round(central_epsilon(50_000, local=4.3113, delta=1e-6), 3)
+    0.295
+    """
+    _check_delta(delta)
+    if math.isinf(local):
+        return math.inf
+    low, high = 0.0, local
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        if hockey_stick(n, local, middle) <= delta:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def local_epsilon(n: int, central: float, delta: float = DELTA) -> float:
+    """The largest ε₀ of records whose shuffled release is (ε, δ)-differentially private: a lower bound.
+
+    Examples
+    --------
+    >>> from kakuran.design import central_epsilon, local_epsilon
+    >>> local = local_epsilon(50_000, central=0.5, delta=1e-6)
+    >>> round(local, 2), central_epsilon(50_000, local) <= 0.5
+    (5.25, True)
+    """
+    _check_delta(delta)
+    if not is_real(central) or not 0 < central < math.inf:
+        raise CalibrationError(f"central_epsilon must lie above 0, got {central!r}")
+    low, high = central, _MOST_LOCAL
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        if hockey_stick(n, middle, central) <= delta:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def hockey_stick(n: int, local: float, epsilon: float) -> float:
+    """The δ that goes with an ε."""
+    if epsilon >= local:
+        return 0.0
+    others, clone = min(n, _MOST_PEOPLE) - 1, math.exp(-local)
+    blanket, weights = _likely(others, clone)
+    truth = 1 / (1 + math.exp(-local))
+    gain = truth - math.exp(epsilon) * (1 - truth)
+    loss = math.exp(epsilon) * truth - (1 - truth)
+    first = np.floor(loss * (blanket + 1) / (gain + loss)) + 1  # from here on the first table is the likelier by e^ε
+    shown = np.maximum(gain * _at_least(first - 1, blanket, 0.5) - loss * _at_least(first, blanket, 0.5), 0.0)
+    return float(weights @ shown) + max(1 - float(weights.sum()), 0.0) + _ROUNDING
+
+
+def _likely(trials: int, chance: float) -> tuple[Array, Array]:
+    """The numbers of successes that are not too rare to count, and how likely each is."""
+    if not trials:
+        return np.zeros(1), np.ones(1)
+    reach = 9 * math.sqrt(trials * chance * (1 - chance)) + 40  # Bernstein: outside, less than rounding
+    low, high = max(math.floor(trials * chance - reach), 0), min(math.ceil(trials * chance + reach), trials)
+    successes = np.arange(low, high + 1, dtype=float)
+    from_here = _at_least(np.append(successes, high + 1.0), trials, chance)
+    return successes, -np.diff(from_here)
+
+
+def _at_least(successes: Array, trials: Array | int, chance: float) -> Array:
+    """How likely so many or more are."""
+    most = np.maximum(trials, 1)
+    inside = np.clip(successes, 1, most)
+    tail = betainc(inside, most - inside + 1, chance)
+    return np.where(successes <= 0, 1.0, np.where(successes > trials, 0.0, tail))
+
+
+def _check_delta(delta: float) -> None:
+    if not is_real(delta) or not 0 < delta < 1:
+        raise CalibrationError(f"delta must lie between 0 and 1, as 1e-6; got {delta!r}")

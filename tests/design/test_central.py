@@ -1,0 +1,156 @@
+"""What a shuffled release promises in the central sense, beside the real thing counted out on small tables."""
+
+import itertools
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import kakuran as kk
+from kakuran.design import central_epsilon, hockey_stick, local_epsilon
+
+
+@pytest.mark.parametrize(("n", "k", "epsilon"), [(1_000, 10, 0.738), (50_000, 10, 0.295), (50_000, 2, 0.553)])
+def test_known_answers(n, k, epsilon):
+    assert round(central_epsilon(n, math.log((n - 1) / (k - 1)) / 2, 1e-6), 3) == epsilon
+
+
+def two_numbers(n, local):
+    """The pair of distributions of the theorem, outcome by outcome."""
+    clone, truth = math.exp(-local), 1 / (1 + math.exp(-local))
+    first, second = Counter(), Counter()
+    for blanket in range(n):
+        often = math.comb(n - 1, blanket) * clone**blanket * (1 - clone) ** (n - 1 - blanket)
+        for heads in range(blanket + 1):
+            chance = often * math.comb(blanket, heads) / 2**blanket
+            for told, share in ((1, truth), (0, 1 - truth)):
+                first[heads + told, blanket - heads + 1 - told] += chance * share
+                second[heads + 1 - told, blanket - heads + told] += chance * share
+    return first, second
+
+
+def divergence(one, other, epsilon):
+    return sum(max(chance - math.exp(epsilon) * other[output], 0.0) for output, chance in one.items())
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(1, 30), st.floats(0.05, 6), st.floats(0, 1))
+def test_it_is_the_sum_over_all_outcomes(n, local, part):
+    one, other = two_numbers(n, local)
+    assert hockey_stick(n, local, part * local) == pytest.approx(divergence(one, other, part * local), abs=1e-9)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(2, 10_000), st.floats(0.1, 8), st.sampled_from([1e-3, 1e-6, 1e-9]))
+def test_it_is_never_above_the_closed_form_nor_the_local_epsilon_and_falls_with_more_people(n, local, delta):
+    found = central_epsilon(n, local, delta)
+    assert central_epsilon(n + n // 10 + 1, local, delta) <= found + 1e-9 <= local + 2e-9
+    if local <= math.log(n / (16 * math.log(2 / delta))):  # where the closed form of 2021 holds
+        inside = 8 * math.sqrt(math.exp(local) * math.log(4 / delta) / n) + 8 * math.exp(local) / n
+        assert found <= math.log1p(math.tanh(local / 2) * inside)
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(2, 10**6), st.floats(0.05, 3), st.sampled_from([1e-5, 1e-8]))
+def test_the_way_back_keeps_the_promise_and_wastes_nothing(n, central, delta):
+    local = local_epsilon(n, central, delta)
+    assert central_epsilon(n, local, delta) <= central * (1 + 1e-9)
+    assert central_epsilon(n, local * 1.001, delta) >= central * (1 - 1e-9)
+
+
+def outputs_of(plan, person):
+    """How likely each output of one person is: which tell, and the codes it shows."""
+    found = {}
+    for place, tell in enumerate(plan.tells):
+        columns = tell.columns
+        reaches = [range(-plan.reach(name), plan.schema[name].size + plan.reach(name)) for name in columns]
+        for said in itertools.product(*reaches):
+            released = {name: np.array([code], np.int32) for name, code in zip(columns, said, strict=True)}
+            original = {name: np.array([person[name]], np.int32) for name in columns}
+            chance = tell.share * math.exp(float(tell.telling.log_likelihood(released, original)[0]))
+            if chance:
+                found[place, said] = chance
+    assert sum(found.values()) == pytest.approx(1)
+    return found
+
+
+def shuffled(people):
+    """How likely each release is once it is shuffled: how many records show each output."""
+    found = Counter({(): 1.0})
+    for chances in people:
+        grown = Counter()
+        for shown, chance in found.items():
+            for output, more in chances.items():
+                grown[tuple(sorted((*shown, output)))] += chance * more
+        found = grown
+    return found
+
+
+PAIR = kk.Schema([kk.Categorical("a", ["x", "y"]), kk.Categorical("b", ["u", "v"])])
+NUMBER = kk.Schema([kk.Numeric("a", 0, 2, step=1)])
+CASES = {
+    "one column": (kk.Schema([kk.Categorical("a", ["x", "y", "z"])]), 5, {}),
+    "whole records": (PAIR, 4, {"tell": "all"}),
+    "tells": (PAIR, 4, {"tell": 1}),
+    "as one value": (PAIR, 4, {"tell": 2}),
+    "a square wave": (NUMBER, 4, {}),
+    "noise": (NUMBER, 4, {"mechanisms": {"a": "bounded-laplace"}}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("k", [1.2, 2, 3])
+def test_the_real_shuffled_release_stays_below_it(case, k):
+    """All outputs of all pairs of neighbouring tables, counted out."""
+    schema, n, design = CASES[case]
+    plan = kk.calibrate(schema, n=n, k=k, **design)
+    names = [attribute.name for attribute in schema.perturbed]
+    domain = [
+        outputs_of(plan, dict(zip(names, codes, strict=True)))
+        for codes in itertools.product(*(range(schema[name].size) for name in names))
+    ]
+    rest = itertools.combinations_with_replacement(range(len(domain)), n - 1)
+    for others in itertools.islice(rest, 0, None, 3):
+        tables = [shuffled([*(domain[place] for place in others), one]) for one in domain]
+        for one, other in itertools.permutations(tables, 2):
+            for epsilon in (0.0, 0.3 * plan.epsilon, 0.7 * plan.epsilon):
+                assert divergence(one, other, epsilon) <= hockey_stick(n, plan.epsilon, epsilon) + 1e-12
+
+
+def test_a_plan_for_a_central_promise_keeps_it_and_says_its_k():
+    plan = kk.calibrate(PAIR, n=50_000, central_epsilon=0.295, delta=1e-6)
+    assert plan.central(1e-6) <= 0.295
+    assert plan.k == pytest.approx(10, rel=0.01)
+    stronger = kk.calibrate(PAIR, n=50_000, k=100, central_epsilon=0.295)
+    assert stronger.k == 100
+    assert kk.calibrate(PAIR, n=50_000, k=2, central_epsilon=0.295).k == pytest.approx(plan.k)
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"n": 100}, "give a promise to keep: k, or central_epsilon"),
+        ({"n": 100, "central_epsilon": -1}, "central_epsilon must lie above 0"),
+        ({"n": 100, "central_epsilon": 1, "delta": 0}, "delta must lie between 0 and 1"),
+        ({"n": 100, "central_epsilon": "1"}, "central_epsilon must lie above 0, got '1'"),
+        ({"n": 1, "central_epsilon": 1}, "at least 2 records"),
+        ({"data": {"a": ["x", "y"], "b": ["u", "v"]}, "central_epsilon": 1}, 'needs calibration="worst-case"'),
+    ],
+)
+def test_what_cannot_be_promised_is_refused(asked, words):
+    import pyarrow as pa
+
+    if "data" in asked:
+        asked = asked | {"data": pa.table(asked["data"])}
+    with pytest.raises(kk.CalibrationError, match=words):
+        kk.calibrate(PAIR, **asked)
+
+
+def test_a_data_dependent_plan_promises_nothing_in_the_central_sense():
+    import pyarrow as pa
+
+    table = pa.table({"a": ["x", "y"] * 50, "b": ["u", "v"] * 50})
+    with pytest.raises(kk.CalibrationError, match="promises nothing in the central sense"):
+        kk.calibrate(PAIR, data=table, k=5).central()
