@@ -24,7 +24,7 @@ COLUMNS = {
     "hours": 12,
 }
 NUMBERS = ("age", "education-num", "hours")
-DEPTH, BINS, SPLITS = 5, 16, 5
+DEPTH, BINS, SPLITS = 5, 16, 2
 
 pytestmark = pytest.mark.skipif(not ADULT.exists(), reason="the Adult data is not at hand")
 
