@@ -3,8 +3,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 SINCE ?= HEAD
-# One core a worker, one worker for Spark.
-PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup --hypothesis-profile ci
+# One core a worker, one worker for Spark; in the order of folders, of which the last ones have small files.
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder --hypothesis-profile ci
 
 .PHONY: demo test check system lint types bench docs clean
 

@@ -25,7 +25,7 @@ COLUMNS = {
 }
 NUMBERS = ("age", "education-num", "hours")
 DEPTH, BINS, SPLITS = 5, 16, 2
-"""A split knows an accuracy to .004, from 10,854 records; at retention .3 the tree wins by .05, and one split will do."""
+"""A split knows an accuracy to .004, from 10,854 records; at retention .3 the tree wins by .05, and one will do."""
 
 pytestmark = pytest.mark.skipif(not ADULT.exists(), reason="the Adult data is not at hand")
 
