@@ -2,14 +2,20 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+SINCE ?= HEAD
+# One core a worker, one worker for Spark; in the order of folders, of which the last ones have small files.
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder --hypothesis-profile ci
 
-.PHONY: demo test system lint types bench docs clean
+.PHONY: demo test check system lint types bench docs clean
 
 demo: $(READY)  ## release a made-up census and reconstruct a cross-tab from it
 	$(BIN)/kakuran demo --folder demo --plot demo/crosstab.png --force
 
 test: system lint types docs  ## everything CI runs
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup --hypothesis-profile ci  # one core a worker, one worker for Spark
+	$(PYTEST)
+
+check: lint types  ## after every few lines: lint, types, and the tests that what changed since a commit touches
+	$(BIN)/python -m tools.touched $(SINCE) | xargs -r env $(PYTEST)
 
 system:  ## what the tests drive besides Python: a browser, a database, a Java for Spark, a Japanese font
 	tests/system-packages

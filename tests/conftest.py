@@ -9,6 +9,19 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from xdist.scheduler import LoadGroupScheduling
+
+
+class ByFile(LoadGroupScheduling):
+    """All tests of a file on one worker, so that what they share is made once; all of a group on one, too."""
+
+    def _split_scope(self, nodeid):
+        return super()._split_scope(nodeid).partition("::")[0]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    return ByFile(config, log)
 
 
 @pytest.fixture(scope="session")

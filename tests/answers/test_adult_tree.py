@@ -24,7 +24,8 @@ COLUMNS = {
     "hours": 12,
 }
 NUMBERS = ("age", "education-num", "hours")
-DEPTH, BINS, SPLITS = 5, 16, 5
+DEPTH, BINS, SPLITS = 5, 16, 2
+"""A split knows an accuracy to .004, from 10,854 records; at retention .3 the tree wins by .05, and one will do."""
 
 pytestmark = pytest.mark.skipif(not ADULT.exists(), reason="the Adult data is not at hand")
 
@@ -52,11 +53,11 @@ def cells(size):
     return np.arange(size) * min(BINS, size) // size
 
 
-def accuracies(adult, retention_of):
-    """Clean tree, naive tree, reconstructed tree, naive Bayes, and whichever of the two held-out records prefer."""
+def accuracies(adult, retention_of, *, splits=SPLITS, is_chosen=False):
+    """Clean tree, naive tree, and reconstructed tree, or whichever of it and naive Bayes held-out records prefer."""
     income, codes, sizes = adult
     found = []
-    for split in range(SPLITS):
+    for split in range(splits):
         rng = np.random.default_rng(split)
         order = rng.permutation(len(income))
         train, test = order[: len(order) * 2 // 3], order[len(order) * 2 // 3 :]
@@ -78,41 +79,40 @@ def accuracies(adult, retention_of):
             shape,
         )
         ordered = (False, *(name in NUMBERS for name in COLUMNS))
-        tree = grow_tree(records, Growth(tuple(ordered), "entropy", DEPTH, 20), "auto")
-        bayes = fit_naive_bayes(records, method="auto")
+        models = [grow_tree(records, Growth(tuple(ordered), "entropy", DEPTH, 20), "auto")]
+        if is_chosen:
+            models.append(fit_naive_bayes(records, method="auto"))
+        model = max(models, key=lambda one: one.held_out)
 
         def plain(features, classes, test=test):
             grown = DecisionTreeClassifier(criterion="entropy", max_depth=DEPTH, min_samples_leaf=20, random_state=0)
             fitted = grown.fit(np.column_stack(list(features.values())), classes)
             return fitted.score(np.column_stack([codes[name][test] for name in COLUMNS]), income[test])
 
-        scores = [(model.predict(clean).argmax(axis=1) == income[test]).mean() for model in (tree, bayes)]
-        chosen = scores[0] if tree.held_out >= bayes.held_out else scores[1]
         found.append(
             [
                 plain({name: codes[name][train] for name in COLUMNS}, income[train]),
                 plain(noisy, target),
-                *scores,
-                chosen,
+                (model.predict(clean).argmax(axis=1) == income[test]).mean(),
             ]
         )
     return np.mean(found, axis=0)
 
 
 def test_at_retention_half_the_tree_closes_at_least_half_of_the_gap(adult, record_property):
-    clean, naive, tree, bayes, _ = accuracies(adult, lambda size: 0.5)
-    record_property("clean, naive, tree, naive Bayes", str(np.round([clean, naive, tree, bayes], 4)))
+    clean, naive, tree = accuracies(adult, lambda size: 0.5)
+    record_property("clean, naive, tree", str(np.round([clean, naive, tree], 4)))
     assert tree >= naive + (clean - naive) / 2
 
 
 def test_at_retention_three_tenths_the_tree_is_a_point_better_than_the_naive_one(adult, record_property):
-    clean, naive, tree, bayes, _ = accuracies(adult, lambda size: 0.3)
-    record_property("clean, naive, tree, naive Bayes", str(np.round([clean, naive, tree, bayes], 4)))
+    clean, naive, tree = accuracies(adult, lambda size: 0.3, splits=1)
+    record_property("clean, naive, tree", str(np.round([clean, naive, tree], 4)))
     assert tree >= naive + 0.01
 
 
 def test_at_k_two_what_held_out_records_prefer_beats_the_naive_tree(adult, record_property):
     odds = math.exp(math.log(len(adult[0]) * 2 // 3 - 1) / 9 / 2)
-    clean, naive, tree, bayes, chosen = accuracies(adult, lambda size: (odds - 1) / (odds + size - 1))
-    record_property("clean, naive, tree, naive Bayes, chosen", str(np.round([clean, naive, tree, bayes, chosen], 4)))
+    clean, naive, chosen = accuracies(adult, lambda size: (odds - 1) / (odds + size - 1), is_chosen=True)
+    record_property("clean, naive, chosen", str(np.round([clean, naive, chosen], 4)))
     assert chosen > naive

@@ -73,6 +73,20 @@ def test_support_and_the_path_limit_what_is_tried():
     assert best_split(table, 1, np.array([False, True, False, False]), "gini", is_ordered=True, support=0) is None
 
 
+def test_a_side_must_hold_more_than_the_support():
+    table = np.array([[10.0, 0.0], [0.0, 30.0]])
+    assert best_split(table, 1, np.ones(2, bool), "gini", is_ordered=True, support=9.9) is not None
+    assert best_split(table, 1, np.ones(2, bool), "gini", is_ordered=True, support=10) is None
+    assert best_split(table[:, ::-1], 1, np.ones(2, bool), "gini", is_ordered=True, support=10) is None
+
+
+def test_with_three_classes_categories_are_ordered_by_how_many_records_say_so():
+    """Counted alike, the two rare categories would turn the line away from the best subset."""
+    table = np.array([[0.0, 80.0, 0.0, 99.0, 99.0], [5.0, 60.0, 4.0, 99.0, 99.0], [1.0, 20.0, 3.0, 40.0, 0.0]])
+    found = best_split(table, 1, np.ones(5, bool), "entropy", is_ordered=False, support=0)
+    assert found.gain == pytest.approx(max(gain_by_definition(table, left, "entropy") for left in subsets(5)))
+
+
 def test_where_class_and_cell_are_independent_nothing_is_gained():
     assert (
         best_split(np.outer([30.0, 10.0], [1.0, 2.0, 3.0]), 1, np.ones(3, bool), "chi2", is_ordered=False, support=0)

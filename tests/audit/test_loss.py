@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import kakuran as kk
-from kakuran.audit import ilssdm, information_capacity, losses_by_column
+from kakuran.audit import capacity_of_counts, ilssdm, information_capacity, losses_by_column
 
 PREFECTURES = ["Nagano", "Niigata", "Tokyo", "Kanagawa", "Osaka", "Nara", "Fukuoka", "Kumamoto"]
 REGIONS = ["Koshinetsu", "Kanto", "Kansai", "Kyushu"]
@@ -56,6 +56,15 @@ def test_the_numbers_of_example_2_1_lose_a_fifth():
     assert information_capacity([1, 2, 3, 4]) == 40
     assert information_capacity([1.5, 1.5, 3.5, 3.5]) == 32
     assert kk.information_loss([1, 2, 3, 4], [1.5, 1.5, 3.5, 3.5]) == 0.2
+
+
+def test_of_absolute_differences_numbers_lose_what_adding_up_all_pairs_says():
+    assert information_capacity([1, 2, 3, 4], p=1) == 20
+    numbers = np.random.default_rng(0).normal(size=60).round(1)
+    pairs = np.abs(np.subtract.outer(numbers, numbers)).sum()
+    assert information_capacity(numbers, p=1) == pytest.approx(pairs)
+    values, counts = np.unique(numbers, return_counts=True)
+    assert capacity_of_counts("x", values, counts, "euclidean", 1) == pytest.approx(pairs)
 
 
 def test_the_symbols_of_example_2_2_lose_seven_ninths_and_all_at_the_root():

@@ -9,7 +9,7 @@ import httpx
 import numpy as np
 import pyarrow as pa
 import pytest
-from playwright.sync_api import Browser, Playwright, sync_playwright
+from playwright.sync_api import Browser, Playwright, expect, sync_playwright
 
 from kakuran.collect.client import SurveyClient
 from kakuran.collect.databases import open_store
@@ -22,6 +22,9 @@ from kakuran.randomness import Randomness
 from kakuran.schema import Layout
 
 TOKEN = "correct-horse-battery-staple"
+PATIENCE = 30_000
+"""Milliseconds, on a machine that has much else to do; whoever does not have to wait does not."""
+expect.set_options(timeout=PATIENCE)
 WIDTHS = {"phone": {"width": 390, "height": 844}, "desktop": {"width": 1280, "height": 900}}
 
 ANIMALS = ("axolotl", "binturong", "capybara", "dugong", "echidna", "fossa", "gharial", "hoatzin", "ibex", "jerboa")
@@ -146,7 +149,7 @@ class Visitor:
 
     def __init__(self, browser: Browser, **options) -> None:
         self.context = browser.new_context(**({"viewport": WIDTHS["phone"], "locale": "en-GB"} | options))
-        self.context.set_default_timeout(30_000)
+        self.context.set_default_timeout(PATIENCE)
         self.requests, self.complaints = [], []
         self.context.add_init_script(
             "addEventListener('securitypolicyviolation', (event) => console.error('CSP', event.violatedDirective))"

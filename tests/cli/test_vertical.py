@@ -7,6 +7,9 @@ import shutil
 import socket
 import subprocess
 import sys
+import warnings
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 
 import numpy as np
 import pyarrow as pa
@@ -16,10 +19,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from kakuran import open_source
+from kakuran.cli import main
 from kakuran.samples import companies
 from kakuran.vertical import Limits, Terms, VerticalPlan, read_own
 
 NEW = ("-o", "new.fit.json")
+TERMINAL = {"COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}
 
 
 def free_port():
@@ -36,13 +41,24 @@ class Terminal:
 
     def start(self, *arguments):
         command = [sys.executable, "-c", "from kakuran.cli import main; main()", "vertical", *map(str, arguments)]
-        environment = os.environ | {"COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb", "OPENBLAS_NUM_THREADS": "1"}
+        environment = os.environ | TERMINAL | {"OPENBLAS_NUM_THREADS": "1"}
         return subprocess.Popen(
             command, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
         )
 
     def run(self, *arguments):
-        return finish(self.start(*arguments))
+        """In this process, which saves the start of one."""
+        told, said = StringIO(), StringIO()
+        with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+            warnings.simplefilter("default")
+            patch.chdir(self.folder)
+            patch.setattr(sys, "argv", ["kakuran", "vertical", *map(str, arguments)])
+            patch.setattr("signal.signal", lambda *_: None)
+            for name, value in TERMINAL.items():
+                patch.setenv(name, value)
+            with redirect_stdout(told), redirect_stderr(said), pytest.raises(SystemExit) as ended:
+                main()
+        return subprocess.CompletedProcess(arguments, ended.value.code, told.getvalue(), said.getvalue())
 
 
 def finish(process):

@@ -11,6 +11,7 @@ from sqlalchemy import text
 
 from kakuran.collect.databases import back_up, open_store, restore
 from kakuran.collect.messages import secret_hash
+from kakuran.collect.store import StoreError
 from kakuran.errors import CollectError
 
 from .sheets import submission
@@ -119,6 +120,35 @@ def test_versions_are_counted_apart(store, address, survey):
     assert set(store.counts().values()) == {2, 3}
     assert len(everything(other)) == 3
     other.close()
+
+
+def test_an_id_that_another_version_has_taken_is_a_conflict_even_with_the_same_row(store, address, survey):
+    one = submission()
+    store.add([one])
+    other = open_store(address, dataclasses.replace(survey, title={"en": "Jobs, again"}))
+    assert verdicts(other.add([one])) == ["conflict"]
+    assert (store.count(), other.count()) == (1, 0)
+    other.close()
+
+
+def test_readers_start_over_after_a_failure_that_may_have_stored_something(tmp_path, survey, monkeypatch):
+    store = open_store(tmp_path / "answers.db", survey)
+    store.add([submission(2)])
+    mark = store.read_new(None).mark
+    commit = store.engine.dialect.do_commit
+
+    def commit_and_lose_the_answer(connection):
+        commit(connection)
+        raise sqlite3.OperationalError("disk I/O error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store.engine.dialect, "do_commit", commit_and_lose_the_answer)
+        with pytest.raises(StoreError, match="disk I/O error"):
+            store.add([submission()])
+    news = store.read_new(mark)
+    assert (news.is_all, len(news.rows)) == (True, 3)
+    assert not store.read_new(news.mark).rows
+    store.close()
 
 
 @pytest.mark.parametrize("target_kind", ["sqlite", "postgres"])

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 import kakuran as kk
 from kakuran.mechanism import PRAM, BoundedLaplace, RetentionReplacement, UniformMixture
-from kakuran.model import Operator, reconstruct
+from kakuran.model import Operator, estimators, reconstruct
 from kakuran.model.estimators import product_of_marginals, weigh
 from kakuran.model.likelihood import (
     class_by_class,
@@ -278,6 +278,57 @@ class TestAuto:
         assert (first.counts == second.counts).all()
         assert first.reason == second.reason
         assert sum(weigh(counts, MIXED).values()) == pytest.approx(1)
+
+
+def test_s4s_estimator_stops_at_the_first_step_that_moves_less_than_a_thousandth():
+    operator = Operator([UniformMixture(0.3, np.full(6, 1 / 6))])
+    counts = perturbed(np.array([900, 500, 300, 200, 100, 0]), operator, np.random.default_rng(0))
+    found, steps = ibt(counts, operator)
+    path = [counts]
+    for _ in range(steps):
+        path.append(em_step(path[-1], counts, operator))
+    moved = [np.abs(after - before).sum() / counts.sum() for before, after in itertools.pairwise(path)]
+    assert found == pytest.approx(path[-1])
+    assert moved[-1] <= 1e-3 < moved[-2]
+
+
+class TestWhatAutoWeighs:
+    """Every family has a say, is judged on nearly all records, and is followed far and closely enough."""
+
+    def folds(self, truth, retention, seed=2):
+        operator = Operator([UniformMixture(retention, np.full(size, 1 / size)) for size in truth.shape])
+        counts = perturbed(truth, operator, np.random.default_rng(seed))
+        return operator, counts, [np.stack(part) for part in zip(*estimators._folds(counts), strict=True)]
+
+    def test_each_fold_keeps_nine_tenths(self):
+        _, counts, (kept, held) = self.folds(np.full((4, 5), 100), 0.5)
+        assert len(held) == 10
+        assert (held.sum(axis=0) == counts).all()
+        assert kept.sum(axis=(1, 2)) / counts.sum() == pytest.approx(np.full(10, 0.9), abs=0.05)
+
+    def test_where_little_is_known_every_family_has_a_say(self):
+        shapes = (np.array([[200, 50], [50, 200]]), np.array([200, 150, 100, 50, 20, 10]))
+        two_way, one_way = (weigh(counts, operator) for operator, counts, _ in (self.folds(one, 0.5) for one in shapes))
+        families = {family.name for family in (*estimators.FAMILIES, estimators.SIMPLEX)}
+        assert len(families) == 5
+        assert {candidate.name for candidate in two_way} == families
+        assert {candidate.name for candidate in one_way} == families | {estimators.POSTERIOR.name}
+
+    def test_a_path_is_followed_through_a_dip(self, monkeypatch):
+        rng, truth = np.random.default_rng(18), np.zeros(144, int)
+        truth[rng.choice(144, 12, replace=False)] = 1500
+        operator, _, (kept, held) = self.folds(truth.reshape(12, 12), 0.7, seed=18)
+        strong = estimators.FAMILIES[-1]
+        found = max(estimators._scores_along(strong, kept, held, operator).values())
+        monkeypatch.setattr(estimators, "PATIENCE", 1)
+        assert found > max(estimators._scores_along(strong, kept, held, operator).values()) + 3
+
+    def test_stops_are_close_enough_that_one_between_them_would_hardly_be_better(self, monkeypatch):
+        operator, _, (kept, held) = self.folds(40 + 1900 * np.eye(10, dtype=int), 0.4)
+        family = estimators.FAMILIES[-1]
+        found = max(estimators._scores_along(family, kept, held, operator).values())
+        monkeypatch.setattr(estimators, "STOPS", tuple(range(129)))
+        assert found > max(estimators._scores_along(family, kept, held, operator).values()) - 3
 
 
 def test_shrinking_gives_independent_attributes_with_the_estimated_marginals():

@@ -32,7 +32,7 @@ from kakuran.vertical.gram import (
 )
 from kakuran.vertical.messages import Columns, CrossMoments, EncryptionKey, Products
 from kakuran.vertical.polynomials import DEGREE, LARGEST_SMALL, PRIMES
-from kakuran.vertical.residual import accelerate, alternate
+from kakuran.vertical.residual import _random_rotation, accelerate, alternate
 from kakuran.vertical.transport import linked_pair
 
 from .pooled import tables
@@ -69,6 +69,23 @@ def test_both_ways_settle_on_pooled_least_squares(solve, correlation):
     y, fit, ask, exact = two_sides(correlation, p=3, q=5)
     settled = solve(y, fit, ask)
     np.testing.assert_allclose(settled.part, exact, atol=1e-8 * np.abs(exact).max())
+
+
+@pytest.mark.parametrize("solve", [alternate, accelerate])
+@pytest.mark.parametrize("correlation", [0.5, 0.9])
+def test_both_ways_end_within_the_tolerance_of_the_target_s_length(solve, correlation):
+    """With twenty columns a side neither settles at a stroke, so where they stop is the tolerance's doing."""
+    y, fit, ask, exact = two_sides(correlation)
+    assert np.linalg.norm(solve(y, fit, ask).part - exact) <= 1e-10 * np.linalg.norm(y)
+
+
+def test_a_basis_is_turned_another_way_each_time():
+    turns = [_random_rotation(6) for _ in range(2)]
+    for turn in turns:
+        np.testing.assert_allclose(turn.T @ turn, np.eye(6), atol=1e-12)
+    # One entry of a random turn of six is above .999 with a chance below 1e-6; of the identity every one is.
+    assert max(np.abs(turn).max() for turn in turns) < 0.999
+    assert np.abs(turns[0] - turns[1]).max() > 1e-3
 
 
 def test_columns_that_explain_nothing_settle_at_once():
@@ -263,6 +280,16 @@ def test_ciphertexts_out_of_order_are_refused():
     far.send(Columns(3, owner.encrypt(np.ones(DEGREE, object), 3, 0)))
     thread.join()
     assert "bob sent Columns 3 where 0 was due" in str(ended[0])
+
+
+def test_products_that_no_standardised_columns_have_are_refused():
+    near, far = linked_pair("alice", "bob", 5.0)
+    ours = rounded(np.resize([1.0, -1.0], (10, 1)), 20)
+    thread, _ = multiplying(near, 2 * ours)
+    with pytest.raises(ProtocolError, match="make no sense"):
+        cross_moments_as_owner(far, ours, 1, 20)
+    far.close()
+    thread.join()
 
 
 @pytest.mark.parametrize("moments", [np.zeros((2, 2)), np.full((1, 1), 1.5)])

@@ -66,8 +66,8 @@ def test_mdav_gives_the_reference_values_of_casc(name, k, expected):
 
 
 def test_mdav_groups_the_same_records_as_the_published_algorithm():
-    points = np.random.default_rng(1).normal(size=(83, 3))
-    for k in (2, 5, 7):
+    for n, k in ((83, 2), (83, 5), (83, 7), (15, 5), (14, 5), (10, 5), (9, 5)):
+        points = np.random.default_rng(1).normal(size=(n, 3))
         found = mdav(points, k)
         assert {frozenset(np.flatnonzero(found == group)) for group in range(found.max() + 1)} == {
             frozenset(group) for group in mdav_by_the_book(points, k)

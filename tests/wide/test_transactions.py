@@ -1,0 +1,42 @@
+"""Baskets on disk: what is read as an item, and how they are written again."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from kakuran.errors import SchemaError
+from kakuran.wide import ReleasedMatrix
+from kakuran.wide.transactions import Transactions, read_transactions, write_transactions
+
+
+def baskets_of(folder, lines):
+    path = folder / "baskets.txt"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_an_item_that_a_basket_names_twice_is_in_it_once(tmp_path):
+    read = read_transactions(baskets_of(tmp_path, ["milk,bread,milk", "tea,tea"]), "baskets")
+    assert list(read.items) == ["bread", "milk", "tea"]
+    assert read.matrix.toarray().tolist() == [[1, 1, 0], [0, 0, 1]]
+
+
+@pytest.mark.parametrize(("with_id", "refused"), [(20, True), (19, True), (18, False)])
+def test_baskets_are_refused_where_more_than_nine_tenths_begin_like_an_id(tmp_path, with_id, refused):
+    lines = [f"customer {place},milk" if place < with_id else "milk,bread" for place in range(20)]
+    path = baskets_of(tmp_path, lines)
+    if refused:
+        with pytest.raises(SchemaError, match="is found nowhere else, like an id"):
+            read_transactions(path, "baskets")
+    else:
+        assert read_transactions(path, "baskets").matrix.shape == (20, 20)
+
+
+def test_items_of_a_basket_are_written_in_the_order_of_their_names(tmp_path):
+    """A matrix may hold a row's places in any order, and that order may tell rows of one class apart."""
+    matrix = csr_array((np.ones(6, np.int8), np.array([2, 0, 1, 0, 1, 2]), np.array([0, 3, 6])), shape=(2, 3))
+    released = ReleasedMatrix(matrix, {}, {})
+    write_transactions(tmp_path / "out.txt", released, Transactions(matrix, ["bread", "milk", "tea"]), "baskets")
+    assert Counter((tmp_path / "out.txt").read_text().splitlines()) == {"bread,milk,tea": 2}
