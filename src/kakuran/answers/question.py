@@ -117,8 +117,7 @@ def _counting(plan: Plan, cells: tuple[Cells, ...], truths: tuple[Cells, ...], r
 
 def counted_cells(plan: Plan, axis: Cells) -> Cells:
     """The cells in which to count what some cells of a column became: the same, and those beyond that are worth it."""
-    is_alone = axis.name in plan.mechanisms and plan.is_apart
-    beyond = plan.mechanisms[axis.name].beyond if is_alone else 0
+    beyond = plan.mechanisms[axis.name].beyond if axis.name in plan.mechanisms else 0
     return axis.extended(beyond) if beyond else axis
 
 

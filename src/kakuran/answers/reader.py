@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from kakuran.answers.estimate import Estimate
-from kakuran.answers.question import TableQuestion, model_cells, tell_by_tell
+from kakuran.answers.question import TableQuestion, counted_cells, model_cells, tell_by_tell
 from kakuran.counts import Cells, Reading, Records, only
 from kakuran.design import Plan
 from kakuran.errors import SchemaError, UnclearCellsWarning, counted, is_real
@@ -136,8 +136,8 @@ class Reader:
         operator = question.operator(self.plan)
         told = min(float(counts.sum()) / self.n, 1.0) if self.n else 1.0
         if method == "auto" and self.plan.layout.told and question.is_perturbed(self.plan):
-            joint = self.joint(question.axes, progress)
-            shares = joint.model.direct(joint.places(question.axes))
+            joint = self.joint(question.truths, progress)
+            shares = joint.model.direct(joint.places(question.truths))
             found = Reconstruction(shares * counts.sum(), method, joint.model.reason, None)
         else:
             found = reconstruct(counts, operator, method)
@@ -177,13 +177,13 @@ class Reader:
             raise SchemaError(f"no record tells {named} together, so only the joint model can answer: leave out method")
         if fakes:
             raise SchemaError(f"no record tells {named} together: what made-up records could do to it is not known")
-        joint = self.joint(question.axes, progress)
-        found = question.reading.of(joint.table(question.axes))
+        joint = self.joint(question.truths, progress)
+        found = question.reading.of(joint.table(question.truths))
         if self._is_bound(question):
-            reach = float(ndtri((1 + level) / 2)) * joint.errors(question.axes, question.reading)
+            reach = float(ndtri((1 + level) / 2)) * joint.errors(question.truths, question.reading)
             low, high = np.maximum(found - reach, 0.0), np.minimum(found + reach, 1.0)
         else:
-            low, high = np.zeros_like(found), joint.most(question.axes, question.reading)
+            low, high = np.zeros_like(found), joint.most(question.truths, question.reading)
         return Estimate(
             axes=question.cells,
             counts=found * self.n,
@@ -222,12 +222,13 @@ class Reader:
             [place for place, axis in enumerate(axes) if axis.name in {*tell.columns, *public}]
             for tell in self.plan.tells
         ]
-        tables = [[axes[place] for place in places] for places in held]
+        counted = [counted_cells(self.plan, axis) for axis in axes]
+        truths, tables = ([[some[place] for place in places] for places in held] for some in (axes, counted))
         selected = [[only(self.plan.layout.attributes[0], tell), *table] for tell, table in enumerate(tables)]
         told = [
-            ToldCounts(tuple(places), tally.counts[0], operator_of(self.plan, table, [tell]))
-            for tell, (places, table, tally) in enumerate(
-                zip(held, tables, self.records.tallies(selected, progress), strict=True)
+            ToldCounts(tuple(places), tally.counts[0], operator_of(self.plan, truth, [tell], table))
+            for tell, (places, truth, table, tally) in enumerate(
+                zip(held, truths, tables, self.records.tallies(selected, progress), strict=True)
             )
         ]
         return joint_model([axis.size for axis in axes], told)

@@ -678,8 +678,9 @@ def _check(sizes: Sequence[int], told: Sequence[ToldCounts]) -> None:
         raise ArgumentError("told", "holds no counts", "Count at least one tell.")
     for one in told:
         one.operator.checked(one.counts)
-        if one.counts.shape != (shape := tuple(sizes[axis] for axis in one.axes)):
-            problem = f"has counts of {one.counts.shape} cells for columns {one.axes} of {shape}"
+        found, shape = one.operator.true_shape(one.counts), tuple(sizes[axis] for axis in one.axes)
+        if found != shape:
+            problem = f"has counts of {found} cells for columns {one.axes} of {shape}"
             raise ArgumentError("told", problem, "Count over all cells of the columns.")
 
 

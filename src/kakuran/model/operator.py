@@ -50,12 +50,13 @@ def operator_of(
     (telling, _), total = tellings[0], sum(share for _, share in tellings)
     transitions: list[Transition | None] = []
     shares: list[Array | None] = []
-    for axis, counted_axis in zip(axes, counted_in or axes, strict=True):
+    for axis, cells in zip(axes, counted_in or axes, strict=True):
         is_told = axis.name in telling.columns
-        transitions.append(_between(axis, partial(telling.transition, axis.name), counted_axis) if is_told else None)
-        parts = telling.shares(axis.name, axis.edges) if is_told else None
-        lumped = parts if parts is None or axis.groups is None else np.bincount(axis.groups, parts).astype(float)
-        shares.append(lumped)
+        transitions.append(_between(axis, partial(telling.transition, axis.name), cells) if is_told else None)
+        parts = telling.shares(axis.name, axis.edges, None if cells is axis else cells.edges) if is_told else None
+        shares.append(
+            parts if parts is None or cells.groups is None else np.bincount(cells.groups, parts).astype(float)
+        )
     together = sum(one.together * share for one, share in tellings) / total
     return Operator(transitions, together, shares)
 
@@ -142,7 +143,7 @@ class Operator:
         return (
             self.together**2 * squares
             + 2 * self.together * crossed
-            + np.broadcast_to(self._summed(by_chance**2 * values), values.shape)
+            + np.broadcast_to(self._summed(by_chance**2 * values), squares.shape)
         )
 
     def _unkept(self, counts: Array) -> Array:
