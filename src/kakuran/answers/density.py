@@ -158,7 +158,7 @@ def counted_codes(
     """The distinct codes of each perturbed column and how many of the records that tell it have them, in one pass."""
     found = []
     tables = [[every_code(plan.schema.in_release(name), plan.reach(name))] for name in columns]
-    for column, tallies in zip(columns, tell_by_tell(records, plan, tables, progress), strict=True):
+    for column, tallies in zip(columns, tell_by_tell(records.tallies, plan, tables, progress), strict=True):
         (*_, places), counts = reduce(Tally.merge, tallies).occupied()
         found.append(((places - plan.reach(column)).astype(np.int32), counts))
     return found

@@ -56,6 +56,7 @@ from .mixture.observations import (
     of_codes as of_codes,
 )
 from .operator import (
+    Histogram as Histogram,
     Operator as Operator,
     operator_of as operator_of,
     transition_between as transition_between,
