@@ -188,11 +188,6 @@ def test_records_that_tell_some_columns_only_are_not_classified(release):
         release.tree("c").predict(release.table, release.plan)
 
 
-def test_clusters_over_several_numbers_are_refused(release):
-    with pytest.raises(SchemaError, match="need whole records"):
-        release.mixture("a", "b")
-
-
 def test_columns_that_tell_nothing_of_each_other_are_told_apart_from_those_that_do():
     dice = np.random.default_rng(2)
     n = 20_000

@@ -96,7 +96,7 @@ class Reader:
         """The perturbed counts of every question, of the records that tell it, all in one pass."""
         tallies = tell_by_tell(self._tallies, self.plan, [question.axes for question in questions], progress)
         return [
-            sum((tally.counts.reshape(question.shape) for tally in some), np.zeros(question.shape))
+            sum((_counts(tally, question.axes) for tally in some), np.zeros(question.shape))
             for question, some in zip(questions, tallies, strict=True)
         ]
 
@@ -107,7 +107,7 @@ class Reader:
         asked = {name: list(in_tells(self.plan, [axis])) for name, axis in counted.items()}
         tallies = iter(self.records.tallies([*chain(*asked.values()), *tables], progress))
         for name, some in asked.items():
-            counts = sum((next(tallies).counts[0] for _ in some), np.zeros(counted[name].size))
+            counts = sum((_counts(next(tallies), [counted[name]]) for _ in some), np.zeros(counted[name].size))
             operator = Operator([transition_between(narrow[name], self.plan[name], counted[name])])
             shares = reconstruct(counts, operator).counts / max(counts.sum(), 1.0)
             self._known[name] = Histogram(narrow[name].edges, shares)
@@ -241,10 +241,11 @@ class Reader:
     def joint(self, asked: Sequence[Cells] = (), progress: Progress = int) -> JointTables:
         """The joint model of all perturbed columns, and of kept ones that are asked about, counted in one pass.
 
-        Columns are cut as the question cuts them, or else so that most questions can share one model.
+        Columns are cut as the question cuts them, or else so that most questions can share one model. Of whole records
+        only the columns that are asked about are counted: all of them would be too many cells.
         """
         wanted = {axis.name: axis for axis in asked}
-        names = [*self.plan.mechanisms, *(name for name in wanted if name not in self.plan.mechanisms)]
+        names = dict.fromkeys([*(self.plan.mechanisms if self.plan.layout.told else ()), *wanted])
         axes = tuple(wanted.get(name) or model_cells(self.plan, name) for name in names)
         key = _key_of(axes)
         if key not in self._models:
@@ -259,14 +260,21 @@ class Reader:
         ]
         counted = [counted_cells(self.plan, axis) for axis in axes]
         truths, tables = ([[some[place] for place in places] for places in held] for some in (axes, counted))
-        selected = [[only(self.plan.layout.attributes[0], tell), *table] for tell, table in enumerate(tables)]
+        told_by = self.plan.layout.attributes[0]
+        telling = [[only(told_by, tell)] if self.plan.layout.told else [] for tell in range(len(tables))]
+        selected = [[*which, *table] for which, table in zip(telling, tables, strict=True)]
         told = [
-            ToldCounts(tuple(places), tally.counts[0], operator_of(self.plan, truth, [tell], table, self._known))
+            ToldCounts(tuple(places), _counts(tally, table), operator_of(self.plan, truth, [tell], table, self._known))
             for tell, (places, truth, table, tally) in enumerate(
                 zip(held, truths, tables, self._tallies(selected, progress), strict=True)
             )
         ]
         return joint_model([axis.size for axis in axes], told)
+
+
+def _counts(tally: Tally, axes: Sequence[Cells]) -> Array:
+    """What was counted along some axes, in one tell or in all."""
+    return tally.counts.reshape([axis.size for axis in axes])
 
 
 def _key_of(axes: Sequence[Cells]) -> CellsKey:
