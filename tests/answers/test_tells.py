@@ -80,6 +80,42 @@ def test_kept_columns_alone_are_counted_as_they_are(people, release):
     np.testing.assert_array_equal(found.low, found.high)
 
 
+@pytest.mark.parametrize(
+    ("columns", "method"),
+    [
+        (("place", "a"), "auto"),
+        (("a", "place", "b"), "auto"),
+        (("place", "a", "b", "d"), "auto"),
+        (("b", "place"), "mle"),
+        (("place", "a", "d"), "inverse"),
+    ],
+)
+def test_the_totals_of_kept_columns_are_the_true_ones_to_the_last_record(people, release, columns, method):
+    found = release.crosstab(*columns, method=method)
+    others = tuple(place for place, name in enumerate(columns) if name != "place")
+    np.testing.assert_allclose(found.counts.sum(axis=others), truth(people, release.crosstab("place")), rtol=1e-12)
+    assert (found.low <= found.counts).all()
+    assert (found.counts <= found.high).all()
+
+
+def test_a_count_of_a_kept_value_and_of_its_opposite_adds_up_to_the_known_total(release):
+    total = float(release.count("place == 'there'").counts)
+    parts = [release.count(f"place == 'there' and {sign}(a == 'a0')").counts for sign in ("", "not ")]
+    assert float(sum(parts)) == pytest.approx(total, rel=1e-12)
+
+
+def test_where_nobody_with_a_kept_value_tells_a_column_others_stand_in_for_them():
+    people = pa.table({"place": ["here"] * 400 + ["there"], "a": ["a0"] * 300 + ["a1"] * 101, "b": ["b0"] * 401})
+    schema = kk.Schema([SCHEMA["place"], SCHEMA["a"], SCHEMA["b"]])
+    plan = kk.Plan(schema, tuple(kk.calibrate(schema, n=401, k=2, tell=1).tells), 1, 1, "worst-case")
+    for seed in range(4):
+        with pytest.warns(kk.NotForPublicationWarning):
+            release = kk.perturb(people, plan, seed=seed)
+        for name in ("a", "b"):
+            found = release.crosstab("place", name, method="mle")
+            np.testing.assert_allclose(found.counts.sum(axis=1), [400, 1])
+
+
 def test_intervals_hold_the_truth_about_as_often_as_they_say(people):
     """Ten draws of six two-way tables, 80 cells a draw: the mean coverage of 90 % intervals."""
     held = []
@@ -150,11 +186,6 @@ def test_a_tree_and_naive_bayes_learn_what_the_joint_model_knows(people, release
 def test_records_that_tell_some_columns_only_are_not_classified(release):
     with pytest.raises(SchemaError, match="cannot be classified one by one"):
         release.tree("c").predict(release.table, release.plan)
-
-
-def test_clusters_over_several_numbers_are_refused(release):
-    with pytest.raises(SchemaError, match="need whole records"):
-        release.mixture("a", "b")
 
 
 def test_columns_that_tell_nothing_of_each_other_are_told_apart_from_those_that_do():

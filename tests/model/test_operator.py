@@ -46,6 +46,21 @@ def test_every_map_is_that_of_the_whole_matrix(case: tuple[Operator, Array]) -> 
         np.testing.assert_allclose(apply(table).ravel(), whole @ table.ravel(), rtol=1e-9, err_msg=apply.__name__)
 
 
+def test_a_column_told_with_others_may_come_out_in_more_cells_than_it_has() -> None:
+    dice = np.random.default_rng(4)
+    wide = _columns_adding_up_to_one(dice.random((5, 3)))
+    first, last = (_columns_adding_up_to_one(dice.random(size)) for size in (5, 4))
+    operator = Operator([DenseTransition(wide), UniformMixture(1.0, last)], 0.6, [first, last])
+    kept = np.einsum("ax,cz->acxz", wide, np.eye(4))
+    anywhere = np.einsum("a,c,x,z->acxz", first, last, np.ones(3), np.ones(4))
+    matrix = (0.6 * kept + 0.4 * anywhere).reshape(20, 12)
+    true, seen = dice.random((3, 4)), dice.random((5, 4))
+    np.testing.assert_allclose(operator.forward(true).ravel(), matrix @ true.ravel())
+    np.testing.assert_allclose(operator.adjoint(seen).ravel(), matrix.T @ seen.ravel())
+    np.testing.assert_allclose(operator.squared_adjoint(seen).ravel(), (matrix**2).T @ seen.ravel())
+    np.testing.assert_allclose(operator.solve(operator.forward(true)), true)
+
+
 def test_several_tables_on_a_first_axis_are_mapped_each_by_itself(case: tuple[Operator, Array]) -> None:
     operator, _ = case
     tables = np.random.default_rng(9).random((5, *SHAPE))

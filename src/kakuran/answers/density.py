@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from kakuran.answers.answer import Answer
-from kakuran.answers.question import tell_by_tell
+from kakuran.answers.question import check_told, tell_by_tell
 from kakuran.charts import density_chart
 from kakuran.counts import Records, Tally, cells_of, every_code
 from kakuran.design import Plan
@@ -53,6 +53,8 @@ class Density(Answer):
         The estimator asked for.
     reason : str
         What it did, in words.
+    missing : float
+        Estimated share of the true records without a number; the shares of the bins are of the others.
 
     Examples
     --------
@@ -76,6 +78,7 @@ class Density(Answer):
     naive: Array
     method: DensityMethod
     reason: str
+    missing: float = 0.0
 
     @property
     def densities(self) -> Array:
@@ -108,6 +111,7 @@ class Density(Answer):
             "column": self.name,
             "method": self.method,
             "reason": self.reason,
+            "missing": self.missing,
             **{name: getattr(self, name).tolist() for name in ("edges", "shares", "low", "high", "naive")},
         }
 
@@ -122,7 +126,9 @@ class Density(Answer):
 
     def __str__(self) -> str:
         low, middle, high = self.quantile([0.25, 0.5, 0.75])
-        return f"{self.name}: {middle:.4g} ({low:.4g} … {high:.4g}); {counted(len(self.shares), 'bin')}, {self.reason}"
+        missing = f"; {self.missing:.1%} missing" if self.missing else ""
+        bins = counted(len(self.shares), "bin")
+        return f"{self.name}: {middle:.4g} ({low:.4g} … {high:.4g}){missing}; {bins}, {self.reason}"
 
 
 def density(
@@ -135,62 +141,97 @@ def density(
         )
     attribute = released_number(plan, column)
     axis = cells_of(plan.schema, column, min(DEFAULT_BINS, attribute.points) if bins is None else bins)
-    ((codes, counts),) = counted_codes(records, plan, [column], progress)
-    naive = np.bincount(axis.place(codes, plan.reach(column)), counts, minlength=len(axis.labels)).astype(float)
-    edges = attribute.low + attribute.step * (axis.edges.astype(float) - 0.5)
-    found = _estimate(codes, counts, plan.mechanisms.get(column), attribute, axis.edges, method, naive)
+    (told,) = told_numbers(records, plan, [column], progress)
+    edges = axis.edges[axis.edges <= attribute.points]
+    naive = np.bincount(axis.place(told.codes, plan.reach(column)), told.counts, minlength=len(edges) - 1).astype(float)
+    found = _estimate(told, plan.mechanisms.get(column), attribute, edges, method, naive)
     reach = float(ndtri(0.975)) * found.errors
     return Density(
         column,
-        edges,
+        attribute.low + attribute.step * (edges.astype(float) - 0.5),
         found.shares,
         np.maximum(found.shares - reach, 0.0),
         np.minimum(found.shares + reach, 1.0),
         naive / max(naive.sum(), 1.0),
         method,
         found.reason,
+        told.missing or 0.0,
     )
 
 
-def counted_codes(
-    records: Records, plan: Plan, columns: Sequence[str], progress: Progress
-) -> list[tuple[Codes, Array]]:
-    """The distinct codes of each perturbed column and how many of the records that tell it have them, in one pass."""
-    found = []
+@dataclass(frozen=True, eq=False)
+class ToldNumbers:
+    """What the records that tell a column have there.
+
+    Attributes
+    ----------
+    codes : Codes
+        Distinct codes of numbers.
+    counts : Array
+        How many records have each.
+    missing : float | None
+        The estimated share of true records without a number; None where all have one.
+    """
+
+    codes: Codes
+    counts: Array
+    missing: float | None
+
+    def checked(self, name: str) -> ToldNumbers:
+        """The same, refused if there is none."""
+        if not len(self.codes):
+            raise DataError(name, "the release holds no records", "There is nothing to estimate from.")
+        return self
+
+
+def told_numbers(records: Records, plan: Plan, columns: Sequence[str], progress: Progress) -> list[ToldNumbers]:
+    """The numbers of some columns, each by itself, all in one pass."""
     tables = [[every_code(plan.schema.in_release(name), plan.reach(name))] for name in columns]
-    for column, tallies in zip(columns, tell_by_tell(records, plan, tables, progress), strict=True):
+    found = []
+    for name, tallies in zip(columns, tell_by_tell(records.tallies, plan, tables, progress), strict=True):
         (*_, places), counts = reduce(Tally.merge, tallies).occupied()
-        found.append(((places - plan.reach(column)).astype(np.int32), counts))
+        codes = (places - plan.reach(name)).astype(np.int32)
+        check_told(plan, name)
+        attribute = released_number(plan, name)
+        is_number = codes < attribute.points + plan.reach(name)
+        numbers = ToldNumbers(codes[is_number], counts[is_number], None).checked(name)
+        if attribute.missing == "category":
+            gone = float(counts[~is_number].sum() / counts.sum())
+            numbers = replace(numbers, missing=_missing(gone, attribute, plan.mechanisms.get(name)))
+        found.append(numbers)
     return found
 
 
+def _missing(gone: float, attribute: Numeric, mechanism: Mechanism | None) -> float:
+    """The share of true records without a number, from that of released ones."""
+    if mechanism is None:
+        return gone
+    number, missing = mechanism.transition(np.array([0, attribute.points, attribute.points + 1])).matrix[1]
+    return float(np.clip((gone - number) / (missing - number), 0.0, 1.0))
+
+
 def released_number(plan: Plan, column: str) -> Numeric:
-    """A column that is a number, and never missing."""
+    """A column that is a number."""
     attribute = plan.schema.in_release(column)
     if not isinstance(attribute, Numeric):
         raise SchemaError(f"column {column!r} is not a number; ask for its crosstab")
-    if attribute.missing == "category":
-        raise SchemaError(f"column {column!r} may be missing, which has no place in a density; ask for its crosstab")
     return attribute
 
 
 def _estimate(
-    codes: Codes,
-    counts: Array,
+    told: ToldNumbers,
     mechanism: Mechanism | None,
     attribute: Numeric,
     edges: NDArray[np.int64],
     method: DensityMethod,
     naive: Array,
 ) -> BinShares:
-    if not len(codes):
-        raise DataError(attribute.name, "the release holds no records", "There is nothing to estimate from.")
     if mechanism is None:
         return BinShares(naive / naive.sum(), np.zeros_like(naive), Phrase("nothing was perturbed"))
     unit = np.sqrt(mechanism.variance().mean() / 2) / attribute.step
     cells = finer_cells(edges, max(unit / _CELLS_A_UNIT, 1.0))
-    column = of_codes(codes, mechanism, attribute.low, attribute.step, cells)
-    observed = observations([column], smoothing=Options.smoothing, weights=counts)
+    column = of_codes(told.codes, mechanism, attribute.low, attribute.step, cells, told.missing)
+    observed = observations([column], smoothing=Options.smoothing, weights=told.counts)
     return estimate_shares(observed, np.searchsorted(cells, edges[:-1]), method)
 
 

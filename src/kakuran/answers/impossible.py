@@ -183,10 +183,12 @@ def _most_repeated(
     near, anywhere = np.full((2, len(several)), tell.share)
     for axis, place in zip(axes, places, strict=True):
         here, truth = place[one_of[several]], truths[axis.name]
-        shares = tell.telling.shares(axis.name, truth.edges)
-        runs = tell.telling.transition(axis.name, truth.edges, None if axis is truth else axis.edges).matrix
-        near *= (runs if axis.groups is None else runs[np.argsort(axis.groups)]).max(axis=1)[here]
-        anywhere *= 0.0 if shares is None else shares[here]
+        released = None if axis is truth else axis.edges
+        order = slice(None) if axis.groups is None else np.argsort(axis.groups)
+        shares = tell.telling.shares(axis.name, truth.edges, released)
+        runs = tell.telling.transition(axis.name, truth.edges, released).matrix
+        near *= runs[order].max(axis=1)[here]
+        anywhere *= 0.0 if shares is None else shares[order][here]
     likeliest = tell.telling.together * near + (1 - tell.telling.together) * anywhere
     chances = np.asarray(binom.logsf(times[several] - 1, n, likeliest))
     worst = int(np.argmin(chances))

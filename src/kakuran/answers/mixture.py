@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from functools import cached_property, partial, reduce
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from kakuran.answers.answer import Answer
-from kakuran.answers.density import counted_codes, released_number
+from kakuran.answers.density import released_number, told_numbers
+from kakuran.answers.question import model_cells, tell_by_tell
+from kakuran.answers.reader import Reader
 from kakuran.charts import cluster_chart, plain
-from kakuran.counts import Cells, Records
+from kakuran.counts import Cells, Tally
 from kakuran.design import Plan
 from kakuran.errors import DataError, SchemaError, counted
 from kakuran.model import (
+    Bootstrap,
     ColumnNoise,
+    Components,
     Mixture,
     Observations,
     Options,
@@ -27,6 +33,10 @@ from kakuran.model import (
     fit_mixture,
     mixture_of_columns,
     observe,
+    of_table,
+    refitted,
+    shares_of_cells,
+    try_out_by,
 )
 from kakuran.randomness import Randomness
 from kakuran.typing import Array, Progress
@@ -50,8 +60,10 @@ class MixtureEstimate(Answer):
         Weights, means and covariances of the components, and what follows from them.
     weights, means, deviations : pair of array
         Bounds (low, high) of their 95 % intervals, by bootstrap.
-    read : callable
-        Reads the perturbed records, for what is asked of them one by one.
+    read : callable, optional
+        Reads the perturbed records, for what is asked of them one by one; None where only their table was looked at.
+    rests_on : "counts" or "model"
+        Whether records told the columns together; if none did, a model of all that is told has put them together.
 
     Examples
     --------
@@ -72,11 +84,17 @@ class MixtureEstimate(Answer):
     weights: tuple[Array, Array]
     means: tuple[Array, Array]
     deviations: tuple[Array, Array]
-    read: Callable[[], Array]
+    read: Callable[[], Array] | None
+    rests_on: Literal["counts", "model"] = "counts"
 
     @cached_property
     def records(self) -> Array:
-        """The perturbed records, rows × columns."""
+        """The perturbed records that have a number in all columns, rows × columns."""
+        if self.read is None:
+            raise SchemaError(
+                f"records do not tell {' and '.join(self.columns)} each on its own, so none has a cluster: "
+                "ask for one column, or release whole records"
+            )
         return self.read()
 
     def predict_proba(self) -> Array:
@@ -89,6 +107,7 @@ class MixtureEstimate(Answer):
             "columns": list(self.columns),
             "covariance": self.mixture.kind,
             "converged": self.mixture.converged,
+            "rests_on": self.rests_on,
             "weights": self.mixture.weights.tolist(),
             "means": self.mixture.means.tolist(),
             "covariances": self.mixture.covariances.tolist(),
@@ -125,7 +144,8 @@ class MixtureEstimate(Answer):
             f"{weight:.0%} {', '.join(f'{at:.4g} ± {by:.2g}' for at, by in zip(mean, deviation, strict=True))}"
             for weight, mean, deviation in zip(self.mixture.weights, means, deviations, strict=True)
         ]
-        return f"{', '.join(self.columns)}: {counted(len(clusters), 'cluster')}: {'; '.join(clusters)}"
+        model = " (by a model)" if self.rests_on == "model" else ""
+        return f"{', '.join(self.columns)}: {counted(len(clusters), 'cluster')}{model}: {'; '.join(clusters)}"
 
     def plot(self, translate: Translate = str) -> Figure:
         """One number: its density and components. Several: the first two, clusters as ellipses over the release."""
@@ -133,48 +153,125 @@ class MixtureEstimate(Answer):
             figure = self.mixture.plot()
             figure.axes[0].set_xlabel(plain(self.columns[0]))
             return figure
-        shown = self.records[:: max(len(self.records) // _SHOWN, 1), :2]
+        records = self.records if self.read else np.empty((0, len(self.columns)))
+        shown = records[:: max(len(records) // _SHOWN, 1), :2]
         means, covariances = self.mixture.means[:, :2], self.mixture.covariances[:, :2, :2]
         return cluster_chart(self.columns[:2], shown, means, covariances, translate)
 
 
 def mixture(
-    records: Records, plan: Plan, columns: Sequence[str], options: Options, *, draws: int, progress: Progress = int
+    reader: Reader, columns: Sequence[str], options: Options, *, draws: int, progress: Progress = int
 ) -> MixtureEstimate:
     """Fit a mixture to perturbed numbers of a release; the same release gives the same answer.
 
-    Independent columns are fitted to counts alone; covariances need every record.
+    Independent columns are fitted to counts alone; covariances need every record. Where columns are not perturbed each
+    on its own, or may be missing, clusters are fitted to their reconstructed table.
     """
-    if not columns:
-        raise SchemaError("a mixture needs at least one number")
-    for name in columns:
-        if not isinstance(name, str):
-            raise SchemaError(f"name the columns one by one, as in mixture('age', 'income'); got {name!r}")
-    if len(set(columns)) < len(columns):
-        raise SchemaError(f"a column stands twice in {', '.join(columns)}")
-    if plan.layout.told and len(columns) > 1:
-        raise SchemaError(
-            "clusters over several numbers need whole records, and these tell some columns only; ask for one"
-        )
-    grids = [_grid(plan, name) for name in columns]
+    _check_columns(columns)
+    plan = reader.plan
+    attributes = [released_number(plan, name) for name in columns]
+    if options.covariance != "diag":
+        return _of_any_direction(reader, columns, options, draws, progress)
+    if len(columns) == 1 or (plan.is_apart and all(one.missing != "category" for one in attributes)):
+        return _counted(reader, columns, options, draws, progress)
+    if not plan.is_apart and plan.holding(columns):
+        return _told_together(reader, columns, options, draws, progress)
+    return _tabulated(reader, columns, options, progress)
 
-    def read() -> Array:
-        codes = records.codes(columns)
-        return _numbers(plan, {name: codes[name] for name in columns})
 
-    if options.covariance == "diag":
-        observed = _observed(records, plan, columns, grids, options, progress)
-        dice = Randomness.derived(observed.counts.tobytes()).generator()
-        found = mixture_of_columns(observed, grids, options)
-        spread = bootstrap_counts(found, observed, draws, dice)
+def _of_any_direction(
+    reader: Reader, columns: Sequence[str], options: Options, draws: int, progress: Progress
+) -> MixtureEstimate:
+    noises = [_laplace(reader.plan, name) for name in columns]
+    numbers = _read(reader, columns)
+    progress(len(numbers))
+    if not len(numbers):
+        raise DataError(columns[0], "the release holds no records", "There is nothing to estimate from.")
+    dice = Randomness.derived(numbers.tobytes()).generator()
+    found = fit_mixture(numbers, noises, options, dice)
+    spread = bootstrap(found, numbers, options, draws, dice)
+    return _with_intervals(columns, found, spread, partial(_read, reader, columns))
+
+
+def _counted(
+    reader: Reader, columns: Sequence[str], options: Options, draws: int, progress: Progress
+) -> MixtureEstimate:
+    """From every column by itself, which tells the cells, and then from all columns in those cells."""
+    plan = reader.plan
+    alone = told_numbers(reader.records, plan, columns, progress)
+    grids = [_grid(plan, name, told.missing) for name, told in zip(columns, alone, strict=True)]
+    if len(columns) == 1:
+        numbers, counts = _numbers(plan, {columns[0]: alone[0].codes}), alone[0].counts
     else:
-        noises = [_laplace(plan, name) for name in columns]
-        numbers = read()
-        progress(len(numbers))
-        _check_not_empty(columns, len(numbers))
-        dice = Randomness.derived(numbers.tobytes()).generator()
-        found = fit_mixture(numbers, noises, options, dice)
-        spread = bootstrap(found, numbers, options, draws, dice)
+        edges = {
+            name: grid.mechanism.released_cells(grid.edges, told.codes)
+            for name, grid, told in zip(columns, grids, alone, strict=True)
+        }
+        axes = [Cells(name, edges[name], ("",) * (len(edges[name]) - 1)) for name in columns]
+        places, counts = reader.records.tallies([axes], progress)[0].occupied()
+        numbers = _numbers(plan, {name: edges[name][place] for name, place in zip(columns, places, strict=True)})
+    observed = observe(numbers, grids, smoothing=options.smoothing, weights=counts)
+    return _fitted(columns, observed, grids, options, draws, partial(_read, reader, columns))
+
+
+def _told_together(
+    reader: Reader, columns: Sequence[str], options: Options, draws: int, progress: Progress
+) -> MixtureEstimate:
+    """From the records that tell all columns: all numbers are near the truth, or anywhere by a chance that is known."""
+    plan = reader.plan
+    tells = [plan.tells[place] for place in plan.holding(columns)]
+    telling = tells[0].telling
+    attributes = {name: released_number(plan, name) for name in columns}
+    grids = [
+        PerturbedGrid(telling.alone(one, 1.0), one.low, one.step, 0.0 if one.missing == "category" else None)
+        for one in attributes.values()
+    ]
+    ends = {name: one.points + plan.reach(name) for name, one in attributes.items()}
+    edges = {
+        name: grid.mechanism.released_cells(grid.edges, np.array([-plan.reach(name), end - 1], np.int32))
+        for grid, (name, end) in zip(grids, ends.items(), strict=True)
+    }
+    # Numbers in cells, and one more cell for missing, which tells nothing of where the others' numbers lie.
+    axes = [Cells(name, np.append(some, ends[name] + 1), ("",) * len(some)) for name, some in edges.items()]
+    (tallies,) = tell_by_tell(reader.records.tallies, plan, [axes], progress)
+    found, counts = reduce(Tally.merge, tallies).occupied()
+    places, total = np.column_stack(found[-len(columns) :]), counts.sum()
+    if not total:
+        raise DataError(columns[0], "the release holds no records", "There is nothing to estimate from.")
+    near = sum(tell.share * tell.telling.together for tell in tells) / sum(tell.share for tell in tells)
+    by_chance = [np.asarray(telling.shares(name, None, some), float) for name, some in edges.items()]
+    has_all = (places < [len(shares) for shares in by_chance]).all(axis=1)
+    places, counts = places[has_all], counts[has_all]
+    # Those near the truth with a number everywhere, of all: the others that have one are there by chance.
+    anywhere = (1 - near) * math.prod(shares.sum() for shares in by_chance)
+    told = max(float(counts.sum() / total - anywhere), 1e-9)
+    chance = math.prod(shares[places[:, column]] for column, shares in enumerate(by_chance))
+    observed = Observations(
+        [grid.channel(some) for grid, some in zip(grids, edges.values(), strict=True)],
+        counts,
+        places,
+        options.smoothing,
+        np.log((1 - near) * chance / told),
+    )
+    return _fitted(columns, observed, grids, options, draws, None)
+
+
+def _fitted(
+    columns: Sequence[str],
+    observed: Observations,
+    grids: Sequence[PerturbedGrid],
+    options: Options,
+    draws: int,
+    read: Callable[[], Array] | None,
+) -> MixtureEstimate:
+    found = mixture_of_columns(observed, grids, options)
+    dice = Randomness.derived(observed.counts.tobytes()).generator()
+    return _with_intervals(columns, found, bootstrap_counts(found, observed, draws, dice), read)
+
+
+def _with_intervals(
+    columns: Sequence[str], found: Mixture, spread: Bootstrap, read: Callable[[], Array] | None
+) -> MixtureEstimate:
     return MixtureEstimate(
         tuple(columns),
         found,
@@ -185,40 +282,77 @@ def mixture(
     )
 
 
-def _observed(
-    records: Records,
-    plan: Plan,
-    columns: Sequence[str],
-    noises: Sequence[PerturbedGrid],
-    options: Options,
-    progress: Progress,
-) -> Observations:
-    """Two passes: every column by itself, which tells the cells; then all columns in those cells."""
-    alone = counted_codes(records, plan, columns, progress)
-    _check_not_empty(columns, len(alone[0][0]))
-    edges = {
-        name: noise.mechanism.released_cells(noise.edges, codes)
-        for name, noise, (codes, _) in zip(columns, noises, alone, strict=True)
-    }
-    axes = [Cells(name, edges[name], ("",) * (len(edges[name]) - 1)) for name in columns]
-    (tally,) = records.tallies([axes], progress)
-    places, counts = tally.occupied()
-    first_codes = {name: edges[name][place] for name, place in zip(columns, places, strict=True)}
-    return observe(_numbers(plan, first_codes), noises, smoothing=options.smoothing, weights=counts)
+def _tabulated(reader: Reader, columns: Sequence[str], options: Options, progress: Progress) -> MixtureEstimate:
+    """From the table of the columns, of those who have a number in all of them."""
+    plan = reader.plan
+    axes = [model_cells(plan, name) for name in columns]
+    joint = reader.joint(axes, progress)
+    places = joint.places(axes)
+    numbers = tuple(slice(0, axis.size - axis.has_missing) for axis in axes)
+    table, parts = joint.model.direct(places), joint.model.without(places)
+    grids = [
+        _grid(plan, name, float(joint.table([axis])[-1]) if axis.has_missing else None)
+        for name, axis in zip(columns, axes, strict=True)
+    ]
+    edges = [axis.edges[: axis.size + 1 - axis.has_missing] for axis in axes]
+    observed = of_table(table[numbers] * reader.n, grids, edges, smoothing=options.smoothing)
+
+    def predicted(grown: Sequence[Components]) -> list[float]:
+        """How well mixtures explain each part of the records; those without a number stay where they are."""
+        tables = [part.copy() for part in parts]
+        for part, components in zip(tables, grown, strict=True):
+            part[numbers] = part[numbers].sum() * shares_of_cells(components, observed).reshape(part[numbers].shape)
+        return joint.model.predicts(places, tables).tolist()
+
+    kept = [part[numbers].ravel() * reader.n for part in parts]
+    if options.components == "auto":
+        wanted = try_out_by(predicted, observed, kept, options.most_components).fewest
+        options = replace(options, components=wanted)
+    found = mixture_of_columns(observed, grids, options)
+    refits = [refitted(found, observed.with_counts(counts)) for counts in kept]
+    return MixtureEstimate(
+        tuple(columns),
+        found,
+        _jackknife(found, refits, lambda one: one.weights),
+        _jackknife(found, refits, lambda one: one.means),
+        _jackknife(found, refits, lambda one: one.columns.sigmas),
+        None,
+        "counts" if plan.holding(columns) else "model",
+    )
+
+
+def _jackknife(found: Mixture, refits: Sequence[Mixture], of: Callable[[Mixture], Array]) -> tuple[Array, Array]:
+    """95 % intervals from fits without each part of the records."""
+    parts = np.stack([of(refit) for refit in refits])
+    reach = float(ndtri(0.975)) * np.sqrt((len(parts) - 1) * parts.var(axis=0))
+    return of(found) - reach, of(found) + reach
+
+
+def _read(reader: Reader, columns: Sequence[str]) -> Array:
+    """The perturbed records that have a number in all columns, rows × columns."""
+    plan, codes = reader.plan, reader.records.codes(columns)
+    reaches = {name: (-plan.reach(name), released_number(plan, name).points + plan.reach(name)) for name in columns}
+    is_number = [(low <= codes[name]) & (codes[name] < high) for name, (low, high) in reaches.items()]
+    return _numbers(plan, {name: codes[name][np.logical_and.reduce(is_number)] for name in columns})
 
 
 def _numbers(plan: Plan, codes: Mapping[str, NDArray[np.integer]]) -> Array:
     return np.column_stack([plan.schema[name].numbers_of(column).astype(float) for name, column in codes.items()])
 
 
-def _check_not_empty(columns: Sequence[str], records: int) -> None:
-    if not records:
-        raise DataError(columns[0], "the release holds no records", "There is nothing to estimate from.")
+def _check_columns(columns: Sequence[str]) -> None:
+    if not columns:
+        raise SchemaError("a mixture needs at least one number")
+    for name in columns:
+        if not isinstance(name, str):
+            raise SchemaError(f"name the columns one by one, as in mixture('age', 'income'); got {name!r}")
+    if len(set(columns)) < len(columns):
+        raise SchemaError(f"a column stands twice in {', '.join(columns)}")
 
 
-def _grid(plan: Plan, name: str) -> PerturbedGrid:
+def _grid(plan: Plan, name: str, missing: float | None) -> PerturbedGrid:
     attribute = released_number(plan, name)
-    return PerturbedGrid(plan[name], attribute.low, attribute.step)
+    return PerturbedGrid(plan[name], attribute.low, attribute.step, missing)
 
 
 def _laplace(plan: Plan, name: str) -> ColumnNoise:

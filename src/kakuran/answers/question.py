@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kakuran.counts import Cells, Predicate, Reading, Records, Tally, cells_of, distinct_rows, only, parse
+from kakuran.counts import Cells, Predicate, Reading, Tally, cells_of, distinct_rows, only, parse
 from kakuran.design import Plan
 from kakuran.errors import SchemaError
 from kakuran.mechanism import Transition
-from kakuran.model import Operator, operator_of, transition_between
+from kakuran.model import Histogram, Operator, operator_of, transition_between
 from kakuran.schema import Numeric
 from kakuran.typing import Progress
 
@@ -23,6 +25,10 @@ table stays small and the noise leaves so many. Cells are taken to be evenly fil
 SMALL_TABLE = 1 << 12
 MODEL_BINS = 20
 """Into how many intervals the joint model cuts a number."""
+
+
+Count: TypeAlias = Callable[[Sequence[Sequence[Cells]], Progress], list[Tally]]
+"""Counts records in the cells of some tables, all in one pass."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,11 +73,11 @@ class TableQuestion:
         """Whether any of the columns is."""
         return any(name in plan.mechanisms for name in self.columns)
 
-    def operator(self, plan: Plan) -> Operator:
+    def operator(self, plan: Plan, known: Mapping[str, Histogram] = MappingProxyType({})) -> Operator:
         """How the cells to count came from those to estimate, among the records that tell them."""
         for name in self.columns:
             check_told(plan, name)
-        return operator_of(plan, self.truths, self.tells(plan), self.axes)
+        return operator_of(plan, self.truths, self.tells(plan), self.axes, known)
 
 
 def check_told(plan: Plan, name: str) -> None:
@@ -117,8 +123,7 @@ def _counting(plan: Plan, cells: tuple[Cells, ...], truths: tuple[Cells, ...], r
 
 def counted_cells(plan: Plan, axis: Cells) -> Cells:
     """The cells in which to count what some cells of a column became: the same, and those beyond that are worth it."""
-    is_alone = axis.name in plan.mechanisms and plan.is_apart
-    beyond = plan.mechanisms[axis.name].beyond if is_alone else 0
+    beyond = plan.mechanisms[axis.name].beyond if axis.name in plan.mechanisms else 0
     return axis.extended(beyond) if beyond else axis
 
 
@@ -182,17 +187,27 @@ def _bins(plan: Plan, name: str, bins: int) -> Cells:
     return cells_of(plan.schema, name, min(bins, plan.schema[name].points))
 
 
-def tell_by_tell(
-    records: Records, plan: Plan, tables: Sequence[Sequence[Cells]], progress: Progress
-) -> list[list[Tally]]:
+def narrow_cells(plan: Plan) -> dict[str, Cells]:
+    """Cells in which to see where in wider ones the true values of told numbers lie."""
+    if not plan.layout.told:
+        return {}
+    return {
+        name: _bins(plan, name, mechanism.finest)
+        for name, mechanism in plan.mechanisms.items()
+        if mechanism.lumping == "neighbours" and mechanism.epsilon and plan.schema[name].points > MODEL_BINS
+    }
+
+
+def tell_by_tell(count: Count, plan: Plan, tables: Sequence[Sequence[Cells]], progress: Progress) -> list[list[Tally]]:
     """Count tables in one pass: each at once where every record tells all of it, else in every tell that holds it."""
-    asked = [list(_in_tells(plan, axes)) for axes in tables]
+    asked = [list(in_tells(plan, axes)) for axes in tables]
     flat = [axes for some in asked for axes in some]
-    tallies = iter(records.tallies(flat, progress) if flat else [])
+    tallies = iter(count(flat, progress) if flat else [])
     return [[next(tallies) for _ in some] for some in asked]
 
 
-def _in_tells(plan: Plan, axes: Sequence[Cells]) -> Iterator[Sequence[Cells]]:
+def in_tells(plan: Plan, axes: Sequence[Cells]) -> Iterator[Sequence[Cells]]:
+    """The tables to count for one: itself, or as many as there are tells that hold it."""
     names = [axis.name for axis in axes]
     if not plan.layout.told or not any(name in plan.mechanisms for name in names):
         yield axes

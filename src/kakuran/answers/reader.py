@@ -3,33 +3,37 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from functools import partial
+from itertools import chain, combinations
 from typing import TypeAlias
 
 import numpy as np
 from scipy.special import ndtri
 
 from kakuran.answers.estimate import Estimate
-from kakuran.answers.question import TableQuestion, model_cells, tell_by_tell
-from kakuran.counts import Cells, Reading, Records, only
+from kakuran.answers.question import TableQuestion, counted_cells, in_tells, model_cells, narrow_cells, tell_by_tell
+from kakuran.counts import Cells, Reading, Records, Tally, only
 from kakuran.design import Plan
 from kakuran.errors import SchemaError, UnclearCellsWarning, counted, is_real
 from kakuran.model import (
     About,
+    Histogram,
     JointModel,
     Method,
+    Operator,
     Reconstruction,
     ToldCounts,
     interval,
     joint_model,
     operator_of,
     reconstruct,
+    transition_between,
 )
 from kakuran.typing import Array, Indices, Progress
 
-ModelKey: TypeAlias = tuple[tuple[str, bytes], ...]
+CellsKey: TypeAlias = tuple[tuple[str, bytes], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,9 +52,9 @@ class JointTables:
         cells = self.model.draw(count)
         return [cells[place] for place in self.places(axes)]
 
-    def errors(self, axes: Sequence[Cells], reading: Reading) -> Array:
+    def errors(self, axes: Sequence[Cells], read: Callable[[Array], Array]) -> Array:
         """The standard errors of what is read off a table: how it varies with the records the model is fitted to."""
-        parts = np.stack([reading.of(part) for part in self.model.without(self.places(axes))])
+        parts = np.stack([read(part) for part in self.model.without(self.places(axes))])
         return np.sqrt((len(parts) - 1) * ((parts - parts.mean(axis=0)) ** 2).mean(axis=0))
 
     def most(self, axes: Sequence[Cells], reading: Reading) -> Array:
@@ -84,15 +88,30 @@ class Reader:
     records: Records
     plan: Plan
     n: int
-    _models: dict[ModelKey, JointTables] = field(default_factory=dict, repr=False)
+    _models: dict[CellsKey, JointTables] = field(default_factory=dict, repr=False)
+    _kept: dict[CellsKey, Array] = field(default_factory=dict, repr=False)
+    _known: dict[str, Histogram] = field(default_factory=dict, repr=False)
 
     def count(self, questions: Sequence[TableQuestion], progress: Progress = int) -> list[Array]:
         """The perturbed counts of every question, of the records that tell it, all in one pass."""
-        tallies = tell_by_tell(self.records, self.plan, [question.axes for question in questions], progress)
+        tallies = tell_by_tell(self._tallies, self.plan, [question.axes for question in questions], progress)
         return [
-            sum((tally.counts.reshape(question.shape) for tally in some), np.zeros(question.shape))
+            sum((_counts(tally, question.axes) for tally in some), np.zeros(question.shape))
             for question, some in zip(questions, tallies, strict=True)
         ]
+
+    def _tallies(self, tables: Sequence[Sequence[Cells]], progress: Progress) -> list[Tally]:
+        """Count tables and, in the first pass, where the true values of told numbers lie."""
+        narrow = {} if self._known else narrow_cells(self.plan)
+        counted = {name: counted_cells(self.plan, axis) for name, axis in narrow.items()}
+        asked = {name: list(in_tells(self.plan, [axis])) for name, axis in counted.items()}
+        tallies = iter(self.records.tallies([*chain(*asked.values()), *tables], progress))
+        for name, some in asked.items():
+            counts = sum((_counts(next(tallies), [counted[name]]) for _ in some), np.zeros(counted[name].size))
+            operator = Operator([transition_between(narrow[name], self.plan[name], counted[name])])
+            shares = reconstruct(counts, operator).counts / max(counts.sum(), 1.0)
+            self._known[name] = Histogram(narrow[name].edges, shares)
+        return list(tallies)
 
     def tabulate(
         self,
@@ -133,11 +152,11 @@ class Reader:
         _check(level, about, fakes)
         if not question.tells(self.plan):
             return self._by_model(question, progress, method, level, about, fakes)
-        operator = question.operator(self.plan)
+        operator = question.operator(self.plan, self._known)
         told = min(float(counts.sum()) / self.n, 1.0) if self.n else 1.0
         if method == "auto" and self.plan.layout.told and question.is_perturbed(self.plan):
-            joint = self.joint(question.axes, progress)
-            shares = joint.model.direct(joint.places(question.axes))
+            joint = self.joint(question.truths, progress)
+            shares = joint.model.direct(joint.places(question.truths))
             found = Reconstruction(shares * counts.sum(), method, joint.model.reason, None)
         else:
             found = reconstruct(counts, operator, method)
@@ -153,13 +172,16 @@ class Reader:
         )
         if not told:  # nobody has told it yet
             low, high = np.zeros(low.shape), np.full(high.shape, float(self.n))
-        every = 1 / told if told else 1.0
+        scaled = self._scaling(question, told, progress)
+        answer = question.reading.of(scaled(found.counts))
+        seen, naive = question.seen.of(counts), question.seen.of(scaled(counts))
+        every = np.divide(naive, seen, out=np.full(seen.shape, 1 / told if told else 1.0), where=seen > 0)
         return Estimate(
             axes=question.cells,
-            counts=question.reading.of(found.counts) * every,
-            low=low * every,
-            high=high * every,
-            naive=question.seen.of(counts) * every,
+            counts=answer,
+            low=np.minimum(low * every, answer),
+            high=np.maximum(high * every, answer),
+            naive=naive,
             level=level,
             about=about,
             fakes=fakes,
@@ -177,18 +199,20 @@ class Reader:
             raise SchemaError(f"no record tells {named} together, so only the joint model can answer: leave out method")
         if fakes:
             raise SchemaError(f"no record tells {named} together: what made-up records could do to it is not known")
-        joint = self.joint(question.axes, progress)
-        found = question.reading.of(joint.table(question.axes))
+        joint = self.joint(question.truths, progress)
+        scaled = self._scaling(question, 1.0, progress)
+        found = question.reading.of(scaled(joint.table(question.truths)))
         if self._is_bound(question):
-            reach = float(ndtri((1 + level) / 2)) * joint.errors(question.axes, question.reading)
-            low, high = np.maximum(found - reach, 0.0), np.minimum(found + reach, 1.0)
+            errors = joint.errors(question.truths, lambda part: question.reading.of(scaled(part)))
+            reach = float(ndtri((1 + level) / 2)) * errors
+            low, high = np.maximum(found - reach, 0.0), np.minimum(found + reach, self.n)
         else:
-            low, high = np.zeros_like(found), joint.most(question.axes, question.reading)
+            low, high = np.zeros_like(found), joint.most(question.truths, question.reading) * self.n
         return Estimate(
             axes=question.cells,
-            counts=found * self.n,
-            low=low * self.n,
-            high=high * self.n,
+            counts=found,
+            low=low,
+            high=high,
             naive=np.full(found.shape, np.nan),
             level=level,
             about=about,
@@ -198,6 +222,17 @@ class Reader:
             rests_on="model",
         )
 
+    def _scaling(self, question: TableQuestion, told: float, progress: Progress) -> Callable[[Array], Array]:
+        """From a table of some records to one of all: those with each value of kept columns are known."""
+        if not self.plan.layout.told:
+            return lambda table: table / told if told else table
+        kept = [axis for axis in question.truths if axis.name not in self.plan.mechanisms]
+        perturbed = tuple(place for place, axis in enumerate(question.truths) if axis.name in self.plan.mechanisms)
+        key = _key_of(kept)
+        if key not in self._kept:
+            self._kept[key] = self.records.tallies([kept], progress)[0].counts if kept else np.array(float(self.n))
+        return partial(_scaled, totals=np.expand_dims(self._kept[key], perturbed))
+
     def _is_bound(self, question: TableQuestion) -> bool:
         """Whether every two of the columns are told together by somebody, so that the model knows how they go."""
         perturbed = [name for name in question.columns if name in self.plan.mechanisms]
@@ -206,12 +241,13 @@ class Reader:
     def joint(self, asked: Sequence[Cells] = (), progress: Progress = int) -> JointTables:
         """The joint model of all perturbed columns, and of kept ones that are asked about, counted in one pass.
 
-        Columns are cut as the question cuts them, or else so that most questions can share one model.
+        Columns are cut as the question cuts them, or else so that most questions can share one model. Of whole records
+        only the columns that are asked about are counted: all of them would be too many cells.
         """
         wanted = {axis.name: axis for axis in asked}
-        names = [*self.plan.mechanisms, *(name for name in wanted if name not in self.plan.mechanisms)]
+        names = dict.fromkeys([*(self.plan.mechanisms if self.plan.layout.told else ()), *wanted])
         axes = tuple(wanted.get(name) or model_cells(self.plan, name) for name in names)
-        key = tuple((axis.name, axis.of_code.tobytes()) for axis in axes)
+        key = _key_of(axes)
         if key not in self._models:
             self._models[key] = JointTables(axes, self._fitted(axes, progress))
         return self._models[key]
@@ -222,15 +258,38 @@ class Reader:
             [place for place, axis in enumerate(axes) if axis.name in {*tell.columns, *public}]
             for tell in self.plan.tells
         ]
-        tables = [[axes[place] for place in places] for places in held]
-        selected = [[only(self.plan.layout.attributes[0], tell), *table] for tell, table in enumerate(tables)]
+        counted = [counted_cells(self.plan, axis) for axis in axes]
+        truths, tables = ([[some[place] for place in places] for places in held] for some in (axes, counted))
+        told_by = self.plan.layout.attributes[0]
+        telling = [[only(told_by, tell)] if self.plan.layout.told else [] for tell in range(len(tables))]
+        selected = [[*which, *table] for which, table in zip(telling, tables, strict=True)]
         told = [
-            ToldCounts(tuple(places), tally.counts[0], operator_of(self.plan, table, [tell]))
-            for tell, (places, table, tally) in enumerate(
-                zip(held, tables, self.records.tallies(selected, progress), strict=True)
+            ToldCounts(tuple(places), _counts(tally, table), operator_of(self.plan, truth, [tell], table, self._known))
+            for tell, (places, truth, table, tally) in enumerate(
+                zip(held, truths, tables, self._tallies(selected, progress), strict=True)
             )
         ]
         return joint_model([axis.size for axis in axes], told)
+
+
+def _counts(tally: Tally, axes: Sequence[Cells]) -> Array:
+    """What was counted along some axes, in one tell or in all."""
+    return tally.counts.reshape([axis.size for axis in axes])
+
+
+def _key_of(axes: Sequence[Cells]) -> CellsKey:
+    """The same for axes that are cut alike."""
+    return tuple((axis.name, axis.of_code.tobytes()) for axis in axes)
+
+
+def _scaled(table: Array, totals: Array) -> Array:
+    """A table scaled to known totals over the axes along which these have one cell; in proportion where it has none."""
+    axes = tuple(axis for axis, size in enumerate(totals.shape) if size == 1)
+    others = tuple(axis for axis in range(table.ndim) if axis not in axes)
+    found, whole = table.sum(axis=axes, keepdims=True), table.sum(axis=others, keepdims=True)
+    everybody = np.divide(whole, whole.sum(), out=np.zeros_like(whole), where=whole.sum() > 0)
+    shares = np.divide(table, found, out=np.broadcast_to(everybody, table.shape).copy(), where=found > 0)
+    return shares * totals
 
 
 def _check(level: float, about: About, fakes: float) -> None:

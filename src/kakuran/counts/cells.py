@@ -54,11 +54,15 @@ class Cells:
         """Number of cells."""
         return len(self.labels)
 
+    @property
+    def runs(self) -> NDArray[np.intp]:
+        """The cell of every run."""
+        return np.arange(len(self.edges) - 1) if self.groups is None else self.groups
+
     @cached_property
     def of_code(self) -> NDArray[np.intp]:
         """The cell of every code, from the first edge on."""
-        runs = np.arange(len(self.edges) - 1) if self.groups is None else self.groups
-        return np.repeat(runs, np.diff(self.edges))
+        return np.repeat(self.runs, np.diff(self.edges))
 
     def place(self, codes: Codes, reach: int = 0) -> NDArray[np.intp]:
         """The cell of each code; numbers beyond the bounds fall in the outermost cells of numbers.
@@ -81,9 +85,9 @@ class Cells:
         width = max(last // max(len(self.edges) - 1 - self.has_missing, 1), 1)
         inside, missing = self.edges[self.edges < last], [last + reach, last + reach + 1][: 1 + self.has_missing]
         below, above = np.arange(-reach, 0, width), np.arange(last, last + reach, width)
-        runs = np.arange(len(self.edges) - 1) if self.groups is None else self.groups
         beyond = self.size + np.arange(len(below) + len(above))
-        groups = np.concatenate([beyond[: len(below)], runs[: len(inside)], beyond[len(below) :], runs[len(inside) :]])
+        settled, missing_run = self.runs[: len(inside)], self.runs[len(inside) :]
+        groups = np.concatenate([beyond[: len(below)], settled, beyond[len(below) :], missing_run])
         return replace(
             self,
             edges=np.concatenate([below, inside, above, missing]).astype(np.int64),
@@ -94,8 +98,7 @@ class Cells:
     def settled(self, extended: Cells) -> NDArray[np.intp]:
         """Of every cell of these extended, the one of these that it falls in."""
         first_codes = np.zeros(extended.size, np.int32)
-        runs = np.arange(extended.size) if extended.groups is None else extended.groups
-        first_codes[runs[::-1]] = extended.edges[-2::-1]
+        first_codes[extended.runs[::-1]] = extended.edges[-2::-1]
         return self.place(first_codes, -int(extended.edges[0]))
 
     @classmethod

@@ -119,7 +119,7 @@ class Telling(ABC):
         """Between the cells of a column, where what is told is near the truth."""
 
     @abstractmethod
-    def shares(self, column: str, edges: Edges | None = None) -> Array | None:
+    def shares(self, column: str, edges: Edges | None = None, released: Edges | None = None) -> Array | None:
         """The part of all outputs in each cell of a column, where columns are perturbed as one value."""
 
 
@@ -200,7 +200,7 @@ class Apart(Telling):
         """That of its mechanism."""
         return self.mechanisms[column].transition(edges, released)
 
-    def shares(self, column: str, edges: Edges | None = None) -> None:
+    def shares(self, column: str, edges: Edges | None = None, released: Edges | None = None) -> None:
         """None: a column that is not told truly goes its own way."""
         return
 
@@ -338,9 +338,9 @@ class Together(Telling):
         """The kernel of what is near."""
         return self.neighbourhoods[column].kernel(edges, released)
 
-    def shares(self, column: str, edges: Edges | None = None) -> Array:
+    def shares(self, column: str, edges: Edges | None = None, released: Edges | None = None) -> Array:
         """By its outputs."""
-        return self.neighbourhoods[column].shares(edges)
+        return self.neighbourhoods[column].shares(edges, released)
 
 
 def neighbourhood_of(mechanism: Mechanism, column: str) -> Neighbourhood:

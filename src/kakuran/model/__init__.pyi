@@ -33,6 +33,7 @@ from .likelihood import (
     maximum_likelihood as maximum_likelihood,
 )
 from .mixture.fit import (
+    Bootstrap as Bootstrap,
     Covariance as Covariance,
     Mixture as Mixture,
     Options as Options,
@@ -41,12 +42,15 @@ from .mixture.fit import (
     bootstrap_counts as bootstrap_counts,
     fit_mixture as fit_mixture,
     mixture_of_columns as mixture_of_columns,
+    refitted as refitted,
 )
 from .mixture.growth import (
     SelectionCriterion as SelectionCriterion,
+    try_out_by as try_out_by,
 )
 from .mixture.observations import (
     ColumnNoise as ColumnNoise,
+    Components as Components,
     Observations as Observations,
     PerturbedColumn as PerturbedColumn,
     PerturbedGrid as PerturbedGrid,
@@ -54,8 +58,11 @@ from .mixture.observations import (
     observations as observations,
     observe as observe,
     of_codes as of_codes,
+    of_table as of_table,
+    shares_of_cells as shares_of_cells,
 )
 from .operator import (
+    Histogram as Histogram,
     Operator as Operator,
     operator_of as operator_of,
     transition_between as transition_between,

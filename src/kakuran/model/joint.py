@@ -678,8 +678,9 @@ def _check(sizes: Sequence[int], told: Sequence[ToldCounts]) -> None:
         raise ArgumentError("told", "holds no counts", "Count at least one tell.")
     for one in told:
         one.operator.checked(one.counts)
-        if one.counts.shape != (shape := tuple(sizes[axis] for axis in one.axes)):
-            problem = f"has counts of {one.counts.shape} cells for columns {one.axes} of {shape}"
+        found, shape = one.operator.true_shape(one.counts), tuple(sizes[axis] for axis in one.axes)
+        if found != shape:
+            problem = f"has counts of {found} cells for columns {one.axes} of {shape}"
             raise ArgumentError("told", problem, "Count over all cells of the columns.")
 
 
@@ -811,8 +812,21 @@ class JointModel:
         return found / found.sum(axis=1, keepdims=True)
 
     def without(self, axes: Sequence[int]) -> list[Array]:
-        """The same table as the model would have it without each part of the records: what chance makes of it."""
-        return [_normalised(joint.table(axes, [None] * len(axes))) for joint in self._joints[:-1]]
+        """What `direct` would be without each part of the records: what chance makes of it."""
+        return list(_moved(self._joints, axes, self._evidence)[:-1])
+
+    def predicts(self, axes: Sequence[int], tables: Sequence[Array]) -> Array:
+        """The log-likelihood of what each part tells of some columns, under a table for each that never saw it."""
+        scores = np.zeros(len(tables))
+        for tell, one in enumerate(self._evidence.told):
+            told = [axis for axis in axes if axis in one.axes]
+            others = tuple(place for place, axis in enumerate(axes) if axis not in one.axes)
+            if told:
+                operator = one.of(told).operator
+                for place, (part, table) in enumerate(zip(self._evidence.parts, tables, strict=True)):
+                    held = replace(one, counts=part.held[tell]).of(told).counts
+                    scores[place] += float((held * _log(operator.forward(table.sum(axis=others)))).sum())
+        return scores
 
     def draw(self, count: int) -> list[Indices]:
         """Made-up records: the cell of each along every column, column by column given those before; always the same.

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from kakuran.counts import Cells
 from kakuran.design import Plan
@@ -24,38 +25,74 @@ SMALL = 64
 """Neighbouring axes with at most this many cells together are multiplied as one small matrix, which is faster."""
 
 
+@dataclass(frozen=True, eq=False)
+class Histogram:
+    """Where the true values of a number lie: within a cell they are seldom spread evenly.
+
+    Attributes
+    ----------
+    edges : NDArray
+        Of narrow cells, in codes.
+    shares : Array
+        Of the records, in each.
+    """
+
+    edges: NDArray[np.int64]
+    shares: Array
+
+    def within(self, axis: Cells) -> tuple[NDArray[np.int64], NDArray[np.intp], Array]:
+        """The edges of narrower cells, the cell of an axis that each is part of, and how likely it is there."""
+        edges = np.union1d(axis.edges, self.edges)
+        below = np.interp(edges, self.edges, np.append(0.0, np.cumsum(self.shares)))
+        # Where next to nobody is, as good as evenly.
+        likely = np.diff(below) + _NOBODY * np.diff(edges) / (edges[-1] - edges[0])
+        return edges, axis.of_code[edges[:-1] - edges[0]], likely
+
+
+_NOBODY = 1e-6
+
+
 def transition_between(axis: Cells, mechanism: Mechanism, counted: Cells | None = None) -> Transition:
     """How a mechanism moves records between the cells of an axis, or from them to others that are counted."""
     return _between(axis, mechanism.transition, counted)
 
 
-def _between(axis: Cells, transition: Callable[..., Transition], counted: Cells | None) -> Transition:
-    released, outputs = (None, None) if counted is None or counted is axis else (counted.edges, counted.groups)
-    runs = transition(axis.edges, released)
-    if axis.groups is None and outputs is None:
-        return runs
-    groups = np.arange(axis.size) if axis.groups is None else axis.groups
-    return runs.lumped(groups, np.diff(axis.edges).astype(float), outputs)
+def _between(
+    axis: Cells, transition: Callable[..., Transition], counted: Cells | None, known: Histogram | None = None
+) -> Transition:
+    others = None if counted is None or counted is axis else counted
+    edges, cells, likely = (axis.edges, axis.runs, np.diff(axis.edges)) if known is None else known.within(axis)
+    moved = transition(edges, None if others is None else others.edges)
+    if known is None and axis.groups is None and (others is None or others.groups is None):
+        return moved
+    return moved.lumped(cells, likely.astype(float), None if others is None else others.runs)
 
 
 def operator_of(
-    plan: Plan, axes: Sequence[Cells], tells: Sequence[int] = (0,), counted_in: Sequence[Cells] | None = None
+    plan: Plan,
+    axes: Sequence[Cells],
+    tells: Sequence[int] = (0,),
+    counted_in: Sequence[Cells] | None = None,
+    known: Mapping[str, Histogram] = MappingProxyType({}),
 ) -> Operator:
     """How a table is perturbed among the records that tell one of some sets of columns, which all hold its columns.
 
     Whichever of these a record tells, the columns of the table are near the truth together, or anywhere; how often is
-    the average over the tells. Perturbed records may be counted in cells of their own.
+    the average over the tells. Perturbed records may be counted in cells of their own. Within a cell true values are
+    spread evenly, or as is known of a number.
     """
     tellings = [(plan.tells[tell].telling, plan.tells[tell].share) for tell in tells]
     (telling, _), total = tellings[0], sum(share for _, share in tellings)
     transitions: list[Transition | None] = []
     shares: list[Array | None] = []
-    for axis, counted_axis in zip(axes, counted_in or axes, strict=True):
+    for axis, cells in zip(axes, counted_in or axes, strict=True):
         is_told = axis.name in telling.columns
-        transitions.append(_between(axis, partial(telling.transition, axis.name), counted_axis) if is_told else None)
-        parts = telling.shares(axis.name, axis.edges) if is_told else None
-        lumped = parts if parts is None or axis.groups is None else np.bincount(axis.groups, parts).astype(float)
-        shares.append(lumped)
+        moved = partial(telling.transition, axis.name)
+        transitions.append(_between(axis, moved, cells, known.get(axis.name)) if is_told else None)
+        parts = telling.shares(axis.name, axis.edges, None if cells is axis else cells.edges) if is_told else None
+        shares.append(
+            parts if parts is None or cells.groups is None else np.bincount(cells.groups, parts).astype(float)
+        )
     together = sum(one.together * share for one, share in tellings) / total
     return Operator(transitions, together, shares)
 
@@ -142,7 +179,7 @@ class Operator:
         return (
             self.together**2 * squares
             + 2 * self.together * crossed
-            + np.broadcast_to(self._summed(by_chance**2 * values), values.shape)
+            + np.broadcast_to(self._summed(by_chance**2 * values), squares.shape)
         )
 
     def _unkept(self, counts: Array) -> Array:

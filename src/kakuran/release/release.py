@@ -242,12 +242,13 @@ class Release:
         covariance : "diag", "rotated" or "full", optional
             The shape of clusters, see `kakuran.NoisyMixture`.
         draws : int, optional
-            Refits to resampled records behind the intervals.
+            Refits to resampled records behind the intervals. Several numbers that are told only together with others,
+            or that may be missing, are refitted without each of five parts of the records instead.
         progress : callable, optional
             Told how many more records are counted, in each of two passes, or read.
         """
         options = Options(components=n_components, covariance=covariance)
-        return mixture(self.records, self.plan, columns, options, draws=draws, progress=progress)
+        return mixture(self.reader, columns, options, draws=draws, progress=progress)
 
     def tree(
         self,

@@ -305,7 +305,7 @@ def column_losses(release: Release, original: Source) -> list[ColumnLoss]:
     """S3's ILD of every released column, from how often each value occurs."""
     plan, attributes = release.plan, release.plan.schema.released
     tables = [[every_code(attribute, plan.reach(attribute.name))] for attribute in attributes]
-    told = (reduce(Tally.merge, tallies) for tallies in tell_by_tell(release.records, plan, tables, int))
+    told = (reduce(Tally.merge, tallies) for tallies in tell_by_tell(release.records.tallies, plan, tables, int))
     counted = zip(
         attributes, count_tables(original, Layout(plan.schema, plan.layout.reaches), tables), told, strict=True
     )

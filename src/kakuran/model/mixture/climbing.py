@@ -59,16 +59,23 @@ def _joint(components: Components, observed: Observations, moments: list[Posteri
 
 def log_likelihood(components: Components, observed: Observations) -> float:
     """Σ log p(y) (S0 eq. 13)."""
-    return float(observed.counts @ logsumexp(log_joint(components, observed), axis=1))
+    return float(observed.counts @ log_seen(log_joint(components, observed), observed))
+
+
+def log_seen(joint: Array, observed: Observations) -> Array:
+    """log p(y) of every row, whichever component it is of, or by chance."""
+    seen: Array = np.logaddexp(logsumexp(joint, axis=1), observed.log_chance)
+    return seen
 
 
 def e_step(components: Components, observed: Observations) -> Sums:
     """Responsibilities (S0 eq. 10) and the sums they weigh."""
     moments = _moments(components, observed)
     joint = _joint(components, observed, moments)
-    highest = joint.max(axis=1, keepdims=True)
+    by_chance = np.reshape(observed.log_chance, (-1, 1))
+    highest = np.maximum(joint.max(axis=1, keepdims=True), by_chance)
     shares = np.exp(joint - highest)
-    totals = shares.sum(axis=1, keepdims=True)
+    totals = shares.sum(axis=1, keepdims=True) + np.exp(by_chance - highest)
     shares *= observed.counts[:, None] / totals
     records = np.maximum(shares.sum(axis=0), _LIGHTEST)
     size, shift, spread = (np.empty_like(components.means) for _ in range(3))

@@ -377,13 +377,15 @@ def bootstrap(mixture: Mixture, records: Array, options: Options, draws: int, di
 def bootstrap_counts(mixture: Mixture, observed: Observations, draws: int, dice: np.random.Generator) -> Bootstrap:
     """Refit independent columns to resampled counts of what was observed."""
     _check_draws(draws)
-    refits = []
-    for _ in range(draws):
-        counts = dice.multinomial(round(observed.n), observed.counts / observed.n).astype(float)
-        found = polish(mixture.columns, observed.with_counts(counts), tolerance=_ROUGH).components
-        covariances = found.sigmas[:, :, None] ** 2 * np.eye(len(mixture.noises))
-        refits.append(replace(mixture, weights=found.weights, means=found.means, covariances=covariances))
-    return Bootstrap(refits)
+    drawn = (dice.multinomial(round(observed.n), observed.counts / observed.n).astype(float) for _ in range(draws))
+    return Bootstrap([refitted(mixture, observed.with_counts(counts)) for counts in drawn])
+
+
+def refitted(mixture: Mixture, observed: Observations) -> Mixture:
+    """Independent columns fitted to other counts, starting from a fit, so that components keep their place."""
+    found = polish(mixture.columns, observed, tolerance=_ROUGH).components
+    covariances = found.sigmas[:, :, None] ** 2 * np.eye(len(mixture.noises))
+    return replace(mixture, weights=found.weights, means=found.means, covariances=covariances)
 
 
 def _check_draws(draws: int) -> None:

@@ -12,7 +12,7 @@ always asks for more components.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from kakuran.model.estimators import HeldOutSplit, splits
-from kakuran.model.mixture.climbing import log_joint, log_likelihood, polish
+from kakuran.model.mixture.climbing import log_joint, log_likelihood, log_seen, polish
 from kakuran.model.mixture.observations import Components, Fit, Observations
 from kakuran.randomness import Randomness
 from kakuran.typing import Array
@@ -88,14 +88,16 @@ def larger(components: Components, observed: Observations) -> list[Components]:
 
 
 def _with_new_component(components: Components, observed: Observations) -> Iterator[Components]:
-    present = logsumexp(log_joint(components, observed), axis=1)
+    present = log_joint(components, observed)
+    seen = log_seen(present, observed)[:, None]
+    told = np.exp(logsumexp(present, axis=1, keepdims=True) - seen)
     places = _places(observed)
     units = np.array([channel.limits.unit for channel in observed.channels])
     least = np.array([channel.limits.least_sigma for channel in observed.channels])
     for width in _WIDTHS:
         sigmas = np.tile(np.maximum(width * units, least), (len(places), 1))
         trial = Components(np.ones(len(places)), places, sigmas)
-        excess = np.exp(log_joint(trial, observed) - present[:, None]) - 1
+        excess = np.exp(log_joint(trial, observed) - seen) - told
         slope, bend = observed.counts @ excess, observed.counts @ excess**2
         gain = np.maximum(slope, 0) ** 2 / np.maximum(bend, 1e-300)
         best = int(gain.argmax())
@@ -200,13 +202,24 @@ class Trials:
 
 def try_out(observed: Observations, divided: Sequence[HeldOutSplit], most: int) -> Trials:
     """Grow on what was kept, judge by what was held out, until more components predict no better."""
-    growing = [grow(observed.with_counts(kept), most, starts=1, tolerance=_ROUGH) for kept, _ in divided]
+
+    def judge(grown: Sequence[Components]) -> list[float]:
+        pairs = zip(grown, divided, strict=True)
+        return [log_likelihood(components, observed.with_counts(held)) for components, (_, held) in pairs]
+
+    return try_out_by(judge, observed, [kept for kept, _ in divided], most)
+
+
+def try_out_by(
+    judge: Callable[[Sequence[Components]], Sequence[float]], observed: Observations, kept: Sequence[Array], most: int
+) -> Trials:
+    """Grow on what was kept in each split, and have all of them judged by others, until more predict no better."""
+    growing = [grow(observed.with_counts(counts), most, starts=1, tolerance=_ROUGH) for counts in kept]
     rounds: list[list[Components]] = []
-    scores: list[list[float]] = []
+    scores: list[Sequence[float]] = []
     for fits in zip(*growing, strict=True):
         rounds.append([fit.components for fit in fits])
-        pairs = zip(fits, divided, strict=True)
-        scores.append([log_likelihood(fit.components, observed.with_counts(held)) for fit, (_, held) in pairs])
+        scores.append(judge(rounds[-1]))
         if len(scores) - int(np.sum(scores, axis=1).argmax()) > PATIENCE:
             break
     return Trials(list(zip(*rounds, strict=True)), np.array(scores).T)

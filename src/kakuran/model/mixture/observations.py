@@ -50,12 +50,15 @@ class Observations:
         Rows × columns, the observation of the column's channel; None where row i is observation i.
     smoothing : float
         The weight ν of the penalty ν/2·log(1 + φ²/σ²) on narrow components; 0 for maximum likelihood.
+    log_chance : Array | float
+        The log of how likely each row is for records that tell nothing, for each one that tells something.
     """
 
     channels: Sequence[Channel]
     counts: Array
     places: Indices | None = None
     smoothing: float = 0.0
+    log_chance: Array | float = -math.inf
 
     @property
     def n(self) -> float:
@@ -146,36 +149,47 @@ class PerturbedGrid(PerturbedColumn):
         How its codes were perturbed.
     low, step : float
         Code c is the number low + c·step.
+    missing : float | None
+        The share of the true records without a number, where the last true code stands for missing.
     """
 
     mechanism: Mechanism
     low: float
     step: float
+    missing: float | None = None
+
+    @property
+    def points(self) -> int:
+        """Grid points."""
+        return self.mechanism.size - (self.missing is not None)
 
     @property
     def support(self) -> tuple[float, float]:
         """Half a step around the outermost grid points."""
-        return self.low - self.step / 2, self.low + (self.mechanism.size - 0.5) * self.step
+        return self.low - self.step / 2, self.low + (self.points - 0.5) * self.step
 
     @property
     def edges(self) -> NDArray[np.int64]:
         """Of the true cells, in codes."""
-        size = self.mechanism.size
-        return np.rint(np.linspace(0, size, min(size, DEFAULT_STEPS) + 1)).astype(np.int64)
+        return np.rint(np.linspace(0, self.points, min(self.points, DEFAULT_STEPS) + 1)).astype(np.int64)
+
+    def channel(self, released: NDArray[np.int64]) -> GridCells:
+        """Every cell of released codes, given the edges of them all."""
+        return _channel(self.mechanism, self.low, self.step, self.edges, released, self.missing)
 
     def observe(self, values: Array, column: int) -> tuple[Channel, Indices]:
         """Cells of released codes."""
         mechanism, codes = self.mechanism, np.rint((values - self.low) / self.step)
-        outside = (codes < -mechanism.reach) | (codes >= mechanism.size + mechanism.reach)
+        outside = (codes < -mechanism.reach) | (codes >= self.points + mechanism.reach)
         if outside.any():
-            low, high = self.low, self.low + (mechanism.size - 1) * self.step
+            low, high = self.low, self.low + (self.points - 1) * self.step
             raise DataError(
                 str(column),
                 f"{counted(int(outside.sum()), 'value')} cannot come from {mechanism.kind} noise on {(low, high)}",
                 "Correct the bounds, the noise or the data.",
                 example=float(values[outside][0]),
             )
-        return of_codes(codes.astype(np.int32), mechanism, self.low, self.step, self.edges)
+        return of_codes(codes.astype(np.int32), mechanism, self.low, self.step, self.edges, self.missing)
 
 
 @dataclass(frozen=True)
@@ -313,7 +327,12 @@ def _bins(distinct: Array, scale: float) -> tuple[float, float]:
 
 
 def of_codes(
-    codes: Codes, mechanism: Mechanism, low: float, step: float, edges: NDArray[np.integer]
+    codes: Codes,
+    mechanism: Mechanism,
+    low: float,
+    step: float,
+    edges: NDArray[np.integer],
+    missing: float | None = None,
 ) -> tuple[GridCells, Indices]:
     """A column of codes perturbed by any mechanism, and each record's place in it.
 
@@ -327,13 +346,36 @@ def of_codes(
         The grid: code c is the number low + c·step.
     edges : NDArray
         Of the true cells, in codes.
+    missing : float | None
+        The share of the true records without a number, where the last true code stands for missing: what some of them
+        were released as lies among the codes.
     """
     released = mechanism.released_cells(edges, codes)
-    transition = mechanism.transition(edges, released)
+    whole = _channel(mechanism, low, step, edges, released, missing)
     seen, places = np.unique(np.searchsorted(released, codes, side="right") - 1, return_inverse=True)
-    centres = low + step * 0.5 * (released[seen] + released[seen + 1] - 1).astype(float)
-    unit = max(math.sqrt(mechanism.variance().mean() / 2), step / 2)
-    return GridCells(transition.matrix[seen], low + step * (np.asarray(edges) - 0.5), centres, unit), places
+    return replace(whole, matrix=whole.matrix[seen], centres=whole.centres[seen]), places
+
+
+def _channel(
+    mechanism: Mechanism,
+    low: float,
+    step: float,
+    edges: NDArray[np.integer],
+    released: NDArray[np.int64],
+    missing: float | None,
+) -> GridCells:
+    if missing is None:
+        matrix = mechanism.transition(edges, released).matrix
+    else:
+        numbers, gone = np.split(mechanism.transition(np.append(edges, edges[-1] + 1), released).matrix, [-1], axis=1)
+        matrix = (1 - missing) * numbers + missing * gone
+    centres = low + step * 0.5 * (released[:-1] + released[1:] - 1).astype(float)
+    return GridCells(matrix, low + step * (np.asarray(edges) - 0.5), centres, _unit(mechanism, step))
+
+
+def _unit(mechanism: Mechanism, step: float) -> float:
+    """The size of the noise, in the sense of Laplace's φ."""
+    return max(math.sqrt(mechanism.variance().mean() / 2), step / 2)
 
 
 def observations(
@@ -346,3 +388,38 @@ def observations(
         return Observations(channels, counts, smoothing=smoothing)
     alike = distinct_rows([places for _, places in columns], weights)
     return Observations(channels, alike.counts.astype(float), np.column_stack(alike.columns), smoothing)
+
+
+def of_table(
+    counts: Array, grids: Sequence[PerturbedGrid], edges: Sequence[NDArray[np.integer]], *, smoothing: float
+) -> Observations:
+    """True counts of the cells that some columns span, as observations: nothing of them is perturbed any more.
+
+    Parameters
+    ----------
+    counts : Array
+        An axis a column.
+    grids : Sequence[PerturbedGrid]
+        The grid of each column, and the noise that was on it: finer clusters cannot be told.
+    edges : Sequence[NDArray]
+        Of the cells of each column, in codes.
+    smoothing : float
+        The weight of the penalty on narrow components.
+    """
+    channels = [_cells_seen(grid, np.asarray(some)) for grid, some in zip(grids, edges, strict=True)]
+    places = np.indices(counts.shape).reshape(counts.ndim, -1).T
+    return Observations(channels, counts.ravel(), places, smoothing)
+
+
+def _cells_seen(grid: PerturbedGrid, edges: NDArray[np.integer]) -> GridCells:
+    bounds = grid.low + grid.step * (edges.astype(float) - 0.5)
+    return GridCells(np.eye(len(edges) - 1), bounds, (bounds[:-1] + bounds[1:]) / 2, _unit(grid.mechanism, grid.step))
+
+
+def shares_of_cells(components: Components, observed: Observations) -> Array:
+    """Of every row of a table, under a mixture."""
+    found = components.weights
+    for column, channel in enumerate(observed.channels):
+        density = channel.moments(components.means[:, column], components.sigmas[:, column]).log_density
+        found = found * observed.gather(np.exp(density), column)
+    return found.sum(axis=1)
