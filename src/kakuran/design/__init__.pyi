@@ -25,6 +25,8 @@ from .plan import (
 )
 from .preview import (
     TableError as TableError,
+    TablesOfSize as TablesOfSize,
+    by_size as by_size,
     preview as preview,
 )
 from .recipe import (
