@@ -6,6 +6,7 @@ from .calibration import (
     smallest_group as smallest_group,
 )
 from .choice import (
+    WAYS as WAYS,
     Design as Design,
     Purpose as Purpose,
     designs as designs,
