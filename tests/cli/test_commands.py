@@ -1,4 +1,5 @@
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -36,7 +37,10 @@ def test_the_stewards_journey_ends_in_an_audited_release(process, folder):
 def test_calibrate_shows_k_n_and_epsilon_together_and_what_tables_will_cost(kakuran):
     shown = kakuran("calibrate", "-s", "schema.toml", "--k", 10, "--n", 50_000).stdout
     assert "k = 10, n = 50,000, ε = 4.311 (worst-case)" in shown
-    assert "job × region" in shown
+    assert "4 one-way" in shown
+    assert "4 three-way" in shown
+    listed = [line for line in shown.splitlines() if re.search("│ (best|typical|worst) ", line)]
+    assert len(listed) == 9  # of 14 tables
 
 
 def test_json_answers_are_json_and_nothing_else_is_on_stdout(kakuran):

@@ -7,7 +7,7 @@ import pytest
 
 import kakuran as kk
 from kakuran.counts import cells_of
-from kakuran.design import Plan
+from kakuran.design import Plan, by_size, expected_error
 
 SCHEMA = kk.Schema(
     [
@@ -18,9 +18,11 @@ SCHEMA = kk.Schema(
     ]
 )
 
+SOME_TABLES = [("job",), ("age",), ("sex",), ("job", "age"), ("job", "sex"), ("job", "age", "sex")]
 
-def planned(n=100_000, k=10, schema=SCHEMA, **choices):
-    return kk.calibrate(schema, n=n, k=k, **{"tell": "all"} | choices)
+
+def planned(n=100_000, k=10, schema=SCHEMA, tell="all", **choices):
+    return kk.calibrate(schema, n=n, k=k, tell=tell, **choices)
 
 
 def unperturbed(n=1000):
@@ -62,9 +64,15 @@ def simulated_error(plan, columns, n, tables=1500, seed=1):
 
 
 class TestTables:
-    def test_all_one_and_two_way_tables_of_perturbed_columns_are_listed(self):
+    def test_all_one_two_and_three_way_tables_of_perturbed_columns_are_listed(self):
         columns = [table.columns for table in kk.preview(planned())]
-        assert columns == [("job",), ("age",), ("sex",), ("job", "age"), ("job", "sex"), ("age", "sex")]
+        assert columns[:6] == [("job",), ("age",), ("sex",), ("job", "age"), ("job", "sex"), ("age", "sex")]
+        assert columns[6:] == [("job", "age", "sex")]
+
+    def test_of_very_many_columns_the_triples_of_the_first_are(self):
+        schema = kk.Schema([kk.Categorical(f"c{place}", ["no", "yes"]) for place in range(40)])
+        ways = [len(table.columns) for table in kk.preview(planned(schema=schema))]
+        assert [ways.count(size) for size in (1, 2, 3)] == [40, 40 * 39 // 2, 30 * 29 * 28 // 6]
 
     def test_numbers_are_cut_into_ten_cells(self):
         cells = {table.columns: table.cells for table in kk.preview(planned())}
@@ -102,7 +110,7 @@ class TestErrors:
             assert all(b > a for a, b in zip(weaker, stronger, strict=True))
 
     def test_nothing_perturbed_means_no_error(self):
-        assert [table.error for table in kk.preview(unperturbed())] == pytest.approx([0] * 6, abs=1e-6)
+        assert [table.error for table in kk.preview(unperturbed())] == pytest.approx([0] * 7, abs=1e-6)
 
     def test_everything_forgotten_is_no_better_than_guessing(self):
         mechanisms = {
@@ -119,7 +127,7 @@ class TestErrors:
         assert len(kk.preview(planned(schema=schema))) == 1
 
     @pytest.mark.parametrize("n", [300, 10_000, 1_000_000])
-    @pytest.mark.parametrize("columns", [("job",), ("age",), ("sex",), ("job", "age"), ("job", "sex")], ids="-".join)
+    @pytest.mark.parametrize("columns", SOME_TABLES, ids="-".join)
     def test_a_simulation_agrees(self, n, columns):
         plan = planned(n=100_000, k=10)
         said = {table.columns: table.error for table in kk.preview(plan, n=n)}[columns]
@@ -138,3 +146,41 @@ class TestErrors:
         said = {table.columns: table.error for table in kk.preview(plan)}
         for columns in [("job",), ("job", "sex")]:
             assert said[columns] == pytest.approx(simulated_error(plan, columns, 20_000), rel=0.15)
+
+
+class TestTells:
+    def test_what_some_record_tells_rests_on_counts_and_all_else_on_the_model(self):
+        for tell in (1, 2, 3):
+            for table in kk.preview(planned(tell=tell)):
+                assert table.rests_on == ("counts" if len(table.columns) <= tell else "model")
+
+    def test_the_error_is_what_designs_expect(self):
+        """People in the wrong cell of half the sum of L normal errors, averaged over all tables."""
+        plan = planned(tell=2)
+        expected = expected_error(plan.tells, plan.n)
+        for ways, wrong in ((1, expected.one_way), (2, expected.two_way), (3, expected.three_way)):
+            tables = [table.relative for table in kk.preview(plan) if len(table.columns) == ways]
+            assert np.mean(tables) * np.sqrt(2 / np.pi) / 2 == pytest.approx(wrong)
+
+    def test_pairs_told_as_one_value_are_expected_to_lose_less_than_pairs_that_nobody_tells(self):
+        told, untold = (
+            {table.columns: table.error for table in kk.preview(planned(tell=tell))}["job", "sex"] for tell in (2, 1)
+        )
+        assert told < untold
+
+
+class TestInShort:
+    def test_the_best_the_typical_and_the_worst_are_named_by_the_number_of_columns(self):
+        errors = [
+            kk.TableError((name,), cells=2, count=100.0, error=error)
+            for name, error in (("a", 5.0), ("b", 1.0), ("c", 95.0))
+        ]
+        errors += [kk.TableError(("a", "b"), cells=4, count=50.0, error=20.0, rests_on="model")]
+        one, two = by_size(errors)
+        assert [found.columns for found in (one.best, one.typical, one.worst)] == [("b",), ("a",), ("c",)]
+        assert (one.ways, one.tables, one.guessing, one.on_model) == (1, 3, 1, 0)
+        assert (two.ways, two.tables, two.guessing, two.on_model) == (2, 1, 0, 1)
+
+    def test_one_column_has_one_line(self):
+        schema = kk.Schema([kk.Categorical("sex", ["f", "m"])])
+        assert [found.ways for found in by_size(kk.preview(planned(schema=schema)))] == [1]

@@ -1,5 +1,4 @@
 from .comparison import (
-    NAMES as NAMES,
     Advice as Advice,
     advise as advise,
 )

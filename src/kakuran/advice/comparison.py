@@ -1,27 +1,23 @@
-"""Expected error against k.
-
-Which method to use and why, in plain sentences.
-
-Which method for which table: all of them tried at the k that is wanted, and at others beside it.
-"""
+"""Which method for which table, and why: all are tried at the k that is wanted, the best also at others beside it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kakuran.advice.helping import WORTH_DOING, what_would_help
 from kakuran.advice.methods import (
     FLAT_GUESS,
-    K_ANONYMITY,
     PK_ANONYMITY,
+    Errors,
     Outlook,
     Trial,
-    Yardstick,
+    designs_to_try,
     factorised,
     microaggregated,
     perturbed,
@@ -55,50 +51,36 @@ _STYLES = {
     "microaggregate": (INK, "-^"),
     "factorise": (BLUE, "-D"),
 }
-
-
-NAMES = {
-    "perturb": Phrase("perturbation (worst case)"),
-    "perturb-data-dependent": Phrase("perturbation (data-dependent)"),
-    "microaggregate": Phrase("microaggregation"),
-    "factorise": Phrase("factorisation"),
-}
+_OTHERS = ("#9a958a", "x"), ("#8a6d00", "+"), ("#5f7a3a", "*"), ("#7a4f8a", "d")
+"""For designs that are tried at one k only."""
 _USELESS = 0.8
-_HOW = {
-    "perturb": "kakuran perturb",
-    "perturb-data-dependent": "kakuran perturb --data-dependent",
-    "microaggregate": "kakuran microaggregate",
-    "factorise": "kakuran factorise",
-}
+_TABLES = {1: Phrase("one-way tables"), 2: Phrase("two-way tables"), 3: Phrase("three-way tables")}
 
 
-def reasons(outlooks: Sequence[Outlook], guess: float, *, from_data: bool) -> Iterator[Phrase]:
-    """What to do, what it costs, what it promises, and what to do instead if that is not enough."""
-    best, *others = [outlook for outlook in outlooks if outlook.errors is not None]
+def reasons(
+    trial: Trial, outlooks: Sequence[Outlook], perturbation: Outlook, guess: float, helpful: Iterable[Phrase]
+) -> Iterator[Phrase]:
+    """What can be told, what to do, what it costs and promises, what would help, and what else to know."""
+    yield from _verdict(trial, perturbation)
+    best = perturbation if outlooks[0].promise == PK_ANONYMITY else outlooks[0]
     yield Phrase(
-        "Use {method}, with {command}: of all that can be assessed it counts the fewest people in the wrong cell, "
-        "{share:.1%} on average over one- and two-way tables ({note}).",
-        **_said_of(best),
+        "Use {method}, with {command}: {share:.1%} are in the wrong cell of {tables} ({note}).",
+        **_said_of(best, trial.ways),
     )
     yield _promised(best)
-    stronger = [one for one in others if best.promise == K_ANONYMITY and one.promise == PK_ANONYMITY][:1]
-    for other in stronger:
+    if best is not perturbation:
         yield Phrase(
             "Where the values themselves must be hidden, and not only whose they are, use {method}, with {command}: "
-            "{share:.1%} in the wrong cell ({note}).",
-            **_said_of(other),
+            "{share:.1%} are in the wrong cell of {tables} ({note}).",
+            **_said_of(perturbation, trial.ways),
         )
-    if "perturb-data-dependent" in [one.method for one in (best, *stronger)]:
+    if perturbation.method == "perturb-data-dependent":
         yield Phrase(
             "The parameters of data-dependent noise are computed from the data and published, so they tell a little "
             "about them; the worst case does not."
         )
-    for other in others:
-        if other not in stronger:
-            yield Phrase(
-                "With {method}, {share:.1%} would be in the wrong cell ({promise}; {note}).", **_said_of(other)
-            )
-    if best.errors is not None and best.errors.both > _USELESS * guess:
+    yield from helpful
+    if best.errors is not None and best.errors.of(trial.ways) > _USELESS * guess:
         yield Phrase(
             "Beware: guessing without any release would put {guess:.1%} in the wrong cell. At this k the release "
             "tells next to nothing; lower k, or release fewer columns.",
@@ -106,16 +88,42 @@ def reasons(outlooks: Sequence[Outlook], guess: float, *, from_data: bool) -> It
         )
     for outlook in outlooks:
         if outlook.errors is None:
-            yield Phrase(
-                "With {method}, the error is not known ({note}).", method=NAMES[outlook.method], note=outlook.note
-            )
+            yield Phrase("With {method}, the error is not known ({note}).", method=outlook.name, note=outlook.note)
     yield (
-        Phrase("These errors were found on the data: keep this advice inside.")
-        if from_data
-        else Phrase(
-            "No data were looked at: smooth tables come out better than this, numbers with a spike may come out worse."
+        Phrase(
+            "No data were looked at: these are the errors of typical tables, and where columns hardly go together, "
+            "margins alone are better than they say."
         )
+        if trial.is_assumed
+        else Phrase("These errors were found on the data: keep this advice inside.")
     )
+
+
+def _verdict(trial: Trial, perturbation: Outlook) -> Iterator[Phrase]:
+    """What a perturbed release can tell: margins, pairs, what follows from them, or nothing."""
+    errors = perturbation.errors
+    assert errors is not None  # noqa: S101
+    yield Phrase(
+        "At k = {k:g}, a perturbed release of {n:,} people can tell {what}.",
+        k=perturbation.k,
+        n=trial.n,
+        what=errors.verdict,
+    )
+    if errors.two_way is None:
+        return
+    if not errors.tells_pairs:
+        yield Phrase(
+            "Pairs cannot be told at this n and k: whatever records tell, two-way tables come out hardly better than "
+            "the product of margins. Of perturbations, {method} lose least of what can be told.",
+            method=perturbation.name,
+        )
+    elif errors.three_way is not None and errors.three_by_margins is not None:
+        yield Phrase(
+            "Three-way tables have {three:.1%} in the wrong cell (by margins alone {margins:.1%}){resting}.",
+            three=errors.three_way,
+            margins=errors.three_by_margins,
+            resting=Phrase("; no record tells them, so they rest on the joint model") if perturbation.tell == 2 else "",
+        )
 
 
 def _promised(outlook: Outlook) -> Phrase:
@@ -133,21 +141,18 @@ def _promised(outlook: Outlook) -> Phrase:
     )
 
 
-def _said_of(outlook: Outlook) -> dict[str, object]:
+def _said_of(outlook: Outlook, ways: int) -> dict[str, object]:
+    """For single columns the error of what they tell."""
     assert outlook.errors is not None  # noqa: S101
-    return {
-        "method": NAMES[outlook.method],
-        "command": _HOW[outlook.method],
-        "share": outlook.errors.both,
-        "promise": outlook.promise,
-        "note": outlook.note,
-    }
+    ways = 1 if outlook.tell == 1 else ways
+    told = {"share": outlook.errors.of(ways), "tables": _TABLES[ways]}
+    return {"method": outlook.name, "command": outlook.command, "note": outlook.note, **told}
 
 
 OTHER_KS = (2, 5, 10, 20, 50)
 MADE_UP = 2_000
 """Records made up where there are no data, or more for twenty groups of k."""
-METHODS = (perturbed, perturbed_for_the_data, microaggregated, factorised)
+OTHERS = (microaggregated, factorised)
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,14 +167,20 @@ class Advice:
         The promise.
     from_data : bool
         Whether methods were tried on the data; the advice then depends on them and is internal.
+    ways : int
+        How many columns the tables have by which methods are ranked: two, unless the schema's purpose is another.
     outlooks : tuple[Outlook, ...]
-        Every method at k, the least error first, those that could not be assessed last.
+        Every method, and perturbation by several designs, at k; the least error first, those that could not be assessed
+        last.
+    perturbation : Outlook
+        The perturbation to use: where pairs can be told, that which tells them best, else that which tells most of
+        columns one by one.
     curves : tuple[Outlook, ...]
-        Every method at other k as well.
+        Every method at other k as well; of the designs the one to use.
     guess : float
         The share of people somebody would put in the wrong cell who never saw a release.
     sentences : tuple[str, ...]
-        Which to use, and why.
+        What can be told, which method to use, and why.
 
     Examples
     --------
@@ -183,7 +194,9 @@ class Advice:
     n: int
     k: float
     from_data: bool
+    ways: int
     outlooks: tuple[Outlook, ...]
+    perturbation: Outlook
     curves: tuple[Outlook, ...]
     guess: float
     sentences: tuple[str, ...]
@@ -199,11 +212,13 @@ class Advice:
             "n": self.n,
             "k": self.k,
             "from_data": self.from_data,
+            "ways": self.ways,
             "best": self.best.method,
+            "perturbation": _described(self.perturbation, self.ways),
             "guess": self.guess,
             "advice": list(self.sentences),
-            "methods": [_described(outlook) for outlook in self.outlooks],
-            "curves": [_described(outlook) for outlook in self.curves],
+            "methods": [_described(outlook, self.ways) for outlook in self.outlooks],
+            "curves": [_described(outlook, self.ways) for outlook in self.curves],
         }
 
     def plot(self, translate: Translate = str, *, narrow: bool = False) -> Figure:
@@ -216,13 +231,16 @@ class Advice:
         narrow : bool, optional
             Whether it is for a narrow screen.
         """
-        curves = []
-        for method, (colour, style) in _STYLES.items():
-            points = sorted((one.k, one.errors.both) for one in self.curves if one.method == method and one.errors)
-            if points:
-                ks, errors = zip(*points, strict=True)
-                curves.append(Curve(translate(NAMES[method]), ks, errors, colour, style))
-        title = Phrase("Expected error of one- and two-way tables, n = {n:,}", n=self.n)
+        lines: dict[tuple[str, str], list[tuple[float, float]]] = {}
+        for one in self.curves:
+            if one.errors is not None:
+                lines.setdefault((one.method, translate(one.name)), []).append((one.k, one.errors.of(self.ways)))
+        others, curves = iter(_OTHERS), []
+        for (method, name), points in lines.items():
+            colour, style = _STYLES[method] if len(points) > 1 or method != "perturb" else next(others)
+            ks, errors = zip(*sorted(points), strict=True)
+            curves.append(Curve(name, ks, errors, colour, style))
+        title = Phrase("Expected error of {tables}, n = {n:,}", tables=_TABLES[self.ways], n=self.n)
         return error_chart(curves, self.k, self.guess, title, translate, narrow=narrow)
 
     def __str__(self) -> str:
@@ -234,8 +252,9 @@ def advise(
 ) -> Advice:
     """Compare perturbation, microaggregation and factorisation by the error to expect, and say which to use.
 
-    The yardstick is the share of people that the one- and two-way tables of a release count in the wrong cell, after
-    reconstruction where there is one. Promises differ too: see `Advice.sentences`.
+    The yardstick is the share of people that one-, two- and three-way tables of a release count in the wrong cell,
+    after reconstruction where there is one. Perturbation is tried by several designs: whole records, single columns,
+    and what `kakuran.designs` expects to lose least. Promises differ too: see `Advice.sentences`.
 
     Parameters
     ----------
@@ -262,16 +281,60 @@ def advise(
     """
     trial = trial_of(schema, n, data, k)
     k = float(k)
-    ks = sorted({k, *(float(other) for other in OTHER_KS if other <= trial.n // 2)})
-    curves: list[Outlook] = []
-    for method in METHODS:
-        progress(method.__name__.replace("_", " "))
-        at_k = method(trial, k)
-        curves += [at_k] if at_k.errors is None else [at_k if other == k else method(trial, other) for other in ks]
-    outlooks = sorted((one for one in curves if one.k == k), key=_error)
-    guess = FLAT_GUESS if trial.is_assumed else Yardstick.of(trial.schema, trial.codes).guess().both
-    said = tuple(reasons(outlooks, guess, from_data=not trial.is_assumed))
-    return Advice(trial.n, k, not trial.is_assumed, tuple(outlooks), tuple(curves), guess, said)
+
+    others = [float(other) for other in OTHER_KS if other <= trial.n // 2 and other != k]
+    outlooks = list(_perturbed(trial, k, progress))
+    perturbation = recommended(outlooks, trial.ways)
+    curves = []
+    for other in others:
+        progress(Phrase("perturbing at k = {k:g}", k=other))
+        worst_case = perturbed(trial, other, perturbation.tell)
+        curves += [worst_case, perturbed_for_the_data(trial, worst_case)]
+    for method in OTHERS:
+        outlooks.append(method(trial, k))
+        progress(outlooks[-1].name)
+        curves += [method(trial, other) for other in others if outlooks[-1].errors is not None]
+    curves += outlooks
+    outlooks.sort(key=lambda outlook: _error(outlook, trial.ways))
+    guess = FLAT_GUESS if trial.is_assumed else trial.yardstick.guess().of(trial.ways)
+    progress(Phrase("looking for what would help"))
+    said = tuple(reasons(trial, outlooks, perturbation, guess, what_would_help(trial, perturbation)))
+    found = tuple(outlooks), perturbation, tuple(curves)
+    return Advice(trial.n, k, not trial.is_assumed, min(trial.ways, len(trial.schema.perturbed)), *found, guess, said)
+
+
+def _perturbed(trial: Trial, k: float, progress: Callable[[str], object]) -> Iterator[Outlook]:
+    """Perturbation by every design that is worth trying; and those that might be used, with noise for these data."""
+    found = []
+    for tell in designs_to_try(trial, k):
+        progress(Phrase("perturbing, each record telling {tell}", tell=tell))
+        found.append(perturbed(trial, k, tell))
+    yield from found
+    progress(Phrase("perturbing with the noise that these data need"))
+    best, chosen = best_of(found, trial.ways), recommended(found, trial.ways)
+    for one in [best] if best is chosen else [best, chosen]:
+        yield perturbed_for_the_data(trial, one)
+
+
+def best_of(outlooks: Sequence[Outlook], ways: int) -> Outlook:
+    """That with the least error of tables of so many columns."""
+    return min(outlooks, key=lambda outlook: _error(outlook, ways))
+
+
+def recommended(outlooks: Sequence[Outlook], ways: int) -> Outlook:
+    """What loses least of what can be told: of tables of so many columns, or else of columns one by one.
+
+    Noise for the data, which tells a little of them, has to be worth it.
+    """
+    worth = [one for one in outlooks if one.method == "perturb" or _is_worth_it(one, outlooks, ways)]
+    best = best_of(worth, ways)
+    tells_more_than_margins = best.errors is not None and best.errors.tells_pairs
+    return best if tells_more_than_margins else best_of(worth, 1)
+
+
+def _is_worth_it(fitted: Outlook, outlooks: Sequence[Outlook], ways: int) -> bool:
+    worst_case = next(one for one in outlooks if one.tell == fitted.tell)
+    return _error(fitted, ways) < (1 - WORTH_DOING) * _error(worst_case, ways)
 
 
 def trial_of(schema: Schema | None, n: int | None, data: Any, k: float) -> Trial:
@@ -287,13 +350,14 @@ def trial_of(schema: Schema | None, n: int | None, data: Any, k: float) -> Trial
         codes = schema.encode(data)
     else:
         people = calibrate(schema, k=k, n=n).n  # refuses what cannot be promised
-        return Trial(schema, _made_up(schema, min(people, max(MADE_UP, math.ceil(20 * k)))), people, is_assumed=True)
+        made_up = _made_up(schema, min(people, max(MADE_UP, math.ceil(20 * k))))
+        return Trial.of(schema, made_up, people, is_assumed=True)
     if not schema.perturbed:
         raise CalibrationError("the schema has no column to perturb")
     tally = Tally.of_columns(schema.kept)
     records = len(codes[schema.perturbed[0].name])
     tally.update(codes, records)
-    return Trial(schema, codes, tally.fewest if records else 0, is_assumed=False)
+    return Trial.of(schema, codes, tally.fewest if records else 0, is_assumed=False)
 
 
 def _matrix(data: Any) -> tuple[Schema, dict[str, Codes]]:
@@ -331,18 +395,19 @@ def _made_up_column(cells: Cells, records: int, dice: np.random.Generator) -> Co
     return (first + dice.random(records) * width).astype(np.int32)
 
 
-def _error(outlook: Outlook) -> float:
-    return math.inf if outlook.errors is None else outlook.errors.both
+def _error(outlook: Outlook, ways: int) -> float:
+    return math.inf if outlook.errors is None else outlook.errors.of(ways)
 
 
-def _described(outlook: Outlook) -> dict[str, Any]:
+def _described(outlook: Outlook, ways: int) -> dict[str, Any]:
     errors = outlook.errors
+    names = [field.name for field in fields(Errors)]
     return {
         "method": outlook.method,
+        "tell": outlook.tell,
         "k": outlook.k,
         "promise": outlook.promise,
-        "error": None if errors is None else errors.both,
-        "one_way": None if errors is None else errors.one_way,
-        "two_way": None if errors is None else errors.two_way,
+        "error": None if errors is None else errors.of(ways),
+        **{name: None if errors is None else getattr(errors, name) for name in names},
         "note": outlook.note,
     }

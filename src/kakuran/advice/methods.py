@@ -1,4 +1,4 @@
-"""One measure for all methods: the share of people that one- and two-way tables count in the wrong cell.
+"""One measure for all methods: the share of people that tables of one, two and three columns count in the wrong cell.
 
 What each method would cost: tried on the data, or on what is assumed of them.
 """
@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
 from itertools import combinations
 from typing import Any, Literal, TypeAlias
 
@@ -18,7 +19,18 @@ import pyarrow as pa
 from kakuran.answers import Reader, ask
 from kakuran.audit import wrong_cells
 from kakuran.counts import MemoryRecords, SparseTally, Tally, cells_of
-from kakuran.design import Plan, calibrate, preview
+from kakuran.design import (
+    WAYS,
+    Crowd,
+    Design,
+    ExpectedError,
+    Plan,
+    Purpose,
+    TellChoice,
+    calibrate,
+    designs,
+    expected_error,
+)
 from kakuran.errors import NotForPublicationWarning
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
@@ -27,22 +39,66 @@ from kakuran.typing import Array, Codes
 from kakuran.wide import microaggregate, release_matrix
 from kakuran.words import Phrase
 
-MOST_COLUMNS = 6
+MOST_COLUMNS = 10
 """Columns whose tables are looked at; of more, those that vary most."""
+MOST_TABLES = {1: MOST_COLUMNS, 2: 20, 3: 10}
+"""Tables of one, two and three columns that are looked at; of more, some in regular distances."""
 MOST_CELLS = 1 << 12
+_FINE = 20
+"""The joint model cuts numbers into so many cells."""
+
+ColumnNames: TypeAlias = tuple[str, ...]
+Told: TypeAlias = TellChoice | Literal["auto"]
+"""What each record tells, for `kakuran.calibrate`."""
 
 
 @dataclass(frozen=True)
 class Errors:
-    """The share of people in the wrong cell, ½ Σ|p − q|, of one-way and of two-way tables on average."""
+    """The share of people in the wrong cell, ½ Σ|p − q|, on average over tables of one, two and three columns.
+
+    Attributes
+    ----------
+    one_way : float
+        Of one column.
+    two_way, three_way : float | None
+        Of two and three columns; None where there are not so many.
+    two_by_margins, three_by_margins : float | None
+        The same, if columns were taken to be independent, and nothing but its one-way tables from the release; None
+        where that is not known either.
+    """
 
     one_way: float
     two_way: float | None
+    three_way: float | None = None
+    two_by_margins: float | None = None
+    three_by_margins: float | None = None
+
+    @classmethod
+    def expected(cls, expected: ExpectedError, columns: int) -> Errors:
+        """What is expected of so many columns, from their number and domains alone."""
+        two, three, margins = expected.two_way, expected.three_way, expected.by_margins
+        return cls(expected.one_way, *((two, three if columns > 2 else None, margins) if columns > 1 else [None]))
+
+    def of(self, ways: int) -> float:
+        """By the number of columns, or of as many as there are."""
+        found = [error for error in (self.one_way, self.two_way, self.three_way)[:ways] if error is not None]
+        return found[-1]
 
     @property
-    def both(self) -> float:
-        """Both kinds of table counting alike."""
-        return self.one_way if self.two_way is None else (self.one_way + self.two_way) / 2
+    def tells_pairs(self) -> bool:
+        """Whether two-way tables come out better than the product of the release's own margins would."""
+        return self.two_way is not None and self._as_expected.tells_pairs
+
+    @property
+    def verdict(self) -> Phrase:
+        """What a release is good for, in a line."""
+        if self.two_way is None:
+            return Phrase("its one column ({one:.1%} in the wrong cell)", one=self.one_way)
+        return self._as_expected.verdict
+
+    @property
+    def _as_expected(self) -> ExpectedError:
+        return ExpectedError(self.one_way, self.two_way or 0.0, self.three_way or 0.0, self.two_by_margins or 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,34 +107,47 @@ class Yardstick:
 
     Attributes
     ----------
-    tables : tuple[tuple[str, ...], ...]
-        Names of the columns of each table.
-    truths : tuple[Array, ...]
-        Its true counts, over every value of a category and ten intervals of a number.
+    truths : Mapping[tuple[str, ...], Array]
+        The true counts of tables by the names of their columns, over every value of a category and ten intervals of a
+        number.
     """
 
-    tables: tuple[tuple[str, ...], ...]
-    truths: tuple[Array, ...]
+    truths: Mapping[ColumnNames, Array]
 
     @classmethod
-    def of(cls, schema: Schema, codes: Mapping[str, Codes]) -> Yardstick:
-        """One- and two-way tables of the columns that vary most."""
-        names = _most_varied(schema, codes)
-        sizes = {name: cells_of(schema, name, None).size for name in names}
-        pairs = [pair for pair in combinations(names, 2) if sizes[pair[0]] * sizes[pair[1]] <= MOST_CELLS]
-        tables = (*((name,) for name in names), *pairs)
-        return cls(tables, tuple(count_table(schema, codes, table) for table in tables))
+    def of(cls, schema: Schema, codes: Mapping[str, Codes], about: str | None = None) -> Yardstick:
+        """Tables of one, two and three of the columns that vary most, those of several with one that matters."""
+        names = _most_varied(schema, codes, about)
+        sizes = {name: max(_FINE * _is_number(schema[name]), cells_of(schema, name, None).size) for name in names}
+        chosen: list[ColumnNames] = []
+        for ways, most in MOST_TABLES.items():
+            tables = [
+                table
+                for table in combinations(names, ways)
+                if ways == 1 or (about in (None, *table) and math.prod(map(sizes.__getitem__, table)) <= MOST_CELLS)
+            ]
+            places = np.unique(np.linspace(0, len(tables) - 1, min(most, len(tables))).astype(int))
+            chosen += [tables[place] for place in places]
+        return cls({table: count_table(schema, codes, table) for table in chosen})
 
-    def errors(self, estimated: Callable[[tuple[str, ...]], Array]) -> Errors:
-        """How far estimated tables lie from the true ones."""
-        wrong = [wrong_cells(truth, estimated(table)) for table, truth in zip(self.tables, self.truths, strict=True)]
-        return _averaged(self.tables, wrong)
+    def errors(self, estimated: Callable[[ColumnNames], Array]) -> Errors:
+        """How far estimated tables lie from the true ones, and how far the products of estimated margins."""
+        found = {table: estimated(table) for table in self.truths}
+        wrong = {table: wrong_cells(truth, found[table]) for table, truth in self.truths.items()}
+        by_margins = {
+            table: wrong_cells(truth, reduce(np.multiply.outer, [_shares(found[name,]) for name in table]))
+            for table, truth in self.truths.items()
+        }
+        return _averaged(wrong, by_margins)
 
     def guess(self) -> Errors:
         """What is wrong without any release: all cells alike, or everybody in one, whichever is nearer."""
-        shares = [truth / truth.sum() for truth in self.truths]
-        wrong = [min(float(np.abs(share - 1 / share.size).sum()) / 2, 1 - float(share.max())) for share in shares]
-        return _averaged(self.tables, wrong)
+        shares = {table: truth / truth.sum() for table, truth in self.truths.items()}
+        wrong = {
+            table: min(float(np.abs(share - 1 / share.size).sum()) / 2, 1 - float(share.max()))
+            for table, share in shares.items()
+        }
+        return _averaged(wrong, {})
 
 
 def count_table(schema: Schema, codes: Mapping[str, Codes], table: Sequence[str]) -> Array:
@@ -86,18 +155,25 @@ def count_table(schema: Schema, codes: Mapping[str, Codes], table: Sequence[str]
     return Tally.of(codes, [cells_of(schema, name, None) for name in table]).counts
 
 
-def _most_varied(schema: Schema, codes: Mapping[str, Codes]) -> list[str]:
-    """The columns whose records spread most over their cells, in the order of the table."""
+def _most_varied(schema: Schema, codes: Mapping[str, Codes], about: str | None) -> list[str]:
+    """The columns whose records spread most over their cells, in the order of the table, and one that matters."""
     names = [attribute.name for attribute in schema.perturbed]
     shares = {name: count_table(schema, codes, [name]) / len(codes[name]) for name in names}
-    spread = {name: 1 - float((share**2).sum()) for name, share in shares.items()}
+    spread = {name: 2.0 if name == about else 1 - float((share**2).sum()) for name, share in shares.items()}
     chosen = sorted(names, key=lambda name: -spread[name])[:MOST_COLUMNS]
     return [name for name in names if name in chosen]
 
 
-def _averaged(tables: Sequence[tuple[str, ...]], values: Sequence[float]) -> Errors:
-    one, two = ([value for table, value in zip(tables, values, strict=True) if len(table) == ways] for ways in (1, 2))
-    return Errors(float(np.mean(one)), float(np.mean(two)) if two else None)
+def _shares(counts: Array) -> Array:
+    return counts / max(float(counts.sum()), 1e-300)
+
+
+def _averaged(wrong: Mapping[ColumnNames, float], by_margins: Mapping[ColumnNames, float]) -> Errors:
+    def mean(errors: Mapping[ColumnNames, float], ways: int) -> float | None:
+        some = [error for table, error in errors.items() if len(table) == ways]
+        return float(np.mean(some)) if some else None
+
+    return Errors(mean(wrong, 1) or 0.0, mean(wrong, 2), mean(wrong, 3), mean(by_margins, 2), mean(by_margins, 3))
 
 
 MethodName: TypeAlias = Literal["perturb", "perturb-data-dependent", "microaggregate", "factorise"]
@@ -108,12 +184,12 @@ MOST_DISTINCT = 20_000
 """Records up to which noise is fitted to a table whose possible records cannot all be counted."""
 WIDE = 8
 """Columns of two values from which a table counts as wide."""
-PREVIEWED = 12
-"""Columns whose tables are previewed where there are no data."""
 PK_ANONYMITY, K_ANONYMITY = Phrase("Pk-anonymity"), Phrase("k-anonymity")
 FLAT_GUESS = math.sqrt(2 / math.pi) / 2
 """People in the wrong cell when errors are as large as cells: about 40 %."""
 REHEARSED = Phrase("rehearsed on the data and reconstructed")
+WELL_HIDDEN = 2
+"""Who stands in a crowd of so many times k needs less noise."""
 
 
 @dataclass(frozen=True)
@@ -132,6 +208,8 @@ class Outlook:
         Expected share of people in the wrong cell; None where the method cannot be assessed.
     note : str
         How that was found, or why it was not.
+    tell : Told | None
+        What each record tells, for `kakuran.calibrate`; None where nothing is perturbed.
     """
 
     method: MethodName
@@ -139,6 +217,43 @@ class Outlook:
     promise: str
     errors: Errors | None
     note: str
+    tell: Told | None = None
+
+    @property
+    def name(self) -> Phrase:
+        """What people call it."""
+        if self.tell is None:
+            return _NAMES[self.method]
+        told = _TOLD.get(self.tell, _SETS) if isinstance(self.tell, str | int) else _SETS
+        return told if self.method == "perturb" else Phrase("{told}, data-dependent", told=told)
+
+    @property
+    def command(self) -> str:
+        """What to type for it."""
+        if self.tell is None:
+            return f"kakuran {self.method}"
+        sets = "" if isinstance(self.tell, str | int) else ",".join("+".join(columns) for columns in self.tell)
+        return f"kakuran perturb --tell {sets or self.tell}" + " --data-dependent" * (self.method != "perturb")
+
+    def not_assessed(self, why: Phrase) -> Outlook:
+        """The same with the reason why nothing is known of it."""
+        return replace(self, promise="", errors=None, note=Phrase("not assessed: {why}", why=why))
+
+
+_NAMES: Mapping[MethodName, Phrase] = {
+    "perturb": Phrase("perturbation"),
+    "perturb-data-dependent": Phrase("data-dependent perturbation"),
+    "microaggregate": Phrase("microaggregation"),
+    "factorise": Phrase("factorisation"),
+}
+_TOLD: Mapping[str | int, Phrase] = {
+    "all": Phrase("perturbed whole records"),
+    "auto": Phrase("perturbed whole records, shares by values"),
+    1: Phrase("perturbed single columns"),
+    2: Phrase("perturbed pairs"),
+    3: Phrase("perturbed triples"),
+}
+_SETS = Phrase("perturbed sets of columns")
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,12 +270,43 @@ class Trial:
         People everybody can hide among: all, or the smallest group that shares what is kept.
     is_assumed : bool
         Whether the records are made up, for want of data.
+    tell : Told | None
+        What the schema wishes records to tell.
+    about : str | None
+        The column that it wishes to ask about.
+    purpose : Purpose
+        The tables that should lose least.
     """
 
     schema: Schema
     codes: Mapping[str, Codes]
     n: int
     is_assumed: bool
+    tell: Told | None = None
+    about: str | None = None
+    purpose: Purpose = "two-way"
+
+    @classmethod
+    def of(cls, schema: Schema, codes: Mapping[str, Codes], n: int, *, is_assumed: bool) -> Trial:
+        """A table, and apart from it what its schema wishes: every design is to be tried."""
+        purpose: Any = schema.purpose or "two-way"
+        return cls(Schema(list(schema)), codes, n, is_assumed, schema.tell, schema.about, purpose)
+
+    @cached_property
+    def yardstick(self) -> Yardstick:
+        """The tables that methods are compared by."""
+        return Yardstick.of(self.schema, self.codes, self.about)
+
+    @property
+    def ways(self) -> int:
+        """How many columns the tables have that should lose least."""
+        return WAYS[self.purpose]
+
+    def plan(self, k: float, tell: Told | None, data: Tally | None = None) -> Plan:
+        """How the table would be perturbed: for the worst case, or with just the noise that these data need."""
+        about = None if tell == "all" else self.about
+        n = self.n if data is None else None
+        return calibrate(self.schema, k=k, n=n, data=data, tell=tell, about=about, purpose=self.purpose)
 
     @property
     def records(self) -> int:
@@ -178,29 +324,59 @@ class Trial:
         if self.records <= most:
             return self
         rows = Randomness.seeded(0).permutation(self.records)[:most]
-        return Trial(self.schema, {name: codes[rows] for name, codes in self.codes.items()}, most, self.is_assumed)
+        return replace(self, codes={name: codes[rows] for name, codes in self.codes.items()}, n=most)
 
 
-def perturbed(trial: Trial, k: float) -> Outlook:
+def designs_to_try(trial: Trial, k: float) -> list[Told]:
+    """The two designs that are expected to lose least, whole records, single columns, pairs, and the schema's wish."""
+    trial.plan(k, "all")  # refuses what cannot be promised
+    ranked = designs(trial.schema, n=trial.n, k=k, about=trial.about, purpose=trial.purpose)
+    asked = [_asked(design, is_first=place == 0) for place, design in enumerate(ranked)]
+    known = [tell for tell in asked if tell is not None]
+    wished = [] if trial.tell in (None, "auto") else [trial.tell]
+    found: list[Any] = []
+    for tell in (*known[:2], *(tell for tell in ("all", 1, 2) if tell in known), *wished):
+        if tell not in found:
+            found.append(tell)
+    return found
+
+
+def _asked(design: Design, *, is_first: bool) -> Told | None:
+    """How to ask for a design: whole records in shares by values come only where they are what ``"auto"`` takes."""
+    is_by_values = design.tell == "all" and len(set(design.recipe.shares.values())) > 1
+    return ("auto" if is_first else None) if is_by_values else design.tell
+
+
+def perturbed(trial: Trial, k: float, tell: Told | None) -> Outlook:
     """Perturbation that holds whatever the attacker believes."""
-    plan = calibrate(trial.schema, k=k, n=trial.n)
+    plan = trial.plan(k, tell)
     if trial.is_assumed:
-        note = Phrase("expected when every table is equally likely beforehand")
-        return Outlook("perturb", k, PK_ANONYMITY, _previewed(plan, trial.n), note)
-    return Outlook("perturb", k, PK_ANONYMITY, _rehearsed(plan, trial), REHEARSED)
+        errors = Errors.expected(expected_error(plan.tells, trial.n, trial.about), len(trial.schema.perturbed))
+        return Outlook("perturb", k, PK_ANONYMITY, errors, Phrase("expected from n, k and the schema alone"), tell)
+    return Outlook("perturb", k, PK_ANONYMITY, rehearsed(plan, trial), REHEARSED, tell)
 
 
-def perturbed_for_the_data(trial: Trial, k: float) -> Outlook:
-    """Perturbation with just the noise this table needs."""
+def perturbed_for_the_data(trial: Trial, worst_case: Outlook) -> Outlook:
+    """Perturbation by the same design with just the noise this table needs."""
+    k, tell = worst_case.k, worst_case.tell
+    found = Outlook("perturb-data-dependent", k, PK_ANONYMITY, worst_case.errors, "", tell)
     if trial.is_assumed:
-        return _not_assessed("perturb-data-dependent", k, Phrase("its noise depends on the data: give them"))
-    tally = Tally.of_columns(trial.schema.released)
-    if isinstance(tally, SparseTally) and trial.records > MOST_DISTINCT:
-        why = Phrase("fitting noise to so many distinct records takes long")
-        return _not_assessed("perturb-data-dependent", k, why)
+        return found.not_assessed(Phrase("its noise depends on the data: give them"))
+    tally, plan = Tally.of_columns(trial.schema.released), trial.plan(k, tell)
+    if isinstance(tally, SparseTally) and trial.records > MOST_DISTINCT and plan.is_apart:
+        return found.not_assessed(Phrase("fitting noise to so many distinct records takes long"))
     tally.update(trial.codes)
-    plan = calibrate(trial.schema, k=k, data=tally)
-    return Outlook("perturb-data-dependent", k, PK_ANONYMITY, _rehearsed(plan, trial), REHEARSED)
+    fitted = trial.plan(k, tell, tally)
+    if fitted.tells == plan.tells:
+        return replace(found, note=Phrase("these data need the noise of the worst case"))
+    crowd = Crowd(tally).smallest([one.telling for one in plan.tells])
+    note = Phrase(
+        "{rehearsed}; the worst case would leave everybody in a crowd of {crowd:,.0f} where {k:g} were promised",
+        rehearsed=REHEARSED,
+        crowd=crowd,
+        k=k,
+    )
+    return replace(found, errors=rehearsed(fitted, trial), note=note if crowd >= WELL_HIDDEN * k else REHEARSED)
 
 
 def microaggregated(trial: Trial, k: float) -> Outlook:
@@ -208,17 +384,17 @@ def microaggregated(trial: Trial, k: float) -> Outlook:
     tried = trial.some(max(GROUPED, 20 * math.ceil(k)))
     made = microaggregate(_comparable(tried), math.ceil(k), method="local-search").table
     after = dict(tried.codes) | {name: _codes_again(made.column(name)) for name in made.column_names}
-    yardstick = Yardstick.of(tried.schema, tried.codes)
-    errors = yardstick.errors(lambda table: count_table(tried.schema, after, table))
+    errors = tried.yardstick.errors(lambda table: count_table(tried.schema, after, table))
     return Outlook("microaggregate", k, K_ANONYMITY, errors, _tried_on(tried))
 
 
 def factorised(trial: Trial, k: float) -> Outlook:
     """A wide table of zeros and ones, perturbed or aggregated by its factors."""
+    found = Outlook("factorise", k, "", None, "")
     if not trial.is_wide:
-        return _not_assessed("factorise", k, Phrase("for tables of {count} and more columns of two values", count=WIDE))
+        return found.not_assessed(Phrase("for tables of {count} and more columns of two values", count=WIDE))
     if trial.is_assumed:
-        return _not_assessed("factorise", k, Phrase("it depends on the patterns in the data: give them"))
+        return found.not_assessed(Phrase("it depends on the patterns in the data: give them"))
     tried = trial.some(max(GROUPED, 20 * math.ceil(k)))
     names = [attribute.name for attribute in trial.schema.perturbed]
     with warnings.catch_warnings():
@@ -228,7 +404,7 @@ def factorised(trial: Trial, k: float) -> Outlook:
         )
     columns = made.matrix.toarray().astype(np.int32).T
     after = dict(tried.codes) | dict(zip(names, columns, strict=True))
-    errors = Yardstick.of(tried.schema, tried.codes).errors(lambda table: count_table(tried.schema, after, table))
+    errors = tried.yardstick.errors(lambda table: count_table(tried.schema, after, table))
     promise, way = (
         (PK_ANONYMITY, Phrase("perturbed factors"))
         if made.manifest["protect"] == "perturb"
@@ -246,34 +422,13 @@ def _tried_on(tried: Trial) -> Phrase:
     return Phrase("tried on {count:,} records of the data", count=tried.records)
 
 
-def _previewed(plan: Plan, n: int) -> Errors:
-    """From the expected error of a typical cell to people in the wrong cell.
-
-    Errors of a cell are about normal: their mean size is √(2/π) of their standard deviation, and every person counted
-    in the wrong cell is one too many there and one too few elsewhere.
-    """
-    tables = preview(_first_columns(plan), n)
-    one, two = ([min(table.relative, 1.0) for table in tables if len(table.columns) == ways] for ways in (1, 2))
-    return Errors(FLAT_GUESS * float(np.mean(one)), FLAT_GUESS * float(np.mean(two)) if two else None)
-
-
-def _first_columns(plan: Plan) -> Plan:
-    """The plan of a few columns, perturbed as they are among all: of hundreds of columns the pairs are too many."""
-    few = plan.schema.perturbed[:PREVIEWED]
-    return Plan.of_mechanisms(Schema(few), {one.name: plan[one.name] for one in few}, plan.n, plan.k, plan.calibration)
-
-
-def _rehearsed(plan: Plan, trial: Trial) -> Errors:
+def rehearsed(plan: Plan, trial: Trial) -> Errors:
     """Perturb once, ask for every table, and compare; what is drawn here is never released."""
     drawn = Kernel(plan).sample(trial.codes, Randomness.seeded(0))
     reader = Reader(MemoryRecords(plan.layout, known=drawn), plan, len(next(iter(drawn.values()))))
-
-    def estimated(table: tuple[str, ...]) -> Array:
-        question = ask(plan, table, {}, None)
-        (counts,) = reader.count([question])
-        return reader.estimate(question, counts).counts
-
-    return Yardstick.of(trial.schema, trial.codes).errors(estimated)
+    questions = {table: ask(plan, table, {}, None) for table in trial.yardstick.truths}
+    counted = dict(zip(questions, reader.count([*questions.values()]), strict=True))
+    return trial.yardstick.errors(lambda table: reader.estimate(questions[table], counted[table]).counts)
 
 
 def _comparable(trial: Trial) -> pa.Table:
@@ -292,7 +447,3 @@ def _codes_again(column: Any) -> Codes:
 
 def _is_number(attribute: Any) -> bool:
     return isinstance(attribute, Numeric) and attribute.missing == "error"
-
-
-def _not_assessed(method: MethodName, k: float, why: Phrase) -> Outlook:
-    return Outlook(method, k, "", None, Phrase("not assessed: {why}", why=why))

@@ -12,6 +12,7 @@ from kakuran.cli.options import AnswerResults, CsvOptions, K, Sql, grouped, type
 
 if TYPE_CHECKING:
     from kakuran.advice import Advice
+    from kakuran.words import Words
 
 
 @grouped
@@ -45,17 +46,18 @@ def advise(
     with working("comparing") as tell:
         tell("reading")
         source = None if data is None else csv.open(data, sql)
-        advice = compare(declared, k=k, n=n, data=source, progress=tell)
-    results.answer(advice.to_dict(), lambda: _show(advice))
+        advice = compare(declared, k=k, n=n, data=source, progress=lambda stage: tell(results.words.of(stage)))
+    results.answer(advice.to_dict(), lambda: _show(advice, results.words))
     results.draw(lambda words: advice.plot(words.of))
     results.tell(lambda: advice_report(advice, typed(), lang=results.lang), public=not advice.from_data)
 
 
-def _show(advice: Advice) -> None:
+def _show(advice: Advice, words: Words) -> None:
     from kakuran.report import outlook_rows
-    from kakuran.words import words_in
 
-    title = f"People in the wrong cell at k = {advice.k:g}, n = {advice.n:,}"
-    answer_table(title, *outlook_rows(advice.outlooks, words_in("en")), text_columns=2)
-    for sentence in advice.sentences:
-        answer_text(sentence)
+    first, *others = map(words.of, advice.sentences)
+    answer_text(first)
+    title = f"{words('wrong_cell')}: k = {advice.k:g}, n = {advice.n:,}"
+    answer_table(title, *outlook_rows(advice.outlooks, words), text_columns=2)
+    for sentence in others:
+        answer_text(f"- {sentence}")

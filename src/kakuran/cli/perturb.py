@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -29,12 +29,14 @@ from kakuran.cli.options import (
 from kakuran.errors import CalibrationError, counted
 
 if TYPE_CHECKING:
-    from kakuran.design import Design, Plan, TableError
+    from kakuran.design import Design, Plan, TableError, TablesOfSize
     from kakuran.engine import Originals
     from kakuran.mechanism import Mechanism
     from kakuran.release import Manifest
     from kakuran.schema import Schema
     from kakuran.typing import Progress
+
+_WAYS = ("one-way", "two-way", "three-way")
 
 
 @dataclass(frozen=True)
@@ -249,6 +251,7 @@ def _answer(plan: Plan, results: Results, promise: PlanOptions) -> None:
 
 
 def _show_plan(plan: Plan, errors: Sequence[TableError], compared: Sequence[Design]) -> None:
+    from kakuran.design import by_size
     from kakuran.report import plan_rows
     from kakuran.words import words_in
 
@@ -257,23 +260,34 @@ def _show_plan(plan: Plan, errors: Sequence[TableError], compared: Sequence[Desi
     answer_table(title, ["column", "mechanism", "parameter", "value", "ε"], rows, text_columns=2)
     answer_table(
         "Expected error of a typical cell",
-        ["table", "cells", "records in a cell", "± records", "±"],
-        [
-            [
-                " × ".join(table.columns),
-                f"{table.cells:,}",
-                f"{table.count:,.0f}",
-                f"{table.error:,.0f}",
-                f"{table.relative:.0%}{' (guessing)' if table.is_guessing else ''}",
-            ]
-            for table in errors
-        ],
+        ["tables", "", "of", "cells", "records in a cell", "± records", "±"],
+        [row for found in by_size(errors) for row in _in_short(found)],
+        text_columns=3,
     )
     answer_table(
         "People in the wrong cell, as expected of each design",
         ["each record tells", "1-way", "2-way", "3-way", "2-way by margins"],
         [[_named(design), *map("{:.1%}".format, asdict(design.expected).values())] for design in compared],
     )
+
+
+def _in_short(found: TablesOfSize) -> Iterator[list[str]]:
+    """The best, the typical and the worst of all tables of so many columns; each of them once."""
+    tables = f"{found.tables:,} {_WAYS[found.ways - 1]}"
+    if found.on_model:
+        tables += ", by the model" if found.on_model == found.tables else f", {found.on_model:,} by the model"
+    ranked = {found.worst.columns: "worst", found.typical.columns: "typical", found.best.columns: "best"}
+    for table in (found.best, found.typical, found.worst):
+        if (rank := ranked.pop(table.columns, None)) is not None:
+            guessing = " (guessing)" if table.is_guessing else ""
+            shown = (
+                f"{table.cells:,}",
+                f"{table.count:,.0f}",
+                f"{table.error:,.0f}",
+                f"{table.relative:.0%}{guessing}",
+            )
+            yield [tables, rank if found.tables > 1 else "", " × ".join(table.columns), *shown]
+            tables = ""
 
 
 def _named(design: Design) -> str:

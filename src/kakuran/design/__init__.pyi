@@ -12,6 +12,7 @@ from .central import (
     local_epsilon as local_epsilon,
 )
 from .choice import (
+    WAYS as WAYS,
     Design as Design,
     Purpose as Purpose,
     designs as designs,
@@ -31,6 +32,8 @@ from .plan import (
 )
 from .preview import (
     TableError as TableError,
+    TablesOfSize as TablesOfSize,
+    by_size as by_size,
     preview as preview,
 )
 from .recipe import (

@@ -62,12 +62,17 @@ class ExpectedError:
         return (self.one_way, self.two_way, self.three_way)[ways - 1]
 
     @property
+    def tells_pairs(self) -> bool:
+        """Whether two-way tables come out better than the product of the margins."""
+        return self.two_way <= WORTH_ASKING * self.by_margins
+
+    @property
     def verdict(self) -> Phrase:
         """What a release is good for, in a line."""
         facts = {"one": self.one_way, "two": self.two_way, "margins": self.by_margins}
         if self.one_way > MOST_WRONG:
             return Phrase("next to nothing: {one:.0%} are in the wrong cell even of a table of one column", **facts)
-        if self.two_way > WORTH_ASKING * self.by_margins:
+        if not self.tells_pairs:
             return Phrase(
                 "columns one by one ({one:.1%} in the wrong cell); of pairs no more than the product of their margins",
                 **facts,

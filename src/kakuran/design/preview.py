@@ -1,12 +1,13 @@
-"""What k costs, before anything is released: the expected error of one- and two-way tables."""
+"""What k costs, before anything is released: the expected error of one-, two- and three-way tables."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import reduce
 from itertools import combinations
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -21,6 +22,8 @@ CELLS = 10
 """Cells a number is cut into for the preview."""
 GUESSING = 0.9
 """An error of so much of a typical cell is about that of guessing."""
+MOST_IN_TRIPLES = 30
+"""Columns whose three-way tables are looked at; of more, those that come first."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,8 @@ class TableError:
     cells: int
     count: float
     error: float
+    rests_on: Literal["counts", "model"] = "counts"
+    """Whether some records tell the whole table, or only the joint model of what all of them tell has it."""
 
     @property
     def relative(self) -> float:
@@ -51,15 +56,64 @@ class TableError:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return {"columns": list(self.columns), "cells": self.cells, "count": self.count, "error": self.error}
+        return asdict(self) | {"columns": list(self.columns)}
+
+
+@dataclass(frozen=True)
+class TablesOfSize:
+    """Expected errors of all tables of so many columns, in short.
+
+    Attributes
+    ----------
+    ways : int
+        How many columns.
+    best, typical, worst : TableError
+        Those with the least, the median and the largest relative error.
+    tables : int
+        How many there are.
+    guessing : int
+        How many of them tell so little that one might as well guess.
+    on_model : int
+        How many of them rest on the joint model, as no record tells all of their columns.
+    """
+
+    ways: int
+    best: TableError
+    typical: TableError
+    worst: TableError
+    tables: int
+    guessing: int
+    on_model: int
+
+
+def by_size(errors: Sequence[TableError]) -> list[TablesOfSize]:
+    """The errors of a preview in short, by the number of columns.
+
+    Examples
+    --------
+    >>> import kakuran as kk
+    >>> from kakuran.design import by_size
+    >>> from kakuran.samples import census_schema
+    >>> plan = kk.calibrate(census_schema(), n=50_000, k=10, tell=2)
+    >>> [(found.tables, found.on_model, found.best.columns) for found in by_size(kk.preview(plan))][1:]
+    [(6, 0, ('sex', 'region')), (4, 4, ('sex', 'job', 'region'))]
+    """
+    found = []
+    for ways in sorted({len(error.columns) for error in errors}):
+        some = sorted((error for error in errors if len(error.columns) == ways), key=lambda error: error.relative)
+        guessing, on_model = sum(error.is_guessing for error in some), sum(one.rests_on == "model" for one in some)
+        found.append(TablesOfSize(ways, some[0], some[len(some) // 2], some[-1], len(some), guessing, on_model))
+    return found
 
 
 def preview(plan: Plan, n: int | None = None) -> list[TableError]:
-    """Expected errors of all one- and two-way tables of perturbed columns, at n records (the plan's by default).
+    """Expected errors of one-, two- and three-way tables of perturbed columns, at n records (the plan's by default).
 
     The error is that of the best linear estimate when every table is equally likely beforehand (a flat Dirichlet
     prior); it ends between 0 (exact) and about 1 (no better than guessing). Numbers are cut into 10 cells. Real
-    tables that rise and fall smoothly come out better, numbers with a spike may come out worse.
+    tables that rise and fall smoothly come out better, numbers with a spike may come out worse. Where records tell some
+    columns only, the error is what `kakuran.designs` expects of the joint model. `kakuran.design.by_size` says in
+    short what hundreds of tables come to.
 
     Examples
     --------
@@ -73,9 +127,13 @@ def preview(plan: Plan, n: int | None = None) -> list[TableError]:
     if plan.layout.told:
         return _told_errors(plan, n)
     gains = {attribute.name: _singular_values(plan, attribute) for attribute in plan.schema.perturbed}
-    names = list(gains)
-    tables: Sequence[tuple[str, ...]] = [*((name,) for name in names), *combinations(names, 2)]
-    return [_table_error(columns, [gains[name] for name in columns], n) for columns in tables]
+    return [_table_error(columns, [gains[name] for name in columns], n) for columns in _tables(plan)]
+
+
+def _tables(plan: Plan) -> list[tuple[str, ...]]:
+    names = [attribute.name for attribute in plan.schema.perturbed]
+    few = names[:MOST_IN_TRIPLES]
+    return [*((name,) for name in names), *combinations(names, 2), *combinations(few, 3)]
 
 
 def _told_errors(plan: Plan, n: int) -> list[TableError]:
@@ -88,34 +146,45 @@ def _told_errors(plan: Plan, n: int) -> list[TableError]:
     sizes = {
         one.name: min(CELLS, one.points) if isinstance(one, Numeric) else one.size for one in plan.schema.perturbed
     }
-    tables: Sequence[tuple[str, ...]] = [*((name,) for name in sizes), *combinations(sizes, 2)]
     found = []
-    for columns in tables:
+    for columns in _tables(plan):
         cells = math.prod(sizes[name] for name in columns)
         error = 2 * expected.wrong(columns) * n / cells * math.sqrt(math.pi / 2)
-        found.append(TableError(columns, cells, n / cells, error))
+        found.append(TableError(columns, cells, n / cells, error, "counts" if plan.holding(columns) else "model"))
     return found
 
 
-def _singular_values(plan: Plan, attribute: Categorical | Numeric) -> Array:
-    """How much of each pattern along this axis survives the perturbation."""
+@dataclass(frozen=True, eq=False)
+class _Gains:
+    """How much of the patterns along some axes survives: the different gains, and how many patterns have each."""
+
+    gains: Array
+    patterns: Array
+
+    def times(self, other: _Gains) -> _Gains:
+        """Axes multiply: the joint table's patterns are products of the axes' patterns."""
+        return _Gains(np.outer(self.gains, other.gains).ravel(), np.outer(self.patterns, other.patterns).ravel())
+
+
+def _singular_values(plan: Plan, attribute: Categorical | Numeric) -> _Gains:
+    """Along the axis of one column."""
     bins = min(CELLS, attribute.points) if isinstance(attribute, Numeric) else None
     cells, mechanism = cells_of(plan.schema, attribute.name, bins), plan[attribute.name]
     released = cells.extended(mechanism.beyond).edges if mechanism.beyond else None
-    return mechanism.transition(cells.edges, released).singular_values
+    values = mechanism.transition(cells.edges, released).singular_values
+    gains, patterns = np.unique(np.round(values, 12), return_counts=True)
+    return _Gains(gains, patterns.astype(float))
 
 
-def _table_error(columns: tuple[str, ...], gains: Sequence[Array], n: int) -> TableError:
-    """Axes multiply: the joint table's patterns are products of the axes' patterns.
+def _table_error(columns: tuple[str, ...], axes: Sequence[_Gains], n: int) -> TableError:
+    """For shares that are uniform on average.
 
-    For shares that are uniform on average, a pattern that survives with gain g is observed with variance
-    (1−g²)/(n·cells) around g times its true size, which varies by 1/(cells·(cells+1)) beforehand.
+    A pattern that survives with gain g is observed with variance (1−g²)/(n·cells) around g times its true size, which
+    varies by 1/(cells·(cells+1)) beforehand.
     """
-    gain = np.ones(1)
-    for axis in gains:
-        gain = np.outer(gain, axis).ravel()
-    cells = len(gain)
+    joint = reduce(_Gains.times, axes)
+    gain, cells = joint.gains, int(joint.patterns.sum())
     prior = 1 / (cells * (cells + 1))
     noise = (1 - gain**2) / (n * cells)
     left = np.where(noise > 0, prior * noise / np.maximum(prior * gain**2 + noise, 1e-300), 0.0)
-    return TableError(columns, cells, n / cells, n * float(np.sqrt(left.mean())))
+    return TableError(columns, cells, n / cells, n * math.sqrt(np.average(left, weights=joint.patterns)))

@@ -1,0 +1,151 @@
+"""What would help a release to tell more: fewer columns, and larger steps of numbers.
+
+Both are judged by what is expected from n, k and the schema alone; whether pairs can be told at all is then tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from kakuran.advice.methods import Errors, Outlook, Trial, perturbed
+from kakuran.design import Plan, expected_error, preview
+from kakuran.schema import Numeric, Schema
+from kakuran.words import Phrase
+
+WORTH_DOING = 0.1
+"""What cuts the error by less than this is not worth mentioning."""
+FEW_STEPS = 10
+"""Values that a number with larger steps would have."""
+_MOST_PAIRED = 20
+"""Columns among which pairs may be found that can be told."""
+
+
+def what_would_help(trial: Trial, perturbation: Outlook) -> Iterator[Phrase]:
+    """In words: what to release less of, for pairs to be told at all, or better."""
+    errors = perturbation.errors
+    if errors is None or errors.two_way is None:
+        return
+    if not errors.tells_pairs:
+        yield from _pairs_of_less(trial, perturbation.k)
+    elif isinstance(perturbation.tell, int) and perturbation.tell > 1:
+        plan = trial.plan(perturbation.k, perturbation.tell)
+        yield from _larger_steps(trial, plan, perturbation.tell)
+        yield from _without_the_widest(trial, plan, perturbation.tell)
+
+
+def _pairs_of_less(trial: Trial, k: float) -> Iterator[Phrase]:
+    """What to leave out for pairs of the rest to be told: digits of numbers, or else columns."""
+    rounded, fewer = _rounded(trial), _fewer_columns(trial, k)
+    if rounded is not None and (errors := _told_in_pairs(rounded, k)) is not None:
+        yield Phrase(
+            "Larger steps would help: with {steps} values for {columns}, perturbed pairs would put {two:.1%} in the "
+            "wrong cell of two-way tables (by margins alone {margins:.1%}).",
+            steps=FEW_STEPS,
+            columns=_changed(trial, rounded),
+            two=errors.two_way,
+            margins=errors.two_by_margins,
+        )
+    elif fewer is not None:
+        errors = _told_in_pairs(fewer, k)
+        columns = ", ".join(attribute.name for attribute in fewer.schema.perturbed)
+        if errors is None:
+            yield Phrase(
+                "Fewer columns would not help: not even pairs of {columns} alone can be told.", columns=columns
+            )
+        else:
+            yield Phrase(
+                "Fewer columns would help: perturbed pairs of {columns} alone would put {two:.1%} in the wrong cell of "
+                "two-way tables (by margins alone {margins:.1%}).",
+                columns=columns,
+                two=errors.two_way,
+                margins=errors.two_by_margins,
+            )
+
+
+def _told_in_pairs(trial: Trial, k: float) -> Errors | None:
+    """What pairs of another table lose, if they can be told; tried if it is expected."""
+    if not expected_error(trial.plan(k, 2).tells, trial.n, trial.about).tells_pairs:
+        return None
+    errors = perturbed(trial, k, 2).errors
+    return errors if errors is not None and errors.tells_pairs else None
+
+
+def _fewer_columns(trial: Trial, k: float) -> Trial | None:
+    """As many columns as pairs are expected to be told of, those of few values first; None where there are none."""
+    by_values = sorted(trial.schema.perturbed, key=lambda attribute: (attribute.name != trial.about, attribute.size))
+    names = [attribute.name for attribute in by_values]
+    for count in range(min(len(names) - 1, _MOST_PAIRED), 1, -1):
+        fewer = _only(trial, names[:count])
+        if expected_error(fewer.plan(k, 2).tells, fewer.n, fewer.about).tells_pairs:
+            return fewer
+    return None
+
+
+def _only(trial: Trial, names: Sequence[str]) -> Trial:
+    """The same people with fewer columns."""
+    dropped = {attribute.name for attribute in trial.schema.perturbed} - set(names)
+    schema = Schema([attribute for attribute in trial.schema if attribute.name not in dropped])
+    codes = {name: codes for name, codes in trial.codes.items() if name not in dropped}
+    return replace(trial, schema=schema, codes=codes)
+
+
+def _rounded(trial: Trial) -> Trial | None:
+    """The same people with numbers in few steps; None where there are no numbers of more."""
+    wide = [one for one in trial.schema.perturbed if isinstance(one, Numeric) and one.points >= 2 * FEW_STEPS]
+    if not wide:
+        return None
+    rounded, codes = {}, dict(trial.codes)
+    for one in wide:
+        every = one.points // FEW_STEPS
+        step, last = one.step * every, (one.points - 1) // every
+        rounded[one.name] = replace(one, step=step, high=one.low + step * last)
+        codes[one.name] = np.where(codes[one.name] < one.points, codes[one.name] // every, last + 1).astype(np.int32)
+    schema = Schema([rounded.get(attribute.name, attribute) for attribute in trial.schema])
+    return replace(trial, schema=schema, codes=codes)
+
+
+def _changed(trial: Trial, rounded: Trial) -> str:
+    return ", ".join(one.name for one in rounded.schema.perturbed if one != trial.schema[one.name])
+
+
+def _larger_steps(trial: Trial, plan: Plan, tell: int) -> Iterator[Phrase]:
+    """Which numbers to round, if pairs come out better for it."""
+    rounded = _rounded(trial)
+    gain = 0.0 if rounded is None else 1 - _pairs_lose(rounded.plan(plan.k, tell)) / _pairs_lose(plan)
+    if rounded is not None and gain >= WORTH_DOING:
+        yield Phrase(
+            "Larger steps would help: with {steps} values for {columns}, about {gain:.0%} fewer people are expected in "
+            "the wrong cell of two-way tables.",
+            steps=FEW_STEPS,
+            columns=_changed(trial, rounded),
+            gain=gain,
+        )
+
+
+def _without_the_widest(trial: Trial, plan: Plan, tell: int) -> Iterator[Phrase]:
+    """Which column to leave out, if pairs of the others come out better for it."""
+    others = [attribute for attribute in trial.schema.perturbed if attribute.name != trial.about]
+    widest = max(
+        others, key=lambda attribute: plan.tells[plan.holding([attribute.name])[0]].telling.levels(attribute.name)
+    )
+    names = [attribute.name for attribute in trial.schema.perturbed if attribute is not widest]
+    if len(names) <= tell:
+        return
+    without = _only(trial, names).plan(plan.k, tell)
+    gain = 1 - _pairs_lose(without) / _pairs_lose(plan, without=widest.name)
+    if gain >= WORTH_DOING:
+        yield Phrase(
+            "Fewer columns would help: without {column}, about {gain:.0%} fewer people are expected in the wrong cell "
+            "of all other two-way tables.",
+            column=widest.name,
+            gain=gain,
+        )
+
+
+def _pairs_lose(plan: Plan, without: str | None = None) -> float:
+    """The expected error of two-way tables, those with one column perhaps left out."""
+    errors = [one.relative for one in preview(plan) if len(one.columns) == 2 and without not in one.columns]
+    return float(np.mean(errors))
