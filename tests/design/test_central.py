@@ -154,3 +154,29 @@ def test_a_data_dependent_plan_promises_nothing_in_the_central_sense():
     table = pa.table({"a": ["x", "y"] * 50, "b": ["u", "v"] * 50})
     with pytest.raises(kk.CalibrationError, match="promises nothing in the central sense"):
         kk.calibrate(PAIR, data=table, k=5).central()
+
+
+@pytest.mark.filterwarnings("ignore::kakuran.NotForPublicationWarning")
+def test_a_release_says_it_of_itself_and_withholds_it_where_it_does_not_hold(tmp_path):
+    import pyarrow as pa
+
+    table = pa.table({"a": ["x", "y"] * 500, "b": ["u", "v"] * 500})
+    plan = kk.calibrate(PAIR, n=1_000, k=10)
+    release = kk.perturb(table, plan)
+    release.save(tmp_path / "out.parquet")
+    assert kk.read_release(tmp_path / "out.parquet").central() == release.central() == plan.central()
+    assert f'"epsilon": {plan.central()}' in release.manifest.to_json()
+    for known in (kk.perturb(table, plan, seed=1), kk.perturb(table, plan, shuffle=False)):
+        assert '"central"' not in known.manifest.to_json()
+        with pytest.raises(kk.ReleaseError, match="seed or order is known promises nothing in the central sense"):
+            known.central()
+    fitted = kk.perturb(table, kk.calibrate(PAIR, data=table, k=10))
+    assert '"central"' not in fitted.manifest.to_json()
+
+
+def test_of_a_survey_that_grows_only_the_smallest_step_hides_people():
+    from kakuran.release import Manifest
+
+    plan = kk.calibrate(PAIR, n=100, k=10)
+    grown = Manifest(plan, 400, "shuffled", seeded=False, cohorts=(300, 100))
+    assert grown.central() == central_epsilon(100, plan.epsilon)

@@ -15,7 +15,6 @@ from kakuran.cli.console import answer_table, progress, say
 from kakuran.cli.options import (
     CsvOptions,
     Data,
-    K,
     KeepOrder,
     ReleaseResults,
     Results,
@@ -44,7 +43,15 @@ class PlanOptions:
     """The promise, and how the noise that keeps it is shared out."""
 
     schema: SchemaFile
-    k: K
+    k: Annotated[float | None, typer.Option("--k", help="Nobody can be linked with probability above 1/k.")] = None
+    central_epsilon: Annotated[
+        float | None,
+        typer.Option(
+            "--central-epsilon",
+            help="Or: the shuffled release as a whole is (ε, δ)-differentially private. The stronger of both is kept.",
+        ),
+    ] = None
+    delta: Annotated[float, typer.Option("--delta", help="δ of --central-epsilon.")] = 1e-6
     data_dependent: Annotated[
         bool,
         typer.Option(
@@ -100,6 +107,8 @@ class PlanOptions:
             k=self.k,
             n=n,
             data=data if n is None else None,
+            central_epsilon=self.central_epsilon,
+            delta=self.delta,
             calibration="data-dependent" if self.data_dependent else "worst-case",
             tell=_tell(self.tell),
             about=self.about,
@@ -226,8 +235,12 @@ def _read_on_spark(data: str, csv: CsvOptions, schema: Schema) -> Originals:
 
 
 def _say_written(where: str, manifest: Manifest) -> None:
+    from kakuran.design import DELTA
+
     plan = manifest.plan
     say(f"wrote {where}: {counted(manifest.records, 'record')}, k = {plan.k:g}, ε = {plan.epsilon:.4g}")
+    if manifest.is_central:
+        say(f"as a whole, shuffled: ε = {manifest.central():.3g} at δ = {DELTA:g}, if nobody has two records in it")
     if plan.layout.told:
         fewest, most = (end(map(len, plan.layout.told)) for end in (min, max))
         told = f"{most}" if fewest == most else f"{fewest} to {most}"
@@ -240,13 +253,17 @@ def _answer(plan: Plan, results: Results, promise: PlanOptions) -> None:
 
     errors, expected = preview(plan), expected_error(plan.tells, plan.n)
     compared = promise.compared(plan)
+    central = plan.central(promise.delta) if plan.calibration == "worst-case" else None
     described = plan.to_dict() | {
         "expected_errors": [table.to_dict() for table in errors],
         "verdict": str(expected.verdict),
+        **({} if central is None else {"central": {"epsilon": central, "delta": promise.delta}}),
         "designs": [{"tell": design.tell, **asdict(design.expected)} for design in compared],
     }
     results.answer(described, lambda: _show_plan(plan, errors, compared))
     if not results.json:
+        if central is not None:
+            say(f"the release as a whole, shuffled, has ε = {central:.3g} at δ = {promise.delta:g}")
         say(f"it will tell {expected.verdict}")
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any, Literal, TypeAlias, get_args
 
-from kakuran.design import MOST_PEOPLE, Plan
+from kakuran.design import DELTA, MOST_PEOPLE, Plan, central_epsilon
 from kakuran.errors import KakuranError, NotForPublicationWarning, ReleaseError, counted
 
 FORMAT = 2
@@ -55,6 +55,27 @@ class Manifest:
     seeded: bool
     cohorts: tuple[int, ...] = ()
 
+    @property
+    def is_for_publication(self) -> bool:
+        """Whether nobody knows the draw or the order of the records."""
+        return not self.seeded and self.order == "shuffled"
+
+    @property
+    def is_central(self) -> bool:
+        """Whether the whole release is differentially private in the central sense, too."""
+        return self.is_for_publication and self.plan.calibration == "worst-case"
+
+    def central(self, delta: float = DELTA) -> float:
+        """ε of the whole release, as `Plan.central` has it; of a survey that grows, of its smallest step."""
+        if not self.is_for_publication:
+            raise ReleaseError(
+                "a release whose seed or order is known promises nothing in the central sense: each record can be told "
+                "from the others"
+            )
+        return (
+            central_epsilon(min(self.cohorts), self.plan.epsilon, delta) if self.cohorts else self.plan.central(delta)
+        )
+
     def to_json(self) -> str:
         """The manifest as text."""
         plan, telling = self.plan.to_dict(), self.plan.layout.telling
@@ -65,7 +86,8 @@ class Manifest:
             "records": self.records,
             "order": self.order,
             "seeded": self.seeded,
-            "for_publication": not self.seeded and self.order == "shuffled",
+            "for_publication": self.is_for_publication,
+            **({"central": {"epsilon": self.central(), "delta": DELTA}} if self.is_central else {}),
             **({"cohorts": list(self.cohorts)} if self.cohorts else {}),
             **plan,
         }

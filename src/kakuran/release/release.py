@@ -27,7 +27,7 @@ from kakuran.answers import (
     mixture,
 )
 from kakuran.counts import Cells, MemoryRecords, Records, Tally
-from kakuran.design import Plan
+from kakuran.design import DELTA, Plan
 from kakuran.errors import counted
 from kakuran.model import About, Covariance, DensityMethod, Method, Options
 from kakuran.perturbation import Kernel
@@ -112,6 +112,24 @@ class Release:
     def epsilon(self) -> float:
         """Each record is ε-locally differentially private."""
         return self.plan.epsilon
+
+    def central(self, delta: float = DELTA) -> float:
+        """ε of the whole shuffled release: (ε, δ)-differentially private for replacing one person's perturbed values.
+
+        Parameters
+        ----------
+        delta : float
+            δ.
+
+        Examples
+        --------
+        >>> import kakuran as kk
+        >>> from kakuran.samples import census, census_schema
+        >>> release = kk.perturb(census(5_000), kk.calibrate(census_schema(), n=5_000, k=10))
+        >>> round(release.central(), 3)
+        0.523
+        """
+        return self.manifest.central(delta)
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
         """Write the release as Parquet (manifest inside) or CSV (manifest beside it)."""

@@ -15,7 +15,7 @@ from kakuran.answers import tell_by_tell
 from kakuran.audit import Audit, ColumnLoss, Distance, capacity_of_counts, wrong_cells
 from kakuran.charts import COLOUR_OF, Series, bar_chart
 from kakuran.counts import Tally, every_code
-from kakuran.design import Plan, expected_error
+from kakuran.design import DELTA, Plan, expected_error
 from kakuran.engine import count_tables
 from kakuran.errors import ReleaseError
 from kakuran.release import Manifest, Release, read_release
@@ -98,7 +98,7 @@ def release_report(
         say,
         say("title", n=manifest.records),
         *answer,
-        section(say("promise"), *_promise(plan, say)),
+        section(say("promise"), *_promise(manifest, say)),
         section(say("how"), *_mechanisms(plan, say)),
         _one_way_section(contents, say),
         _two_way_section(contents, say),
@@ -124,7 +124,8 @@ def _warnings(manifest: Manifest, say: Words) -> list[str]:
     return [say("unsafe", why=say(name)) for name, applies in reasons if applies]
 
 
-def _promise(plan: Plan, say: Words) -> list[str]:
+def _promise(manifest: Manifest, say: Words) -> list[str]:
+    plan = manifest.plan
     kept = say.listed(attribute.name for attribute in plan.schema.kept)
     ratio = f"{math.exp(min(plan.epsilon, 700)):,.3g}"
     epsilon = (
@@ -137,6 +138,9 @@ def _promise(plan: Plan, say: Words) -> list[str]:
         paragraph(good_for, kind="lead"),
         paragraph(say("k", k=plan.k, who=say(f"who_{plan.calibration}")), kind="lead"),
         paragraph(epsilon, kind="lead"),
+        paragraph(say("central", epsilon=f"{manifest.central():.3g}", delta=f"{DELTA:g}"), kind="lead")
+        if manifest.is_central
+        else "",
         paragraph(say("among", kept=kept)) if kept else "",
         paragraph(say("estimates", level=LEVEL), kind="note"),
     ]
