@@ -98,6 +98,8 @@ class PlanOptions:
         """The plan that the options ask for."""
         from kakuran.design import calibrate
 
+        if self.k is None and self.central_epsilon is None:
+            raise typer.BadParameter("give a promise to keep: --k, or --central-epsilon")
         if self.data_dependent and (data is None or n is not None):
             raise CalibrationError("--data-dependent needs the data and not --n")
         if data is None and n is None:
