@@ -227,7 +227,7 @@ def test_a_larger_k_costs_more(from_data, blind):
         (from_data, "microaggregate", None),
     ):
         drawn = [one for one in advice.curves if (one.method, one.tell) == (method, tell)]
-        curve = sorted((one.k, one.errors.one_way) for one in drawn)
+        curve = sorted((one.k, one.errors.two_way) for one in drawn)
         assert [k for k, _ in curve] == [2, 5, 10, 20, 50]
         assert curve[0][1] < curve[-1][1]
 

@@ -132,10 +132,10 @@ class Yardstick:
 
     def errors(self, estimated: Callable[[ColumnNames], Array]) -> Errors:
         """How far estimated tables lie from the true ones, and how far the products of estimated margins."""
-        found = {table: estimated(table) for table in self.truths}
+        found = {table: _shares(estimated(table)) for table in self.truths}
         wrong = {table: wrong_cells(truth, found[table]) for table, truth in self.truths.items()}
         by_margins = {
-            table: wrong_cells(truth, reduce(np.multiply.outer, [_shares(found[name,]) for name in table]))
+            table: wrong_cells(truth, reduce(np.multiply.outer, [found[name,] for name in table]))
             for table, truth in self.truths.items()
         }
         return _averaged(wrong, by_margins)
@@ -165,7 +165,9 @@ def _most_varied(schema: Schema, codes: Mapping[str, Codes], about: str | None) 
 
 
 def _shares(counts: Array) -> Array:
-    return counts / max(float(counts.sum()), 1e-300)
+    """Of each cell; where nobody tells anything, all alike."""
+    people = np.maximum(counts, 0.0)
+    return people / people.sum() if people.any() else np.full(counts.shape, 1 / counts.size)
 
 
 def _averaged(wrong: Mapping[ColumnNames, float], by_margins: Mapping[ColumnNames, float]) -> Errors:
