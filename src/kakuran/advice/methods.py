@@ -48,7 +48,7 @@ _FINE = 20
 """The joint model cuts numbers into so many cells."""
 
 ColumnNames: TypeAlias = tuple[str, ...]
-Told: TypeAlias = TellChoice | Literal["auto"]
+DesignChoice: TypeAlias = TellChoice | Literal["auto"]
 """What each record tells, for `kakuran.calibrate`."""
 
 
@@ -210,7 +210,7 @@ class Outlook:
         Expected share of people in the wrong cell; None where the method cannot be assessed.
     note : str
         How that was found, or why it was not.
-    tell : Told | None
+    tell : DesignChoice | None
         What each record tells, for `kakuran.calibrate`; None where nothing is perturbed.
     """
 
@@ -219,7 +219,7 @@ class Outlook:
     promise: str
     errors: Errors | None
     note: str
-    tell: Told | None = None
+    tell: DesignChoice | None = None
 
     @property
     def name(self) -> Phrase:
@@ -249,13 +249,13 @@ _NAMES: Mapping[MethodName, Phrase] = {
     "factorise": Phrase("factorisation"),
 }
 _TOLD: Mapping[str | int, Phrase] = {
-    "all": Phrase("perturbed whole records"),
-    "auto": Phrase("perturbed whole records, shares by values"),
-    1: Phrase("perturbed single columns"),
-    2: Phrase("perturbed pairs"),
-    3: Phrase("perturbed triples"),
+    "all": Phrase("whole records"),
+    "auto": Phrase("whole records, shares by values"),
+    1: Phrase("single columns"),
+    2: Phrase("pairs of columns"),
+    3: Phrase("triples of columns"),
 }
-_SETS = Phrase("perturbed sets of columns")
+_SETS = Phrase("sets of columns")
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,7 +272,7 @@ class Trial:
         People everybody can hide among: all, or the smallest group that shares what is kept.
     is_assumed : bool
         Whether the records are made up, for want of data.
-    tell : Told | None
+    tell : DesignChoice | None
         What the schema wishes records to tell.
     about : str | None
         The column that it wishes to ask about.
@@ -284,7 +284,7 @@ class Trial:
     codes: Mapping[str, Codes]
     n: int
     is_assumed: bool
-    tell: Told | None = None
+    tell: DesignChoice | None = None
     about: str | None = None
     purpose: Purpose = "two-way"
 
@@ -304,7 +304,7 @@ class Trial:
         """How many columns the tables have that should lose least."""
         return WAYS[self.purpose]
 
-    def plan(self, k: float, tell: Told | None, data: Tally | None = None) -> Plan:
+    def plan(self, k: float, tell: DesignChoice | None, data: Tally | None = None) -> Plan:
         """How the table would be perturbed: for the worst case, or with just the noise that these data need."""
         about = None if tell == "all" else self.about
         n = self.n if data is None else None
@@ -329,7 +329,7 @@ class Trial:
         return replace(self, codes={name: codes[rows] for name, codes in self.codes.items()}, n=most)
 
 
-def designs_to_try(trial: Trial, k: float) -> list[Told]:
+def designs_to_try(trial: Trial, k: float) -> list[DesignChoice]:
     """The two designs that are expected to lose least, whole records, single columns, pairs, and the schema's wish."""
     trial.plan(k, "all")  # refuses what cannot be promised
     ranked = designs(trial.schema, n=trial.n, k=k, about=trial.about, purpose=trial.purpose)
@@ -343,13 +343,13 @@ def designs_to_try(trial: Trial, k: float) -> list[Told]:
     return found
 
 
-def _asked(design: Design, *, is_first: bool) -> Told | None:
+def _asked(design: Design, *, is_first: bool) -> DesignChoice | None:
     """How to ask for a design: whole records in shares by values come only where they are what ``"auto"`` takes."""
     is_by_values = design.tell == "all" and len(set(design.recipe.shares.values())) > 1
     return ("auto" if is_first else None) if is_by_values else design.tell
 
 
-def perturbed(trial: Trial, k: float, tell: Told | None) -> Outlook:
+def perturbed(trial: Trial, k: float, tell: DesignChoice | None) -> Outlook:
     """Perturbation that holds whatever the attacker believes."""
     plan = trial.plan(k, tell)
     if trial.is_assumed:
