@@ -96,7 +96,7 @@ def test_every_report_is_japanese_when_asked_but_for_names_and_what_was_typed(
     assert done.returncode == 0, done.stderr
     labels = [label for one in Schema.load(folder / "schema.toml") for label in [one.name, *getattr(one, "values", ())]]
     page = page_of(folder if reported else folder / "demo")
-    told = ("item", "microaggregate", "perturb --data-dependent", "factorise", "check")  # a name, and commands advised
+    told = ("item", "microaggregate", "perturb --tell", "--data-dependent", "factorise", "check")  # names and commands
     assert english_on(page, *labels, *told, *asked, *reported) == set()
 
 
@@ -239,8 +239,14 @@ def test_advise_compares_methods_with_the_data_and_without(kakuran, folder):
     page = page_of(folder)
     assert "INTERNAL" in page
     assert told["advice"][0] in page.replace("&#x27;", "'")
+    assert {"all", 1, 2} <= {method["tell"] for method in told["methods"]}
     for method in told["methods"]:
-        if method["error"] is not None:
-            assert f"<td>{method['error']:.1%}</td>" in page
+        for error in ("one_way", "two_way", "two_by_margins", "three_way"):
+            if method[error] is not None:
+                assert f"<td>{method[error]:.1%}</td>" in page
     assert (folder / "errors.png").read_bytes().startswith(b"\x89PNG")
-    assert "Use " in kakuran("advise", "people.csv", "-s", "schema.toml", "--k", 5).stdout
+    shown = kakuran("advise", "-s", "schema.toml", "--k", 5, "--n", 800)
+    assert shown.stdout.startswith("At k = 5, a perturbed release of 800 people can tell ")
+    assert "Use " in shown.stdout
+    in_japanese = kakuran("advise", "-s", "schema.toml", "--k", 5, "--n", 800, "--lang", "ja")
+    assert "を使ってください" in in_japanese.stdout

@@ -47,11 +47,11 @@ if TYPE_CHECKING:
 
 _STYLES = {
     "perturb": (ESTIMATE, "-o"),
-    "perturb-data-dependent": ("#8c3a1f", "-s"),
+    "perturb-data-dependent": ("#8c3a1f", "--s"),
     "microaggregate": (INK, "-^"),
     "factorise": (BLUE, "-D"),
 }
-_OTHERS = ("#9a958a", "x"), ("#8a6d00", "+"), ("#5f7a3a", "*"), ("#7a4f8a", "d")
+_OTHERS = ("#9a958a", "X"), ("#8a6d00", "P"), ("#5f7a3a", "v"), ("#7a4f8a", "d"), ("#2f7f86", "h")
 """For designs that are tried at one k only."""
 _USELESS = 0.8
 _TABLES = {1: Phrase("one-way tables"), 2: Phrase("two-way tables"), 3: Phrase("three-way tables")}
@@ -349,7 +349,7 @@ def trial_of(schema: Schema | None, n: int | None, data: Any, k: float) -> Trial
     elif data is not None:
         codes = schema.encode(data)
     else:
-        people = calibrate(schema, k=k, n=n).n  # refuses what cannot be promised
+        people = calibrate(Schema(list(schema)), k=k, n=n).n  # refuses what cannot be promised
         made_up = _made_up(schema, min(people, max(MADE_UP, math.ceil(20 * k))))
         return Trial.of(schema, made_up, people, is_assumed=True)
     if not schema.perturbed:

@@ -48,8 +48,6 @@ _FINE = 20
 """The joint model cuts numbers into so many cells."""
 
 ColumnNames: TypeAlias = tuple[str, ...]
-Told: TypeAlias = TellChoice | Literal["auto"]
-"""What each record tells, for `kakuran.calibrate`."""
 
 
 @dataclass(frozen=True)
@@ -132,10 +130,10 @@ class Yardstick:
 
     def errors(self, estimated: Callable[[ColumnNames], Array]) -> Errors:
         """How far estimated tables lie from the true ones, and how far the products of estimated margins."""
-        found = {table: estimated(table) for table in self.truths}
+        found = {table: _shares(estimated(table)) for table in self.truths}
         wrong = {table: wrong_cells(truth, found[table]) for table, truth in self.truths.items()}
         by_margins = {
-            table: wrong_cells(truth, reduce(np.multiply.outer, [_shares(found[name,]) for name in table]))
+            table: wrong_cells(truth, reduce(np.multiply.outer, [found[name,] for name in table]))
             for table, truth in self.truths.items()
         }
         return _averaged(wrong, by_margins)
@@ -165,7 +163,9 @@ def _most_varied(schema: Schema, codes: Mapping[str, Codes], about: str | None) 
 
 
 def _shares(counts: Array) -> Array:
-    return counts / max(float(counts.sum()), 1e-300)
+    """Of each cell; where nobody tells anything, all alike."""
+    people = np.maximum(counts, 0.0)
+    return people / people.sum() if people.any() else np.full(counts.shape, 1 / counts.size)
 
 
 def _averaged(wrong: Mapping[ColumnNames, float], by_margins: Mapping[ColumnNames, float]) -> Errors:
@@ -208,7 +208,7 @@ class Outlook:
         Expected share of people in the wrong cell; None where the method cannot be assessed.
     note : str
         How that was found, or why it was not.
-    tell : Told | None
+    tell : TellChoice | None
         What each record tells, for `kakuran.calibrate`; None where nothing is perturbed.
     """
 
@@ -217,7 +217,7 @@ class Outlook:
     promise: str
     errors: Errors | None
     note: str
-    tell: Told | None = None
+    tell: TellChoice | None = None
 
     @property
     def name(self) -> Phrase:
@@ -247,13 +247,13 @@ _NAMES: Mapping[MethodName, Phrase] = {
     "factorise": Phrase("factorisation"),
 }
 _TOLD: Mapping[str | int, Phrase] = {
-    "all": Phrase("perturbed whole records"),
-    "auto": Phrase("perturbed whole records, shares by values"),
-    1: Phrase("perturbed single columns"),
-    2: Phrase("perturbed pairs"),
-    3: Phrase("perturbed triples"),
+    "all": Phrase("whole records"),
+    "auto": Phrase("whole records, shares by values"),
+    1: Phrase("single columns"),
+    2: Phrase("pairs of columns"),
+    3: Phrase("triples of columns"),
 }
-_SETS = Phrase("perturbed sets of columns")
+_SETS = Phrase("sets of columns")
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,7 +270,7 @@ class Trial:
         People everybody can hide among: all, or the smallest group that shares what is kept.
     is_assumed : bool
         Whether the records are made up, for want of data.
-    tell : Told | None
+    tell : TellChoice | None
         What the schema wishes records to tell.
     about : str | None
         The column that it wishes to ask about.
@@ -282,7 +282,7 @@ class Trial:
     codes: Mapping[str, Codes]
     n: int
     is_assumed: bool
-    tell: Told | None = None
+    tell: TellChoice | None = None
     about: str | None = None
     purpose: Purpose = "two-way"
 
@@ -302,7 +302,7 @@ class Trial:
         """How many columns the tables have that should lose least."""
         return WAYS[self.purpose]
 
-    def plan(self, k: float, tell: Told | None, data: Tally | None = None) -> Plan:
+    def plan(self, k: float, tell: TellChoice | None, data: Tally | None = None) -> Plan:
         """How the table would be perturbed: for the worst case, or with just the noise that these data need."""
         about = None if tell == "all" else self.about
         n = self.n if data is None else None
@@ -327,7 +327,7 @@ class Trial:
         return replace(self, codes={name: codes[rows] for name, codes in self.codes.items()}, n=most)
 
 
-def designs_to_try(trial: Trial, k: float) -> list[Told]:
+def designs_to_try(trial: Trial, k: float) -> list[TellChoice]:
     """The two designs that are expected to lose least, whole records, single columns, pairs, and the schema's wish."""
     trial.plan(k, "all")  # refuses what cannot be promised
     ranked = designs(trial.schema, n=trial.n, k=k, about=trial.about, purpose=trial.purpose)
@@ -341,13 +341,13 @@ def designs_to_try(trial: Trial, k: float) -> list[Told]:
     return found
 
 
-def _asked(design: Design, *, is_first: bool) -> Told | None:
+def _asked(design: Design, *, is_first: bool) -> TellChoice | None:
     """How to ask for a design: whole records in shares by values come only where they are what ``"auto"`` takes."""
     is_by_values = design.tell == "all" and len(set(design.recipe.shares.values())) > 1
     return ("auto" if is_first else None) if is_by_values else design.tell
 
 
-def perturbed(trial: Trial, k: float, tell: Told | None) -> Outlook:
+def perturbed(trial: Trial, k: float, tell: TellChoice | None) -> Outlook:
     """Perturbation that holds whatever the attacker believes."""
     plan = trial.plan(k, tell)
     if trial.is_assumed:

@@ -93,7 +93,7 @@ class Survey:
         No statistics are shown before so many have answered.
     invitations : bool
         Whether one needs an invitation, good for one answer sheet, to take part.
-    tell : TellChoice | Literal["auto"]
+    tell : TellChoice
         Which answers people send, as for `kakuran.calibrate`: all of them, so many, or those of one of these sets of
         questions, drawn at random on their own device before they answer.
     about : str | None
@@ -123,7 +123,7 @@ class Survey:
     epsilon: float | None = None
     minimum_n: int = MINIMUM_N
     invitations: bool = False
-    tell: TellChoice | Literal["auto"] = "all"
+    tell: TellChoice = "all"
     about: str | None = None
     purpose: Purpose = "two-way"
     ask: Asking = "drawn"

@@ -20,7 +20,7 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from kakuran.counts import Tally
 from kakuran.design.central import DELTA, local_epsilon
@@ -50,7 +50,7 @@ def calibrate(
     central_epsilon: float | None = None,
     delta: float = DELTA,
     calibration: Calibration | None = None,
-    tell: TellChoice | Literal["auto"] | None = None,
+    tell: TellChoice | None = None,
     about: str | None = None,
     purpose: Purpose | None = None,
     weights: Mapping[str, float] | None = None,
@@ -143,7 +143,7 @@ def plan_within(
     schema: Schema,
     epsilon: float,
     *,
-    tell: TellChoice | Literal["auto"] = "all",
+    tell: TellChoice = "all",
     about: str | None = None,
     mechanisms: Mapping[str, MechanismChoice] | None = None,
 ) -> Plan:

@@ -131,7 +131,7 @@ class Wish:
     """What somebody asked of a release, before it is known how many records there are."""
 
     schema: Schema
-    tell: TellChoice | Literal["auto"]
+    tell: TellChoice
     about: str | None
     purpose: Purpose
     mechanisms: Mapping[str, MechanismChoice] | None

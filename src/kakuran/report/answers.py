@@ -78,7 +78,7 @@ def advice_report(advice: Advice, command: str | None = None, *, lang: str = "en
     """One standalone HTML page about which method to use; what was tried on data is marked as internal."""
     say = words_in(lang)
     first, *others = map(say.of, advice.sentences)
-    curves = sorted((one for one in advice.curves if one.errors is not None), key=lambda one: (one.method, one.k))
+    curves = sorted((one for one in advice.curves if one.errors is not None), key=lambda one: (one.name, one.k))
     (method, promise, *header), rows = outlook_rows(curves, say)
     several = [[*row[:2], f"{one.k:g}", *row[2:]] for one, row in zip(curves, rows, strict=True)]
     return page(

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kakuran.advice import Outlook
+from kakuran.advice import Errors, Outlook
 from kakuran.answers import Density, MixtureEstimate
 from kakuran.audit import Audit
 from kakuran.design import Plan
@@ -64,16 +64,16 @@ def _probability(value: float, say: Words) -> str:
 
 
 def outlook_rows(outlooks: Sequence[Outlook], say: Words) -> tuple[list[str], list[list[str]]]:
-    """What methods would do at one k, as a header and rows of text: people in the wrong cell."""
+    """What methods that can be assessed would do at one k, as a header and rows of text: people in the wrong cell."""
     errors = [say(f"{name}_error") for name in ("one_way", "two_way", "by_margins", "three_way")]
     header = [say("method"), say("promised"), *errors]
-    return header, [[say.of(one.name), say.of(one.promise), *_shares(one)] for one in outlooks]
+    assessed = [(one, one.errors) for one in outlooks if one.errors is not None]
+    return header, [[say.of(one.name), say.of(one.promise), *_shares(errors)] for one, errors in assessed]
 
 
-def _shares(outlook: Outlook) -> list[str]:
+def _shares(errors: Errors) -> list[str]:
     """Of one-way and two-way tables, of two-way tables by margins alone, and of three-way tables."""
-    errors = outlook.errors
-    found = [None] * 4 if errors is None else [errors.one_way, errors.two_way, errors.two_by_margins, errors.three_way]
+    found = (errors.one_way, errors.two_way, errors.two_by_margins, errors.three_way)
     return ["—" if share is None else f"{share:.1%}" for share in found]
 
 
