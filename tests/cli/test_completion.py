@@ -15,11 +15,12 @@ from kakuran.wide.transactions import BasketLayout
 COMMAND = f"#!{sys.executable}\nfrom kakuran.cli import main\nmain()\n"
 
 
-@pytest.fixture
-def prompt(tmp_path):
+@pytest.fixture(scope="module")
+def prompt(tmp_path_factory):
     """A folder with a release, and a kakuran on the path as an installation would put it there."""
-    kk.perturb(census(50), kk.calibrate(census_schema(), n=50, k=5)).save(tmp_path / "out.parquet")
-    command = tmp_path / "bin/kakuran"
+    folder = tmp_path_factory.mktemp("prompt")
+    kk.perturb(census(50), kk.calibrate(census_schema(), n=50, k=5)).save(folder / "out.parquet")
+    command = folder / "bin/kakuran"
     command.parent.mkdir()
     command.write_text(COMMAND)
     command.chmod(0o755)
@@ -28,11 +29,17 @@ def prompt(tmp_path):
 
     def run(*command: str, **variables: str) -> str:
         told = subprocess.run(
-            command, cwd=tmp_path, env=environment | variables, capture_output=True, text=True, timeout=60, check=True
+            command, cwd=folder, env=environment | variables, capture_output=True, text=True, timeout=60, check=True
         )
         return told.stdout
 
     return run
+
+
+@pytest.fixture(scope="module")
+def script(prompt):
+    """What bash is given."""
+    return prompt("kakuran", "--show-completion", "bash")
 
 
 @pytest.mark.parametrize(
@@ -52,8 +59,7 @@ def prompt(tmp_path):
         (["vertical", "init", "--criterion", "ai"], {"aic", "aicc"}),
     ],
 )
-def test_bash_offers_commands_options_and_the_columns_of_a_release(prompt, typed, offered):
-    script = prompt("kakuran", "--show-completion", "bash")
+def test_bash_offers_commands_options_and_the_columns_of_a_release(prompt, script, typed, offered):
     words = " ".join(f"'{word}'" for word in ["kakuran", *typed])
     press_tab = f"COMP_WORDS=({words}); COMP_CWORD={len(typed)}; _kakuran_completion kakuran"
     offers = prompt("bash", "-c", f"{script}\n{press_tab}\nprintf '%s\\n' \"${{COMPREPLY[@]}}\"")

@@ -15,8 +15,10 @@ def test_the_protocol_itself_chooses_the_model_the_figure_is_drawn_from():
     assert protocols_agree(2) == 2
 
 
-def test_the_report_has_the_figure_and_a_row_for_every_method(tmp_path):
-    report = reproduce(tmp_path, quick=True).text
+def test_the_report_has_the_figure_and_a_row_for_every_method(tmp_path, assert_all_is_found):
+    found = reproduce(tmp_path, quick=True)
+    report = found.text
+    assert_all_is_found("s2", found)
     assert (tmp_path / "s2-figure-1.png").stat().st_size > 10_000
     for name in METHODS:
         assert f"| {name} |" in report

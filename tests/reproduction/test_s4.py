@@ -6,8 +6,10 @@ from kakuran.reproduction import s4
 from kakuran.reproduction.s4 import CLAIMS, CURVES, FIGURES, Setting, errors_of, reproduce
 
 
-def test_every_figure_is_drawn_told_and_put_in_numbers(tmp_path):
-    text = reproduce(tmp_path, quick=True).text
+def test_every_figure_is_drawn_told_and_put_in_numbers(tmp_path, assert_all_is_found):
+    found = reproduce(tmp_path, quick=True)
+    text = found.text
+    assert_all_is_found("s4", found)
     assert {path.name for path in tmp_path.iterdir()} == {"s4-retention.png", "s4-classes.png"}
     for figure in FIGURES:
         assert f"## {figure.title}\n" in text
