@@ -93,7 +93,7 @@ def test_the_least_crowd_is_just_enough_with_the_data():
         ({"tell": 0}, "tell must lie between 1 and the 4 columns that are perturbed, got 0"),
         ({"tell": 5}, "between 1 and the 4 columns"),
         ({"tell": True}, "between 1 and the 4 columns"),
-        ({"tell": "most"}, 'tell must be "all", a number of columns or a list of column sets'),
+        ({"tell": "most"}, 'tell must be "auto", "all", a number of columns or a list of column sets'),
         ({"tell": []}, "a list of column sets"),
         ({"tell": ["ab"]}, "a list of column sets"),
         ({"tell": [["a", "x"], ["b"]]}, "tell: no column 'x'"),
