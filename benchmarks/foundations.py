@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from benchmarks import calibration, files, memory, sampling
+from benchmarks import asking, calibration, files, memory, sampling
 from benchmarks.claims import Claim
 
 MILLION = 1_000_000
@@ -21,6 +21,7 @@ def measure(*, quick: bool) -> Iterator[Claim]:
     yield from sampling.retention(size, size // 50, rounds)
     yield from sampling.bounded_laplace(size, size // 200, rounds)
     yield from sampling.whole_call(5 * size, rounds)
+    yield from asking.in_memory(size // 2, rounds // 3)
     yield from files.parquet(5 * size, rounds // 3)
     yield from calibration.bits(size, 500 if quick else 2000, rounds // 3)
     yield from calibration.one_number(size, 500 if quick else 2000, rounds // 3)

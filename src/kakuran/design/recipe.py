@@ -49,7 +49,7 @@ def column_sets(schema: Schema, tell: TellChoice, about: str | None = None) -> C
         _check_perturbed(schema, about, "about")
     if isinstance(tell, str):
         if tell != "all":
-            raise CalibrationError(f'tell must be "auto", "all", a number of columns or a list of column sets, got {tell!r}')
+            raise _no_choice(tell)
         if about is not None:
             raise CalibrationError(f"whole records tell {about!r} in any case; leave out about, or tell fewer columns")
         return None
@@ -75,7 +75,7 @@ def _all_of_size(names: list[str], size: int, about: str | None) -> ColumnSets:
 
 def _given_sets(schema: Schema, tell: Sequence[Sequence[str]], about: str | None) -> ColumnSets:
     if not isinstance(tell, Sequence) or not tell or not all(_is_list_of_names(columns) for columns in tell):
-        raise CalibrationError(f'tell must be "auto", "all", a number of columns or a list of column sets, got {tell!r}')
+        raise _no_choice(tell)
     for name in (name for columns in tell for name in columns):
         _check_perturbed(schema, name, "tell")
     names = [attribute.name for attribute in schema.perturbed]
@@ -87,6 +87,10 @@ def _given_sets(schema: Schema, tell: Sequence[Sequence[str]], about: str | None
     if untold:
         raise CalibrationError(f"no set tells {untold[0]!r}; add one that does, or drop the column in the schema")
     return tuple(sets)
+
+
+def _no_choice(tell: object) -> CalibrationError:
+    return CalibrationError(f'tell must be "auto", "all", a number of columns or a list of column sets, got {tell!r}')
 
 
 def _is_list_of_names(columns: object) -> bool:
