@@ -14,7 +14,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import kakuran as kk
-from kakuran.collect import RequestLimits, Serving, Survey, create_app, dashboard, export_survey, open_store
+from kakuran.collect import RequestLimits, Serving, Survey, create_app, dashboard, export_survey, open_store, status_of
 from kakuran.collect.messages import Form
 from kakuran.collect.openapi import document
 from kakuran.collect.records import Live
@@ -123,6 +123,11 @@ def test_what_is_drawn_may_be_listed_be_about_a_question_or_be_chosen():
 def test_what_cannot_be_told_is_refused_with_the_way_out(changes, complaint):
     with pytest.raises((SchemaError, CalibrationError), match=complaint):
         survey_that(**changes)
+
+
+def test_the_status_says_that_not_everybody_is_asked_everything(survey, tmp_path):
+    with closing(open_store(tmp_path / "answers.db", survey)) as store:
+        assert status_of(store)["question_sets"] == 3
 
 
 def test_an_answer_sheet_holds_what_was_drawn_and_nothing_else(site, survey):

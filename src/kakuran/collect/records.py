@@ -120,6 +120,7 @@ def status_of(store: Store) -> dict[str, Any]:
         "exported": stands["cohorts"],
         "missing_for_export": stands["missing"],
         "epsilon": survey.plan.epsilon,
+        "question_sets": len(survey.plan.layout.told) or None,
         "unused_invitations": store.unused_invitations() if survey.invitations else None,
         "other_versions": other_versions(store),
     }
