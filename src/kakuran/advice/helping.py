@@ -41,8 +41,8 @@ def _pairs_of_less(trial: Trial, k: float) -> Iterator[Phrase]:
     rounded, fewer = _rounded(trial), _fewer_columns(trial, k)
     if rounded is not None and (errors := _told_in_pairs(rounded, k)) is not None:
         yield Phrase(
-            "Larger steps would help: with {steps} values for {columns}, perturbed pairs would put {two:.1%} in the "
-            "wrong cell of two-way tables (by margins alone {margins:.1%}).",
+            "Larger steps would help: with about {steps} values for {columns}, perturbed pairs would put {two:.1%} in "
+            "the wrong cell of two-way tables (by margins alone {margins:.1%}).",
             steps=FEW_STEPS,
             columns=_changed(trial, rounded),
             two=errors.two_way,
@@ -117,8 +117,8 @@ def _larger_steps(trial: Trial, plan: Plan, tell: int) -> Iterator[Phrase]:
     gain = 0.0 if rounded is None else 1 - _pairs_lose(rounded.plan(plan.k, tell)) / _pairs_lose(plan)
     if rounded is not None and gain >= WORTH_DOING:
         yield Phrase(
-            "Larger steps would help: with {steps} values for {columns}, about {gain:.0%} fewer people are expected in "
-            "the wrong cell of two-way tables.",
+            "Larger steps would help: with about {steps} values for {columns}, about {gain:.0%} fewer people are "
+            "expected in the wrong cell of two-way tables.",
             steps=FEW_STEPS,
             columns=_changed(trial, rounded),
             gain=gain,

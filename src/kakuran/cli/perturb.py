@@ -263,6 +263,9 @@ def _answer(plan: Plan, results: Results, promise: PlanOptions) -> None:
         "designs": [{"tell": design.tell, **asdict(design.expected)} for design in compared],
     }
     results.answer(described, lambda: _show_plan(plan, errors, compared))
+    on_model = sum(table.rests_on == "model" for table in errors)
+    if on_model and not results.json:
+        say(f"{on_model:,} of {len(errors):,} tables rest on the joint model: no record tells all of their columns")
     if not results.json:
         if central is not None:
             say(f"the release as a whole, shuffled, has ε = {central:.3g} at δ = {promise.delta:g}")
@@ -279,9 +282,9 @@ def _show_plan(plan: Plan, errors: Sequence[TableError], compared: Sequence[Desi
     answer_table(title, ["column", "mechanism", "parameter", "value", "ε"], rows, text_columns=2)
     answer_table(
         "Expected error of a typical cell",
-        ["tables", "", "of", "cells", "records in a cell", "± records", "±"],
+        ["tables", "of", "records in a cell", "±"],
         [row for found in by_size(errors) for row in _in_short(found)],
-        text_columns=3,
+        text_columns=2,
     )
     answer_table(
         "People in the wrong cell, as expected of each design",
@@ -292,21 +295,13 @@ def _show_plan(plan: Plan, errors: Sequence[TableError], compared: Sequence[Desi
 
 def _in_short(found: TablesOfSize) -> Iterator[list[str]]:
     """The best, the typical and the worst of all tables of so many columns; each of them once."""
-    tables = f"{found.tables:,} {_WAYS[found.ways - 1]}"
-    if found.on_model:
-        tables += ", by the model" if found.on_model == found.tables else f", {found.on_model:,} by the model"
     ranked = {found.worst.columns: "worst", found.typical.columns: "typical", found.best.columns: "best"}
+    counted = f"{found.tables:,} {_WAYS[found.ways - 1]}"
     for table in (found.best, found.typical, found.worst):
         if (rank := ranked.pop(table.columns, None)) is not None:
-            guessing = " (guessing)" if table.is_guessing else ""
-            shown = (
-                f"{table.cells:,}",
-                f"{table.count:,.0f}",
-                f"{table.error:,.0f}",
-                f"{table.relative:.0%}{guessing}",
-            )
-            yield [tables, rank if found.tables > 1 else "", " × ".join(table.columns), *shown]
-            tables = ""
+            of = f"{counted}: {rank}" if rank == "best" and found.tables > 1 else counted if rank == "best" else rank
+            relative = f"{table.relative:.0%}{' (guessing)' if table.is_guessing else ''}"
+            yield [of, " × ".join(table.columns), f"{table.count:,.0f}", relative]
 
 
 def _named(design: Design) -> str:
