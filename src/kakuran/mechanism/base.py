@@ -20,7 +20,8 @@ from kakuran.randomness import Randomness
 from kakuran.schema import Categorical, Numeric
 from kakuran.typing import Array as Array, Codes as Codes, Edges as Edges
 
-_INTERVALS = 10
+INTERVALS = 10
+"""Into how many a number is cut, at most, where somebody asks for it."""
 CHUNK = 1 << 15
 """Values sampled at a time: small enough for all buffers to stay in cache."""
 MOST_WEIGHTS = 1 << 13
@@ -118,12 +119,12 @@ class Mechanism(ABC):
     @property
     def levels(self) -> float:
         """How many values can be told apart at most; numbers are not asked for in more than ten intervals."""
-        return float(min(self.size, _INTERVALS))
+        return float(min(self.size, INTERVALS))
 
     @property
     def kept(self) -> float:
         """How much is left of the true value: the root mean square of what is left of each pattern in its intervals."""
-        edges = np.rint(np.linspace(0, self.size, min(self.size, _INTERVALS) + 1)).astype(np.int64)
+        edges = np.rint(np.linspace(0, self.size, min(self.size, INTERVALS) + 1)).astype(np.int64)
         matrix = self.transition(edges).matrix
         return math.sqrt(max((float((matrix**2).sum()) - 1) / (len(matrix) - 1), 0.0))
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.errors import CalibrationError
-from kakuran.mechanism.base import even_cells, register
+from kakuran.mechanism.base import INTERVALS, even_cells, register
 from kakuran.mechanism.transition import DenseTransition, Transition, UniformMixture
 from kakuran.mechanism.two_level import Neighbourhood, TwoLevel, check_retention, retention_for
 from kakuran.schema import Categorical, Numeric
@@ -122,6 +122,11 @@ class Window(Neighbourhood):
         outer = np.where(cells >= self.points, cells + self.half_width, cells)
         outer[0] = -self.half_width
         return cells, outer
+
+    @property
+    def levels(self) -> float:
+        """Of numbers no more than are asked for, however many windows there are."""
+        return min(super().levels, INTERVALS)
 
     def parameters(self) -> dict[str, Any]:
         """b."""
