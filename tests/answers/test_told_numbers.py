@@ -103,12 +103,13 @@ def test_clusters_of_two_numbers_that_are_told_together_come_back(missing, compo
 
 
 @pytest.mark.parametrize(
-    ("missing", "tell", "rests_on"), [("category", "all", "counts"), ("error", [["x", "z"], ["y", "z"]], "model")]
+    ("missing", "tell", "components", "rests_on"),
+    [("category", "all", 3, "counts"), ("error", [["x", "z"], ["y", "z"]], "auto", "model")],
 )
-def test_other_clusters_of_several_numbers_are_those_of_their_table(missing, tell, rests_on):
+def test_other_clusters_of_several_numbers_are_those_of_their_table(missing, tell, components, rests_on):
     """A table that is reconstructed is smeared: a third, wide cluster may take in what lies between the two."""
     table, _ = people(missing=0.3 if missing == "category" else 0.0)
-    found = released(table, schema(missing), tell).mixture("x", "y")
+    found = released(table, schema(missing), tell).mixture("x", "y", n_components=components)
     assert found.rests_on == found.to_dict()["rests_on"] == rests_on
     assert ("by a model" in str(found)) == (rests_on == "model")
     heaviest = np.sort(np.argsort(found.mixture.weights)[-2:])

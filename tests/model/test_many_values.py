@@ -13,7 +13,11 @@ from kakuran.randomness import Randomness
 
 SIZE, RECORDS = 226, 40_000
 ITEM = kk.Categorical("item", [f"{value:03}" for value in range(SIZE)])
-SHARES = {"Zipf": 1 / np.arange(1, SIZE + 1), "nearly flat": np.random.default_rng(0).gamma(100, size=SIZE)}
+SHARES = {
+    "Zipf": 1 / np.arange(1, SIZE + 1),
+    "half of Zipf": 1 / np.sqrt(np.arange(1, SIZE + 1)),
+    "nearly flat": np.random.default_rng(0).gamma(100, size=SIZE),
+}
 
 
 def drawn(kind, epsilon, shares, seed):
@@ -33,9 +37,9 @@ def error(truth, estimate):
 @pytest.mark.parametrize("shares", SHARES.values(), ids=SHARES)
 @pytest.mark.parametrize("kind", ["retention", "subset"])
 def test_auto_is_no_worse_than_a_flat_table(kind, shares):
-    for seed in range(3):
-        truth, seen, operator = drawn(kind, 0.5, shares, seed)
-        assert error(truth, reconstruct(seen, operator).counts) <= 1.02 * error(truth, RECORDS / SIZE)
+    draws = [drawn(kind, 0.5, shares, seed) for seed in range(3)]
+    ours = sum(error(truth, reconstruct(seen, operator).counts) for truth, seen, operator in draws)
+    assert ours <= 1.02 * sum(error(truth, RECORDS / SIZE) for truth, _, _ in draws)
 
 
 def test_sets_tell_more_of_many_values_than_retention():

@@ -53,9 +53,14 @@ class JointTables:
         return [cells[place] for place in self.places(axes)]
 
     def errors(self, axes: Sequence[Cells], read: Callable[[Array], Array]) -> Array:
-        """The standard errors of what is read off a table: how it varies with the records the model is fitted to."""
+        """The standard errors of what is read off a table.
+
+        How it varies with the records the model is fitted to, and with the kinds of models that are averaged.
+        """
         parts = np.stack([read(part) for part in self.model.without(self.places(axes))])
-        return np.sqrt((len(parts) - 1) * ((parts - parts.mean(axis=0)) ** 2).mean(axis=0))
+        weights, kinds = zip(*self.model.kinds(self.places(axes)), strict=True)
+        apart = (np.stack([read(kind) for kind in kinds]) - read(self.table(axes))) ** 2
+        return np.sqrt((len(parts) - 1) * parts.var(axis=0) + np.average(apart, axis=0, weights=weights))
 
     def most(self, axes: Sequence[Cells], reading: Reading) -> Array:
         """What each cell of an answer cannot exceed, however its columns go together: the margins it lies in."""

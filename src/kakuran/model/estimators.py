@@ -243,7 +243,8 @@ def weigh(counts: Array, operator: Operator) -> dict[Candidate, float]:
     for family in families:
         scores |= _scores_along(family, kept, held, operator)
     if counts.ndim == 1:
-        scores[FLAT] += _LUCK * math.log(counts.size)
+        # Besides, it is as likely beforehand as all others together: along a path many are lucky at once.
+        scores[FLAT] += _LUCK * math.log(counts.size) + math.log(len(scores))
     highest = max(scores.values())
     likely = {candidate: math.exp(score - highest) for candidate, score in scores.items()}
     worth = {candidate: value for candidate, value in likely.items() if value > _NEGLIGIBLE}

@@ -737,7 +737,7 @@ class _Weighed:
         )
 
     @property
-    def joints(self) -> list[_Joint]:
+    def joints(self) -> list[_Blend]:
         """Their mixtures without each part of the records and, last, with all of them."""
         return [_Blend(self.weights, joints) for joints in zip(*(kind.joints for kind in self.kinds), strict=True)]
 
@@ -779,7 +779,7 @@ class JointModel:
 
     sizes: tuple[int, ...]
     reason: Phrase
-    _joints: Sequence[_Joint] = field(repr=False)
+    _joints: Sequence[_Blend] = field(repr=False)
     """Without each part of the records and, last, with all of them."""
     _evidence: _Evidence = field(repr=False)
 
@@ -814,6 +814,14 @@ class JointModel:
     def without(self, axes: Sequence[int]) -> list[Array]:
         """What `direct` would be without each part of the records: what chance makes of it."""
         return list(_moved(self._joints, axes, self._evidence)[:-1])
+
+    def kinds(self, axes: Sequence[int]) -> list[tuple[float, Array]]:
+        """The same table as each kind of model has it by itself, and how much it counts."""
+        blend = self._joints[-1]
+        return [
+            (weight, _normalised(joint.table(axes, [None] * len(axes))))
+            for weight, joint in zip(blend.weights, blend.joints, strict=True)
+        ]
 
     def predicts(self, axes: Sequence[int], tables: Sequence[Array]) -> Array:
         """The log-likelihood of what each part tells of some columns, under a table for each that never saw it."""

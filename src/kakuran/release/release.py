@@ -235,7 +235,8 @@ class Release:
         bins : int, optional
             Into how many bins to cut it (100 by default, or every grid point where there are fewer).
         method : "auto", "mixture" or "ibt", optional
-            A mixture of Gaussians, bin by bin (``ibt``), or both, weighed by held-out likelihood (``auto``).
+            A mixture of Gaussians, bin by bin (``ibt``), or both and what lies between them, weighed by held-out
+            likelihood (``auto``).
         progress : callable, optional
             Told how many more records are counted.
         """
