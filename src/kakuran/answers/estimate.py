@@ -157,7 +157,7 @@ class Estimate(Answer):
     def __str__(self) -> str:
         if self.axes:
             return f"{' × '.join(axis.name for axis in self.axes)}: {counted(self.counts.size, 'cell')}, {self.reason}"
-        beside = "as a model has it" if self.rests_on == "model" else f"naive {self.naive:,.0f}"
+        beside = Phrase("as a model has it") if self.rests_on == "model" else f"naive {self.naive:,.0f}"
         return f"{self.counts:,.0f} ({self.low:,.0f} … {self.high:,.0f}; {beside})"
 
     def rows(self, translate: Translate = str) -> Iterator[list[str]]:
