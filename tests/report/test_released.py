@@ -12,7 +12,7 @@ from kakuran.release import Manifest, Release
 from kakuran.report.answers import estimate_answer
 from kakuran.report.contents import departure, look_at, most_telling
 from kakuran.samples import census, census_schema
-from kakuran.schema import layout as counting
+from kakuran.schema import schema as counting
 from kakuran.words import words_in
 
 
