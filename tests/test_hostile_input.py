@@ -64,6 +64,7 @@ class TestManifests:
         refused = []
         for _ in range(600):
             fields = json.loads(MANIFEST)
+            del fields["central"]  # for people to read; it follows from the rest, and is computed anew
             *way, last = dice.choice(list(_paths(fields)))
             place = fields
             for step in way:

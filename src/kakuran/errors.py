@@ -176,7 +176,7 @@ class ScatteredNumbersWarning(UserWarning):
 
 
 class UnclearCellsWarning(UserWarning):
-    """Some estimated counts cannot be told from noise: their intervals reach zero."""
+    """Some estimated counts cannot be told from noise: zero, or what independent columns would give, is as likely."""
 
 
 class MissingLettersWarning(UserWarning):

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -75,6 +77,18 @@ def test_a_cell_is_unclear_if_its_interval_reaches_zero_and_more():
     assert estimate(4, low=low, high=high).unclear.tolist() == [True, True, False, False]
 
 
+def test_a_cell_of_two_columns_is_unclear_if_its_interval_holds_what_independent_columns_would_give():
+    counts = np.array([[40.0, 20.0], [20.0, 20.0]])  # independent: 36, 24, 24 and 16
+    reach = np.array([[3.0], [5.0]])
+    low, high = counts - reach, counts + reach
+    found = replace(estimate(2, 2, low=low, high=high), counts=counts)
+    assert found.unclear.tolist() == [[False, False], [True, True]]
+    assert not found.may_be_empty.any()
+    assert [row[-1] for row in found.rows()] == ["", "", "as margins", "as margins"]
+    sure = replace(found, counts=np.full((2, 2), 25.0), low=np.full((2, 2), 25.0), high=np.full((2, 2), 25.0))
+    assert not sure.unclear.any()
+
+
 def release_of(counts, retention):
     table = pa.table({"job": np.repeat(["a", "b", "c"], counts)})
     schema = kk.Schema([kk.Categorical("job", ["a", "b", "c"])])
@@ -137,7 +151,7 @@ def test_panels_say_which_part_of_the_table_they_show():
     figure = estimate(3, 4, 2).plot()
     assert [axes.get_title() for axes in figure.axes if axes.get_visible()] == ["c = c0", "c = c1"]
     assert figure.axes[1].texts[0].get_text() == "10\n0–25"
-    assert "cannot be told from noise" in figure.get_suptitle()
+    assert "hatched: as likely empty" in figure.get_suptitle()
 
 
 @pytest.mark.parametrize(

@@ -273,7 +273,7 @@ class TestThePromise:
     @staticmethod
     def calibrated(schema, style, **promise):
         try:
-            return kk.calibrate(schema, mechanisms=choices_for(schema, style), **promise)
+            return kk.calibrate(schema, mechanisms=choices_for(schema, style), tell="all", **promise)
         except CalibrationError as error:
             assume("make them noisier" not in str(error) and "too weak" not in str(error))
             raise
@@ -292,7 +292,7 @@ def test_no_release_at_all_breaks_the_promise_of_a_small_plan(calibration):
     schema = kk.Schema(SCHEMAS["a category and a number"])
     table = np.array([[0, 0], [1, 4], [0, 2]], np.int32)
     promise = {"n": len(table)} if calibration == "n" else {"data": frame_of(schema, table)}
-    plan = kk.calibrate(schema, k=2, **promise)
+    plan = kk.calibrate(schema, k=2, tell="all", **promise)
     mechanisms = mechanisms_of(plan)
     surest = max(worst_link(mechanisms, table, released).max() for released in all_releases(mechanisms, table))
     assert surest <= 1 / 2 + SLACK

@@ -83,8 +83,7 @@ def test_all_of_it_is_json(release, summary):
 def test_history_ends_with_the_intervals_of_today(summary):
     widths = [(np.subtract(q["high"], q["low"]) / summary["n"]).mean() for q in summary["questions"]]
     assert summary["history"][-1]["n"] == summary["n"]
-    # The middle of an interval may be estimated in another way, which moves it but does not widen it.
-    np.testing.assert_allclose(summary["history"][-1]["widths"], widths, rtol=0.15)
+    np.testing.assert_allclose(summary["history"][-1]["widths"], widths, rtol=0.01)
 
 
 def test_intervals_shrink_as_answers_come_in(summary):

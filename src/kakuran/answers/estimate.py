@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
+from functools import reduce
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -86,8 +87,23 @@ class Estimate(Answer):
 
     @property
     def unclear(self) -> NDArray[np.bool_]:
-        """The cells that cannot be told from noise: something was counted, but the interval reaches zero."""
+        """The cells that cannot be told from noise: the interval holds zero, or what independent columns would give."""
+        return self.may_be_empty | self._as_margins
+
+    @property
+    def may_be_empty(self) -> NDArray[np.bool_]:
+        """The cells whose interval reaches zero, though it is not known to be zero."""
         return (self.low <= 0) & (self.high > 0)
+
+    @property
+    def _as_margins(self) -> NDArray[np.bool_]:
+        """The cells of several columns whose interval holds the product of the estimated margins."""
+        total = max(float(self.counts.sum()), 1.0)
+        others = (tuple(np.delete(np.arange(self.counts.ndim), axis)) for axis in range(self.counts.ndim))
+        margins = [self.counts.sum(axis=some) / total for some in others]
+        independent = total * reduce(np.multiply.outer, margins, np.ones(()))
+        is_guess = (self.low < self.high) & (self.low <= independent) & (independent <= self.high)
+        return is_guess & (len(margins) > 1)
 
     @property
     def caption(self) -> str:
@@ -135,7 +151,8 @@ class Estimate(Answer):
             return self._columns(*(named[0] if named else ("", [""])), translate)
         (down, across), others = named[:2], named[2:]
         places = ([f"{name} = {label}" for label in labels] for name, labels in others)
-        hatched = [Phrase("hatched: cannot be told from noise")] if self.unclear.any() else []
+        hatching = Phrase("hatched: as likely empty, or as its margins alone would have it")
+        hatched = [hatching] if self.unclear.any() else []
         return estimate_heatmaps(
             down,
             across,
@@ -164,9 +181,11 @@ class Estimate(Answer):
         """What people read, cell by cell: its labels, the numbers, a dash where there is none, and if it is unclear."""
         numbers = zip(*(np.ravel(values) for values in (self.counts, self.low, self.high, self.naive)), strict=True)
         labels = product(*(axis.labels for axis in self.axes))
-        for cell, found, is_unclear in zip(labels, numbers, np.ravel(self.unclear), strict=True):
+        doubts = zip(np.ravel(self.may_be_empty), np.ravel(self.unclear), strict=True)
+        for cell, found, (may_be_empty, is_unclear) in zip(labels, numbers, doubts, strict=True):
             shown = ("–" if math.isnan(value) else f"{value:,.0f}" for value in found)
-            yield [*map(translate, cell), *shown, translate(Phrase("unclear")) if is_unclear else ""]
+            doubt = Phrase("unclear") if may_be_empty else Phrase("as margins") if is_unclear else ""
+            yield [*map(translate, cell), *shown, translate(doubt)]
 
 
 def _check_size(estimate: Estimate) -> None:

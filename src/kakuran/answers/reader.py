@@ -136,7 +136,8 @@ class Reader:
             warnings.warn(
                 (f"{unclear:,} of {counted(found.counts.size, 'cell')}" if found.axes else "this number")
                 + " cannot be told from noise: "
-                + ("its interval reaches zero" if unclear == 1 else "their intervals reach zero"),
+                + ("its interval reaches zero" if unclear == 1 else "their intervals reach zero")
+                + (" or what independent columns would give" if len(found.axes) > 1 else ""),
                 UnclearCellsWarning,
                 stacklevel=3,
             )

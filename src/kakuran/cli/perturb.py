@@ -242,7 +242,7 @@ def _say_written(where: str, manifest: Manifest) -> None:
     plan = manifest.plan
     say(f"wrote {where}: {counted(manifest.records, 'record')}, k = {plan.k:g}, ε = {plan.epsilon:.4g}")
     if manifest.is_central:
-        say(f"as a whole, shuffled: ε = {manifest.central():.3g} at δ = {DELTA:g}, if nobody has two records in it")
+        say(f"as a whole, shuffled: ε = {manifest.central():.3g} at δ = {DELTA:f}, if nobody has two records in it")
     if plan.layout.told:
         fewest, most = (end(map(len, plan.layout.told)) for end in (min, max))
         told = f"{most}" if fewest == most else f"{fewest} to {most}"

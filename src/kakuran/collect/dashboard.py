@@ -116,7 +116,7 @@ def _widths(question: TableQuestion, table: Array, release: Release, sizes: Sequ
         if not part.sum():
             yield 1.0
             continue
-        middle = reconstruct(part, operator, "simplex").counts
+        middle = reconstruct(part, operator).counts
         low, high = interval(part, operator, middle, question.reading, level=LEVEL, about="table", told=told)
         yield _short(float(np.mean(high - low)) / part.sum())
 

@@ -15,8 +15,9 @@ to, and along an axis of noisy numbers the inverse gives way to a profile.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -63,42 +64,43 @@ class Profile:
     def range_of(self, weights: Array, level: float) -> tuple[float, float]:
         """The smallest and the largest sum over the marked cells with χ² within z² of its minimum.
 
-        Fakes may explain what true records cannot, and the minimum is smaller for it; there may also be none, so what
-        is possible without them stays so.
+        The minimum without fakes: these explain what true records cannot, and the more of them, the less would be left.
         """
-        low, high = self._range_of(weights, level)
-        if self.fakes:
-            least, most = replace(self, fakes=0.0)._range_of(weights, level)
-            return min(low, least), max(high, most)
-        return low, high
+        from scipy.optimize import brentq
 
-    def _range_of(self, weights: Array, level: float) -> tuple[float, float]:
-        from scipy.optimize import brentq, nnls
-
-        rows, wanted = self._equations()
-        weights = np.append(weights, np.zeros(rows.shape[1] - len(weights)))
         unit = max(float(np.abs(self.counts).sum()), 1.0)
-        best, left = nnls(rows, wanted)
-        found = float(weights @ best) / unit
-        # Where no true table explains the counts, because cells are not filled evenly inside, nothing is as sure.
-        free = max(len(rows) - int(np.count_nonzero(best)), 1)
-        uneven = max(float(left) ** 2 / free, 1.0)
-        heavy = _HEAVY * float(rows.max())
-        asked = np.vstack([rows, heavy * weights])
-
-        def misfit(share: float) -> float:
-            return float(nnls(asked, np.append(wanted, heavy * share * unit))[1] ** 2)
-
-        # The least misfit by the same equations, so that rounding cannot put the best sum outside.
-        allowed = misfit(found) + uneven * float(ndtri((1 + level) / 2)) ** 2
+        found, allowed = replace(self, fakes=0.0)._best(weights, unit, level)
+        misfit = self._misfit(weights, unit)
 
         def excess(share: float) -> float:
             return misfit(share) - allowed
 
         largest = 2.0 if self.total is None else 1.0
-        low = 0.0 if excess(0.0) <= 0 else brentq(excess, 0.0, found, xtol=1e-4)
-        high = largest if excess(largest) <= 0 else brentq(excess, found, largest, xtol=1e-4)
+        low = 0.0 if excess(0.0) <= 0 else brentq(excess, 0.0, found, xtol=1e-9)
+        high = largest if excess(largest) <= 0 else brentq(excess, found, largest, xtol=1e-9)
         return low * unit, high * unit
+
+    def _best(self, weights: Array, unit: float, level: float) -> tuple[float, float]:
+        """The sum that explains the counts best, in units, and how large χ² may be."""
+        from scipy.optimize import nnls
+
+        rows, wanted = self._equations()
+        best, left = nnls(rows, wanted)
+        found = float(weights @ best) / unit
+        # Where no true table explains the counts, because cells are not filled evenly inside, nothing is as sure.
+        free = max(len(rows) - int(np.count_nonzero(best)), 1)
+        uneven = max(float(left) ** 2 / free, 1.0)
+        # The least misfit by the same equations, so that rounding cannot put the best sum outside.
+        return found, self._misfit(weights, unit)(found) + uneven * float(ndtri((1 + level) / 2)) ** 2
+
+    def _misfit(self, weights: Array, unit: float) -> Callable[[float], float]:
+        """The least χ² of all tables whose sum over the marked cells is so many units."""
+        from scipy.optimize import nnls
+
+        rows, wanted = self._equations()
+        heavy = _HEAVY * float(rows.max())
+        asked = np.vstack([rows, heavy * np.append(weights, np.zeros(rows.shape[1] - len(weights)))])
+        return lambda share: float(nnls(asked, np.append(wanted, heavy * share * unit))[1] ** 2)
 
     def _equations(self) -> tuple[Array, Array]:
         """One equation a count, weighed by its spread; a known total is one more, heavy enough to hold.
@@ -120,15 +122,13 @@ class Profile:
         return np.vstack([rows, all_records]), np.append(wanted, heavy * self.total)
 
 
-def slices(
-    counts: Array, operator: Operator, axis: int, weights: Array, fakes: float
-) -> Iterator[tuple[Profile, Array] | None]:
+def slices(asked: Asked, axis: int, weights: Array) -> Iterator[tuple[Profile, Array] | None]:
     """For each stacked table of ones and zeros, the slice it asks about and the cells of the axis it marks.
 
     The other axes are inverted, which is exact for them. None where a table does not mark the same cells of the axis
     in every slice it touches.
     """
-    tables, marks = np.moveaxis(counts, axis, -1), np.moveaxis(weights, 1 + axis, -1)
+    counts, operator, marks = asked.counts, asked.operator, np.moveaxis(weights, 1 + axis, -1)
     others = Operator([None, *(other for place, other in enumerate(operator.transitions) if place != axis)])
     cells = tuple(range(1, marks.ndim - 1))
     along, across = marks.max(axis=cells), marks.max(axis=-1)
@@ -137,8 +137,10 @@ def slices(
     )
     pull = others.adjoint_solve(across)
     matrix, by_chance = operator.along(axis, counts)
-    flat = tables.reshape(-1, tables.shape[-1])
-    sums, squares = (part.reshape(len(part), -1) @ flat for part in (pull, pull**2))
+    sums, squares = (
+        part.reshape(len(part), -1) @ np.moveaxis(table, axis, -1).reshape(-1, counts.shape[axis])
+        for part, table in ((pull, counts), (pull**2, asked.expected))
+    )
     total = float(counts.sum()) if counts.ndim == 1 else None
     for row, is_whole in enumerate(is_product):
         spread = np.sqrt(np.maximum(squares[row], 1.0))
@@ -146,7 +148,7 @@ def slices(
         worth = np.unique([pull[row].min(), pull[row].max()])
         fake_counts = np.hstack([one * np.eye(len(spread)) for one in worth])
         expected = (pull[row].reshape(-1, 1) * by_chance).sum(axis=0)
-        profile = Profile(sums[row] - expected, spread, matrix, total, fakes, fake_counts)
+        profile = Profile(sums[row] - expected, spread, matrix, total, asked.fakes, fake_counts)
         yield (profile, along[row]) if is_whole else None
 
 
@@ -192,33 +194,56 @@ def interval(
         The records that were counted are this share of the table, drawn at random; the interval is about all of it,
         brought down to as many records as were counted.
     """
-    low, high = _possible(*_of_sums(counts, operator, reading, level, about, fakes, told), counts.sum())
+    asked = Asked(counts, operator, estimate, about, fakes, told)
+    low, high = _possible(*_of_sums(asked, reading, level), counts.sum())
     if counts.ndim > 1:
-        limits = _limits(counts, operator, reading, about, fakes, told)
+        limits = _limits(asked, reading)
         high = np.where(limits > (low + high) / 2, np.minimum(high, limits), high)
     answer = reading.of(estimate)
-    if fakes:  # the estimate counts them, too: it tells nothing of where the others are
-        return np.minimum(low, answer), np.maximum(high, answer)
-    return _holding(answer, low, high, counts.sum())
+    return np.minimum(low, answer), np.maximum(high, answer)
 
 
-def inverse_interval(
-    counts: Array, operator: Operator, reading: Reading, *, level: float, about: About, told: float = 1.0
-) -> tuple[Array, Array]:
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What an interval is asked for, whatever is read off the table."""
+
+    counts: Array
+    operator: Operator
+    estimate: Array
+    about: About
+    fakes: float = 0.0
+    told: float = 1.0
+
+    @cached_property
+    def expected(self) -> Array:
+        """The perturbed counts that the estimate leads to: where by chance nobody came out, somebody could have."""
+        return self.operator.forward(np.maximum(self.estimate, 0.0))
+
+    def along(self, axis: int) -> Asked:
+        """The same of one axis alone."""
+        others = tuple(other for other in range(self.counts.ndim) if other != axis)
+        counts, estimate = self.counts.sum(axis=others), self.estimate.sum(axis=others)
+        return replace(self, counts=counts, operator=Operator([self.operator.alone(axis)]), estimate=estimate)
+
+
+def inverse_interval(asked: Asked, reading: Reading, level: float) -> tuple[Array, Array]:
     """The interval of the unbiased inverse by itself; everything from 0 to n where there is no inverse."""
+    counts, operator = asked.counts, asked.operator
     if not _has_inverse(operator):
         return np.zeros(reading.shape), np.full(reading.shape, counts.sum())
-    solved = reading.of(operator.solve(counts))
     if reading.is_plain:
-        squares = operator.squared_solve(counts)
+        squares = operator.squared_solve(asked.expected)
     else:
         stacked, axes = operator.stacked(), tuple(range(1, counts.ndim + 1))
-        asked = reading.weights(operator.true_shape(counts))
-        sums = [(stacked.adjoint_solve(some) ** 2 * counts).sum(axis=axes) for some in asked]
+        sums = [
+            (stacked.adjoint_solve(some) ** 2 * asked.expected).sum(axis=axes)
+            for some in reading.weights(operator.true_shape(counts))
+        ]
         squares = np.concatenate(sums).reshape(reading.shape)
     # Of a whole table the truth is what it is; of a part drawn at random, it varies with who is in it.
-    known = solved * (told if about == "table" else 1.0)
-    return _score_interval(solved, np.maximum(squares - known, 0.0), counts.sum(), level, about)
+    known = reading.of(asked.estimate) * (asked.told if asked.about == "table" else 1.0)
+    noise = np.maximum(squares - known, 0.0)
+    return _score_interval(reading.of(operator.solve(counts)), noise, counts.sum(), level, asked.about)
 
 
 def influence(operator: Operator, reading: Reading, shape: tuple[int, ...]) -> float | None:
@@ -249,25 +274,25 @@ def _smooth_axes(operator: Operator) -> list[int]:
     return [axis for axis, transition in enumerate(operator.transitions) if _condition(transition) > _WELL_POSED]
 
 
-def _of_sums(
-    counts: Array, operator: Operator, reading: Reading, level: float, about: About, fakes: float, told: float
-) -> tuple[Array, Array]:
-    """Of the inverse; where one axis is too smooth to invert, of its profile wherever that is narrower."""
-    low, high = inverse_interval(counts, operator, reading, level=level, about=about, told=told)
-    if fakes and _has_inverse(operator):
-        pulls = _pulls(operator, reading, operator.true_shape(counts))
-        low, high = low - fakes * np.maximum(pulls[1], 0.0), high - fakes * np.minimum(pulls[0], 0.0)
+def _of_sums(asked: Asked, reading: Reading, level: float) -> tuple[Array, Array]:
+    """Of the inverse; where one axis is too smooth to invert, of its profile where that is narrower without fakes."""
+    counts, operator, fakes = asked.counts, asked.operator, asked.fakes
     smooth, shape = _smooth_axes(operator), operator.true_shape(counts)
+    low, high = inverse_interval(asked, reading, level)
+    width = np.ravel(high - low)
+    if fakes and _has_inverse(operator):
+        pulls = _pulls(operator, reading, shape)
+        low, high = low - fakes * np.maximum(pulls[1], 0.0), high - fakes * np.minimum(pulls[0], 0.0)
     if len(smooth) != 1 or shape[smooth[0]] > LARGEST_AXIS or low.size > MOST_ANSWERS or not counts.sum():
         return low, high
     ends = np.stack([low.ravel(), high.ravel()])
-    found = (one for some in reading.weights(shape) for one in slices(counts, operator, smooth[0], some, fakes))
-    for cell, part in enumerate(found):
+    parts = (one for some in reading.weights(shape) for one in slices(asked, smooth[0], some))
+    for cell, part in enumerate(parts):
         if part is not None:
             profile, marked = part
-            least, most = profile.range_of(marked, level)
-            if most - least <= ends[1, cell] - ends[0, cell]:
-                ends[:, cell] = least, most
+            least, most = found = replace(profile, fakes=0.0).range_of(marked, level)
+            if most - least <= width[cell]:
+                ends[:, cell] = profile.range_of(marked, level) if fakes else found
     return ends[0].reshape(reading.shape), ends[1].reshape(reading.shape)
 
 
@@ -293,15 +318,13 @@ def _possible(low: Array, high: Array, total: float) -> tuple[Array, Array]:
     return np.clip(centre - reach, 0.0, total), np.clip(centre + reach, 0.0, total)
 
 
-def _limits(counts: Array, operator: Operator, reading: Reading, about: About, fakes: float, told: float) -> Array:
+def _limits(asked: Asked, reading: Reading) -> Array:
     """What no cell of the answer exceeds, all but surely: the sums of whole slices of the table it lies in."""
     limits = np.full(reading.shape, math.inf)
-    for axis in range(counts.ndim):
-        others = tuple(other for other in range(counts.ndim) if other != axis)
-        sets, which = _slices_touched(reading, operator.true_shape(counts), axis)
-        alone = counts.sum(axis=others)
-        wholes = [_of_sums(alone, Operator([operator.alone(axis)]), one, _SURE, about, fakes, told) for one in sets]
-        highest = [_possible(*whole, counts.sum())[1].item() for whole in wholes]
+    for axis in range(asked.counts.ndim):
+        sets, which = _slices_touched(reading, asked.operator.true_shape(asked.counts), axis)
+        wholes = [_of_sums(asked.along(axis), one, _SURE) for one in sets]
+        highest = [_possible(*whole, asked.counts.sum())[1].item() for whole in wholes]
         limits = np.minimum(limits, np.array(highest)[which])
     return limits
 
@@ -318,13 +341,6 @@ def _slices_touched(reading: Reading, shape: tuple[int, ...], axis: int) -> tupl
         sets, which = np.unique(touched, axis=0, return_inverse=True)
         which = which.reshape(reading.shape)
     return [Reading((), (), marked) for marked in sets], which
-
-
-def _holding(answer: Array, low: Array, high: Array, total: float) -> tuple[Array, Array]:
-    """The interval moved, as wide as before, to hold the estimate; stretched to one that no count can be."""
-    possible = np.clip(answer, 0.0, total)
-    shift = np.maximum(possible - high, 0.0) - np.maximum(low - possible, 0.0)
-    return np.minimum(low + shift, answer), np.maximum(high + shift, answer)
 
 
 def _condition(transition: Transition | None) -> float:

@@ -138,7 +138,7 @@ def _promise(manifest: Manifest, say: Words) -> list[str]:
         paragraph(good_for, kind="lead"),
         paragraph(say("k", k=plan.k, who=say(f"who_{plan.calibration}")), kind="lead"),
         paragraph(epsilon, kind="lead"),
-        paragraph(say("central", epsilon=f"{manifest.central():.3g}", delta=f"{DELTA:g}"), kind="lead")
+        paragraph(say("central", epsilon=f"{manifest.central():.3g}", delta=f"{DELTA:f}"), kind="lead")
         if manifest.is_central
         else "",
         paragraph(say("among", kept=kept)) if kept else "",

@@ -21,7 +21,7 @@ from kakuran.errors import DataError, SchemaError
 PARQUET = (".parquet", ".pq")
 CSV = (".csv",)
 ARROW = (".arrow", ".feather", ".ipc")
-UNREADABLE = (pa.ArrowException, OSError)
+UNREADABLE = (pa.ArrowException, OSError, UnicodeDecodeError)
 """As what it shows that a file is not what it says it is."""
 DUCKDB = (".duckdb", ".ddb")
 
@@ -31,7 +31,7 @@ def reading(path: Path) -> Iterator[None]:
     """Blame what goes wrong inside on this file."""
     try:
         yield
-    except (*UNREADABLE, UnicodeDecodeError, csv.Error) as error:
+    except (*UNREADABLE, csv.Error) as error:
         raise SchemaError(f"{path}: cannot be read: {error}") from None
 
 
