@@ -30,13 +30,15 @@ def test_a_cross_tab_shows_estimates_intervals_and_naive_counts(kakuran):
     assert "held-out likelihood" in result.stderr
 
 
-@pytest.mark.parametrize("file", ["out.parquet", "out.csv"])
-def test_the_command_answers_what_the_library_answers(kakuran, folder, file):
+@pytest.mark.parametrize(
+    ("file", "bins", "cells"), [("out.parquet", "age=4", 4), ("out.csv", "age=18,25,40,65", [18, 25, 40, 65])]
+)
+def test_the_command_answers_what_the_library_answers(kakuran, folder, file, bins, cells):
     release = kk.read_release(folder / file)
     where = "age >= 40 and job != 'student'"
-    arguments = ("--bins", "age=4", "--where", where, "--level", 0.8, "--population", "--json")
+    arguments = ("--bins", bins, "--where", where, "--level", 0.8, "--population", "--json")
     shown = json.loads(kakuran("crosstab", file, "age", "sex", *arguments).stdout)
-    expected = release.crosstab("age", "sex", bins={"age": 4}, where=where, level=0.8, about="population")
+    expected = release.crosstab("age", "sex", bins={"age": cells}, where=where, level=0.8, about="population")
     assert shown["cells"] == expected.to_arrow().to_pylist()
     assert (shown["level"], shown["about"], shown["method"]) == (0.8, "population", "auto")
     assert shown["reason"] == expected.reason
@@ -87,6 +89,8 @@ def test_the_table_and_the_picture_are_written(kakuran, folder, file):
         (("crosstab", "out.parquet", "age", "--bins", "age"), 2, "COLUMN=VALUE"),
         (("crosstab", "out.parquet", "age", "--bins", "age=many"), 2, "COLUMN=NUMBER"),
         (("crosstab", "out.parquet", "age", "--bins", "age=1000"), 3, "cannot be cut into 1000"),
+        (("crosstab", "out.parquet", "age", "--bins", "age=30,20"), 3, "nothing between 30 and 20"),
+        (("crosstab", "out.parquet", "age", "--bins", "age=30,old"), 2, "COLUMN=NUMBER"),
         (("crosstab", "out.parquet", "sex", "--method", "magic"), 2, "choose one of auto, ibt"),
         (("crosstab", "out.parquet", "sex", "--level", 1.5), 2, "--level"),
         (("crosstab", "out.parquet", "sex", "--plot", "x.gif"), 5, "a picture is a .png"),

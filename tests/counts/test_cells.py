@@ -48,8 +48,8 @@ def test_cells_are_values_or_intervals_and_say_so(name, bins, labels):
         ("job", 2, "column 'job' holds categories; bins are for numbers"),
         ("age", 0, "cannot be cut into 0 cells"),
         ("age", 11, "has 10 grid points; it cannot be cut into 11 cells"),
-        ("age", 2.0, "bins must be a whole number of intervals, got 2.0"),
-        ("age", True, "bins must be a whole number of intervals, got True"),
+        ("age", 2.0, "bins must be a whole number of intervals, or .* got 2.0"),
+        ("age", True, "bins must be a whole number of intervals, or .* got True"),
     ],
 )
 def test_cells_that_cannot_be_made_say_why(name, bins, words):
@@ -129,3 +129,36 @@ def test_noise_without_bounds_adds_its_tails_to_the_outermost_cells():
     expected = np.zeros((5, 5))
     np.add.at(expected, cells.place(released), likely.reshape(-1, 5, 2).mean(axis=2))
     assert transition_between(cells, noise).matrix == pytest.approx(expected, abs=1e-6)
+
+
+class TestBinsOfTheUser:
+    AGE = kk.Schema([kk.Numeric("age", 15, 94, step=1, missing="category"), kk.Numeric("share", 0, 1, step=0.1)])
+
+    def test_cells_begin_at_the_numbers_that_are_given(self):
+        cells = cells_of(self.AGE, "age", [18, 25, 40, 65])
+        assert cells.labels == ("15–17", "18–24", "25–39", "40–64", "65–94", "missing")
+        assert [cells.labels[cell] for cell in cells.place(np.array([0, 2, 3, 79, 80]))] == [
+            *("15–17", "15–17", "18–24", "65–94", "missing")
+        ]
+
+    def test_a_first_number_that_is_the_lowest_and_a_last_one_beyond_the_highest_add_no_cell(self):
+        assert cells_of(self.AGE, "age", [15, 40, 95]).labels == ("15–39", "40–94", "missing")
+
+    def test_numbers_between_grid_points_begin_at_the_next_one(self):
+        assert cells_of(self.AGE, "share", [0.3, 0.65]).labels == ("0.0–0.2", "0.3–0.6", "0.7–1.0")
+
+    @pytest.mark.parametrize(
+        ("bins", "words"),
+        [
+            ([10, 20], r"'age': bins begin at 10, outside 15 … 94"),
+            ([20, 20], "'age': bins have nothing between 20 and 20; give rising numbers"),
+            ([40, 20], "'age': bins have nothing between 40 and 20"),
+            ("20,40", "'age': bins must be a whole number of intervals, or the numbers they begin at; got '20,40'"),
+            ([20, "x"], "'age': bins must be"),
+            (2.5, "'age': bins must be"),
+            ([float("nan")], "'age': bins"),
+        ],
+    )
+    def test_what_cuts_nothing_is_refused(self, bins, words):
+        with pytest.raises(kk.SchemaError, match=words):
+            cells_of(self.AGE, "age", bins)

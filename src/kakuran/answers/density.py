@@ -15,7 +15,7 @@ from scipy.special import ndtri
 from kakuran.answers.answer import Answer
 from kakuran.answers.question import check_told, tell_by_tell
 from kakuran.charts import density_chart
-from kakuran.counts import Records, Tally, cells_of, every_code
+from kakuran.counts import Bins, Records, Tally, cells_of, every_code
 from kakuran.design import Plan
 from kakuran.errors import ArgumentError, DataError, SchemaError, counted
 from kakuran.mechanism import Mechanism
@@ -132,7 +132,7 @@ class Density(Answer):
 
 
 def density(
-    records: Records, plan: Plan, column: str, *, bins: int | None, method: DensityMethod, progress: Progress = int
+    records: Records, plan: Plan, column: str, *, bins: Bins | None, method: DensityMethod, progress: Progress = int
 ) -> Density:
     """Count one perturbed column code by code and estimate the shares of its bins."""
     if method not in get_args(DensityMethod):

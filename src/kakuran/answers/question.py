@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kakuran.counts import Cells, Predicate, Reading, Tally, cells_of, distinct_rows, only, parse
+from kakuran.counts import Bins, Cells, Predicate, Reading, Tally, cells_of, distinct_rows, only, parse
 from kakuran.design import Plan
 from kakuran.errors import SchemaError
 from kakuran.mechanism import Transition
@@ -93,7 +93,7 @@ def transition_of(plan: Plan, axis: Cells) -> Transition | None:
     return None if mechanism is None else transition_between(axis, mechanism)
 
 
-def ask(plan: Plan, columns: Sequence[str], bins: Mapping[str, int], where: str | None) -> TableQuestion:
+def ask(plan: Plan, columns: Sequence[str], bins: Mapping[str, Bins], where: str | None) -> TableQuestion:
     """The question for a table over some columns, of the records that fulfil a condition."""
     _check_columns(columns, bins, where)
     cells = tuple(cells_of(plan.schema, name, bins.get(name)) for name in columns)
@@ -231,7 +231,7 @@ def _counted(predicate: Predicate, cuts: Sequence[_Cut]) -> NDArray[np.bool_]:
     return np.broadcast_to(holds, shape)
 
 
-def _check_columns(columns: Sequence[str], bins: Mapping[str, int], where: str | None) -> None:
+def _check_columns(columns: Sequence[str], bins: Mapping[str, Bins], where: str | None) -> None:
     if not columns and where is None:
         raise SchemaError("a cross-tabulation needs at least one column, a count a condition")
     if not isinstance(bins, Mapping):

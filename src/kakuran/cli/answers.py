@@ -17,6 +17,7 @@ from kakuran.cli.options import (
     numbers,
     one_of,
     whole_or_auto,
+    whole_or_listed,
 )
 
 if TYPE_CHECKING:
@@ -86,7 +87,9 @@ def crosstab(
     bins: Annotated[
         list[str] | None,
         typer.Option(
-            "--bins", metavar="COLUMN=CELLS", help="Into how many cells to cut a number, as age=12. Repeatable."
+            "--bins",
+            metavar="COLUMN=CELLS",
+            help="Into how many cells to cut a number, as age=12, or where they begin, as age=18,25,40. Repeatable.",
         ),
     ] = None,
     where: Annotated[
@@ -105,7 +108,7 @@ def crosstab(
     if output is not None:
         check_table(output, force=results.force)
         check_apart(output, [release])
-    cells, asked, opened = numbers("--bins", bins, int), options.asked, read_release(release)
+    cells, asked, opened = numbers("--bins", bins, whole_or_listed), options.asked, read_release(release)
     with progress("counting", opened.n) as advance:
         estimate = opened.crosstab(*columns, bins=cells, where=where, progress=advance, **asked)
     _give(estimate, where, release, results)

@@ -326,12 +326,17 @@ def pairs(option: str, texts: Sequence[str] | None) -> dict[str, str]:
     return pairs
 
 
-def numbers(option: str, texts: Sequence[str] | None, kind: type[float] = float) -> dict[str, Any]:
+def numbers(option: str, texts: Sequence[str] | None, kind: Callable[[str], Any] = float) -> dict[str, Any]:
     """What a repeatable option says column by column, in numbers."""
     try:
         return {name: kind(value) for name, value in pairs(option, texts).items()}
     except ValueError as error:
         raise typer.BadParameter(f"{option} is given as COLUMN=NUMBER: {error}") from error
+
+
+def whole_or_listed(text: str) -> int | list[float]:
+    """A whole number, or numbers with commas between them."""
+    return list(map(float, text.split(","))) if "," in text else int(text)
 
 
 def whole_or_auto(option: str, text: str) -> int | Literal["auto"]:

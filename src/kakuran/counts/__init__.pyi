@@ -1,4 +1,5 @@
 from .cells import (
+    Bins as Bins,
     Cells as Cells,
     Reading as Reading,
     cells_of as cells_of,

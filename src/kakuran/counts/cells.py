@@ -9,17 +9,21 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kakuran.errors import SchemaError
+from kakuran.errors import SchemaError, is_real
 from kakuran.schema import Categorical, Numeric, Schema
 from kakuran.typing import Array, Codes
 from kakuran.words import Phrase
 
+Bins: TypeAlias = int | Sequence[float]
+"""Into how many intervals to cut a number, or at which numbers: each begins an interval."""
 DEFAULT_BINS = 10
 _AT_ONCE = 1 << 22
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,8 +112,8 @@ class Cells:
         return cls(name, np.append(starts, len(parts)), tuple(labels), parts[starts], has_missing)
 
 
-def cells_of(schema: Schema, name: str, bins: int | None) -> Cells:
-    """The cells of a released column; numbers are cut into `bins` intervals (10 by default)."""
+def cells_of(schema: Schema, name: str, bins: Bins | None) -> Cells:
+    """The cells of a released column; numbers are cut into `bins` intervals (10 by default), or where bins say."""
     attribute = schema.in_release(name)
     if isinstance(attribute, Numeric):
         return _intervals(attribute, min(DEFAULT_BINS, attribute.points) if bins is None else bins)
@@ -133,16 +137,34 @@ def _category_labels(attribute: Categorical) -> tuple[str, ...]:
     return (*map(str, attribute.values), *([Phrase("missing")] if attribute.missing == "category" else []))
 
 
-def _intervals(attribute: Numeric, bins: int) -> Cells:
-    if not isinstance(bins, int | np.integer) or isinstance(bins, bool):
-        raise SchemaError(f"column {attribute.name!r}: bins must be a whole number of intervals, got {bins!r}")
-    edges = attribute.cells(bins)
-    first, last = attribute.numbers_of(edges[:bins]), attribute.numbers_of(edges[1 : bins + 1] - 1)
+def _intervals(attribute: Numeric, bins: Bins) -> Cells:
+    if isinstance(bins, int | np.integer) and not isinstance(bins, bool):
+        edges = attribute.cells(bins)
+    else:
+        edges = _cut_at(attribute, bins)
+    inside = edges[edges <= attribute.points]
+    first, last = attribute.numbers_of(inside[:-1]), attribute.numbers_of(inside[1:] - 1)
     labels = [f"{low}" if low == high else f"{low}–{high}" for low, high in zip(first, last, strict=True)]
     has_missing = attribute.missing == "category"
     if has_missing:
         labels.append(Phrase("missing"))
     return Cells(attribute.name, edges, tuple(labels), has_missing=has_missing)
+
+
+def _cut_at(attribute: Numeric, starts: Any) -> NDArray[np.int64]:
+    """Edges, in codes, of intervals that begin at some numbers; what lies before the first is one more."""
+    named = f"column {attribute.name!r}: bins"
+    if not isinstance(starts, Sequence | np.ndarray) or not all(map(is_real, starts)):
+        raise SchemaError(f"{named} must be a whole number of intervals, or the numbers they begin at; got {starts!r}")
+    for number in starts:
+        if not attribute.low <= number <= attribute.high + attribute.step:
+            raise SchemaError(f"{named} begin at {number:g}, outside {attribute.low:g} … {attribute.high:g}")
+    codes = np.ceil((np.asarray(starts, dtype=float) - attribute.low) / attribute.step - _ROUNDING).astype(np.int64)
+    for before, after, is_empty in zip(starts, starts[1:], np.diff(codes) <= 0, strict=False):
+        if is_empty:
+            raise SchemaError(f"{named} have nothing between {before:g} and {after:g}; give rising numbers")
+    edges = np.unique([0, *codes.tolist(), attribute.points])
+    return np.append(edges, attribute.size) if attribute.missing == "category" else edges
 
 
 @dataclass(frozen=True, eq=False)

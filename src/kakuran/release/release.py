@@ -26,7 +26,7 @@ from kakuran.answers import (
     learn_tree,
     mixture,
 )
-from kakuran.counts import Cells, MemoryRecords, Records, Tally
+from kakuran.counts import Bins, Cells, MemoryRecords, Records, Tally
 from kakuran.design import DELTA, Plan
 from kakuran.errors import counted
 from kakuran.model import About, Covariance, DensityMethod, Method, Options
@@ -155,7 +155,7 @@ class Release:
     def crosstab(
         self,
         *columns: str,
-        bins: Mapping[str, int] | None = None,
+        bins: Mapping[str, Bins] | None = None,
         where: str | None = None,
         method: Method = "auto",
         level: float = 0.9,
@@ -169,8 +169,9 @@ class Release:
         ----------
         *columns : str
             Names of released columns.
-        bins : dict of str to int, optional
-            Into how many cells to cut each number (10 by default).
+        bins : dict of str to int or sequence of float, optional
+            Into how many cells to cut each number (10 by default), or the numbers that cells begin at, as in
+            ``{"age": [18, 25, 40, 65]}``; what lies before the first is a cell, too.
         where : str, optional
             Count only records that fulfil this, as in ``"25 <= age <= 40 and job == 'nurse'"``.
         method : str, optional
@@ -224,7 +225,7 @@ class Release:
         return impossible(self.plan, codes, false_alarm)
 
     def density(
-        self, column: str, *, bins: int | None = None, method: DensityMethod = "auto", progress: Progress = int
+        self, column: str, *, bins: Bins | None = None, method: DensityMethod = "auto", progress: Progress = int
     ) -> Density:
         """The estimated distribution of a number, beside the uncorrected one.
 
@@ -232,8 +233,9 @@ class Release:
         ----------
         column : str
             Name of a released number.
-        bins : int, optional
-            Into how many bins to cut it (100 by default, or every grid point where there are fewer).
+        bins : int or sequence of float, optional
+            Into how many bins to cut it (100 by default, or every grid point where there are fewer), or the numbers
+            that bins begin at.
         method : "auto", "mixture" or "ibt", optional
             A mixture of Gaussians, bin by bin (``ibt``), or both and what lies between them, weighed by held-out
             likelihood (``auto``).
