@@ -140,3 +140,19 @@ def test_plain_values_and_a_picture(densities):
     assert told["column"] == "age"
     assert len(told["edges"]) == len(told["shares"]) + 1
     assert found.plot().axes[0].get_xlabel() == "age"
+
+
+def test_intervals_hold_spikes_that_are_narrower_than_the_noise():
+    """Hours of work heap on some numbers.
+
+    Of 3 × 50 bins 95 % or more are inside; fewer than 90 % has a chance below 1e-2. Chance alone held 80 %.
+    """
+    dice, covered = np.random.default_rng(7), []
+    shares = np.full(50, 0.002)
+    shares[[19, 34, 39, 44, 49]] = 0.1, 0.1, 0.45, 0.1, 0.16
+    plan = kk.calibrate(kk.Schema([kk.Numeric("hours", 1, 50, step=1)]), n=20_000, k=10)
+    for _ in range(3):
+        truth = dice.multinomial(20_000, shares / shares.sum())
+        found = kk.perturb(pa.table({"hours": np.repeat(np.arange(1, 51), truth)}), plan).density("hours")
+        covered.append((found.low <= truth / 20_000) & (truth / 20_000 <= found.high))
+    assert np.mean(covered) >= 0.9

@@ -13,13 +13,23 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from kakuran.answers.answer import Answer
-from kakuran.answers.question import check_told, tell_by_tell
+from kakuran.answers.question import TableQuestion, ask, check_told, tell_by_tell
 from kakuran.charts import density_chart
-from kakuran.counts import Bins, Records, Tally, cells_of, every_code
+from kakuran.counts import Bins, Records, Tally, every_code
 from kakuran.design import Plan
 from kakuran.errors import ArgumentError, DataError, SchemaError, counted
 from kakuran.mechanism import Mechanism
-from kakuran.model import BinShares, DensityMethod, Options, estimate_shares, observations, of_codes
+from kakuran.model import (
+    LARGEST_AXIS,
+    BinShares,
+    DensityMethod,
+    Options,
+    estimate_shares,
+    interval,
+    observations,
+    of_codes,
+    reconstruct,
+)
 from kakuran.schema import Numeric
 from kakuran.typing import Array, Codes, Progress
 from kakuran.words import Phrase, Translate
@@ -28,6 +38,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DEFAULT_BINS = 100
+LEVEL = 0.95
 _MOST_CELLS = 512
 _CELLS_A_UNIT = 64
 
@@ -45,8 +56,9 @@ class Density(Answer):
     shares : array
         Estimated share of the true records in each bin.
     low, high : array
-        Bounds of its 95 % interval: how much chance in sampling and noise moves the estimate. A bin narrower than the
-        noise can show is estimated from its neighbours, and a spike in it may lie outside.
+        Bounds of its 95 % interval: how much chance in sampling and noise moves the estimate, and what the counts
+        allow whatever the bin's neighbours are like, from which a bin narrower than the noise can show is estimated.
+        Of more than 128 bins chance alone is told, and a spike may lie outside.
     naive : array
         Share of the perturbed records in each bin, uncorrected.
     method : str
@@ -140,18 +152,20 @@ def density(
             "method", f"must be one of {', '.join(get_args(DensityMethod))}", "Choose one.", example=method
         )
     attribute = released_number(plan, column)
-    axis = cells_of(plan.schema, column, min(DEFAULT_BINS, attribute.points) if bins is None else bins)
+    question = ask(plan, (column,), {column: min(DEFAULT_BINS, attribute.points) if bins is None else bins}, None)
+    axis = question.cells[0]
     (told,) = told_numbers(records, plan, [column], progress)
     edges = axis.edges[axis.edges <= attribute.points]
     naive = np.bincount(axis.place(told.codes, plan.reach(column)), told.counts, minlength=len(edges) - 1).astype(float)
     found = _estimate(told, plan.mechanisms.get(column), attribute, edges, method, naive)
-    reach = float(ndtri(0.975)) * found.errors
+    reach = float(ndtri((1 + LEVEL) / 2)) * found.errors
+    low, high = _allowed(question, told, plan)
     return Density(
         column,
         attribute.low + attribute.step * (edges.astype(float) - 0.5),
         found.shares,
-        np.maximum(found.shares - reach, 0.0),
-        np.minimum(found.shares + reach, 1.0),
+        np.minimum(np.maximum(found.shares - reach, 0.0), low[: len(naive)]),
+        np.maximum(np.minimum(found.shares + reach, 1.0), high[: len(naive)]),
         naive / max(naive.sum(), 1.0),
         method,
         found.reason,
@@ -171,11 +185,14 @@ class ToldNumbers:
         How many records have each.
     missing : float | None
         The estimated share of true records without a number; None where all have one.
+    gone : float
+        How many records have none.
     """
 
     codes: Codes
     counts: Array
     missing: float | None
+    gone: float = 0.0
 
     def checked(self, name: str) -> ToldNumbers:
         """The same, refused if there is none."""
@@ -196,10 +213,26 @@ def told_numbers(records: Records, plan: Plan, columns: Sequence[str], progress:
         is_number = codes < attribute.points + plan.reach(name)
         numbers = ToldNumbers(codes[is_number], counts[is_number], None).checked(name)
         if attribute.missing == "category":
-            gone = float(counts[~is_number].sum() / counts.sum())
-            numbers = replace(numbers, missing=_missing(gone, attribute, plan.mechanisms.get(name)))
+            gone = float(counts[~is_number].sum())
+            missing = _missing(gone / counts.sum(), attribute, plan.mechanisms.get(name))
+            numbers = replace(numbers, missing=missing, gone=gone)
         found.append(numbers)
     return found
+
+
+def _allowed(question: TableQuestion, told: ToldNumbers, plan: Plan) -> tuple[Array, Array]:
+    """The least and the largest share of each bin that some true table explains, however smooth or not it is."""
+    (axis,), (cells,), reach = question.axes, question.cells, plan.reach(question.cells[0].name)
+    if not question.is_perturbed(plan) or cells.size > LARGEST_AXIS:
+        return np.ones(cells.size), np.zeros(cells.size)
+    codes = np.append(told.codes, plan.schema.in_release(cells.name).size - 1 + reach)
+    counts = np.bincount(axis.place(codes, reach), np.append(told.counts, told.gone), axis.size).astype(float)
+    operator = question.operator(plan)
+    estimate = reconstruct(counts, operator).counts
+    ends = interval(counts, operator, estimate, question.reading, level=LEVEL, about="population")
+    numbers = max(counts.sum() * (1 - (told.missing or 0.0)), 1.0)
+    low, high = (np.minimum(end / numbers, 1.0) for end in ends)
+    return low, high
 
 
 def _missing(gone: float, attribute: Numeric, mechanism: Mechanism | None) -> float:

@@ -10,6 +10,7 @@ from .estimators import (
     reconstruct as reconstruct,
 )
 from .intervals import (
+    LARGEST_AXIS as LARGEST_AXIS,
     About as About,
     influence as influence,
     interval as interval,
