@@ -1,6 +1,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+LIGHT := $(VENV)/.light
 READY := $(VENV)/.ready
 SINCE ?= HEAD
 # One core a worker, one worker for Spark; in the order of folders, of which the last ones have small files.
@@ -8,7 +9,7 @@ PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgrou
 
 .PHONY: demo test check system lint types bench docs clean
 
-demo: $(READY)  ## release a made-up census and reconstruct a cross-tab from it
+demo: $(LIGHT)  ## release a made-up census and reconstruct a cross-tab from it
 	$(BIN)/kakuran demo --folder demo --plot demo/crosstab.png --force
 
 test: system lint types docs  ## everything CI runs
@@ -34,8 +35,12 @@ docs: $(READY)  ## the documentation, in site/
 bench: benchmarks/.venv/.ready  ## every performance claim against its peers, in one run
 	benchmarks/.venv/bin/python -m benchmarks
 
-$(READY): pyproject.toml constraints.txt
+$(LIGHT): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[plot]'
+	touch $@
+
+$(READY): $(LIGHT)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
