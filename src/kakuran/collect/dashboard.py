@@ -21,7 +21,7 @@ from kakuran.answers import (
     columns_for,
 )
 from kakuran.errors import SchemaError
-from kakuran.model import influence, interval, reconstruct
+from kakuran.model import influence, interval
 from kakuran.randomness import Randomness
 from kakuran.release import Release
 from kakuran.typing import Array
@@ -39,6 +39,7 @@ def summary(release: Release, *, minimum_n: int) -> dict[str, Any]:
         return _standing(release, minimum_n) | promise
     asked = [ask(release.plan, (attribute.name,), {}, None) for attribute in release.plan.schema.released]
     counts = release.reader.count(asked)
+    found = [release.reader.estimate(*one, level=LEVEL) for one in zip(asked, counts, strict=True)]
     return _standing(release, minimum_n) | {
         **promise,
         "level": LEVEL,
@@ -47,11 +48,11 @@ def summary(release: Release, *, minimum_n: int) -> dict[str, Any]:
                 "name": question.cells[0].name,
                 "labels": question.cells[0].labels,
                 "influence": _influence(question, table, release),
-                **_numbers(release.reader.estimate(question, table, level=LEVEL)),
+                **_numbers(estimate),
             }
-            for question, table in zip(asked, counts, strict=True)
+            for question, table, estimate in zip(asked, counts, found, strict=True)
         ],
-        "history": history(asked, counts, release, minimum_n),
+        "history": history(asked, counts, found, release, minimum_n),
     }
 
 
@@ -90,7 +91,7 @@ def tree(release: Release, target: str, *, minimum_n: int) -> dict[str, Any]:
 
 
 def history(
-    asked: Sequence[TableQuestion], counts: Sequence[Array], release: Release, minimum_n: int
+    asked: Sequence[TableQuestion], counts: Sequence[Array], found: Sequence[Estimate], release: Release, minimum_n: int
 ) -> list[dict[str, Any]]:
     """How wide the intervals of each question are on average, as shares, had fewer people answered.
 
@@ -98,11 +99,13 @@ def history(
     order of arrival has to be kept. The same answers give the same history.
     """
     sizes = _sizes(minimum_n, release.n)
-    widths = [list(_widths(question, table, release, sizes)) for question, table in zip(asked, counts, strict=True)]
+    widths = [list(_widths(*one, release, sizes)) for one in zip(asked, counts, found, strict=True)]
     return [{"n": size, "widths": list(each)} for size, each in zip(sizes, zip(*widths, strict=True), strict=True)]
 
 
-def _widths(question: TableQuestion, table: Array, release: Release, sizes: Sequence[int]) -> Iterator[float]:
+def _widths(
+    question: TableQuestion, table: Array, found: Estimate, release: Release, sizes: Sequence[int]
+) -> Iterator[float]:
     """Where a question is not put to everybody, of as large a part of those who tell it; of nobody, all there is."""
     operator = question.operator(release.plan)
     counts = np.rint(table).astype(np.int64)
@@ -112,12 +115,14 @@ def _widths(question: TableQuestion, table: Array, release: Release, sizes: Sequ
     for size in reversed(sizes):
         counts = dice.multivariate_hypergeometric(counts, round(size * told))
         parts.append(counts.astype(float))
+    (cell,) = question.reading.groups
+    middle = (found.counts / np.bincount(cell))[cell] / max(found.counts.sum(), 1.0)
     for part in reversed(parts):
         if not part.sum():
             yield 1.0
             continue
-        middle = reconstruct(part, operator).counts
-        low, high = interval(part, operator, middle, question.reading, level=LEVEL, about="table", told=told)
+        there = middle * part.sum()
+        low, high = interval(part, operator, there, question.reading, level=LEVEL, about="table", told=told)
         yield _short(float(np.mean(high - low)) / part.sum())
 
 
