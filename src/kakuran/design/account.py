@@ -22,7 +22,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from kakuran.design.central import DELTA, check_delta
 from kakuran.design.composition import Accounting, CentralPart, composed_epsilon, summed_losses
 from kakuran.design.plan import LAST_DIGITS, Plan
-from kakuran.errors import CalibrationError, ReleaseError, counted, is_real
+from kakuran.errors import CalibrationError, counted, is_real
 from kakuran.mechanism import k_for
 
 _STEPS = 16
@@ -241,7 +241,7 @@ class Account:
         """The account with one more release, not finished yet; refused if that would break the promise."""
         self._check_joined(spending)
         if (refusal := self._refusal(spending)) is not None:
-            raise ReleaseError(refusal)
+            raise CalibrationError(refusal)
         now = datetime.now(UTC).isoformat(timespec="seconds")
         return replace(self, entries=(*self.entries, LedgerEntry(len(self.entries) + 1, now, "begun", spending)))
 
@@ -254,7 +254,7 @@ class Account:
     def _check_joined(self, spending: Spending) -> None:
         for other in self.spent if spending.joined else ():
             if other.joined and (other.n, other.kept) != (spending.n, spending.kept):
-                raise ReleaseError(
+                raise CalibrationError(
                     f"{spending.release} would be joined with {other.release}, which has another number of people to "
                     f"hide among ({other.n:,}, now {spending.n:,}) or keeps other columns: among how many those are "
                     "hidden who are in both cannot be known. Join releases of the same people with the same kept "
@@ -269,8 +269,8 @@ class Account:
             return None
         if not spending.promises_epsilon:
             return (
-                f"{spending.release} promises k and no ε, and {self.people} were promised ε = {self.promised_epsilon:g}"
-                " over all releases: calibrate for the worst case, or keep to ways of releasing that promise ε"
+                f"{spending.release} promises k and no ε, and ε = {self.promised_epsilon:g} over all releases was "
+                f"promised to {self.people}: perturb with worst-case parameters, or keep a ledger of k alone"
             )
         if (found := composed_epsilon(_parts(after), self.delta)[0]) > self.promised_epsilon:
             return self._too_much_epsilon(spending, found, self.promised_epsilon)
@@ -278,24 +278,26 @@ class Account:
 
     def _too_little_k(self, spending: Spending, left: float, promised: float) -> str:
         said = (
-            f"with {spending.release} k = {left:.4g} would be left over all releases, and {self.people} were promised"
+            f"with {spending.release} k = {left:.4g} would be left over all releases, and {promised:g} was promised to "
+            f"{self.people}"
         )
         if not spending.shuffled and not spending.joined:
             return (
-                f"{said} {promised:g}: records keep their order, by which whoever knows it can link every one. Shuffle "
-                "them; or, if the order is a secret that was drawn at random, enter the release as joined"
+                f"{said}: records keep their order, by which whoever knows it can link every one. Shuffle them; or, if "
+                "the order is a secret that was drawn at random, enter the release as joined"
             )
         if not spending.joined or not math.isfinite(spending.swap_cost):
-            return f"{said} {promised:g}: release with k = {promised:g} or more, shuffled and not joined"
-        before = sum(one.swap_cost for one in self.spent if one.joined)
-        needed = 1 + (promised - 1) * math.exp(min(before, 700.0))
-        way = f"take k = {_up(needed, spending.n)} or more" if needed <= spending.n else "no k is large enough"
-        return f"{said} {promised:g}, as its records can be joined with earlier ones: {way}, or release it shuffled"
+            return f"{said}: release with k = {promised:g} or more, shuffled and not joined"
+        enough = 1 + (promised - 1) * math.exp(sum(one.swap_cost for one in self.spent if one.joined))
+        return (
+            f"{said}, as its records can be joined with earlier ones: take k = {_up(enough, spending.n)} or more, or "
+            "release it shuffled and not joined"
+        )
 
     def _too_much_epsilon(self, spending: Spending, found: float, promised: float) -> str:
         said = (
-            f"with {spending.release} ε = {found:.3g} would be spent at δ = {self.delta:g}, and {self.people} were "
-            f"promised {promised:g}; {self.epsilon:.3g} is spent by {counted(len(self.spent), 'release')}"
+            f"with {spending.release} ε = {found:.3g} would be spent at δ = {self.delta:g}, and {promised:g} was "
+            f"promised to {self.people}; {self.epsilon:.3g} is spent by {counted(len(self.spent), 'release')}"
         )
         if (fits := self._weakest_that_fits(spending)) is None:
             return f"{said}. Nothing more can be released of them: hand out an earlier release again"
@@ -370,4 +372,4 @@ def _parts(spent: Sequence[Spending]) -> list[CentralPart]:
 def _up(k: float, n: int) -> str:
     """A k of n people, rounded up to three digits, so that it is enough as it is shown."""
     unit = 10.0 ** (math.floor(math.log10(k)) - 2)
-    return f"{min(math.ceil(k / unit) * unit, n):,.10g}"
+    return f"{min(math.ceil(k / unit) * unit, n):.10g}"

@@ -22,6 +22,7 @@ from typing import Any
 from kakuran.design.account import Account, EntryState, Spending
 from kakuran.design.central import DELTA
 from kakuran.errors import CalibrationError, ReleaseError
+from kakuran.parsing import naming
 from kakuran.writing import check_free, write_text
 
 FORMAT = 1
@@ -100,28 +101,31 @@ class Ledger:
 
     def check(self, spending: Spending) -> Account:
         """What the ledger would say with one more release, which is refused as it would be if it were made."""
-        with self._naming():
-            return self.account().with_entry(spending)
+        return self._with(spending)
 
     def add(self, spending: Spending) -> int:
         """Enter a release, on disk when this returns; its number."""
-        with self._alone(), self._naming():
-            account = self.account().with_entry(spending)
+        with self._alone():
+            account = self._with(spending)
             self._replace(account)
         return len(account.entries)
+
+    def _with(self, spending: Spending) -> Account:
+        with naming(self.path):
+            return self.account().with_entry(spending)
+
+    @contextmanager
+    def entered(self, spending: Spending) -> Iterator[None]:
+        """Enter a release that is made inside; it counts whatever becomes of it."""
+        entering = Entering(self, spending)
+        entering.__enter__()
+        yield
+        entering.finish()
 
     def mark(self, number: int, state: EntryState) -> None:
         """Say what became of an entry."""
         with self._alone():
             self._replace(self.account().with_state(number, state))
-
-    @contextmanager
-    def _naming(self) -> Iterator[None]:
-        try:
-            yield
-        except ReleaseError as error:
-            told = str(error)
-            raise ReleaseError(told if told.startswith(str(self.path)) else f"{self.path}: {told}") from error
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
