@@ -23,7 +23,6 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import fft
 
 from kakuran.design.central import (
     MOST_HIDING,
@@ -137,6 +136,8 @@ class Losses:
 
     def plus(self, other: Losses) -> Losses:
         """The sum of two independent losses."""
+        from scipy import fft  # which nobody needs who has no ledger
+
         step = max(self.step, other.step)
         one, two = self.coarsened(step), other.coarsened(step)
         size = len(one.masses) + len(two.masses) - 1
