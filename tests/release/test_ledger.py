@@ -43,7 +43,7 @@ def states(ledger):
 def test_a_release_in_memory_is_entered(ledger):
     kk.perturb(TABLE, PLAN, ledger=ledger)
     (entry,) = ledger.account().entries
-    assert (entry.state, entry.spending.release, entry.spending.n) == ("made", "in memory", 200)
+    assert (entry.state, entry.spending.release, entry.spending.n) == ("made", "a release in memory", 200)
     assert ledger.account().epsilon == PLAN.central()
 
 

@@ -6,8 +6,8 @@ says for which. Three bounds on what all say together, of which the smallest hol
 - basic: ε and δ add up;
 - advanced: ε̃ = Σ ε (e^ε − 1)/(e^ε + 1) + √(2 ln(1/δ̃) Σ ε²) (Kairouz, Oh and Viswanath, ICML 2015, theorem 3.5);
 - the distribution of the privacy loss ln P/Q, of which the sum over all releases is taken. A shuffled release is made
-  from one draw of its pair, whatever the table, so that releases are made from independent draws of theirs, and a later
-  one may be chosen by what an earlier one shows.
+  from one draw of its pair, whatever the table, so that releases are made from independent draws of theirs. A later one
+  may be about something that an earlier one showed; how much it spends must not follow from it.
 
 Losses lie on a grid and are rounded up; what is too rare to keep is counted as if it gave everything away, and so is
 what rounding may take. All three are bounds, no estimates.
@@ -228,7 +228,7 @@ def composed_epsilon(parts: Sequence[CentralPart], delta: float) -> tuple[float,
     """
     check_delta(delta)
     if len(parts) < 2:
-        return sum(part.epsilon(delta) for part in parts), "basic"
+        return math.fsum(part.epsilon(delta) for part in parts), "basic"
     ways: dict[Accounting, Callable[[], float]] = {
         "basic": lambda: _basic(parts, delta),
         "advanced": lambda: _advanced(parts, delta),

@@ -90,7 +90,7 @@ def perturb(
         raise ReleaseError(
             "a Spark DataFrame would be drawn anew whenever it is used; draw it once, into a folder, with perturb_file"
         )
-    entering = _entering(ledger, plan, "in memory", seed, shuffled=shuffle, joined=joined)
+    entering = _entering(ledger, plan, "a release in memory", seed, shuffled=shuffle, joined=joined)
     warn_if_seeded(seed)
     table = to_arrow(frame)
     codes = plan.schema.encode(table)
