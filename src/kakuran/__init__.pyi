@@ -24,7 +24,9 @@ from .collect import (
     SurveyClient as SurveyClient,
 )
 from .design import (
+    Account as Account,
     Design as Design,
+    Ledger as Ledger,
     Plan as Plan,
     TableError as TableError,
     calibrate as calibrate,

@@ -16,7 +16,7 @@ import pytest
 import kakuran as kk
 from kakuran.collect import Survey, SurveyClient
 from kakuran.collect.databases import back_up, open_store, restore
-from kakuran.collect.records import export_survey
+from kakuran.collect.records import export_survey, spent_by
 from kakuran.randomness import Randomness
 
 from .sheets import batch, problem, sheet, submission
@@ -253,3 +253,18 @@ def test_statistics_come_from_what_was_collected(site, survey, owner):
     assert not crosstab["suppressed"]
     unknown = site.get("/api/admin/tree", params={"target": "nothing"}, headers=owner)
     assert (unknown.status_code, problem(unknown)) == (422, "invalid")
+
+
+def test_exports_of_a_survey_are_one_release_to_a_ledger_and_another_wave_is_another(address, tmp_path):
+    survey, ledger = working_life(), kk.Ledger.create(tmp_path / "people.ledger", "workers", epsilon=100)
+    waves = [open_store(address, survey), open_store(tmp_path / "second.db", survey)]
+    for store, count in ((waves[0], 200), (waves[0], survey.minimum_n), (waves[1], 200)):
+        store.add([submission(count, row=b"\x00\x20\x01")])
+        with ledger.entered(spent_by(store, export_survey(store), "life.parquet")):
+            pass
+    first, grown, other = (entry.spending for entry in ledger.account().entries)
+    assert first.source == grown.source != other.source
+    assert (first.n, grown.n, other.n) == (200, survey.minimum_n, 200)
+    assert [one.n for one in ledger.account().spent] == [survey.minimum_n, 200]
+    for store in waves:
+        store.close()

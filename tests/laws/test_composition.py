@@ -73,6 +73,28 @@ def test_two_releases_shuffled_apart_leave_each_its_own_k_whatever_the_attacker_
     assert worst <= 1 / 1.5 * (1 + 1e-9)
 
 
+GROUPS = [np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])]
+KEEPING = [kk.calibrate(PLANS[0].schema, n=2, k=k, tell="all")["job"].transition().matrix for k in (1.3, 1.7)]
+
+
+def within(groups):
+    """Which assignments give every group its own records: who shares a kept value is known, and no more."""
+    return (groups[ORDERS] == groups).all(axis=1)
+
+
+@pytest.mark.parametrize("kept", [(0, 0), (0, 1)], ids=["the same column", "another"])
+def test_kept_columns_join_groups_but_no_records(kept):
+    """Two releases shuffled apart in which groups of two can be told: within its group each keeps its own k."""
+    dice, worst = Randomness.seeded(11).generator(), 0.0
+    one_way, other_way = (within(GROUPS[place]) for place in kept)
+    for prior in (np.ones(len(TABLES)), dice.dirichlet(np.full(len(TABLES), 0.2))):
+        for one, other in itertools.product(TABLES, TABLES):
+            first = np.array([likelihood(KEEPING[0], table, one) * one_way for table in TABLES])
+            second = np.array([(likelihood(KEEPING[1], table, other) * other_way).sum() for table in TABLES])
+            worst = max(worst, links((prior * second) @ first).max())
+    assert worst <= 1 / 1.3 * (1 + 1e-9)
+
+
 def test_the_formula_for_several_releases_gives_back_the_k_asked_for():
     n, k, releases = 50_000, 10, 3
     each = 1 + (k - 1) ** (1 / releases) * (n - 1) ** (1 - 1 / releases)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from kakuran.cli import advise, answers, audit, collect, demo, perturb, reproduce, schema, vertical, wide
+from kakuran.cli import advise, answers, audit, collect, demo, ledger, perturb, reproduce, schema, vertical, wide
 from kakuran.cli.console import answer_text, run
 
 
@@ -52,6 +52,7 @@ _COMMANDS = {
     "calibrate": "Show the noise k needs, and the error it will cause.",
     "advise": "Compare methods by expected error; say which to use.",
     "perturb": "Make a release: nobody can be linked above 1/k.",
+    "ledger": "What releases of the same people have spent.",
     "audit": "Attack a release; exit with 1 if the promise is broken.",
     "crosstab": "Estimate the true counts over one or more columns.",
     "count": "Estimate how many records fulfil a condition.",
@@ -95,7 +96,8 @@ for command in (
     reproduce.reproduce,
 ):
     app.command(short_help=_COMMANDS[command.__name__])(command)
-for name, group in (("schema", schema.app), ("collect", collect.app), ("vertical", vertical.app)):
+_GROUPS = {"schema": schema.app, "ledger": ledger.app, "collect": collect.app, "vertical": vertical.app}
+for name, group in _GROUPS.items():
     app.add_typer(group, name=name, short_help=_COMMANDS[name])
 
 

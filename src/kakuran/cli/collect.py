@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from kakuran.cli.console import answer_json, answer_table, answer_text, check_new, say
-from kakuran.cli.options import Force, Host, Json, Port, grouped
+from kakuran.cli.ledger import say_spent
+from kakuran.cli.options import Force, Host, Json, LedgerFile, Port, grouped
 from kakuran.errors import counted, needing
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def status(kept: SurveyOptions, json: Json = False) -> None:
 
 @app.command()
 @grouped
-def export(kept: SurveyOptions, output: Output, force: Force = False) -> None:
+def export(kept: SurveyOptions, output: Output, ledger: LedgerFile = None, force: Force = False) -> None:
     """Write the records so far as a release, .parquet or .csv.
 
     Exports of one survey are one release that grows: each holds the earlier ones and at least as many new records as
@@ -142,12 +143,18 @@ def export(kept: SurveyOptions, output: Output, force: Force = False) -> None:
 
     check_target(output, force=force)
     with kept.opened() as (survey, store):
-        from kakuran.collect import export_survey, standing
+        from kakuran.collect import export_survey, spent_by, standing
+        from kakuran.design import Ledger
 
         release = export_survey(store)
         stands = standing(store, store.count())
-    release.save(output, force=force)
+        spending = None if ledger is None else spent_by(store, release, output.name)
+    with nullcontext() if ledger is None or spending is None else Ledger(ledger).entered(spending):
+        release.save(output, force=force)
     say(f"{counted(release.n, 'record')} in {output}, in {counted(len(stands['cohorts']), 'cohort')}")
+    if ledger is not None:
+        say_spent(Ledger(ledger).account())
+        say("the ledger counts what exports say; what the server sees of answers as they come is not in it", "note")
     if stands["waiting"]:
         waiting, missing = counted(stands["waiting"], "later answer"), stands["missing"]
         say(f"{waiting} left out until {missing:,} more have come to hide among", "warning")

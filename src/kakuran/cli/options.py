@@ -275,6 +275,12 @@ SeedOption: TypeAlias = Annotated[
 KeepOrder: TypeAlias = Annotated[
     bool, typer.Option("--keep-order", help="Insecure: leave records in their order, by which they can be linked.")
 ]
+LedgerFile: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--ledger", help="Enter the release here before it is written; refused if more was promised to these people."
+    ),
+]
 LAST_PORT = 65_535
 Host: TypeAlias = Annotated[str, typer.Option("--host", help="Address to listen on.")]
 Port: TypeAlias = Annotated[

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kakuran.cli.console import answer_table, progress, say
+from kakuran.cli.ledger import say_spent
 from kakuran.cli.options import (
     CsvOptions,
     Data,
     KeepOrder,
+    LedgerFile,
     ReleaseResults,
     Results,
     SchemaFile,
@@ -28,7 +30,7 @@ from kakuran.cli.options import (
 from kakuran.errors import CalibrationError, counted
 
 if TYPE_CHECKING:
-    from kakuran.design import Design, Plan, TableError, TablesOfSize
+    from kakuran.design import Design, Plan, Spending, TableError, TablesOfSize
     from kakuran.engine import Originals
     from kakuran.mechanism import Mechanism
     from kakuran.release import Manifest
@@ -188,18 +190,29 @@ def perturb(
     ] = Engine.local,
     keep_order: KeepOrder = False,
     seed: SeedOption = None,
+    ledger: LedgerFile = None,
+    joined: Annotated[
+        bool,
+        typer.Option(
+            "--joined",
+            help="For the ledger: records can be joined, person by person, with those of other joined releases.",
+        ),
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and its cost; write nothing.")] = False,
     *,
     csv: CsvOptions,
     results: ReleaseResults,
 ) -> None:
     """Perturb a table so that nobody can be linked to a record with probability above 1/k."""
+    from kakuran.design import Ledger, Spending
     from kakuran.release import check_folder, check_target, perturb_file, targets
     from kakuran.schema import Schema
 
     schema, on_spark = Schema.load(promise.schema), engine == Engine.spark
     if on_spark:
         _check_options_for_spark(sql, keep_order=keep_order)
+    if ledger is not None:
+        Ledger(ledger).account()  # before the work, if there is none
     if not dry_run:
         results.check()
         (check_folder if on_spark else check_target)(output, force=results.force)
@@ -211,16 +224,28 @@ def perturb(
 
     with bar("counting", None) as advance:
         plan = promise.plan(schema, source, progress=advance)
+    if dry_run and ledger is not None:
+        _say_what_would_be_spent(ledger, Spending.of(plan, output.name, shuffled=not keep_order, joined=joined))
     if not dry_run:
-        order: Any = {"shuffle": not keep_order, "seed": seed}
+        order: Any = {"shuffle": not keep_order, "seed": seed, "ledger": ledger, "joined": joined}
         with bar("perturbing", getattr(source, "rows", None)) as advance:
             manifest = perturb_file(source, output, plan, force=results.force, progress=advance, **order)
         _say_written(f"the folder {output}" if on_spark else " and ".join(map(str, targets(output))), manifest)
         if keep_order:
             say("records keep their order: not for publication", "warning")
+        if ledger is not None:
+            say_spent(Ledger(ledger).account())
         results.tell_release(output, lambda: csv.open(data, sql))
     if results.json or dry_run:
         _answer(plan, results, promise)
+
+
+def _say_what_would_be_spent(ledger: Path, spending: Spending) -> None:
+    from kakuran.design import Ledger
+
+    account = Ledger(ledger).check(spending)
+    say(f"{ledger} would let it be released, and then:")
+    say_spent(account)
 
 
 def _check_options_for_spark(sql: str | None, *, keep_order: bool) -> None:

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kakuran.cli.console import answer_json, answer_table, say, working
+from kakuran.cli.ledger import entered
 from kakuran.cli.options import (
     CsvOptions,
     Data,
     DistanceOptions,
     KeepOrder,
+    LedgerFile,
     ReleaseResults,
     Results,
     SeedOption,
@@ -23,7 +25,7 @@ from kakuran.cli.options import (
     typed,
     whole_or_auto,
 )
-from kakuran.errors import counted
+from kakuran.errors import ReleaseError, counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -65,6 +67,7 @@ def microaggregate(
         ),
     ] = None,
     keep_order: KeepOrder = False,
+    ledger: LedgerFile = None,
     *,
     distances: DistanceOptions,
     csv: CsvOptions,
@@ -85,6 +88,12 @@ def microaggregate(
         table = csv.read(data, sql, drop or ())
         names = list(column or table.column_names)
         check_there(names, table.column_names)
+        kept = [name for name in table.column_names if name not in names]
+        if ledger is not None and kept:
+            raise ReleaseError(
+                f"{', '.join(kept)} would stay as they are, and whoever knows them can link records by them, so that "
+                "no ledger can count on k: aggregate all columns, or leave some out with --drop"
+            )
         metric = distances.of(table.select(names), schema)
         made: Any = aggregate(
             table,
@@ -97,13 +106,13 @@ def microaggregate(
         )
         losses = losses_by_column(table.select(names), made.table.select(names), metric)
         released = made.table if keep_order else made.shuffled()
-    write_table(output, released)
+    with entered(ledger, output, "k-anonymous", n=table.num_rows, k=made.k, shuffled=not keep_order):
+        write_table(output, released)
     compared: Any = {} if results.public else {"original": table, "losses": losses, "command": typed()}
     results.tell(
         lambda: aggregated_report(released, made.k, names, lang=results.lang, **compared), public=results.public
     )
     say(f"wrote {output}: {table.num_rows:,} records, at least {made.k} share their {', '.join(names)}")
-    kept = [name for name in table.column_names if name not in names]
     if kept:
         say(f"as they were: {', '.join(kept)}; name columns to leave out with --drop", "note")
     if keep_order:
@@ -164,6 +173,7 @@ def factorise(
         bool, typer.Option("--keep-order", help="Insecure: leave rows in their order, by which they can be linked.")
     ] = False,
     seed: SeedOption = None,
+    ledger: LedgerFile = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the losses; write nothing.")] = False,
     *,
     csv: CsvOptions,
@@ -182,6 +192,8 @@ def factorise(
     from kakuran.words import words_in
 
     chosen: Any = _layout(layout)
+    if ledger is not None and seed is not None:
+        raise ReleaseError("a release from a known seed can be undone, so no ledger can count it: leave out --seed")
     if not dry_run:
         check_transactions_target(output, data, chosen, force=results.force)
     results.check()
@@ -213,7 +225,8 @@ def factorise(
 
     results.draw(figure)
     if not dry_run:
-        files = " and ".join(map(str, write_transactions(output, released, source, chosen)))
+        with entered(ledger, output, "matrix", n=matrix.shape[0], k=k, shuffled=not keep_order):
+            files = " and ".join(map(str, write_transactions(output, released, source, chosen)))
         say(f"wrote {files}: {counted(matrix.shape[0], 'row')}, {counted(matrix.shape[1], 'item')}, k = {k}")
         compared: Any = {"original": matrix, "losses": released.losses, "command": typed()}
         shown: Any = {} if results.public else compared

@@ -14,6 +14,7 @@ from .records import (
     hidden_among as hidden_among,
     invite as invite,
     other_versions as other_versions,
+    spent_by as spent_by,
     standing as standing,
     status_of as status_of,
 )

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from kakuran.collect.messages import Form, new_secret, secret_hash
 from kakuran.collect.store import Store
 from kakuran.collect.survey import Survey
 from kakuran.counts import MemoryRecords
+from kakuran.design import Spending
 from kakuran.errors import CollectError, ReleaseError, counted
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
@@ -79,6 +81,15 @@ def export_survey(store: Store) -> Release:
     batch = Kernel(plan).decode({name: column[order] for name, column in codes.items()})
     manifest = Manifest(plan, len(order), "shuffled", seeded=False, cohorts=exported.cohorts)
     return Release(pa.Table.from_batches([batch]), manifest)
+
+
+def spent_by(store: Store, release: Release, name: str) -> Spending:
+    """What an export spends, for a ledger: all exports of a survey are one release, which grows.
+
+    Exports hold nothing by which the answers of one person to two surveys could be joined.
+    """
+    spending = Spending.of(release.plan, name, "survey", source=store.origin())
+    return replace(spending, n=min(release.manifest.cohorts))
 
 
 def standing(store: Store, n: int) -> dict[str, Any]:

@@ -8,6 +8,7 @@ anybody can tell who has the exports.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -273,6 +274,12 @@ class Store(ABC):
                 connection.execute(insert(cohorts).values(survey=self.number, number=len(made), size=waiting))
             rows = connection.scalars(select(records.c.codes).where(own, records.c.cohort.is_not(None)))
             return Exported([bytes(row) for row in rows], made)
+
+    def origin(self) -> str:
+        """What tells these records from those of any other database: a digest of the random ids of the first cohort."""
+        first = select(records.c.id).where(records.c.survey == self.number, records.c.cohort == 1)
+        with self._reading() as connection:
+            return hashlib.sha256(b"".join(sorted(map(bytes, connection.scalars(first))))).hexdigest()
 
     def set_state(self, state: SurveyState) -> None:
         """Open or close the survey; no answer is stored once this has returned."""

@@ -1,3 +1,8 @@
+from .account import (
+    Account as Account,
+    LedgerEntry as LedgerEntry,
+    Spending as Spending,
+)
 from .calibration import (
     CountsItself as CountsItself,
     calibrate as calibrate,
@@ -17,12 +22,21 @@ from .choice import (
     Purpose as Purpose,
     designs as designs,
 )
+from .composition import (
+    Accounting as Accounting,
+    CentralPart as CentralPart,
+    composed_epsilon as composed_epsilon,
+)
 from .crowd import (
     Crowd as Crowd,
 )
 from .expected import (
     ExpectedError as ExpectedError,
     expected_error as expected_error,
+)
+from .ledger import (
+    Entering as Entering,
+    Ledger as Ledger,
 )
 from .plan import (
     MOST_PEOPLE as MOST_PEOPLE,

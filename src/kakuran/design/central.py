@@ -24,11 +24,13 @@ from kakuran.typing import Array
 
 DELTA = 1e-6
 """How often a promise in the central sense may fail, unless somebody says otherwise."""
-_MOST_PEOPLE = 10**9
+MOST_HIDING = 10**9
 """More people hide a record better still; beyond this many they are not counted, as rounding would be."""
-_ROUNDING = 1e-12
+ROUNDING = 1e-12
+"""Added to δ: more than what floating point may take from a sum of probabilities."""
+MOST_LOCAL = 60.0
+"""Of records that say so much, hardly any hides another."""
 _STEPS = 60
-_MOST_LOCAL = 60.0
 
 
 def central_epsilon(n: int, local: float, delta: float = DELTA) -> float:
@@ -51,7 +53,7 @@ def central_epsilon(n: int, local: float, delta: float = DELTA) -> float:
     >>> round(central_epsilon(50_000, local=4.3113, delta=1e-6), 3)
     0.295
     """
-    _check_delta(delta)
+    check_delta(delta)
     if math.isinf(local):
         return math.inf
     low, high = 0.0, local
@@ -74,10 +76,10 @@ def local_epsilon(n: int, central: float, delta: float = DELTA) -> float:
     >>> round(local, 2), central_epsilon(50_000, local) <= 0.5
     (5.23, True)
     """
-    _check_delta(delta)
+    check_delta(delta)
     if not is_real(central) or not 0 < central < math.inf:
         raise CalibrationError(f"central_epsilon must lie above 0, got {central!r}")
-    low, high = central, _MOST_LOCAL
+    low, high = central, MOST_LOCAL
     for _ in range(_STEPS):
         middle = (low + high) / 2
         if hockey_stick(n, middle, central) <= delta:
@@ -91,28 +93,28 @@ def hockey_stick(n: int, local: float, epsilon: float) -> float:
     """The δ that goes with an ε."""
     if epsilon >= local:
         return 0.0
-    others, clone = min(n, _MOST_PEOPLE) - 1, math.exp(-local)
-    blanket, weights = _likely(others, clone)
+    others, clone = min(n, MOST_HIDING) - 1, math.exp(-local)
+    blanket, weights = likely_successes(others, clone)
     truth = 1 / (1 + math.exp(-local))
     gain = truth - math.exp(epsilon) * (1 - truth)
     loss = math.exp(epsilon) * truth - (1 - truth)
     first = np.floor(loss * (blanket + 1) / (gain + loss)) + 1  # from here on the first table is the likelier by e^ε
-    shown = np.maximum(gain * _at_least(first - 1, blanket, 0.5) - loss * _at_least(first, blanket, 0.5), 0.0)
-    return float(weights @ shown) + max(1 - float(weights.sum()), 0.0) + _ROUNDING
+    shown = np.maximum(gain * at_least(first - 1, blanket, 0.5) - loss * at_least(first, blanket, 0.5), 0.0)
+    return float(weights @ shown) + max(1 - float(weights.sum()), 0.0) + ROUNDING
 
 
-def _likely(trials: int, chance: float) -> tuple[Array, Array]:
+def likely_successes(trials: int, chance: float) -> tuple[Array, Array]:
     """The numbers of successes that are not too rare to count, and how likely each is."""
     if not trials:
         return np.zeros(1), np.ones(1)
     reach = 9 * math.sqrt(trials * chance * (1 - chance)) + 40  # Bernstein: outside, less than rounding
     low, high = max(math.floor(trials * chance - reach), 0), min(math.ceil(trials * chance + reach), trials)
     successes = np.arange(low, high + 1, dtype=float)
-    from_here = _at_least(np.append(successes, high + 1.0), trials, chance)
+    from_here = at_least(np.append(successes, high + 1.0), trials, chance)
     return successes, -np.diff(from_here)
 
 
-def _at_least(successes: Array, trials: Array | int, chance: float) -> Array:
+def at_least(successes: Array, trials: Array | int, chance: float) -> Array:
     """How likely so many or more are."""
     most = np.maximum(trials, 1)
     inside = np.clip(successes, 1, most)
@@ -120,6 +122,7 @@ def _at_least(successes: Array, trials: Array | int, chance: float) -> Array:
     return np.where(successes <= 0, 1.0, np.where(successes > trials, 0.0, tail))
 
 
-def _check_delta(delta: float) -> None:
+def check_delta(delta: float) -> None:
+    """Refuse a δ that is no probability, or promises nothing or too much."""
     if not is_real(delta) or not 0 < delta < 1:
         raise CalibrationError(f"delta must lie between 0 and 1, as 1e-6; got {delta!r}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 
 import pyarrow as pa
@@ -51,10 +51,18 @@ def write_release(
     schema: pa.Schema,
     make_batches: Callable[[Path], Generator[pa.RecordBatch, None, None]],
     make_manifest: Callable[[int], Manifest],
+    drawing: AbstractContextManager[object] | None = None,
 ) -> Manifest:
-    """Write batches, which may use the given scratch folder, and, once they are counted, the manifest."""
+    """Write batches, which may use the given scratch folder, and, once they are counted, the manifest.
+
+    What happens while they are drawn, within `drawing`, is over before anything takes its place.
+    """
     write = _write_csv if path.suffix in CSV else _write_parquet
-    with whole_or_nothing(*targets(path)) as folder, closing(make_batches(folder)) as batches:
+    with (
+        whole_or_nothing(*targets(path)) as folder,
+        drawing or nullcontext(),
+        closing(make_batches(folder)) as batches,
+    ):
         return write(folder / path.name, schema, batches, make_manifest)
 
 

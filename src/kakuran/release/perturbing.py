@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ import pyarrow as pa
 from narwhals.dependencies import is_pyspark_connect_dataframe, is_pyspark_dataframe
 
 from kakuran.counts import MemoryRecords
-from kakuran.design import CountsItself, Plan
+from kakuran.design import CountsItself, Entering, Ledger, Plan, Spending
 from kakuran.engine import perturb_batches
 from kakuran.errors import ReleaseError, check_is
 from kakuran.perturbation import Kernel
@@ -30,19 +31,30 @@ def is_spark_frame(data: Any) -> bool:
     return is_pyspark_dataframe(data) or is_pyspark_connect_dataframe(data)
 
 
-def perturb_on_spark(originals: Originals, target: Path, plan: Plan, *, seed: int | None, force: bool) -> Manifest:
+def perturb_on_spark(
+    originals: Originals, target: Path, plan: Plan, *, seed: int | None, force: bool, entering: Entering | None = None
+) -> Manifest:
     """Perturb a table on Spark into a folder of Parquet files, which appears whole or not at all."""
     warn_if_seeded(seed)
     check_folder(target, force=force)
 
     def drawn(private: Path) -> tuple[list[Path], Manifest]:
-        parts, records = originals.draw(plan, private, seed)
+        with entering or nullcontext():
+            parts, records = originals.draw(plan, private, seed)
         return parts, Manifest(plan, records, "shuffled", seeded=seed is not None)
 
-    return write_folder(target, drawn)
+    return _finished(write_folder(target, drawn), entering)
 
 
-def perturb(frame: Any, plan: Plan, *, seed: int | None = None, shuffle: bool = True) -> Release:
+def perturb(
+    frame: Any,
+    plan: Plan,
+    *,
+    seed: int | None = None,
+    shuffle: bool = True,
+    ledger: Ledger | str | Path | None = None,
+    joined: bool = False,
+) -> Release:
     """Perturb a table once.
 
     Parameters
@@ -57,6 +69,12 @@ def perturb(frame: Any, plan: Plan, *, seed: int | None = None, shuffle: bool = 
     shuffle : bool
         Put the records in random order. Whoever knows the order of the originals could otherwise link every record by
         its place, whatever the noise.
+    ledger : Ledger | str | Path | None
+        Enter what the release spends before it is drawn; refused if that is more than is left.
+    joined : bool
+        For the ledger: whether records of it can be joined, person by person, with those of other releases in it that
+        can, by an order that is kept and secret or by something that is published later. Such releases must be of the
+        same people.
 
     Examples
     --------
@@ -72,6 +90,7 @@ def perturb(frame: Any, plan: Plan, *, seed: int | None = None, shuffle: bool = 
         raise ReleaseError(
             "a Spark DataFrame would be drawn anew whenever it is used; draw it once, into a folder, with perturb_file"
         )
+    entering = _entering(ledger, plan, "a release in memory", seed, shuffled=shuffle, joined=joined)
     warn_if_seeded(seed)
     table = to_arrow(frame)
     codes = plan.schema.encode(table)
@@ -80,7 +99,8 @@ def perturb(frame: Any, plan: Plan, *, seed: int | None = None, shuffle: bool = 
     plan.check(tally)
     randomness = Randomness.from_seed(seed)
     kernel = Kernel(plan)
-    perturbed = kernel.sample(codes, randomness)
+    with entering or nullcontext():
+        perturbed = kernel.sample(codes, randomness)
     if shuffle:
         order = randomness.permutation(table.num_rows)
         perturbed = {name: column[order] for name, column in perturbed.items()}
@@ -88,7 +108,7 @@ def perturb(frame: Any, plan: Plan, *, seed: int | None = None, shuffle: bool = 
     manifest = Manifest(plan, table.num_rows, "shuffled" if shuffle else "kept", seeded=seed is not None)
     may_lack = [one.name for one in plan.schema.released if one.missing == "category" or plan.layout.told]
     made = like(_with_types_of(table, released), frame, may_lack)
-    return Release(MemoryRecords(plan.layout, made, perturbed), manifest)
+    return Release(MemoryRecords(plan.layout, made, perturbed), _finished(manifest, entering))
 
 
 def perturb_file(
@@ -98,6 +118,8 @@ def perturb_file(
     *,
     seed: int | None = None,
     shuffle: bool = True,
+    ledger: Ledger | str | Path | None = None,
+    joined: bool = False,
     force: bool = False,
     progress: Progress = int,
 ) -> Manifest:
@@ -115,6 +137,10 @@ def perturb_file(
     seed : int | None
         As for `perturb`.
     shuffle : bool
+        As for `perturb`.
+    ledger : Ledger | str | Path | None
+        As for `perturb`; it is entered before anything is written.
+    joined : bool
         As for `perturb`.
     force : bool
         Replace an existing file.
@@ -139,16 +165,17 @@ def perturb_file(
 
         source = Originals(source, plan.schema)
     is_on_spark = isinstance(source, CountsItself)
+    entering = _entering(ledger, plan, Path(target).name, seed, shuffled=shuffle, joined=joined)
     if is_on_spark:
         if not shuffle:
             raise ReleaseError("a Spark DataFrame has no order that could be kept: leave out shuffle=False")
-        return perturb_on_spark(source, Path(target), plan, seed=seed, force=force)
+        return perturb_on_spark(source, Path(target), plan, seed=seed, force=force, entering=entering)
     warn_if_seeded(seed)
     check_target(Path(target), force=force)
     source = open_source(source)
     check_apart(Path(target), source.paths)
     order: Order = "shuffled" if shuffle else "kept"
-    return write_release(
+    manifest = write_release(
         Path(target),
         Kernel(plan).schema,
         lambda scratch: perturb_batches(
@@ -160,7 +187,28 @@ def perturb_file(
             progress=progress,
         ),
         lambda records: Manifest(plan, records, order, seeded=seed is not None),
+        entering,
     )
+    return _finished(manifest, entering)
+
+
+def _entering(
+    ledger: Ledger | str | Path | None, plan: Plan, release: str, seed: int | None, *, shuffled: bool, joined: bool
+) -> Entering | None:
+    """What enters a release, where there is a ledger for it."""
+    if ledger is None:
+        if joined:
+            raise ReleaseError("joined says how a ledger is to count a release: name the ledger, too")
+        return None
+    if seed is not None:
+        raise ReleaseError("a release from a known seed can be undone, so no ledger can count it: leave out the seed")
+    return Ledger(ledger).entry(Spending.of(plan, release, shuffled=shuffled, joined=joined))
+
+
+def _finished(manifest: Manifest, entering: Entering | None) -> Manifest:
+    if entering is not None:
+        entering.finish()
+    return manifest
 
 
 def _with_types_of(original: pa.Table, released: pa.Table) -> pa.Table:

@@ -1,0 +1,234 @@
+"""A ledger: a file of what all releases of the same people have spent.
+
+A release is entered before it is drawn, and counts from then on, whether or not anything comes of it; only one that
+failed before anything took its place is withdrawn.
+
+The ledger is one file of text, replaced as a whole under a lock: it is there before a release or after it, never half.
+It holds neither originals nor seeds; what counts is the order of entries, never the clock.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from kakuran.design.account import Account, EntryState, Spending
+from kakuran.design.central import DELTA
+from kakuran.errors import CalibrationError, ReleaseError
+from kakuran.parsing import naming
+from kakuran.writing import check_free, write_text
+
+FORMAT = 1
+"""Raised whenever an older kakuran could count a newer ledger wrongly."""
+
+
+class Ledger:
+    """What releases of the same people have spent, in a file; `create` makes one.
+
+    Parameters
+    ----------
+    path : str | Path | Ledger
+        The file, or the ledger in it.
+
+    Examples
+    --------
+    >>> import tempfile, kakuran as kk
+    >>> from pathlib import Path
+    >>> from kakuran.samples import census, census_schema
+    >>> plan = kk.calibrate(census_schema(), n=1_000, k=10)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ledger = kk.Ledger.create(Path(folder, "people.ledger"), "survey 2026", k=10, epsilon=1)
+    ...     release = kk.perturb(census(1_000), plan, ledger=ledger)
+    ...     account = ledger.account()
+    >>> account.k, round(account.epsilon, 3), account.entries[0].state
+    (10.0, 0.738, 'made')
+    """
+
+    def __init__(self, path: str | Path | Ledger) -> None:
+        self.path: Path = path.path if isinstance(path, Ledger) else Path(path)
+
+    @classmethod
+    def create(
+        cls,
+        path: str | Path,
+        people: str,
+        *,
+        k: float | None = None,
+        epsilon: float | None = None,
+        delta: float = DELTA,
+    ) -> Ledger:
+        """Make a ledger of nothing; never in place of another.
+
+        Parameters
+        ----------
+        path : str | Path
+            The file.
+        people : str
+            Who they are, in words.
+        k : float | None
+            What is promised over all releases: nobody is linked above 1/k.
+        epsilon : float | None
+            What is promised as well, or instead: all releases together are (ε, δ)-differentially private.
+        delta : float
+            δ.
+        """
+        account, ledger = Account(people, k, epsilon, delta), cls(path)
+        check_free(ledger.path, force=False)
+        write_text(ledger.path, _sealed(account))
+        ledger._sync_folder()
+        return ledger
+
+    def account(self) -> Account:
+        """What it says now."""
+        try:
+            text = self.path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise ReleaseError(f"{self.path}: no such ledger; make one with `kakuran ledger init`") from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise ReleaseError(f"{self.path}: not a ledger that can be read: {error}") from error
+        return _unsealed(text, self.path)
+
+    def entry(self, spending: Spending) -> Entering:
+        """What enters a release while it is drawn."""
+        return Entering(self, spending)
+
+    def check(self, spending: Spending) -> Account:
+        """What the ledger would say with one more release, which is refused as it would be if it were made."""
+        return self._with(spending)
+
+    def add(self, spending: Spending) -> int:
+        """Enter a release, on disk when this returns; its number."""
+        with self._alone():
+            account = self._with(spending)
+            self._replace(account)
+        return len(account.entries)
+
+    def _with(self, spending: Spending) -> Account:
+        with naming(self.path):
+            return self.account().with_entry(spending)
+
+    @contextmanager
+    def entered(self, spending: Spending) -> Iterator[None]:
+        """Enter a release that is made inside; it counts whatever becomes of it."""
+        entering = Entering(self, spending)
+        entering.__enter__()
+        yield
+        entering.finish()
+
+    def mark(self, number: int, state: EntryState) -> None:
+        """Say what became of an entry."""
+        with self._alone():
+            self._replace(self.account().with_state(number, state))
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """While nobody else writes. Who waited may hold a file that was replaced meanwhile, and waits again."""
+        from fcntl import LOCK_EX, flock
+
+        while True:
+            try:
+                with self._place.open("r+b") as held:
+                    flock(held, LOCK_EX)
+                    if os.path.samestat(os.fstat(held.fileno()), self._place.stat()):
+                        yield
+                        return
+            except FileNotFoundError:
+                raise ReleaseError(f"{self.path}: no such ledger; make one with `kakuran ledger init`") from None
+            except PermissionError as error:
+                raise ReleaseError(f"{self.path}: cannot be written to, so nothing can be entered") from error
+
+    @property
+    def _place(self) -> Path:
+        """Where the file really is: a link to it must not become a second ledger."""
+        return self.path.resolve()
+
+    def _replace(self, account: Account) -> None:
+        """Durably: the text is on disk before it takes its place, and its place before this returns."""
+        beside = self._place.with_name(f".{self._place.name}.new")
+        try:
+            with beside.open("w", encoding="utf-8") as file:
+                file.write(_sealed(account))
+                file.flush()
+                os.fsync(file.fileno())
+            shutil.copymode(self._place, beside)
+            beside.replace(self._place)
+            self._sync_folder()
+        except OSError as error:
+            raise ReleaseError(
+                f"{self.path}: could not be written ({error.strerror or error}), so nothing is released"
+            ) from error
+
+    def _sync_folder(self) -> None:
+        folder = os.open(self._place.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+class Entering:
+    """A release that is being made: entered when drawing begins, and withdrawn if that fails."""
+
+    def __init__(self, ledger: Ledger, spending: Spending) -> None:
+        self._ledger = ledger
+        self._spending = spending
+        self._number = 0
+
+    def __enter__(self) -> Entering:
+        self._number = self._ledger.add(self._spending)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:  # nothing has taken its place yet
+            self._mark("withdrawn")
+
+    def finish(self) -> None:
+        """Say that the release is there."""
+        self._mark("made")
+
+    def _mark(self, state: EntryState) -> None:
+        with suppress(ReleaseError):  # what cannot be marked stays as it is, and counts
+            self._ledger.mark(self._number, state)
+
+
+def _sealed(account: Account) -> str:
+    """The text of a ledger, with a digest of all that it says."""
+    told = {"kakuran_ledger": FORMAT} | account.to_dict()
+    return json.dumps(told | {"digest": _digest(told)}, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+def _unsealed(text: str, path: Path) -> Account:
+    try:
+        told = json.loads(text)
+        digest, found = told.pop("digest"), told["kakuran_ledger"]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ReleaseError(_damaged(path, "it is cut off, or no ledger")) from error
+    if type(found) is int and found > FORMAT:
+        raise ReleaseError(f"{path}: was written by a newer kakuran (format {found}); upgrade")
+    if digest != _digest(told):
+        raise ReleaseError(_damaged(path, "it does not say what kakuran wrote into it"))
+    try:
+        return Account.from_dict(told)
+    except (CalibrationError, ValueError, KeyError, TypeError) as error:
+        raise ReleaseError(_damaged(path, str(error))) from error
+
+
+def _digest(told: Mapping[str, Any]) -> str:
+    canonical = json.dumps(told, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _damaged(path: Path, why: str) -> str:
+    return (
+        f"{path}: is damaged: {why}. Nothing is released with it. Put back a copy that has every release in it; with "
+        "an older one, what was released since would count for nothing"
+    )

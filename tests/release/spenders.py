@@ -1,0 +1,97 @@
+"""Run as a program: loads everything once, then forks children that release with a ledger, and kills or counts them."""
+
+import os
+import random
+import resource
+import signal
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import kakuran as kk
+from kakuran.design import Spending
+from kakuran.release import perturb_file
+
+PLAN = kk.calibrate(kk.Schema([kk.Categorical("job", ["clerk", "nurse"])]), n=200, k=150)
+
+
+def forked(work):
+    """A child that does some work; its process id."""
+    pid = os.fork()
+    if not pid:
+        status = 1
+        try:
+            status = int(work() or 0)
+        finally:
+            os._exit(status)
+    return pid
+
+
+def ended(pid):
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def release(folder, number):
+    perturb_file(folder / "people.parquet", folder / f"{number}.parquet", PLAN, ledger=folder / "people.ledger")
+
+
+def killed(folder, times):
+    """Releases, each killed after a while that is drawn anew; how many were there, and how many were cut off."""
+    longest, cut_off, rounds = 0.0, 0, random.Random(1)
+    for number in range(times):
+        began = time.monotonic()
+        pid = forked(lambda number=number: release(folder, number))
+        if number < 3:  # to see how long one takes
+            assert ended(pid) == 0
+            longest = max(longest, time.monotonic() - began)
+            continue
+        time.sleep(rounds.uniform(0, 1.2 * longest))
+        os.kill(pid, signal.SIGKILL)
+        cut_off += ended(pid) == -signal.SIGKILL
+        check(folder)
+    return cut_off
+
+
+def check(folder):
+    """Every release that is there is in the ledger, and counts."""
+    entries = kk.Ledger(folder / "people.ledger").account().entries
+    counted = {entry.spending.release for entry in entries if entry.counts}
+    assert {path.name for path in folder.glob("[0-9]*.parquet")} <= counted
+
+
+def at_once(folder, processes, times):
+    """Processes that enter as many releases as they may; how many each could."""
+    spending = Spending.of(PLAN, "out", joined=True)
+
+    def spend():
+        entered = 0
+        for _ in range(times):
+            with suppress(kk.CalibrationError):
+                kk.Ledger(folder / "people.ledger").add(spending)
+                entered += 1
+        return entered
+
+    return [ended(pid) for pid in [forked(spend) for _ in range(processes)]]
+
+
+def on_a_full_disk(folder):
+    """A release where no file may grow beyond what the ledger has, by the system itself."""
+
+    def work():
+        resource.setrlimit(resource.RLIMIT_FSIZE, ((folder / "people.ledger").stat().st_size,) * 2)
+        try:
+            release(folder, 0)
+        except kk.ReleaseError as error:
+            return 7 if "people.ledger: could not be written" in str(error) else 8
+
+    return ended(forked(work))
+
+
+if __name__ == "__main__":
+    what, place, *numbers = sys.argv[1:]
+    pq.write_table(pa.table({"job": ["clerk", "nurse"] * 100}), Path(place, "people.parquet"))
+    print({"killed": killed, "at_once": at_once, "full": on_a_full_disk}[what](Path(place), *map(int, numbers)))

@@ -1,0 +1,119 @@
+"""Releases with a ledger: entered before they are there, whatever happens on the way."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import kakuran as kk
+from kakuran.release import files
+
+PROGRAM = Path(__file__).with_name("spenders.py")
+PLAN = kk.calibrate(kk.Schema([kk.Categorical("job", ["clerk", "nurse"])]), n=200, k=20)
+TABLE = pa.table({"job": ["clerk", "nurse"] * 100})
+
+
+def run(*arguments):
+    told = subprocess.run(
+        [sys.executable, PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=240, check=False
+    )
+    assert told.returncode == 0, told.stderr
+    return ast.literal_eval(told.stdout)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return kk.Ledger.create(tmp_path / "people.ledger", "them", k=2, epsilon=2)
+
+
+@pytest.fixture
+def source(tmp_path):
+    pq.write_table(TABLE, tmp_path / "in.parquet")
+    return tmp_path / "in.parquet"
+
+
+def states(ledger):
+    return [entry.state for entry in ledger.account().entries]
+
+
+def test_a_release_in_memory_is_entered(ledger):
+    kk.perturb(TABLE, PLAN, ledger=ledger)
+    (entry,) = ledger.account().entries
+    assert (entry.state, entry.spending.release, entry.spending.n) == ("made", "a release in memory", 200)
+    assert ledger.account().epsilon == PLAN.central()
+
+
+def test_a_release_in_a_file_is_entered_by_its_name_before_it_is_written(ledger, source, tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr(files, "_write_parquet", lambda *_: seen.append(states(ledger)) or pytest.fail("as a test"))
+    with pytest.raises(pytest.fail.Exception):
+        kk.perturb_file(source, tmp_path / "out.parquet", PLAN, ledger=str(ledger.path))
+    assert seen == [["begun"]]
+    assert states(ledger) == ["withdrawn"]
+    monkeypatch.undo()
+    kk.perturb_file(source, tmp_path / "out.parquet", PLAN, ledger=str(ledger.path))
+    assert states(ledger) == ["withdrawn", "made"]
+    assert ledger.account().entries[1].spending.release == "out.parquet"
+
+
+def test_what_is_found_wrong_while_drawing_is_not_spent(ledger, tmp_path):
+    pq.write_table(pa.table({"job": ["clerk"] * 199 + ["baker"]}), tmp_path / "in.parquet")
+    with pytest.raises(kk.DataError, match="baker"):
+        kk.perturb_file(tmp_path / "in.parquet", tmp_path / "out.parquet", PLAN, ledger=ledger)
+    assert states(ledger) == ["withdrawn"]
+
+
+def test_an_overspending_release_is_not_written(ledger, source, tmp_path):
+    def release_until_refused():
+        for number in range(50):
+            kk.perturb_file(source, tmp_path / f"{number}.parquet", PLAN, ledger=ledger)
+
+    with pytest.raises(kk.CalibrationError, match="would be spent"):
+        release_until_refused()
+    found = sorted(path.name for path in tmp_path.glob("[0-9]*.parquet"))
+    assert found == sorted(entry.spending.release for entry in ledger.account().entries)
+    assert len(found) > 2
+    assert 1.5 < ledger.account().epsilon <= 2
+
+
+def test_what_no_ledger_can_count_is_refused(ledger, source, tmp_path):
+    with pytest.raises(kk.ReleaseError, match="known seed can be undone"):
+        kk.perturb_file(source, tmp_path / "out.parquet", PLAN, seed=1, ledger=ledger)
+    with pytest.raises(kk.CalibrationError, match="keep their order"):
+        kk.perturb(TABLE, PLAN, shuffle=False, ledger=ledger)
+    with pytest.raises(kk.ReleaseError, match="name the ledger, too"):
+        kk.perturb(TABLE, PLAN, joined=True)
+    assert states(ledger) == []
+
+
+def test_killed_at_any_moment_a_release_that_is_there_is_in_the_ledger(tmp_path):
+    """A hundred times, at a moment drawn anew each time; afterwards the ledger can be used as ever."""
+    ledger = kk.Ledger.create(tmp_path / "people.ledger", "them", k=10)
+    assert run("killed", tmp_path, 103) > 30
+    found = states(ledger)
+    assert set(found) == {"begun", "made"}
+    kk.perturb(TABLE, PLAN, ledger=ledger)
+    assert states(ledger) == [*found, "made"]
+
+
+def test_processes_at_once_take_turns_and_together_spend_no_more_than_one_could(tmp_path):
+    for folder in (tmp_path / "one", tmp_path / "two"):
+        folder.mkdir()
+        kk.Ledger.create(folder / "people.ledger", "them", k=10)
+    (alone,), both = run("at_once", tmp_path / "one", 1, 30), run("at_once", tmp_path / "two", 2, 30)
+    assert 1 < alone < 30
+    assert sum(both) == alone
+    entries = kk.Ledger(tmp_path / "two/people.ledger").account().entries
+    assert [entry.number for entry in entries] == [*range(1, alone + 1)]
+
+
+def test_a_disk_that_is_full_refuses_the_release_and_hurts_nothing(tmp_path):
+    ledger = kk.Ledger.create(tmp_path / "people.ledger", "them", k=10)
+    before = ledger.path.read_bytes()
+    assert run("full", tmp_path) == 7
+    assert ledger.path.read_bytes() == before
+    assert not (tmp_path / "0.parquet").exists()
