@@ -4,11 +4,14 @@ from .advice import (
 )
 from .answers import (
     Answer as Answer,
+    CombinedEstimate as CombinedEstimate,
     DecisionTree as DecisionTree,
     Density as Density,
     Estimate as Estimate,
     MixtureEstimate as MixtureEstimate,
     NaiveBayes as NaiveBayes,
+    SyntheticTable as SyntheticTable,
+    combine as combine,
 )
 from .audit import (
     Anonymity as Anonymity,
@@ -81,6 +84,7 @@ from .release import (
 )
 from .report import (
     release_report as release_report,
+    save_synthetic as save_synthetic,
 )
 from .schema import (
     Categorical as Categorical,

@@ -16,6 +16,7 @@ from kakuran.answers.impossible import (
 from kakuran.answers.mixture import MixtureEstimate, mixture
 from kakuran.answers.question import TableQuestion, ask, tell_by_tell
 from kakuran.answers.reader import Reader
+from kakuran.answers.synthetic import CombinedEstimate, SyntheticQuality, SyntheticTable, combine, synthesise
 from kakuran.answers.tree import (
     CRITERIA,
     Classifier,
@@ -39,6 +40,7 @@ __all__ = [
     "QUESTIONS",
     "Answer",
     "Classifier",
+    "CombinedEstimate",
     "DecisionTree",
     "Density",
     "Estimate",
@@ -52,11 +54,14 @@ __all__ = [
     "Node",
     "Reader",
     "SplitCriterion",
+    "SyntheticQuality",
+    "SyntheticTable",
     "TableQuestion",
     "ask",
     "can_be_asked",
     "check_classes",
     "columns_for",
+    "combine",
     "density",
     "fit_naive_bayes",
     "grow_tree",
@@ -66,5 +71,6 @@ __all__ = [
     "log_chance_of",
     "mixture",
     "points_of",
+    "synthesise",
     "tell_by_tell",
 ]

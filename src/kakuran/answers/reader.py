@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -34,6 +35,8 @@ from kakuran.model import (
 from kakuran.typing import Array, Indices, Progress
 
 CellsKey: TypeAlias = tuple[tuple[str, bytes], ...]
+MOST_TOGETHER = 1 << 18
+"""Cells of a table that the joint model is fitted to."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,23 +262,39 @@ class Reader:
         return self._models[key]
 
     def _fitted(self, axes: tuple[Cells, ...], progress: Progress) -> JointModel:
-        public = [axis.name for axis in axes if axis.name not in self.plan.mechanisms]
-        held = [
-            [place for place, axis in enumerate(axes) if axis.name in {*tell.columns, *public}]
-            for tell in self.plan.tells
-        ]
+        together = self._counted_together(axes)
         counted = [counted_cells(self.plan, axis) for axis in axes]
-        truths, tables = ([[some[place] for place in places] for places in held] for some in (axes, counted))
+        truths, tables = ([[some[place] for place in places] for _, places in together] for some in (axes, counted))
         told_by = self.plan.layout.attributes[0]
-        telling = [[only(told_by, tell)] if self.plan.layout.told else [] for tell in range(len(tables))]
-        selected = [[*which, *table] for which, table in zip(telling, tables, strict=True)]
+        selected = [
+            [*([only(told_by, tell)] if self.plan.layout.told else []), *table]
+            for (tell, _), table in zip(together, tables, strict=True)
+        ]
         told = [
             ToldCounts(tuple(places), _counts(tally, table), operator_of(self.plan, truth, [tell], table, self._known))
-            for tell, (places, truth, table, tally) in enumerate(
-                zip(held, truths, tables, self._tallies(selected, progress), strict=True)
+            for (tell, places), truth, table, tally in zip(
+                together, truths, tables, self._tallies(selected, progress), strict=True
             )
         ]
-        return joint_model([axis.size for axis in axes], told)
+        times = max(sum(place in places for tell, places in together if tell == 0) for place in together[0][1])
+        return joint_model([axis.size for axis in axes], told, times)
+
+    def _counted_together(self, axes: Sequence[Cells]) -> list[tuple[int, list[int]]]:
+        """The tables to count of each tell: all that it holds, kept columns too, unless they have too many cells.
+
+        Then whole records are counted by every two columns, others by what they tell and one kept column at a time.
+        """
+        found: list[tuple[int, list[int]]] = []
+        for number, tell in enumerate(self.plan.tells):
+            told = [place for place, axis in enumerate(axes) if axis.name in tell.columns]
+            kept = [place for place, axis in enumerate(axes) if axis.name not in self.plan.mechanisms]
+            if math.prod(axes[place].size for place in (*told, *kept)) <= MOST_TOGETHER:
+                found.append((number, sorted([*told, *kept])))
+            elif self.plan.layout.told:
+                found += [(number, sorted([*told, one])) for one in kept]
+            else:
+                found += [(number, list(pair)) for pair in combinations(range(len(axes)), 2)]
+        return found
 
 
 def _counts(tally: Tally, axes: Sequence[Cells]) -> Array:

@@ -1,4 +1,4 @@
-"""kakuran crosstab, count, tree and mixture: what is true behind a release."""
+"""kakuran crosstab, count, tree, bayes, mixture and synthesise: what is true behind a release."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from kakuran.cli.console import answer_table, answer_text, progress, say
+from kakuran.cli.console import answer_table, answer_text, progress, say, working
 from kakuran.cli.options import (
     AnswerResults,
     ReleaseFile,
+    Results,
     columns_of_release,
     grouped,
     numbers,
@@ -267,3 +268,32 @@ def _show_mixture(found: MixtureEstimate, density: Density | None) -> None:
     if density is not None:
         header, row = quantile_row(density)
         answer_table(f"{words('quantiles', column=density.name)} ({density.reason})", header, [row])
+
+
+@grouped
+def synthesise(
+    release: ReleaseFile,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Table to write (.csv or .parquet).")],
+    rows: Annotated[
+        int | None, typer.Option("--rows", min=1, help="How many records; as many as the release holds by default.")
+    ] = None,
+    copies: Annotated[
+        int, typer.Option("--copies", min=1, help="How many such tables, below each other, for honest intervals.")
+    ] = 1,
+    *,
+    results: Annotated[Results, "lang", "force", "json"],
+) -> None:
+    """Write a plain table of made-up records that are like the true ones, and a page that says what it is."""
+    from kakuran.release import read_release
+    from kakuran.report import about_path, check_synthetic, save_synthetic
+    from kakuran.writing import check_apart
+
+    check_synthetic(output, force=results.force)
+    check_apart(output, [release])
+    opened = read_release(release)
+    with progress("counting", None) as advance:
+        found = opened.synthesise(rows, copies, progress=advance)
+    with working("drawing"):
+        quality = save_synthetic(found, output, lang=results.lang, force=results.force)
+    results.answer(found.to_dict() | {"quality": quality.to_dict()}, lambda: answer_text(f"{found}\n{quality}"))
+    say(f"wrote {output}: no row of it is a person; {about_path(output)} says what must not be read from it")

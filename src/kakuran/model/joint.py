@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from kakuran.counts import distinct_rows
 from kakuran.errors import ArgumentError
 from kakuran.mechanism import Transition
 from kakuran.model.estimators import splits
@@ -50,6 +51,7 @@ _PATIENT_STOPS = 4
 _MOST_RAKES = 1000
 _SHARES = 33
 _AT_ONCE = 1 << 22
+_DRAWN_AT_ONCE = 1 << 17
 _FURTHEST = 64.0
 _FURTHER = 1.15
 """How much further each leap may go than the one before: the first would overlook where to stop."""
@@ -343,9 +345,9 @@ def _splits(told: Sequence[ToldCounts], dice: np.random.Generator) -> Iterator[_
         )
 
 
-def _dice(told: Sequence[ToldCounts]) -> np.random.Generator:
+def _randomness(told: Sequence[ToldCounts]) -> Randomness:
     """The same for the same counts."""
-    return Randomness.derived(b"".join(np.ascontiguousarray(one.counts).tobytes() for one in told)).generator()
+    return Randomness.derived(b"".join(np.ascontiguousarray(one.counts).tobytes() for one in told))
 
 
 def _climb(
@@ -383,6 +385,39 @@ class _Joint(Protocol):
     def given(self, target: int, places: Sequence[Indices | None]) -> Array:
         """The logarithm of the probability of each cell of a column together with what is known: records × cells."""
 
+    def draw(self, known: _Known, dice: np.random.Generator) -> list[Indices]:
+        """The cells of made-up records along every column, those that are known as they are."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """What is known of some records.
+
+    Attributes
+    ----------
+    places : Sequence[Indices | None]
+        Of every column, the cell that each record is in; None where it is not known.
+    count : int
+        How many records there are.
+    """
+
+    places: Sequence[Indices | None]
+    count: int
+
+    @cached_property
+    def kinds(self) -> tuple[list[Indices | None], Indices]:
+        """What is known of records of which something else is, column by column; and which of these each record is."""
+        known = _known(-1, self.places)
+        if not known:
+            return list(self.places), np.zeros(self.count, np.intp)
+        found = distinct_rows([cells for _, cells in known])
+        columns = dict(zip((axis for axis, _ in known), found.columns, strict=True))
+        return [columns.get(axis) for axis in range(len(self.places))], found.place
+
+    def some(self, records: Indices) -> _Known:
+        """The same of some of the records."""
+        return _Known([None if cells is None else cells[records] for cells in self.places], len(records))
+
 
 @dataclass(frozen=True, eq=False)
 class _Mixture:
@@ -419,6 +454,16 @@ class _Mixture:
             found[here] = _log(np.exp(members - most) @ self.profiles[target].T) + most
         return found
 
+    def draw(self, known: _Known, dice: np.random.Generator) -> list[Indices]:
+        """A class for each record, and in it every column by itself."""
+        kinds, place = known.kinds
+        members = sum((_log(self.profiles[axis])[cells] for axis, cells in _known(-1, kinds)), _log(self.shares)[None])
+        of_class = _drawn(_softmax(members), place, dice)
+        return [
+            _drawn(profile.T, of_class, dice) if cells is None else cells
+            for profile, cells in zip(self.profiles, known.places, strict=True)
+        ]
+
 
 def _known(target: int, places: Sequence[Indices | None]) -> list[tuple[int, Indices]]:
     """The columns that are known of records, but for the one that is asked for."""
@@ -427,6 +472,18 @@ def _known(target: int, places: Sequence[Indices | None]) -> list[tuple[int, Ind
 
 def _log(values: Array) -> Array:
     return np.log(np.maximum(values, 1e-300))
+
+
+def _softmax(logs: Array) -> Array:
+    return _rows_normalised(np.exp(logs - logs.max(axis=1, keepdims=True)))
+
+
+def _drawn(shares: Array, rows: Indices, dice: np.random.Generator) -> Indices:
+    """A cell for every record, by the distribution that stands in its row."""
+    below = np.cumsum(shares, axis=1)
+    below = below / below[:, -1:] + np.arange(len(shares))[:, None]
+    found = np.searchsorted(below.ravel(), rows + dice.random(len(rows)), side="right")
+    return np.clip(found - rows * shares.shape[1], 0, shares.shape[1] - 1)
 
 
 def _lumped(profile: Array, parts: Indices | None) -> Array:
@@ -517,6 +574,30 @@ class _Tree:
                 likely = likely * (self._likely(there, here, known) @ self.steps[here, there].T)
         return likely
 
+    def draw(self, known: _Known, dice: np.random.Generator) -> list[Indices]:
+        """Column by column from each root on."""
+        drawn: dict[int, Indices] = {}
+        for root in self._roots:
+            self._draw_from(root, None, known, drawn, dice)
+        return [drawn[axis] for axis in range(len(self.margins))]
+
+    def _draw_from(
+        self, here: int, before: int | None, known: _Known, drawn: dict[int, Indices], dice: np.random.Generator
+    ) -> None:
+        """A column, by what stands before it and by what is known from it on; then those beyond it."""
+        cells = known.places[here]
+        if cells is None:
+            kinds, place = known.kinds
+            alike = distinct_rows([place] if before is None else [place, drawn[before]])
+            likely = self._likely(here, before, kinds)
+            likely = likely[np.minimum(alike.columns[0], len(likely) - 1)]
+            shares = self.margins[here] if before is None else self.steps[before, here][alike.columns[1]]
+            cells = _drawn(np.maximum(shares * likely, 1e-300), alike.place, dice)
+        drawn[here] = cells
+        for there in self.neighbours[here]:
+            if there != before:
+                self._draw_from(there, here, known, drawn, dice)
+
 
 def _spanning(columns: int, pairs: Mapping[tuple[int, int], Array]) -> Iterator[tuple[int, int]]:
     """The pairs of a spanning tree with the most information in all."""
@@ -570,6 +651,27 @@ class _Blend:
         ]
         return np.logaddexp.reduce(found)
 
+    def draw(self, known: _Known, dice: np.random.Generator) -> list[Indices]:
+        """Each record by one of them."""
+        unknown = [axis for axis, cells in enumerate(known.places) if cells is None]
+        if not unknown:
+            return [cells for cells in known.places if cells is not None]
+        kinds, place = known.kinds
+        likely = np.log(np.array(self.weights))[None]
+        if len(unknown) < len(kinds):
+            target = unknown[0]
+            likely = likely + np.column_stack(
+                [np.logaddexp.reduce(joint.given(target, kinds), axis=1) for joint in self.joints]
+            )
+        drawn_by = _drawn(_softmax(likely), place, dice)
+        found = [np.empty(known.count, np.intp) for _ in known.places]
+        for number, joint in enumerate(self.joints):
+            records = np.flatnonzero(drawn_by == number)
+            if len(records):
+                for column, cells in zip(found, joint.draw(known.some(records), dice), strict=True):
+                    column[records] = cells
+        return found
+
 
 @dataclass(frozen=True, eq=False)
 class _Evidence:
@@ -577,6 +679,8 @@ class _Evidence:
 
     told: tuple[ToldCounts, ...]
     parts: tuple[_Split, ...]
+    times: int
+    """How often each record is counted."""
 
     def about(self, axes: Sequence[int]) -> list[tuple[Operator, Array, Array]]:
         """Of the tells that hold some columns: how they were perturbed, counts without each part and all, the parts."""
@@ -603,8 +707,8 @@ class _Evidence:
         return np.concatenate(shares)[self._held > 0]
 
     def score(self, expected: Array) -> float:
-        """The log-likelihood of the parts, from such shares."""
-        return float((self._held[self._held > 0] * _log(expected)).sum())
+        """The log-likelihood of the parts, from such shares, as if each record were counted once."""
+        return float((self._held[self._held > 0] * _log(expected)).sum()) / self.times
 
     @cached_property
     def _held(self) -> Array:
@@ -613,6 +717,26 @@ class _Evidence:
     def pairs(self) -> list[tuple[int, int]]:
         """The pairs of columns that some tell holds."""
         return sorted({pair for one in self.told for pair in combinations(sorted(one.axes), 2)})
+
+    def resampled(self, dice: np.random.Generator) -> _Evidence:
+        """As many records drawn anew, each part from its own: copies of a record never judge a fit to it."""
+        ends = np.cumsum([one.counts.size for one in self.told])[:-1]
+        held = [np.concatenate([counts.ravel() for counts in part.held]) for part in self.parts]
+        drawn = [self.times * _drawn_anew(counts, int(counts.sum()) // self.times, dice) for counts in held]
+        everything = sum(drawn, np.zeros_like(drawn[0]))
+
+        def laid(flat: Array) -> list[Array]:
+            tables = np.split(flat, ends)
+            return [table.reshape(one.counts.shape) for table, one in zip(tables, self.told, strict=True)]
+
+        told = [replace(one, counts=counts) for one, counts in zip(self.told, laid(everything), strict=True)]
+        parts = tuple(_Split(laid(everything - held), laid(held)) for held in drawn)
+        return _Evidence(tuple(told), parts, self.times)
+
+
+def _drawn_anew(counts: Array, total: int, dice: np.random.Generator) -> Array:
+    """So many records, each like one of those that there are."""
+    return dice.multinomial(total, counts / counts.sum()).astype(float) if total else np.zeros_like(counts)
 
 
 def _moved(joints: Sequence[_Joint], axes: Sequence[int], evidence: _Evidence) -> Array:
@@ -651,7 +775,7 @@ def _predicts(tables: Array, told: Sequence[tuple[Operator, Array, Array]]) -> f
     return score
 
 
-def joint_model(sizes: Sequence[int], told: Sequence[ToldCounts]) -> JointModel:
+def joint_model(sizes: Sequence[int], told: Sequence[ToldCounts], times: int = 1) -> JointModel:
     """The joint distribution of all columns; a function of the counts alone.
 
     An average of latent classes, fewer and more, and of a tree of pairs, by how well they predict held-out counts.
@@ -662,15 +786,20 @@ def joint_model(sizes: Sequence[int], told: Sequence[ToldCounts]) -> JointModel:
         How many cells each column has.
     told : Sequence[ToldCounts]
         The perturbed counts of every tell.
+    times : int
+        In how many of them each record is counted, column by column.
     """
     _check(sizes, told)
-    dice = _dice(told)
-    evidence = _Evidence(tuple(told), tuple(_splits(told, dice)))
+    dice = _randomness(told).generator()
+    return _fitted(tuple(sizes), _Evidence(tuple(told), tuple(_splits(told, dice)), times), dice)
+
+
+def _fitted(sizes: tuple[int, ...], evidence: _Evidence, dice: np.random.Generator) -> JointModel:
     with one_thread():
         independent, *more = _classes(sizes, evidence, dice)
         found = reduce(_Weighed.joined_by, more, _Weighed.alone(independent, evidence))
         found = found.joined_by(_Kind(Phrase("a tree of pairs"), _trees(found.joints, evidence, len(sizes))))
-    return JointModel(tuple(sizes), found.reason, found.joints, evidence)
+    return JointModel(sizes, found.reason, found.joints, evidence)
 
 
 def _check(sizes: Sequence[int], told: Sequence[ToldCounts]) -> None:
@@ -836,21 +965,34 @@ class JointModel:
                     scores[place] += float((held * _log(operator.forward(table.sum(axis=others)))).sum())
         return scores
 
-    def draw(self, count: int) -> list[Indices]:
-        """Made-up records: the cell of each along every column, column by column given those before; always the same.
+    @property
+    def randomness(self) -> Randomness:
+        """A stream that is the same for the same counts."""
+        return _randomness(self._evidence.told)
+
+    def draw(
+        self, count: int, places: Sequence[Indices | None] = (), dice: np.random.Generator | None = None
+    ) -> list[Indices]:
+        """Made-up records: the cell of each along every column.
 
         Parameters
         ----------
         count : int
             How many.
+        places : Sequence[Indices | None]
+            Of every column, the cell that each record is to be in; None, or nothing at all, where the model draws it.
+        dice : Generator | None
+            What they are drawn with; without it they are always the same.
         """
-        dice = _dice(self._evidence.told)
-        drawn: list[Indices | None] = [None] * len(self.sizes)
-        for axis in range(len(self.sizes)):
-            shares = self.given(axis, drawn) if axis else np.tile(self.table([0]), (count, 1))
-            luck = dice.random((count, 1))
-            drawn[axis] = (np.cumsum(shares, axis=1)[:, :-1] < luck).sum(axis=1)
-        return [cells for cells in drawn if cells is not None]
+        dice = self.randomness.generator() if dice is None else dice
+        known = _Known(places or [None] * len(self.sizes), count)
+        parts = np.array_split(np.arange(count), max(1, -(-count // _DRAWN_AT_ONCE)))
+        drawn = [self._joints[-1].draw(known.some(part), dice) for part in parts]
+        return [np.concatenate(cells) for cells in zip(*drawn, strict=True)]
+
+    def resampled(self, dice: np.random.Generator) -> JointModel:
+        """The model that as many other records, drawn from these, would have given: what chance makes of it."""
+        return _fitted(self.sizes, self._evidence.resampled(dice), dice)
 
     def direct(self, axes: Sequence[int]) -> Array:
         """The shares of the cells of a table, moved from the model towards the counts of the tells that hold it.

@@ -6,6 +6,7 @@ from .files import (
     read_manifest as read_manifest,
     released_source as released_source,
     targets as targets,
+    write_records as write_records,
     write_table as write_table,
 )
 from .manifest import (

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from codecs import BOM_UTF8
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 
@@ -73,6 +74,33 @@ def write_table(path: Path, table: pa.Table) -> None:
         write(table, folder / path.name)
 
 
+def write_records(
+    path: Path,
+    schema: pa.Schema,
+    batches: Iterable[pa.RecordBatch],
+    metadata: Mapping[str, str],
+    page: tuple[Path, str],
+) -> None:
+    """Write plain records, which are never all in memory, and a page beside them, both whole or none.
+
+    Parquet holds the metadata, too. CSV has no place for any; it starts with a mark by which Excel knows it for UTF-8.
+    """
+    beside, told = page
+    with whole_or_nothing(path, beside) as folder, (folder / path.name).open("wb") as file:
+        (folder / beside.name).write_text(told, encoding="utf-8")
+        if path.suffix in CSV:
+            file.write(BOM_UTF8)
+            plain = _plain(schema)
+            with pa.csv.CSVWriter(file, plain) as rows:
+                for batch in batches:
+                    rows.write_batch(batch.cast(plain))
+        else:
+            with pq.ParquetWriter(file, schema) as writer:
+                for batch in batches:
+                    writer.write_batch(batch)
+                writer.add_key_value_metadata(metadata)
+
+
 def _write_parquet(
     path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch], make_manifest: Callable[[int], Manifest]
 ) -> Manifest:
@@ -89,7 +117,7 @@ def _write_parquet(
 def _write_csv(
     path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch], make_manifest: Callable[[int], Manifest]
 ) -> Manifest:
-    plain = pa.schema([(field.name, _csv_type(field.type)) for field in schema])
+    plain = _plain(schema)
     with pa.csv.CSVWriter(path, plain) as writer:
         records = 0
         for batch in batches:
@@ -100,8 +128,12 @@ def _write_csv(
     return manifest
 
 
-def _csv_type(kind: pa.DataType) -> pa.DataType:
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
+def _plain(schema: pa.Schema) -> pa.Schema:
+    """Without dictionaries, which CSV has none of."""
+    kinds = {field.name: field.type for field in schema}
+    return pa.schema(
+        [(name, kind.value_type if pa.types.is_dictionary(kind) else kind) for name, kind in kinds.items()]
+    )
 
 
 def released_source(path: Path) -> Source:

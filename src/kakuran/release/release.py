@@ -19,12 +19,14 @@ from kakuran.answers import (
     NaiveBayes,
     Reader,
     SplitCriterion,
+    SyntheticTable,
     ask,
     density,
     impossible,
     learn_bayes,
     learn_tree,
     mixture,
+    synthesise,
 )
 from kakuran.counts import Bins, Cells, MemoryRecords, Records, Tally
 from kakuran.design import DELTA, Plan
@@ -336,6 +338,25 @@ class Release:
             Told how many more records are counted.
         """
         return learn_bayes(self.reader, target, features=features, method=method, progress=progress)
+
+    def synthesise(self, n: int | None = None, copies: int = 1, *, progress: Progress = int) -> SyntheticTable:
+        """A complete table of made-up records that are like the true ones, for whatever cannot ask a release.
+
+        They are drawn from the joint model of all that is told, and tell no more than the release does. Standard errors
+        that take them for true records are too small: work on several copies, and put the results together with
+        `kakuran.combine`.
+
+        Parameters
+        ----------
+        n : int, optional
+            How many records; as many as the release holds by default. Then kept columns are as they are there.
+        copies : int, optional
+            How many such tables: one is drawn from the model itself; of several, each from a model of other people
+            like these.
+        progress : callable, optional
+            Told how many more records are counted, in every pass.
+        """
+        return synthesise(self.reader, n, copies, progress)
 
 
 def read_release(path: str | Path, *, spark: Any = None) -> Release:

@@ -25,6 +25,12 @@ from .rows import (
     risk_after as risk_after,
     risk_before as risk_before,
 )
+from .synthetic import (
+    about_path as about_path,
+    about_synthetic as about_synthetic,
+    check_synthetic as check_synthetic,
+    save_synthetic as save_synthetic,
+)
 from .wide import (
     aggregated_report as aggregated_report,
     loss_report as loss_report,
