@@ -9,6 +9,7 @@ import pytest
 import kakuran as kk
 from kakuran.answers import Estimate
 from kakuran.counts import Cells
+from kakuran.samples import census, census_schema
 
 
 def estimate(*shape, names="abcd", **changes):
@@ -165,3 +166,41 @@ def test_panels_say_which_part_of_the_table_they_show():
 def test_a_picture_nobody_could_read_is_refused(shape, words):
     with pytest.raises(kk.SchemaError, match=words):
         estimate(*shape).plot()
+
+
+@pytest.fixture(scope="module")
+def release():
+    return kk.perturb(census(20_000), kk.calibrate(census_schema(), n=20_000, k=10))
+
+
+class TestTotals:
+    def test_are_what_the_fewer_columns_say_by_themselves_and_everybody(self, release):
+        found = release.crosstab("job", "sex", totals=True)
+        assert [[axis.name for axis in one.axes] for one in found.totals] == [["job"], ["sex"], []]
+        np.testing.assert_allclose(found.totals[0].counts, release.crosstab("job").counts)
+        assert found.totals[-1].counts == found.totals[-1].low == 20_000
+        rows = found.to_arrow().to_pylist()
+        assert len(rows) == found.counts.size + 8 + 2 + 1
+        assert (rows[-1]["job"], rows[-1]["sex"], rows[-1]["count"]) == ("total", "total", 20_000)
+        assert (rows[-2]["job"], rows[-2]["sex"]) == ("total", "male")
+
+    def test_of_a_condition_are_estimated_too(self, release):
+        found = release.crosstab("job", where="sex == 'female'", totals=True)
+        assert found.totals[0].counts == pytest.approx(float(release.count("sex == 'female'").counts), rel=1e-6)
+
+    def test_percentages_are_of_the_totals(self, release):
+        found = release.crosstab("job", "sex", percent="sex")
+        by_sex, rows = found.totals[1].counts, found.to_arrow().to_pylist()
+        for place, row in enumerate(rows[:4]):
+            whole = by_sex[place % 2]
+            assert row["percent"] == pytest.approx(100 * row["count"] / whole)
+            assert row["percent_low"] <= row["percent"] <= row["percent_high"]
+        assert [row["percent"] for row in rows if row["job"] == "total"][:2] == pytest.approx([100, 100])
+        assert next(found.rows())[-2].count("…") == 1
+        of_all = release.crosstab("job", "sex", percent="all").to_arrow().to_pylist()
+        assert of_all[0]["percent"] == pytest.approx(100 * of_all[0]["count"] / 20_000)
+
+    @pytest.mark.parametrize(("columns", "percent"), [(("job",), "job"), (("job", "sex"), "age")])
+    def test_percentages_of_nothing_are_refused(self, release, columns, percent):
+        with pytest.raises(kk.SchemaError, match=f"percent is of 'all'.*; got '{percent}'"):
+            release.crosstab(*columns, percent=percent)

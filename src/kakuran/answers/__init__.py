@@ -14,7 +14,7 @@ from kakuran.answers.impossible import (
     points_of,
 )
 from kakuran.answers.mixture import MixtureEstimate, mixture
-from kakuran.answers.question import TableQuestion, ask, tell_by_tell
+from kakuran.answers.question import TableQuestion, ask, ask_totals, check_percent, tell_by_tell
 from kakuran.answers.reader import Reader
 from kakuran.answers.synthetic import CombinedEstimate, SyntheticQuality, SyntheticTable, combine, synthesise
 from kakuran.answers.tree import (
@@ -58,8 +58,10 @@ __all__ = [
     "SyntheticTable",
     "TableQuestion",
     "ask",
+    "ask_totals",
     "can_be_asked",
     "check_classes",
+    "check_percent",
     "columns_for",
     "combine",
     "density",

@@ -24,6 +24,7 @@ from kakuran.words import Phrase, Translate
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+PERCENT = ("percent", "percent_low", "percent_high")
 MOST_PANELS = 12
 MOST_BARS = 100
 MOST_CELLS = 1_000
@@ -61,6 +62,11 @@ class Estimate(Answer):
     rests_on : "counts" or "model"
         Whether records tell these columns together, so that their counts show it; or whether it follows only from a
         model of all that is told, and its intervals are the model's.
+    totals : tuple of Estimate
+        The same of fewer of the columns, down to none, where they were asked for. Each is estimated by itself, which is
+        more exact than adding up cells.
+    percent : str, optional
+        What cells are told in percent of, too: of ``all`` records, or of those with the same value of this column.
 
     Examples
     --------
@@ -84,6 +90,8 @@ class Estimate(Answer):
     gap: float | None
     fakes: float = 0.0
     rests_on: Literal["counts", "model"] = "counts"
+    totals: tuple[Estimate, ...] = ()
+    percent: str | None = None
 
     @property
     def unclear(self) -> NDArray[np.bool_]:
@@ -135,13 +143,37 @@ class Estimate(Answer):
         return len(self.axes)
 
     def _table(self) -> dict[str, pa.Array]:
-        labels = [np.array(axis.labels, dtype=object) for axis in self.axes]
-        grid = np.meshgrid(*labels, indexing="ij")
-        columns = {axis.name: pa.array(cell.ravel(), pa.string()) for axis, cell in zip(self.axes, grid, strict=True)}
-        values = {"count": self.counts, "low": self.low, "high": self.high, "naive": self.naive}
-        for name, value in values.items():
-            columns[_free_name(name, columns)] = pa.array(np.ravel(value), from_pandas=True)  # none where not a number
+        grids = [np.meshgrid(*self._labels_of(part), indexing="ij") for part in self._parts]
+        columns = {
+            axis.name: pa.array(np.concatenate([np.ravel(grid[place]) for grid in grids]), pa.string())
+            for place, axis in enumerate(self.axes)
+        }
+        for name in ("count", "low", "high", "naive", *(PERCENT if self.percent else ())):
+            values = [np.ravel(self._values_of(part)[name]) for part in self._parts]
+            columns[_free_name(name, columns)] = pa.array(np.concatenate(values), from_pandas=True)  # none if no number
         return columns
+
+    @property
+    def _parts(self) -> tuple[Estimate, ...]:
+        """The table and its totals."""
+        return (self, *self.totals)
+
+    def _labels_of(self, part: Estimate) -> list[NDArray[np.object_]]:
+        """What to call the cells of the table or of some of its totals, column by column."""
+        own = {axis.name: axis.labels for axis in part.axes}
+        return [np.array(own.get(axis.name, [Phrase("total")]), dtype=object) for axis in self.axes]
+
+    def _values_of(self, part: Estimate) -> dict[str, Array]:
+        values = {"count": part.counts, "low": part.low, "high": part.high, "naive": part.naive}
+        if self.percent is None:
+            return values
+        names = [axis.name for axis in part.axes]
+        within = [self.percent] if self.percent in names else []
+        (whole,) = (one for one in self._parts if [axis.name for axis in one.axes] == within)
+        along = [-1 if name in within else 1 for name in names]
+        ends = [part.counts] * 3 if part is whole else [part.counts, part.low, part.high]
+        shares = (np.clip(end / np.maximum(whole.counts.reshape(along), 1e-9), 0, 1) for end in ends)
+        return values | {name: 100 * share for name, share in zip(PERCENT, shares, strict=True)}
 
     def plot(self, translate: Translate = str) -> Figure:
         """One column: bars with intervals. Two: a heatmap. More: one heatmap a value of the others."""
@@ -179,13 +211,27 @@ class Estimate(Answer):
 
     def rows(self, translate: Translate = str) -> Iterator[list[str]]:
         """What people read, cell by cell: its labels, the numbers, a dash where there is none, and if it is unclear."""
-        numbers = zip(*(np.ravel(values) for values in (self.counts, self.low, self.high, self.naive)), strict=True)
-        labels = product(*(axis.labels for axis in self.axes))
-        doubts = zip(np.ravel(self.may_be_empty), np.ravel(self.unclear), strict=True)
-        for cell, found, (may_be_empty, is_unclear) in zip(labels, numbers, doubts, strict=True):
-            shown = ("–" if math.isnan(value) else f"{value:,.0f}" for value in found)
-            doubt = Phrase("unclear") if may_be_empty else Phrase("as margins") if is_unclear else ""
-            yield [*map(translate, cell), *shown, translate(doubt)]
+        for part in self._parts:
+            numbers = zip(*map(np.ravel, self._values_of(part).values()), strict=True)
+            doubts = zip(np.ravel(part.may_be_empty).tolist(), np.ravel(part.unclear).tolist(), strict=True)
+            for cell, found, doubt in zip(product(*self._labels_of(part)), numbers, doubts, strict=True):
+                yield [*map(translate, cell), *_shown(*found), translate(_doubt(*doubt))]
+
+    @property
+    def header(self) -> list[str]:
+        """Of the numbers in those rows."""
+        return ["count", "low", "high", "naive", *([Phrase("% of {whole}", whole=self.percent)] * bool(self.percent))]
+
+
+def _shown(*numbers: float) -> Iterator[str]:
+    """Counts, and percentages in one cell if there are any."""
+    yield from ("–" if math.isnan(value) else f"{value:,.0f}" for value in numbers[:4])
+    if len(numbers) > 4:
+        yield "{:.1f} ({:.1f} … {:.1f})".format(*numbers[4:])
+
+
+def _doubt(may_be_empty: bool, is_unclear: bool) -> str:
+    return Phrase("unclear") if may_be_empty else Phrase("as margins") if is_unclear else ""
 
 
 def _check_size(estimate: Estimate) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -110,6 +111,22 @@ def ask(plan: Plan, columns: Sequence[str], bins: Mapping[str, Bins], where: str
         counted = _counted(predicate, cuts)
     groups = tuple(axis.of_code[cut.first_codes] for axis, cut in zip(cells, cuts, strict=False))
     return _counting(plan, cells, tuple(cut.axis for cut in cuts), Reading(shape, groups, counted))
+
+
+def ask_totals(
+    plan: Plan, columns: Sequence[str], bins: Mapping[str, Bins], where: str | None
+) -> Iterator[TableQuestion]:
+    """The questions for the same over fewer of the columns; over none if there is a condition, as all are known."""
+    for size in range(len(columns) - 1, -1 if where else 0, -1):
+        for some in combinations(columns, size):
+            yield ask(plan, some, {name: bins[name] for name in some if name in bins}, where)
+
+
+def check_percent(percent: str | None, columns: Sequence[str]) -> None:
+    """Refuse percentages of something that is not there, or of a column by itself, which are all 100."""
+    possible = ["all", *(columns if len(columns) > 1 else ())]
+    if percent is not None and percent not in possible:
+        raise SchemaError(f"percent is of {' or of '.join(map(repr, possible))}; got {percent!r}")
 
 
 def _counting(plan: Plan, cells: tuple[Cells, ...], truths: tuple[Cells, ...], reading: Reading) -> TableQuestion:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, combinations
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.special import ndtri
@@ -130,10 +130,18 @@ class Reader:
         level: float = 0.9,
         about: About = "table",
         fakes: float = 0.0,
+        totals: Sequence[TableQuestion] | None = None,
     ) -> Estimate:
-        """Count what a question needs and estimate; warns of cells that cannot be told from noise."""
-        (counts,) = self.count([question], progress)
-        found = self.estimate(question, counts, progress, method=method, level=level, about=about, fakes=fakes)
+        """Count what a question and its totals need and estimate; warns of cells that cannot be told from noise."""
+        options: Any = {"method": method, "level": level, "about": about, "fakes": fakes}
+        asked = [question, *(totals or ())]
+        found, *others = (
+            self.estimate(one, counts, progress, **options)
+            for one, counts in zip(asked, self.count(asked, progress), strict=True)
+        )
+        if totals is not None and all(one.axes for one in others):
+            others.append(self._everybody(found))
+        found = replace(found, totals=tuple(others))
         unclear = int(np.count_nonzero(found.unclear))
         if unclear:
             warnings.warn(
@@ -145,6 +153,11 @@ class Reader:
                 stacklevel=3,
             )
         return found
+
+    def _everybody(self, like: Estimate) -> Estimate:
+        """How many records there are, of which nothing is in doubt."""
+        n = np.array(float(self.n))
+        return replace(like, axes=(), counts=n, low=n, high=n, naive=n, rests_on="counts")
 
     def estimate(
         self,

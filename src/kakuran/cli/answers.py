@@ -96,6 +96,13 @@ def crosstab(
     where: Annotated[
         str | None, typer.Option("--where", help='Count only records that fulfil this, as "25 <= age <= 40".')
     ] = None,
+    totals: Annotated[bool, typer.Option("--totals", help="Show the totals over each of the columns, too.")] = False,
+    percent: Annotated[
+        str | None,
+        typer.Option(
+            "--percent", metavar="COLUMN", help="Tell cells in percent of each value of this column, or of all records."
+        ),
+    ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Table to write (.csv or .parquet).")] = None,
     *,
     options: EstimateOptions,
@@ -111,7 +118,9 @@ def crosstab(
         check_apart(output, [release])
     cells, asked, opened = numbers("--bins", bins, whole_or_listed), options.asked, read_release(release)
     with progress("counting", opened.n) as advance:
-        estimate = opened.crosstab(*columns, bins=cells, where=where, progress=advance, **asked)
+        estimate = opened.crosstab(
+            *columns, bins=cells, where=where, totals=totals, percent=percent, progress=advance, **asked
+        )
     _give(estimate, where, release, results)
     if output is not None:
         write_table(output, estimate.to_arrow())
@@ -158,7 +167,7 @@ def _show_cells(estimate: Estimate) -> None:
     names = [axis.name for axis in estimate.axes]
     answer_table(
         f"{' × '.join(names)}: {estimate.caption}",
-        [*names, "count", "low", "high", "naive", ""],
+        [*names, *estimate.header, ""],
         [*estimate.rows()],
         text_columns=len(names),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -21,6 +21,8 @@ from kakuran.answers import (
     SplitCriterion,
     SyntheticTable,
     ask,
+    ask_totals,
+    check_percent,
     density,
     impossible,
     learn_bayes,
@@ -163,6 +165,8 @@ class Release:
         level: float = 0.9,
         about: About = "table",
         fakes: float = 0.0,
+        totals: bool = False,
+        percent: str | None = None,
         progress: Progress = int,
     ) -> Estimate:
         """The estimated true counts over one or more columns, with intervals, beside the uncorrected ones.
@@ -185,11 +189,20 @@ class Release:
         fakes : float, optional
             Up to this share of the records may be made up (0.01: one in a hundred); intervals are then wide enough to
             hold the number of those that are not, whatever the others say.
+        totals : bool, optional
+            Estimate the totals over each of the columns, too.
+        percent : str, optional
+            Tell cells in percent, too, beside totals: of ``"all"`` records, or of those with the same value of one.
         progress : callable, optional
             Told how many more records are counted.
         """
         question = ask(self.plan, columns, bins or {}, where)
-        return self.reader.tabulate(question, progress, method=method, level=level, about=about, fakes=fakes)
+        check_percent(percent, columns)
+        more = list(ask_totals(self.plan, columns, bins or {}, where)) if totals or percent else None
+        found = self.reader.tabulate(
+            question, progress, method=method, level=level, about=about, fakes=fakes, totals=more
+        )
+        return replace(found, percent=percent)
 
     def count(
         self,

@@ -19,8 +19,8 @@ def estimate_answer(estimate: Estimate, where: str | None, say: Words) -> Html:
     names = [axis.name for axis in estimate.axes]
     asked = " × ".join(names) or say("how_many")
     rows = [*islice(estimate.rows(say.of), MOST_ROWS)]
-    header = [*names, say("estimated"), say("low"), say("high"), say("naive"), ""]
-    left_out = estimate.counts.size - len(rows)
+    header = [*names, say("estimated"), say("low"), say("high"), say("naive"), *map(say.of, estimate.header[4:]), ""]
+    left_out = max(estimate.counts.size - len(rows), 0)
     return section(
         asked,
         paragraph(say("fulfilling", where=where)) if where else "",
