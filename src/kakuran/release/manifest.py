@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -63,7 +64,8 @@ class Manifest:
     @property
     def is_central(self) -> bool:
         """Whether the whole release is differentially private in the central sense, too."""
-        return self.is_for_publication and self.plan.calibration == "worst-case"
+        is_private = self.plan.calibration == "worst-case" and math.isfinite(self.plan.epsilon)
+        return self.is_for_publication and is_private
 
     def central(self, delta: float = DELTA) -> float:
         """ε of the whole release, as `Plan.central` has it; of a survey that grows, of its smallest step."""
