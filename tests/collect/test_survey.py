@@ -142,3 +142,25 @@ def test_k_grows_with_those_who_answer_until_it_is_the_one_promised():
         tally = plan.tally()
         tally.update({}, n)
         plan.check(tally)
+
+
+def test_draws_are_remembered_under_a_name_that_waves_share_where_answers_are_few():
+    fields = {
+        "id": "wave-1",
+        "languages": ["en"],
+        "title": {"en": "Wave"},
+        "epsilon": 2.0,
+        "questions": {
+            "job": {"type": "categorical", "values": ["clerk", "nurse"], "text": {"en": "?"}},
+            "hours": {"type": "numeric", "low": 0, "high": 8_000, "step": 1, "text": {"en": "?"}},
+        },
+    }
+    plain, kept = Survey.from_dict(fields), Survey.from_dict(fields | {"memoise": "panel"})
+    assert "memoise" not in plain.definition()
+    assert kept.definition()["memoise"] == "panel"
+    assert plain.version != kept.version
+    with pytest.raises(SchemaError, match=r"memoise: job \+ hours may be answered in 16,002 ways.*at most 10,000"):
+        Survey.from_dict(fields | {"memoise": "panel", "tell": 2})
+    for wrong in (True, "A b"):
+        with pytest.raises(SchemaError, match="memoise must be"):
+            Survey.from_dict(fields | {"memoise": wrong})

@@ -154,6 +154,14 @@ def test_a_survey_that_grows_counts_once_by_its_smallest_step(ledger):
     assert len(ledger.account().spent) == 2
 
 
+def test_waves_that_repeat_draws_cannot_both_be_released(ledger):
+    for _ in range(2):  # of the same survey, grown
+        ledger.add(spending(50, source="one", repeats="panel"))
+    ledger.add(spending(50, source="three", repeats="another panel"))
+    with pytest.raises(kk.CalibrationError, match=r"whoever did not stands out.*Publish one of them"):
+        ledger.add(spending(500, source="two", repeats="panel"))
+
+
 def test_an_entry_counts_from_the_start_whether_or_not_it_is_finished(ledger):
     entering = ledger.entry(spending())
     with entering:
@@ -278,5 +286,5 @@ def test_it_says_nothing_of_anybody_but_what_a_manifest_says(ledger):
     (entry,) = json.loads(ledger.path.read_text())["releases"]
     assert set(entry) == {
         *("number", "at", "state", "release", "kind", "n", "k", "local", "swap_cost"),
-        *("shuffled", "joined", "kept", "source"),
+        *("shuffled", "joined", "kept", "source", "repeats"),
     }

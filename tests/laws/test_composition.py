@@ -95,6 +95,18 @@ def test_kept_columns_join_groups_but_no_records(kept):
     assert worst <= 1 / 1.3 * (1 + 1e-9)
 
 
+def test_draws_that_are_remembered_name_whoever_answers_otherwise():
+    """All but the first person answer the same in two waves and so show the same again; the others are drawn anew."""
+    before, after = (0, 0, 1, 1), (1, 0, 1, 1)
+    released, again = np.array([0, 0, 0, 0]), np.array([1, 0, 0, 0])
+    first, second = released[ORDERS], again[ORDERS]
+    once = likelihood(FIRST, before, released)[:, None] * FIRST[second[:, 0], after[0]][None, :]
+    is_repeated = (first[:, None, 1:] == second[None, :, 1:]).all(axis=2)
+    assert links((once * is_repeated).sum(axis=0))[0, 0] == pytest.approx(1)
+    drawn_anew = likelihood(FIRST, before, released)[:, None] * likelihood(FIRST, after, again)[None, :]
+    assert links(drawn_anew.sum(axis=0)).max() <= 1 / 1.5 * (1 + 1e-5)
+
+
 def test_the_formula_for_several_releases_gives_back_the_k_asked_for():
     n, k, releases = 50_000, 10, 3
     each = 1 + (k - 1) ** (1 / releases) * (n - 1) ** (1 - 1 / releases)

@@ -88,7 +88,7 @@ def spent_by(store: Store, release: Release, name: str) -> Spending:
 
     Exports hold nothing by which the answers of one person to two surveys could be joined.
     """
-    spending = Spending.of(release.plan, name, "survey", source=store.origin())
+    spending = Spending.of(release.plan, name, "survey", source=store.origin(), repeats=store.survey.memoise or "")
     return replace(spending, n=min(release.manifest.cohorts))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,6 +27,8 @@ Asking: TypeAlias = Literal["drawn", "all"]
 
 
 MINIMUM_N = 50
+MOST_REMEMBERED = 10_000
+"""Possible answers to what is perturbed together, where a browser is to remember a draw for each of them."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,9 @@ class Survey:
         The tables that ``tell="auto"`` should lose least of.
     ask : Asking
         ``"drawn"``: people are asked what was drawn for them; ``"all"``: everything, and only what was drawn is sent.
+    memoise : str | None
+        A name under which a browser remembers its draws, for all surveys at the same address that have it: who answers
+        the same again sends the same again.
 
     Examples
     --------
@@ -127,6 +133,7 @@ class Survey:
     about: str | None = None
     purpose: Purpose = "two-way"
     ask: Asking = "drawn"
+    memoise: str | None = None
 
     def __post_init__(self) -> None:
         check_id(self.id)
@@ -140,7 +147,22 @@ class Survey:
             raise SchemaError(f"minimum_n must be a whole number of at least 2, got {self.minimum_n!r}")
         if self.ask not in get_args(Asking):
             raise SchemaError(f'ask must be "drawn" or "all", got {self.ask!r}')
+        if self.memoise is not None:
+            check_id(self.memoise, "memoise")
+            self._check_few_answers()
         self.plan  # noqa: B018 - a promise that cannot be kept is refused here
+
+    def _check_few_answers(self) -> None:
+        """Refuse to have draws remembered of more answers than a browser has room for."""
+        for tell in self.plan.tells:
+            together = [tell.columns] if tell.telling.by_column is None else [(name,) for name in tell.columns]
+            for names in together:
+                answers = math.prod(self.schema[name].size for name in names)
+                if answers > MOST_REMEMBERED:
+                    raise SchemaError(
+                        f"memoise: {' + '.join(names)} may be answered in {answers:,} ways, and a browser remembers a "
+                        f"draw for each of at most {MOST_REMEMBERED:,}: use larger steps, or fewer questions together"
+                    )
 
     @classmethod
     def load(cls, path: str | Path) -> Survey:
@@ -222,6 +244,7 @@ class Survey:
             "invitations": self.invitations,
             "questions": [question.to_dict(self.languages) for question in self.questions],
             **({"ask": self.ask} if len(self.plan.tells) > 1 else {}),
+            **({} if self.memoise is None else {"memoise": self.memoise}),
         }
 
     def definition(self) -> dict[str, Any]:
@@ -276,6 +299,7 @@ _SETTINGS = dict.fromkeys(("id", "languages", "title", "introduction", "question
     "about": SettingKind("the name of a question", lambda value: isinstance(value, str)),
     "purpose": _one_of(Purpose),
     "ask": _one_of(Asking),
+    "memoise": SettingKind("a name that several surveys share", lambda value: isinstance(value, str)),
 }
 _DOMAIN = ("type", "values", "ordered", "low", "high", "step")
 _QUESTION = dict.fromkeys(("text", "help", "labels", "unit", *_DOMAIN), ANYTHING) | {
@@ -300,10 +324,10 @@ def check(given: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def check_id(id_: Any) -> None:
+def check_id(id_: Any, what: str = "id") -> None:
     """Refuse a name that could not stand in files and addresses."""
     if not isinstance(id_, str) or not _ID.fullmatch(id_):
-        raise SchemaError(f"id must be small letters, digits and hyphens, got {id_!r}")
+        raise SchemaError(f"{what} must be small letters, digits and hyphens, got {id_!r}")
 
 
 def _question(name: str, fields: Any, languages: Sequence[str]) -> dict[str, Any]:

@@ -57,6 +57,8 @@ class Spending:
         Columns that it shows as they are.
     source : str
         What a release grows from, such as a survey; of one source only the smallest step counts.
+    repeats : str
+        What releases have in common that may show the same draws again.
 
     Examples
     --------
@@ -78,6 +80,7 @@ class Spending:
     joined: bool = False
     kept: tuple[str, ...] = ()
     source: str = ""
+    repeats: str = ""
 
     @classmethod
     def of(cls, plan: Plan, release: str, kind: str = "perturbed", **facts: Any) -> Spending:
@@ -240,6 +243,7 @@ class Account:
     def with_entry(self, spending: Spending) -> Account:
         """The account with one more release, not finished yet; refused if that would break the promise."""
         self._check_joined(spending)
+        self._check_repeats(spending)
         if (refusal := self._refusal(spending)) is not None:
             raise CalibrationError(refusal)
         now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -259,6 +263,15 @@ class Account:
                     f"hide among ({other.n:,}, now {spending.n:,}) or keeps other columns: among how many those are "
                     "hidden who are in both cannot be known. Join releases of the same people with the same kept "
                     "columns, or release this one shuffled and not joined"
+                )
+
+    def _check_repeats(self, spending: Spending) -> None:
+        for other in self.spent if spending.repeats else ():
+            if other.repeats == spending.repeats and other.source != spending.source:
+                raise CalibrationError(
+                    f"{spending.release} repeats draws of {other.release} ({spending.repeats}) wherever somebody "
+                    "answered the same, so that whoever did not stands out: of both together nothing can be promised. "
+                    "Publish one of them"
                 )
 
     def _refusal(self, spending: Spending) -> str | None:

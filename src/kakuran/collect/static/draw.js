@@ -6,10 +6,14 @@
  *
  * What is stored: {version, id, told, answers, tried, sent}, one for each survey. `answers` are those to send; of the
  * true ones nothing is kept. What is told is stored on its own, {version, told}, before the first question is shown.
+ *
+ * Where a survey is to be `memoise`d, a draw for every possible answer is stored as well, before any is known, under the
+ * name that its waves share: who answers the same in a later wave sends the same. Which answer was given is not stored.
  */
 const Draw = (() => {
   const place = (survey) => `kakuran:survey:${survey.id}`;
   const toldPlace = (survey) => `kakuran:told:${survey.id}`;
+  const memoryPlace = (survey) => `kakuran:draws:${survey.memoise}`;
 
   /** What is stored for a survey; a draw for an earlier version does not count as long as it never left the device. */
   function stored(survey) {
@@ -23,7 +27,8 @@ const Draw = (() => {
     const kept = JSON.parse(localStorage.getItem(toldPlace(survey)));
     const known = survey.tells.find(({ told }) => kept?.version === survey.version && told === kept.told);
     if (known) return known;
-    const drawn = survey.tells[Perturb.choice(survey.tells)()];
+    const place = () => Perturb.choice(survey.tells)();
+    const drawn = survey.tells[survey.memoise ? remembered(survey, survey.tells, place) : place()];
     localStorage.setItem(toldPlace(survey), JSON.stringify({ version: survey.version, told: drawn.told }));
     return drawn;
   }
@@ -37,14 +42,55 @@ const Draw = (() => {
   function once(survey, chosen, codes) {
     if (stored(survey)) return;
     const questions = questionsOf(survey, chosen);
-    const mechanisms = questions.map(({ mechanism }) => mechanism);
-    const draw = Perturb.telling(chosen, mechanisms);
-    const released = draw(questions.map(({ name }) => codes[name]));
+    const given = questions.map(({ name }) => codes[name]);
+    const released = (survey.memoise ? memoised : fresh)(survey, chosen, questions, given);
     const answers = Object.fromEntries(
       questions.map((question, at) => [question.name, Questions.answerOf(question, released[at])]),
     );
     const told = survey.tells.length > 1 ? chosen.told : undefined; // where all tell the same, nobody says what
     keep(survey, { version: survey.version, id: randomId(), told, answers, tried: false, sent: false });
+  }
+
+  function fresh(_, chosen, questions, codes) {
+    return Perturb.telling(
+      chosen,
+      questions.map(({ mechanism }) => mechanism),
+    )(codes);
+  }
+
+  /** As was drawn for these answers beforehand: for questions told together as one value, else for each. */
+  function memoised(survey, chosen, questions, codes) {
+    const apart = chosen.threshold === null;
+    const sets = apart ? questions.map((question) => [question]) : [questions];
+    return sets.flatMap((set, at) => {
+      const sizes = set.map(Questions.countOf);
+      const asked = [chosen.threshold, set.map(({ name, mechanism }) => [name, mechanism]), sizes];
+      const table = remembered(survey, asked, () => every(sizes).map((one) => fresh(survey, chosen, set, one)));
+      return table[placeOf(sizes, apart ? [codes[at]] : codes)];
+    });
+  }
+
+  /** What is remembered under the name that the waves share, of this very thing; made and stored if there is nothing. */
+  function remembered(survey, thing, make) {
+    const memory = JSON.parse(localStorage.getItem(memoryPlace(survey))) ?? {};
+    const key = JSON.stringify(thing);
+    if (!Object.hasOwn(memory, key)) {
+      memory[key] = make();
+      localStorage.setItem(memoryPlace(survey), JSON.stringify(memory));
+    }
+    return memory[key];
+  }
+
+  /** All answers to some questions, in order. */
+  function every(sizes) {
+    return sizes.reduce(
+      (rows, size) => rows.flatMap((row) => Array.from({ length: size }, (_, code) => [...row, code])),
+      [[]],
+    );
+  }
+
+  function placeOf(sizes, codes) {
+    return codes.reduce((place, code, at) => place * sizes[at] + code, 0);
   }
 
   /** Note that a draw was tried to be sent, or was sent. */

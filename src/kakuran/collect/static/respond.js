@@ -61,6 +61,7 @@
         Questions.asked(question, idOf(question), typed[question.name], (given) => typedIn(question, given)),
       ),
       element("p", { class: "small", id: "once" }, say("draw.once")),
+      survey.memoise ? element("p", { class: "small", id: "memoised" }, say("draw.memoised")) : null,
       element("button", { class: "primary", type: "submit", "aria-describedby": "once" }, say("draw")),
     );
   }
