@@ -1,12 +1,15 @@
 """A ledger at the command line: made, spent from, shown."""
 
 import json
+from contextlib import closing
 
 import pyarrow as pa
 import pyarrow.csv
 import pytest
 
 import kakuran as kk
+from kakuran.collect import open_store
+from kakuran.collect.messages import Form, Submission
 from kakuran.design import Spending
 from kakuran.samples import census_schema
 
@@ -34,6 +37,7 @@ def test_releases_are_entered_shown_and_refused_when_nothing_is_left(kakuran, le
     assert kakuran(*PERTURB, "--k", enough, "-o", "second.parquet").returncode == 0
     shown = kakuran("ledger", "show", "people.ledger", columns=80)
     assert max(map(len, shown.stdout.splitlines())) <= 80
+    assert "against somebody who knows which records are whose ε₀ adds up, to" in shown.stderr
     for words in ("first.parquet", "second.parquet", "ε so far", "perturbed"):
         assert words in shown.stdout
     assert "by privacy loss composition" in shown.stderr
@@ -102,6 +106,24 @@ def test_tables_that_promise_k_alone_are_entered_where_k_alone_was_promised(kaku
     assert "k-anonymous" in shown.stdout
     assert "matrix" in shown.stdout
     assert "no ε can be promised over all releases" in shown.stderr
+
+
+def test_an_export_of_a_survey_is_entered_and_a_later_one_is_the_same_release(kakuran, folder, ledger):
+    kakuran("collect", "init")
+    survey = kk.Survey.load(folder / "survey.toml")
+    row = bytes(Form(survey).row_type.itemsize)
+    export = ("collect", "export", "survey.toml", "--ledger", "people.ledger")
+    for wave in range(2):
+        with closing(open_store(folder / "survey.db", survey)) as store:
+            keys = [bytes([wave, *number.to_bytes(15)]) for number in range(survey.expected_n)]
+            store.add([Submission(keys, [row] * len(keys), None)])
+        made = kakuran(*export, "-o", f"{wave}.parquet")
+        assert made.returncode == 0, made.stderr
+    assert "what the server sees of answers as they come is not in it" in made.stderr
+    account = ledger.account()
+    assert [(entry.state, entry.spending.n) for entry in account.entries] == 2 * [("made", survey.expected_n)]
+    assert account.epsilon == survey.plan.central()
+    assert kakuran(*export[:-1], "none.ledger", "-o", "out.parquet").returncode == 5
 
 
 def test_mistakes_are_told_before_the_work(refused):

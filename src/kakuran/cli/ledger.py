@@ -58,6 +58,16 @@ def show(ledger: LedgerName, results: Annotated[Results, "plot", "lang", "force"
             say(f"{entry.number} ({entry.spending.release}) is not known to be finished; it counts", "note")
     if not results.json:
         say_spent(account)
+    if not results.json and math.isfinite(account.local) and account.spent:
+        say(f"against somebody who knows which records are whose ε₀ adds up, to {account.local:.3g}")
+
+
+def check_ledger(ledger: Path | None) -> None:
+    """Refuse a ledger that is not there or is damaged, before the work that it is to count."""
+    if ledger is not None:
+        from kakuran.design import Ledger
+
+        Ledger(ledger).account()
 
 
 @contextmanager
