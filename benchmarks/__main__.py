@@ -19,12 +19,14 @@ from benchmarks import (
     designs,
     engine,
     foundations,
+    learners,
     matrices,
     mixtures,
     peers,
     reconstruction,
     spark,
     subsets,
+    synthetic,
     vertical,
 )
 from benchmarks.claims import HEADER, Claim, table
@@ -39,6 +41,8 @@ PARTS = {
     "accuracy": accuracy,
     "designs": designs,
     "subsets": subsets,
+    "synthetic": synthetic,
+    "learners": learners,
     "audit": audit,
     "mixtures": mixtures,
     "matrices": matrices,

@@ -50,6 +50,7 @@ def script(prompt):
         (["crosstab", "out.parquet", ""], {"sex", "age", "job", "region"}),
         (["crosstab", "out.parquet", "job", "r"], {"region"}),
         (["tree", "out.parquet", "j"], {"job"}),
+        (["bayes", "out.parquet", "sex", "r"], {"region"}),
         (["crosstab", "nowhere.parquet", ""], set()),
         (["perturb", "--data"], {"--data-dependent"}),
         (["perturb", "--engine", ""], {"local", "spark"}),

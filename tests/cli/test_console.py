@@ -135,6 +135,8 @@ def test_json_holds_exactly_what_it_was_given_without_commanding_the_terminal(ca
         ("count", "out.parquet", f"`{EVIL}` == '{EVIL}'"),
         ("count", "out.parquet", f"number == '{EVIL}'"),
         ("tree", "out.parquet", EVIL),
+        ("bayes", "out.parquet", EVIL),
+        ("synthesise", "out.parquet", "-o", "plain.csv", "--force"),
         ("check", "evil.parquet", "-q", EVIL),
         ("loss", "evil.parquet", "evil.parquet"),
         ("crosstab", f"no such file {EVIL}", EVIL),

@@ -78,6 +78,7 @@ JAPANESE = {
     "crosstab": ("out.parquet", "job", "sex", "region", "--where", "age > 30", "--plot", "picture.png"),
     "count": ("out.parquet", "job == 'care'", "--plot", "picture.png"),
     "tree": ("out.parquet", "sex", "job", "region", "--plot", "picture.png"),
+    "bayes": ("out.parquet", "sex", "job", "region", "--plot", "picture.png"),
     "mixture": ("out.parquet", "age", "--components", 1, "--draws", 2, "--plot", "picture.png"),
     "microaggregate": ("gaps.csv", "--k", 5, "-c", "age", "-c", "job", "-o", "groups.csv"),
     "factorise": ("wide.csv", "--k", 4, "-o", "released.csv", "--plot", "picture.png"),
@@ -96,8 +97,8 @@ def test_every_report_is_japanese_when_asked_but_for_names_and_what_was_typed(
     assert done.returncode == 0, done.stderr
     labels = [label for one in Schema.load(folder / "schema.toml") for label in [one.name, *getattr(one, "values", ())]]
     page = page_of(folder if reported else folder / "demo")
-    told = ("item", "microaggregate", "perturb --tell", "--data-dependent", "factorise", "check")  # names and commands
-    assert english_on(page, *labels, *told, *asked, *reported) == set()
+    commands = ("microaggregate", "perturb --tell", "--data-dependent", "factorise", "check", "bayes")
+    assert english_on(page, "item", *labels, *commands, *asked, *reported) == set()
 
 
 def options_of(group, *path):
@@ -154,6 +155,7 @@ def test_records_that_tell_some_columns_are_audited_and_reported_like_others(kak
         (("crosstab", "out.parquet", "job", "sex", "--where", "age > 30"), "Of the records that fulfil: age &gt; 30"),
         (("count", "out.parquet", "job == 'care'"), "How many records?"),
         (("tree", "out.parquet", "sex", "job", "region"), "What predicts sex"),
+        (("bayes", "out.parquet", "sex", "job", "region"), "What each column by itself tells of sex"),
         (("mixture", "out.parquet", "age", "--components", 1, "--draws", 2), "Clusters of age"),
     ],
 )

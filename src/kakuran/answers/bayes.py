@@ -13,15 +13,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kakuran.answers.reader import Reader
-from kakuran.answers.tree import Classifier, LatentModel, PathCounts, columns_for
+from kakuran.answers.tree import LUCK_OF_CHOICE, Classifier, LatentModel, PathCounts, ToldRecords, columns_for
 from kakuran.charts import ESTIMATE, Series, bar_chart
 from kakuran.model import STARTS, Method, PlacedRecords, held_out
 from kakuran.typing import Array, Progress
-from kakuran.words import Translate
+from kakuran.words import Phrase, Translate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+TRUSTED = (0.0, 0.25, 0.5, 0.75, 1.0)
+"""How much of what made-up records say may be believed."""
 LUCK = 1.0
 """How much better all held-out records must be predicted without an attribute: less happens by luck."""
 SMOOTHING = 1.0
@@ -50,6 +52,10 @@ class FittedBayes:
         """Class probabilities of records, clean where their transitions are None, perturbed otherwise."""
         return Sayings.of(self.model, records).classes(self.trust)
 
+    def trusted(self, share: float) -> FittedBayes:
+        """With only so much of the trust."""
+        return replace(self, trust=share * self.trust)
+
 
 def fit_naive_bayes(records: PlacedRecords, *, method: Method) -> FittedBayes:
     """Naive Bayes for the class, which is the first axis of the records."""
@@ -62,6 +68,16 @@ def fit_naive_bayes(records: PlacedRecords, *, method: Method) -> FittedBayes:
         trials.append(Sayings.of(model, some))
     trust, score = _trusted(trials, len(records.sizes) - 1)
     return FittedBayes(_model(records, method), trust, score / max(sum(trial.weights.sum() for trial in trials), 1.0))
+
+
+def bayes_from_tells(told: ToldRecords, *, method: Method) -> FittedBayes:
+    """Naive Bayes on records of the joint model, with as much of its trust as held-out counts make likely."""
+    parts = [fit_naive_bayes(records, method=method) for records in told.without]
+    scores = np.array([told.score([part.trusted(share) for part in parts]) for share in TRUSTED])
+    likely = scores - LUCK_OF_CHOICE * np.array(TRUSTED)
+    share = float(np.average(TRUSTED, weights=np.exp(likely - likely.max())))
+    held_out = told.score([part.trusted(share) for part in parts]) / told.tellers
+    return replace(fit_naive_bayes(told.everything, method=method).trusted(share), held_out=held_out)
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +224,8 @@ class NaiveBayes(Classifier):
         """How many bits each column tells, as bars."""
         told = self.information
         bars = Series("", np.array([*told.values()]), ESTIMATE)
-        return bar_chart([*told], [bars], title=self.target, along="bits", written="{x:g}", numbers="%.2g")
+        along = translate(Phrase("bits"))
+        return bar_chart([*told], [bars], title=self.target, along=along, written="{x:g}", numbers="%.3f")
 
 
 def _shared_bits(joint: Array) -> float:
@@ -228,5 +245,6 @@ def learn_bayes(
 ) -> NaiveBayes:
     """Learn naive Bayes from perturbed records."""
     columns = columns_for(reader.plan, target, features)
-    distinct = columns.counted(reader, progress).distinct()
-    return NaiveBayes(columns, fit_naive_bayes(distinct, method=method))
+    if reader.plan.layout.told:
+        return NaiveBayes(columns, bayes_from_tells(ToldRecords.of(columns, reader, progress), method=method))
+    return NaiveBayes(columns, fit_naive_bayes(columns.counted(reader, progress).distinct(), method=method))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args
 
 import typer
 
@@ -173,20 +173,24 @@ def _show_cells(estimate: Estimate) -> None:
     )
 
 
+TargetColumn: TypeAlias = Annotated[
+    str, typer.Argument(metavar="TARGET", help="The column to predict.", autocompletion=columns_of_release)
+]
+FeatureColumns: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="FEATURE",
+        help="The columns to predict it from; all others by default.",
+        autocompletion=columns_of_release,
+    ),
+]
+
+
 @grouped
 def tree(
     release: ReleaseFile,
-    target: Annotated[
-        str, typer.Argument(metavar="TARGET", help="The column to predict.", autocompletion=columns_of_release)
-    ],
-    features: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="FEATURE",
-            help="The columns to predict it from; all others by default.",
-            autocompletion=columns_of_release,
-        ),
-    ] = None,
+    target: TargetColumn,
+    features: FeatureColumns = None,
     criterion: Annotated[
         str,
         typer.Option("--criterion", help="entropy, gini or chi2.", autocompletion=one_of("entropy", "gini", "chi2")),
@@ -227,6 +231,39 @@ def _show_tree(found: DecisionTree) -> None:
     ranked = sorted(found.importances.items(), key=lambda pair: -pair[1])
     matters = ", ".join(f"{name} {share:.0%}" for name, share in ranked if share > 0.005)
     say(f"what matters: {matters or 'nothing that this release shows reliably'}")
+
+
+@grouped
+def bayes(
+    release: ReleaseFile,
+    target: TargetColumn,
+    features: FeatureColumns = None,
+    method: Annotated[
+        str,
+        typer.Option(
+            "--method",
+            help="The estimator: auto, ibt, mle, inverse, simplex or shrink.",
+            callback=_known_method,
+            autocompletion=one_of("auto", "ibt", "mle", "inverse", "simplex", "shrink"),
+        ),
+    ] = "auto",
+    *,
+    results: AnswerResults,
+) -> None:
+    """Predict a column by naive Bayes: what each other column by itself tells of it, added up."""
+    from kakuran.release import read_release
+    from kakuran.report import bayes_answer, bits_rows
+    from kakuran.words import words_in
+
+    results.check()
+    opened = read_release(release)
+    with progress("counting", None) as advance:
+        found = opened.bayes(target, features=features or None, method=method, progress=advance)  # type: ignore[arg-type]
+    words = words_in("en")
+    results.answer(found.to_dict(), lambda: answer_table(words("bits_of", target=target), *bits_rows(found, words)))
+    say(f"held-out log-likelihood {found.held_out:.4g}: the larger, the better; compare with kakuran tree")
+    results.draw(lambda words: found.plot(words.of))
+    results.tell_answer(release, lambda words: bayes_answer(found, words))
 
 
 @grouped

@@ -76,7 +76,10 @@ def crosstab(release: Release, rows: str, columns: str, *, minimum_n: int) -> di
 
 
 def tree(release: Release, target: str, *, minimum_n: int) -> dict[str, Any]:
-    """What predicts a question: the tree that `kakuran tree` grows on the same records."""
+    """What predicts a question: the tree that `kakuran tree` grows on the same records.
+
+    Where that tells nothing: what every other question by itself tells, as `kakuran bayes` has it.
+    """
     columns_for(release.plan, target)  # what cannot be asked is refused, however few have answered
     if release.n < minimum_n:
         return _standing(release, minimum_n)
@@ -86,7 +89,8 @@ def tree(release: Release, target: str, *, minimum_n: int) -> dict[str, Any]:
         "classes": found.columns.axes[0].labels,
         "root": _branch(found.root, found.columns),
         "importances": {name: _short(share) for name, share in found.importances.items()},
-        "text": found.text().splitlines(),
+        "text": str(found).splitlines(),
+        "bits": {name: _short(bits) for name, bits in release.bayes(target).information.items()} if found.note else {},
     }
 
 

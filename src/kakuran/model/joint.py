@@ -966,6 +966,45 @@ class JointModel:
         return scores
 
     @property
+    def leaving_out(self) -> list[JointModel]:
+        """The models without each part of the records."""
+        return [replace(self, _joints=[joint]) for joint in self._joints[: len(self._evidence.parts)]]
+
+    def foretells(
+        self, part: int, axes: Sequence[int], cells: Sequence[Indices], weights: Array
+    ) -> tuple[float, float]:
+        """How well made-up records foretell a column of one part, given the others: log-likelihood, and how many tell.
+
+        Parameters
+        ----------
+        part : int
+            The part.
+        axes : Sequence[int]
+            The column, then others that are known of the made-up records.
+        cells : Sequence[Indices]
+            Of each of the others, the cell that every made-up record is in.
+        weights : Array
+            How much of each made-up record is in every cell of the column: records × cells.
+        """
+        likely, tellers = 0.0, 0.0
+        for one, held in zip(self._evidence.told, self._evidence.parts[part].held, strict=True):
+            if axes[0] in one.axes:
+                known = {axis: some for axis, some in zip(axes[1:], cells, strict=True) if axis in one.axes}
+                told = one.of([axes[0], *known])
+                shape = [self.sizes[axis] for axis in known]
+                place = np.zeros(len(weights), np.intp)
+                for axis, some in known.items():
+                    place = place * self.sizes[axis] + some
+                table: Array = np.stack([np.bincount(place, some, math.prod(shape)) for some in weights.T]).astype(
+                    float
+                )
+                seen = told.operator.forward(_normalised(table).reshape(-1, *shape))
+                counts = replace(one, counts=held).of([axes[0], *known]).counts
+                likely += float((counts * (_log(seen) - _log(seen.sum(axis=0)))).sum())
+                tellers += float(counts.sum())
+        return likely, tellers
+
+    @property
     def randomness(self) -> Randomness:
         """A stream that is the same for the same counts."""
         return _randomness(self._evidence.told)

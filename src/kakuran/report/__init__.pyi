@@ -1,5 +1,6 @@
 from .answers import (
     advice_report as advice_report,
+    bayes_answer as bayes_answer,
     estimate_answer as estimate_answer,
     mixture_answer as mixture_answer,
     tree_answer as tree_answer,
@@ -17,6 +18,7 @@ from .released import (
     release_report as release_report,
 )
 from .rows import (
+    bits_rows as bits_rows,
     cluster_rows as cluster_rows,
     loss_table as loss_table,
     outlook_rows as outlook_rows,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import islice
 
 from kakuran.advice import Advice
-from kakuran.answers import DecisionTree, Density, Estimate, MixtureEstimate
+from kakuran.answers import DecisionTree, Density, Estimate, MixtureEstimate, NaiveBayes
 from kakuran.errors import SchemaError
 from kakuran.report.page import Html, code, page, paragraph, picture, points, section, table
-from kakuran.report.rows import cluster_rows, outlook_rows, quantile_row
+from kakuran.report.rows import bits_rows, cluster_rows, outlook_rows, quantile_row
 from kakuran.words import Words, words_in
 
 MOST_ROWS = 400
@@ -45,10 +45,21 @@ def tree_answer(found: DecisionTree, say: Words) -> Html:
     ranked = sorted(found.importances.items(), key=lambda pair: -pair[1])
     return section(
         say("predicts", target=found.target),
+        paragraph(say.of(found.note), kind="warning") if found.note else "",
         picture(found.plot(say.of), say("tree_picture", target=found.target)),
         code(found.text(say.of)),
         table(say("matters"), [say("column"), say("gain")], [[name, f"{share:.1%}"] for name, share in ranked]),
         paragraph(say("tree_how", likelihood=found.held_out), kind="note"),
+    )
+
+
+def bayes_answer(found: NaiveBayes, say: Words) -> Html:
+    """Naive Bayes: what every column tells of the target."""
+    return section(
+        say("bits_of", target=found.target),
+        picture(found.plot(say.of), say("bits_picture", target=found.target)),
+        table(say("bits_of", target=found.target), *bits_rows(found, say)),
+        paragraph(say("bayes_how", likelihood=found.held_out), kind="note"),
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kakuran.advice import Errors, Outlook
-from kakuran.answers import Density, MixtureEstimate
+from kakuran.answers import Density, MixtureEstimate, NaiveBayes
 from kakuran.audit import Audit
 from kakuran.design import Plan
 from kakuran.words import Words
@@ -98,6 +98,13 @@ def cluster_rows(found: MixtureEstimate, say: Words) -> tuple[list[str], list[li
                 row.append(f"{values[place, column]:.4g} ({low[place, column]:.4g}–{high[place, column]:.4g})")
         rows.append(row)
     return header, rows
+
+
+def bits_rows(found: NaiveBayes, say: Words) -> tuple[list[str], list[list[str]]]:
+    """What each column tells of a target and how much is made of it, as a header and rows of text; most first."""
+    told = zip(found.information.items(), found.learned.trust, strict=True)
+    rows = [[name, f"{bits:.3f}", f"{trust:.0%}"] for (name, bits), trust in sorted(told, key=lambda one: -one[0][1])]
+    return [say("column"), say("bits"), say("trust")], rows
 
 
 def quantile_row(density: Density) -> tuple[list[str], list[str]]:

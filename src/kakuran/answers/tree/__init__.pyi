@@ -26,3 +26,7 @@ from .splits import (
     CRITERIA as CRITERIA,
     SplitCriterion as SplitCriterion,
 )
+from .told import (
+    LUCK_OF_CHOICE as LUCK_OF_CHOICE,
+    ToldRecords as ToldRecords,
+)

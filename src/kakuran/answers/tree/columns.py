@@ -28,8 +28,6 @@ MOST_CLASSES = 1_000
 """Values of a target: what is computed grows with their square."""
 MOST_VALUES = 10_000
 """Values of a category that is learned from; of more, hardly any two records share one, and noise has the last word."""
-MOST_DRAWN = 1 << 18
-"""So many records are drawn from a joint model to learn from, at most: more would say no more than these."""
 MOST_DISTINCT = 1 << 20
 """So many distinct records are learned from in memory."""
 
@@ -61,13 +59,7 @@ class LearningColumns:
         return [axis.name for axis in self.axes[1:]]
 
     def counted(self, reader: Reader, progress: Progress) -> Counted:
-        """The records of a release, to learn from: counted once if few can be distinct, else over and over.
-
-        Where no record tells everything, clean ones as the joint model of all that is told has them.
-        """
-        if reader.plan.layout.told:
-            places = reader.joint(self.axes, progress).draw(self.axes, min(reader.n, MOST_DRAWN))
-            return PlacedRecords.distinct_of(places, [axis.size for axis in self.axes])
+        """The whole records of a release, to learn from: counted once if few can be distinct, else over and over."""
         transitions = tuple(transition_of(reader.plan, axis) for axis in self.axes)
         passes = Passes(self.axes, transitions, partial(reader.records.tallies, progress=progress))
         return passes.distinct() if min(reader.n, math.prod(passes.sizes)) <= MOST_DISTINCT else passes

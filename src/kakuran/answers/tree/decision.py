@@ -14,10 +14,11 @@ from kakuran.answers.tree.counts import Counted, LatentCounts, Marginals, NodeCo
 from kakuran.answers.tree.growth import Growth, Node
 from kakuran.answers.tree.pruning import Fold, Judge, LatentModel, Sides, probabilities
 from kakuran.answers.tree.splits import SplitCriterion
+from kakuran.answers.tree.told import LUCK_OF_CHOICE, ToldRecords
 from kakuran.answers.tree.view import draw_tree, importances, rules, tree_text
 from kakuran.model import STARTS, Method, PlacedRecords, average, fit_latent_classes, held_out
 from kakuran.typing import Array, Progress
-from kakuran.words import Translate
+from kakuran.words import Phrase, Translate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,6 +49,11 @@ class GrownTree:
         """Class probabilities of records, clean where their transitions are None, perturbed otherwise."""
         return self.model.along(records, [leaf.path for leaf in self.root.leaves()]) @ self.probabilities
 
+    def down_to(self, levels: int) -> GrownTree:
+        """Without what grew below so many levels."""
+        root = self.root.down_to(levels)
+        return replace(self, root=root, probabilities=np.stack([probabilities(leaf.counts) for leaf in root.leaves()]))
+
 
 def grow_tree(counted: Counted, growth: Growth, method: Method) -> GrownTree:
     """Grow and prune a tree for the class, which is the first axis.
@@ -59,6 +65,16 @@ def grow_tree(counted: Counted, growth: Growth, method: Method) -> GrownTree:
     if method == "auto" and not is_exact and isinstance(counted, PlacedRecords):
         return _by_latent_classes(counted, growth)
     return _node_by_node(PathCounts(counted, method), growth)
+
+
+def grow_from_tells(told: ToldRecords, growth: Growth, method: Method) -> GrownTree:
+    """Grow a tree on records of the joint model, as many levels of it as held-out counts confirm."""
+    trees = [grow_tree(records, growth, method) for records in told.without]
+    scores = [told.score([tree.down_to(levels) for tree in trees]) for levels in range(growth.max_depth + 1)]
+    likely = [score - LUCK_OF_CHOICE * (levels > 0) for levels, score in enumerate(scores)]
+    best = int(np.argmax(likely))
+    found = grow_tree(told.everything, growth, method).down_to(best)
+    return replace(found, held_out=likely[best] / told.tellers)
 
 
 def _by_latent_classes(records: PlacedRecords, growth: Growth) -> GrownTree:
@@ -136,6 +152,17 @@ class DecisionTree(Classifier):
         shares = importances(self.root, len(self.columns.axes)).tolist()
         return dict(zip(self.columns.features, shares, strict=True))
 
+    @property
+    def note(self) -> str:
+        """That it tells nothing, and what may, where no split is left; else nothing."""
+        if self.root.children is not None:
+            return ""
+        return Phrase(
+            "No split predicts held-out records better than the shares of {target} alone: this tree tells nothing. "
+            "Naive Bayes (kakuran bayes), which adds up what each column says, may still tell something.",
+            target=self.target,
+        )
+
     def text(self, translate: Translate = str) -> str:
         """The tree as indented text, one line a branch.
 
@@ -147,12 +174,13 @@ class DecisionTree(Classifier):
         return tree_text(self.root, self.columns, translate)
 
     def __str__(self) -> str:
-        return self.text()
+        return f"{self.text()}\n{self.note}".rstrip()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for programs."""
         return {
             "tree": self.text().splitlines(),
+            "note": self.note,
             "importances": self.importances,
             "held_out_likelihood": self.held_out,
         }
@@ -192,5 +220,6 @@ def learn_tree(
     """Learn a tree from perturbed records."""
     columns = columns_for(reader.plan, target, features)
     growth = Growth(columns.is_ordered, criterion, max_depth, min_support)
-    counted = columns.counted(reader, progress)
-    return DecisionTree(columns, grow_tree(counted, growth, method))
+    if reader.plan.layout.told:
+        return DecisionTree(columns, grow_from_tells(ToldRecords.of(columns, reader, progress), growth, method))
+    return DecisionTree(columns, grow_tree(columns.counted(reader, progress), growth, method))

@@ -52,6 +52,13 @@ class Node:
         for child in self.children or ():
             yield from child.nodes()
 
+    def down_to(self, levels: int) -> Node:
+        """Without what grew below so many levels."""
+        if self.children is None or not levels:
+            return replace(self, split=None, children=None)
+        left, right = (child.down_to(levels - 1) for child in self.children)
+        return replace(self, children=(left, right))
+
     def with_one_split_less(self) -> Iterator[Node]:
         """The trees that lack one of the splits at the bottom."""
         if self.children is None:

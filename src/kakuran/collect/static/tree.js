@@ -9,9 +9,13 @@ const Tree = (() => {
       .filter(([, share]) => share > 0.005)
       .sort(([, a], [, b]) => b - a)
       .map(([name, share]) => `${names.title(name)} ${percent(share)}`);
+    const bits = Object.entries(found.bits)
+      .sort(([, a], [, b]) => b - a)
+      .map(([name, told]) => `${names.title(name)} ${told.toFixed(3)}`);
     return [
       Panels.key(classes),
       found.root.children ? null : element("p", {}, say("tree.alone")),
+      bits.length ? element("p", { class: "small" }, say("tree.bits", { bits: bits.join(" · ") })) : null,
       element("ul", { class: "tree" }, branch(found.root, say("tree.all"), classes, names)),
       shares.length ? element("p", { class: "small" }, say("tree.matters", { shares: shares.join(" · ") })) : null,
     ].filter(Boolean);
