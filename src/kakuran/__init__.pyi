@@ -9,6 +9,7 @@ from .answers import (
     Estimate as Estimate,
     MixtureEstimate as MixtureEstimate,
     NaiveBayes as NaiveBayes,
+    Statistic as Statistic,
 )
 from .audit import (
     Anonymity as Anonymity,

@@ -4,6 +4,7 @@ from kakuran.answers.answer import QUESTIONS, Answer, can_be_asked
 from kakuran.answers.bayes import NaiveBayes, fit_naive_bayes, learn_bayes
 from kakuran.answers.density import Density, density
 from kakuran.answers.estimate import MOST_CELLS, Estimate
+from kakuran.answers.groups import AskedOf
 from kakuran.answers.impossible import (
     FALSE_ALARM,
     MOST_POINTS,
@@ -14,8 +15,10 @@ from kakuran.answers.impossible import (
     points_of,
 )
 from kakuran.answers.mixture import MixtureEstimate, mixture
+from kakuran.answers.quantile import quantile
 from kakuran.answers.question import TableQuestion, ask, tell_by_tell
 from kakuran.answers.reader import Reader
+from kakuran.answers.statistics import Statistic, correlation, mean, share, variance
 from kakuran.answers.tree import (
     CRITERIA,
     Classifier,
@@ -38,6 +41,7 @@ __all__ = [
     "MOST_POINTS",
     "QUESTIONS",
     "Answer",
+    "AskedOf",
     "Classifier",
     "DecisionTree",
     "Density",
@@ -52,11 +56,13 @@ __all__ = [
     "Node",
     "Reader",
     "SplitCriterion",
+    "Statistic",
     "TableQuestion",
     "ask",
     "can_be_asked",
     "check_classes",
     "columns_for",
+    "correlation",
     "density",
     "fit_naive_bayes",
     "grow_tree",
@@ -64,7 +70,11 @@ __all__ = [
     "learn_bayes",
     "learn_tree",
     "log_chance_of",
+    "mean",
     "mixture",
     "points_of",
+    "quantile",
+    "share",
     "tell_by_tell",
+    "variance",
 ]
