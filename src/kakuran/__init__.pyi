@@ -9,6 +9,7 @@ from .answers import (
     Estimate as Estimate,
     MixtureEstimate as MixtureEstimate,
     NaiveBayes as NaiveBayes,
+    Regression as Regression,
     Statistic as Statistic,
 )
 from .audit import (

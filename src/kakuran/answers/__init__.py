@@ -18,6 +18,7 @@ from kakuran.answers.mixture import MixtureEstimate, mixture
 from kakuran.answers.quantile import quantile
 from kakuran.answers.question import TableQuestion, ask, tell_by_tell
 from kakuran.answers.reader import Reader
+from kakuran.answers.regression import Family, Regression, regress
 from kakuran.answers.statistics import Statistic, correlation, mean, share, variance
 from kakuran.answers.tree import (
     CRITERIA,
@@ -46,6 +47,7 @@ __all__ = [
     "DecisionTree",
     "Density",
     "Estimate",
+    "Family",
     "GrownTree",
     "Growth",
     "Impossible",
@@ -55,6 +57,7 @@ __all__ = [
     "NaiveBayes",
     "Node",
     "Reader",
+    "Regression",
     "SplitCriterion",
     "Statistic",
     "TableQuestion",
@@ -74,6 +77,7 @@ __all__ = [
     "mixture",
     "points_of",
     "quantile",
+    "regress",
     "share",
     "tell_by_tell",
     "variance",

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from kakuran.cli import advise, answers, audit, collect, demo, perturb, reproduce, schema, vertical, wide
+from kakuran.cli import advise, answers, audit, collect, demo, perturb, reproduce, schema, statistics, vertical, wide
 from kakuran.cli.console import answer_text, run
 
 
@@ -55,6 +55,8 @@ _COMMANDS = {
     "audit": "Attack a release; exit with 1 if the promise is broken.",
     "crosstab": "Estimate the true counts over one or more columns.",
     "count": "Estimate how many records fulfil a condition.",
+    "estimate": "Estimate means, shares, quantiles and correlations.",
+    "regress": "Regress one column on others.",
     "tree": "Grow a decision tree on reconstructed counts.",
     "mixture": "Reconstruct clusters of true numbers, and densities.",
     "microaggregate": "Make a table k-anonymous by aggregating alike records.",
@@ -86,6 +88,8 @@ for command in (
     audit.audit,
     answers.crosstab,
     answers.count,
+    statistics.estimate,
+    statistics.regress,
     answers.tree,
     answers.mixture,
     wide.microaggregate,

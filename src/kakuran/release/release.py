@@ -15,10 +15,12 @@ from kakuran.answers import (
     DecisionTree,
     Density,
     Estimate,
+    Family,
     ImpossibleFindings,
     MixtureEstimate,
     NaiveBayes,
     Reader,
+    Regression,
     SplitCriterion,
     Statistic,
     ask,
@@ -30,6 +32,7 @@ from kakuran.answers import (
     mean,
     mixture,
     quantile,
+    regress,
     share,
     variance,
 )
@@ -431,6 +434,34 @@ class Release:
         """
         asking = AskedOf.of(by, where=where, weights=weights, bins=bins, level=level, about=about)
         return correlation(self.reader, first, second, asking, progress)
+
+    def regress(
+        self,
+        formula: str,
+        *,
+        family: Family | None = None,
+        level: float = 0.9,
+        about: About = "population",
+        progress: Progress = int,
+    ) -> Regression:
+        """A regression on the true records: coefficients with intervals that include the perturbation.
+
+        Parameters
+        ----------
+        formula : str
+            What is regressed on what, as in ``"hours ~ age + sex + education"``; `formulaic` reads it. Categories are
+            compared with their first one.
+        family : "least squares", "logistic", "multinomial" or "poisson", optional
+            What is fitted. As the target asks for it by default: least squares for a number, logistic for two
+            categories, multinomial for more.
+        level : float, optional
+            How often an interval should hold the truth.
+        about : "table" or "population", optional
+            Which truth: the regression on this table, or on the population that its records were drawn from.
+        progress : callable, optional
+            Told how many more records are counted.
+        """
+        return regress(self.reader, formula, family=family, level=level, about=about, progress=progress)
 
     def mixture(
         self,
