@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 OPTIONAL = (
     "matplotlib", "sklearn", "pandas", "polars", "duckdb", "psycopg", "pyspark", "starlette", "uvicorn",
-    "sqlalchemy",
+    "sqlalchemy", "formulaic",
 )  # fmt: skip
 BARE = f"""
 import sys
@@ -168,6 +168,7 @@ def test_a_command_that_lacks_an_extra_names_it_and_leaves_nothing(folder):
         "factorise baskets.txt --layout baskets --k 5 -o f.csv --plot a.png": "plot",
         "demo --folder d --plot a.png": "plot",
         "reproduce s3 --quick": "plot",
+        "regress out.parquet age~sex": "regress",
         "collect serve survey.toml": "collect",
         "collect status survey.toml": "collect",
         "perturb people.csv -s schema.toml --k 5 -o folder --engine spark": "spark",
@@ -189,6 +190,7 @@ def test_every_other_command_does_without_extras(folder, tmp_path):
         "audit people.csv out.parquet",
         "crosstab out.parquet job",
         "count out.parquet age>30",
+        "estimate out.parquet mean age",
         "tree out.parquet sex job",
         f"microaggregate people.csv --k 5 -c age -o {tmp_path}/m.csv",
         "check people.csv -q sex",

@@ -10,6 +10,8 @@ from .answers import (
     Estimate as Estimate,
     MixtureEstimate as MixtureEstimate,
     NaiveBayes as NaiveBayes,
+    Regression as Regression,
+    Statistic as Statistic,
     SyntheticTable as SyntheticTable,
     combine as combine,
 )

@@ -192,6 +192,19 @@ def test_the_same_estimates(held, release):
             assert np.allclose(getattr(found, name), getattr(expected, name), rtol=1e-12, atol=1e-9)
 
 
+def test_the_same_statistics_and_regressions(held, release):
+    for ask in (
+        lambda one: one.mean("age", by="ill"),
+        lambda one: one.share("ill == 'yes'", by="region"),
+        lambda one: one.quantile("income", 0.5),
+    ):
+        found, expected = ask(held), ask(release)
+        for name in ("estimates", "errors", "low", "high", "naive"):
+            assert np.allclose(getattr(found, name), getattr(expected, name), rtol=1e-9, atol=1e-9)
+    found, expected = (one.regress("age ~ ill + region") for one in (held, release))
+    assert np.allclose(found.coefficients, expected.coefficients, rtol=1e-9)
+
+
 def test_the_same_density_and_the_same_clusters(held, release):
     found, expected = (one.density("age", bins=16, method="ibt") for one in (held, release))
     assert np.allclose(found.shares, expected.shares, rtol=1e-12)

@@ -4,6 +4,7 @@ from kakuran.answers.answer import QUESTIONS, Answer, can_be_asked
 from kakuran.answers.bayes import NaiveBayes, fit_naive_bayes, learn_bayes
 from kakuran.answers.density import Density, density
 from kakuran.answers.estimate import MOST_CELLS, Estimate
+from kakuran.answers.groups import AskedOf
 from kakuran.answers.impossible import (
     FALSE_ALARM,
     MOST_POINTS,
@@ -14,8 +15,11 @@ from kakuran.answers.impossible import (
     points_of,
 )
 from kakuran.answers.mixture import MixtureEstimate, mixture
+from kakuran.answers.quantile import quantile
 from kakuran.answers.question import TableQuestion, ask, ask_totals, check_percent, tell_by_tell
 from kakuran.answers.reader import Reader
+from kakuran.answers.regression import Family, Regression, regress
+from kakuran.answers.statistics import Statistic, correlation, mean, share, variance
 from kakuran.answers.synthetic import CombinedEstimate, SyntheticQuality, SyntheticTable, combine, synthesise
 from kakuran.answers.tree import (
     CRITERIA,
@@ -39,11 +43,13 @@ __all__ = [
     "MOST_POINTS",
     "QUESTIONS",
     "Answer",
+    "AskedOf",
     "Classifier",
     "CombinedEstimate",
     "DecisionTree",
     "Density",
     "Estimate",
+    "Family",
     "GrownTree",
     "Growth",
     "Impossible",
@@ -53,7 +59,9 @@ __all__ = [
     "NaiveBayes",
     "Node",
     "Reader",
+    "Regression",
     "SplitCriterion",
+    "Statistic",
     "SyntheticQuality",
     "SyntheticTable",
     "TableQuestion",
@@ -64,6 +72,7 @@ __all__ = [
     "check_percent",
     "columns_for",
     "combine",
+    "correlation",
     "density",
     "fit_naive_bayes",
     "grow_tree",
@@ -71,8 +80,13 @@ __all__ = [
     "learn_bayes",
     "learn_tree",
     "log_chance_of",
+    "mean",
     "mixture",
     "points_of",
+    "quantile",
+    "regress",
+    "share",
     "synthesise",
     "tell_by_tell",
+    "variance",
 ]

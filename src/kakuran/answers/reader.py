@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, combinations
@@ -94,6 +94,11 @@ class Reader:
     _models: dict[CellsKey, JointTables] = field(default_factory=dict, repr=False)
     _kept: dict[CellsKey, Array] = field(default_factory=dict, repr=False)
     _known: dict[str, Histogram] = field(default_factory=dict, repr=False)
+
+    @property
+    def known(self) -> Mapping[str, Histogram]:
+        """Where the true values of told numbers lie, as far as they were counted."""
+        return self._known
 
     def count(self, questions: Sequence[TableQuestion], progress: Progress = int) -> list[Array]:
         """The perturbed counts of every question, of the records that tell it, all in one pass."""

@@ -10,7 +10,20 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from kakuran.cli import advise, answers, audit, collect, demo, ledger, perturb, reproduce, schema, vertical, wide
+from kakuran.cli import (
+    advise,
+    answers,
+    audit,
+    collect,
+    demo,
+    ledger,
+    perturb,
+    reproduce,
+    schema,
+    statistics,
+    vertical,
+    wide,
+)
 from kakuran.cli.console import answer_text, run
 
 
@@ -56,6 +69,8 @@ _COMMANDS = {
     "audit": "Attack a release; exit with 1 if the promise is broken.",
     "crosstab": "Estimate the true counts over one or more columns.",
     "count": "Estimate how many records fulfil a condition.",
+    "estimate": "Estimate means, shares, quantiles and correlations.",
+    "regress": "Regress one column on others.",
     "tree": "Grow a decision tree on reconstructed counts.",
     "bayes": "Predict a column from what each other one tells of it.",
     "mixture": "Reconstruct clusters of true numbers, and densities.",
@@ -89,6 +104,8 @@ for command in (
     audit.audit,
     answers.crosstab,
     answers.count,
+    statistics.estimate,
+    statistics.regress,
     answers.tree,
     answers.bayes,
     answers.mixture,

@@ -62,6 +62,13 @@ from .mixture.observations import (
     of_table as of_table,
     shares_of_cells as shares_of_cells,
 )
+from .moments import (
+    Moment as Moment,
+    ToldCells as ToldCells,
+    TrueMoments as TrueMoments,
+    moments_of as moments_of,
+    unbiased as unbiased,
+)
 from .operator import (
     Histogram as Histogram,
     Operator as Operator,

@@ -11,24 +11,34 @@ from typing import TYPE_CHECKING, Any, Literal
 from kakuran.answers import (
     FALSE_ALARM,
     QUESTIONS,
+    AskedOf,
     DecisionTree,
     Density,
     Estimate,
+    Family,
     ImpossibleFindings,
     MixtureEstimate,
     NaiveBayes,
     Reader,
+    Regression,
     SplitCriterion,
+    Statistic,
     SyntheticTable,
     ask,
     ask_totals,
     check_percent,
+    correlation,
     density,
     impossible,
     learn_bayes,
     learn_tree,
+    mean,
     mixture,
+    quantile,
+    regress,
+    share,
     synthesise,
+    variance,
 )
 from kakuran.counts import Bins, Cells, MemoryRecords, Records, Tally
 from kakuran.design import DELTA, Plan
@@ -258,6 +268,217 @@ class Release:
             Told how many more records are counted.
         """
         return density(self.records, self.plan, column, bins=bins, method=method, progress=progress)
+
+    def mean(
+        self,
+        column: str,
+        *,
+        by: str | Sequence[str] | None = None,
+        where: str | None = None,
+        weights: str | None = None,
+        bins: Mapping[str, int] | None = None,
+        level: float = 0.9,
+        about: About = "table",
+        progress: Progress = int,
+    ) -> Statistic:
+        """The mean of a number, of the records that have one, with an interval, beside the uncorrected one.
+
+        Parameters
+        ----------
+        column : str
+            The name of a released number.
+        by : str or sequence of str, optional
+            Columns whose values make up groups, each with a mean of its own.
+        where : str, optional
+            Only of records that fulfil this, as in ``"25 <= age <= 40 and job == 'nurse'"``.
+        weights : str, optional
+            A number that was kept as it is and says how many people each record stands for.
+        bins : dict of str to int, optional
+            Into how many groups to cut each number among `by` (10 by default).
+        level : float, optional
+            How often an interval should hold the truth.
+        about : "table" or "population", optional
+            Which truth: this table, or the population that its records were drawn from.
+        progress : callable, optional
+            Told how many more records are counted.
+        """
+        asking = AskedOf.of(by, where=where, weights=weights, bins=bins, level=level, about=about)
+        return mean(self.reader, column, asking, progress)
+
+    def variance(
+        self,
+        column: str,
+        *,
+        by: str | Sequence[str] | None = None,
+        where: str | None = None,
+        weights: str | None = None,
+        bins: Mapping[str, int] | None = None,
+        level: float = 0.9,
+        about: About = "table",
+        progress: Progress = int,
+    ) -> Statistic:
+        """The variance of a number, of the records that have one, with an interval, beside the uncorrected one.
+
+        Parameters
+        ----------
+        column : str
+            The name of a released number.
+        by : str or sequence of str, optional
+            Columns whose values make up groups, each with a variance of its own.
+        where : str, optional
+            Only of records that fulfil this, as in ``"25 <= age <= 40 and job == 'nurse'"``.
+        weights : str, optional
+            A number that was kept as it is and says how many people each record stands for.
+        bins : dict of str to int, optional
+            Into how many groups to cut each number among `by` (10 by default).
+        level : float, optional
+            How often an interval should hold the truth.
+        about : "table" or "population", optional
+            Which truth: this table, or the population that its records were drawn from.
+        progress : callable, optional
+            Told how many more records are counted.
+        """
+        asking = AskedOf.of(by, where=where, weights=weights, bins=bins, level=level, about=about)
+        return variance(self.reader, column, asking, progress)
+
+    def quantile(
+        self,
+        column: str,
+        part: float = 0.5,
+        *,
+        by: str | Sequence[str] | None = None,
+        where: str | None = None,
+        bins: Mapping[str, int] | None = None,
+        level: float = 0.9,
+        about: About = "table",
+        progress: Progress = int,
+    ) -> Statistic:
+        """The value up to which a part of the records lies; the median unless another part is asked for.
+
+        Parameters
+        ----------
+        column : str
+            The name of a released number, or of ordered categories.
+        part : float, optional
+            Which part of the records.
+        by : str or sequence of str, optional
+            Columns whose values make up groups, each with a quantile of its own.
+        where : str, optional
+            Only of records that fulfil this, as in ``"25 <= age <= 40 and job == 'nurse'"``.
+        bins : dict of str to int, optional
+            Into how many groups to cut each number among `by` (10 by default).
+        level : float, optional
+            How often an interval should hold the truth.
+        about : "table" or "population", optional
+            Which truth: this table, or the population that its records were drawn from.
+        progress : callable, optional
+            Told how many more records are counted.
+        """
+        asking = AskedOf.of(by, where=where, bins=bins, level=level, about=about)
+        return quantile(self.reader, column, part, asking, progress)
+
+    def share(
+        self,
+        condition: str,
+        *,
+        by: str | Sequence[str] | None = None,
+        where: str | None = None,
+        weights: str | None = None,
+        bins: Mapping[str, int] | None = None,
+        level: float = 0.9,
+        about: About = "table",
+        progress: Progress = int,
+    ) -> Statistic:
+        """Which part of the records fulfils a condition, with an interval, beside the uncorrected one.
+
+        Of groups also how many times as likely as in the first one it is, and the ratio of the odds, with intervals.
+
+        Parameters
+        ----------
+        condition : str
+            As in ``"income == '>50K'"``.
+        by : str or sequence of str, optional
+            Columns whose values make up groups, each with a share of its own.
+        where : str, optional
+            Only of records that fulfil this, as in ``"25 <= age <= 40 and job == 'nurse'"``.
+        weights : str, optional
+            A number that was kept as it is and says how many people each record stands for.
+        bins : dict of str to int, optional
+            Into how many groups to cut each number among `by` (10 by default).
+        level : float, optional
+            How often an interval should hold the truth.
+        about : "table" or "population", optional
+            Which truth: this table, or the population that its records were drawn from.
+        progress : callable, optional
+            Told how many more records are counted.
+        """
+        asking = AskedOf.of(by, where=where, weights=weights, bins=bins, level=level, about=about)
+        return share(self.reader, condition, asking, progress)
+
+    def correlation(
+        self,
+        first: str,
+        second: str,
+        *,
+        by: str | Sequence[str] | None = None,
+        where: str | None = None,
+        weights: str | None = None,
+        bins: Mapping[str, int] | None = None,
+        level: float = 0.9,
+        about: About = "table",
+        progress: Progress = int,
+    ) -> Statistic:
+        """How two columns go together: Pearson's correlation of numbers, or Cramér's V of categories.
+
+        Parameters
+        ----------
+        first, second : str
+            Names of two released columns, both numbers or both of categories.
+        by : str or sequence of str, optional
+            Columns whose values make up groups, each with a correlation of its own.
+        where : str, optional
+            Only of records that fulfil this, as in ``"25 <= age <= 40 and job == 'nurse'"``.
+        weights : str, optional
+            A number that was kept as it is and says how many people each record stands for.
+        bins : dict of str to int, optional
+            Into how many groups to cut each number among `by` (10 by default).
+        level : float, optional
+            How often an interval should hold the truth.
+        about : "table" or "population", optional
+            Which truth: this table, or the population that its records were drawn from.
+        progress : callable, optional
+            Told how many more records are counted.
+        """
+        asking = AskedOf.of(by, where=where, weights=weights, bins=bins, level=level, about=about)
+        return correlation(self.reader, first, second, asking, progress)
+
+    def regress(
+        self,
+        formula: str,
+        *,
+        family: Family | None = None,
+        level: float = 0.9,
+        about: About = "population",
+        progress: Progress = int,
+    ) -> Regression:
+        """A regression on the true records: coefficients with intervals that include the perturbation.
+
+        Parameters
+        ----------
+        formula : str
+            What is regressed on what, as in ``"hours ~ age + sex + education"``; `formulaic` reads it. Categories are
+            compared with their first one.
+        family : "least squares", "logistic", "multinomial" or "poisson", optional
+            What is fitted. As the target asks for it by default: least squares for a number, logistic for two
+            categories, multinomial for more.
+        level : float, optional
+            How often an interval should hold the truth.
+        about : "table" or "population", optional
+            Which truth: the regression on this table, or on the population that its records were drawn from.
+        progress : callable, optional
+            Told how many more records are counted.
+        """
+        return regress(self.reader, formula, family=family, level=level, about=about, progress=progress)
 
     def mixture(
         self,

@@ -3,6 +3,8 @@ from .answers import (
     bayes_answer as bayes_answer,
     estimate_answer as estimate_answer,
     mixture_answer as mixture_answer,
+    regression_answer as regression_answer,
+    statistic_answer as statistic_answer,
     tree_answer as tree_answer,
 )
 from .page import (

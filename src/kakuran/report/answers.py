@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 
 from kakuran.advice import Advice
-from kakuran.answers import DecisionTree, Density, Estimate, MixtureEstimate, NaiveBayes
+from kakuran.answers import DecisionTree, Density, Estimate, MixtureEstimate, NaiveBayes, Regression, Statistic
 from kakuran.errors import SchemaError
 from kakuran.report.page import Html, code, page, paragraph, picture, points, section, table
 from kakuran.report.rows import bits_rows, cluster_rows, outlook_rows, quantile_row
@@ -28,6 +28,28 @@ def estimate_answer(estimate: Estimate, where: str | None, say: Words) -> Html:
         table(say.of(estimate.caption), header, rows, text_columns=len(names)),
         paragraph(say("more_cells", count=left_out), kind="note") if left_out else "",
         paragraph(say("estimator", reason=estimate.reason), kind="note"),
+    )
+
+
+def statistic_answer(found: Statistic, where: str | None, say: Words) -> Html:
+    """A statistic of each group with its interval, beside the uncorrected one."""
+    asked = say.of(found.name)
+    return section(
+        asked,
+        paragraph(say("fulfilling", where=where)) if where else "",
+        picture(found.plot(say.of), say("answer_picture", asked=asked, caption=found.caption)),
+        table(say.of(found.caption), found.header, [*found.rows(say.of)], text_columns=len(found.axes)),
+        paragraph(say("estimator", reason=found.reason), kind="note"),
+    )
+
+
+def regression_answer(found: Regression, say: Words) -> Html:
+    """The coefficients of a regression with their intervals."""
+    return section(
+        found.formula,
+        picture(found.plot(say.of), say("answer_picture", asked=found.formula, caption=found.caption)),
+        table(say.of(found.caption), found.header, [*found.rows()], text_columns=1),
+        paragraph(say("estimator", reason=found.reason), kind="note"),
     )
 
 

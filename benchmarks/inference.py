@@ -1,0 +1,229 @@
+"""How often 90 % intervals of statistics and regressions hold what is true of the table, and how wide they are.
+
+On Adult, of which each record tells two columns, and on people drawn from normal numbers that go together, cut into
+categories: no latent classes. Widths stand beside those of an analysis of the perturbed records as if they were true
+and of the true ones, as samples. The naive intervals are as narrow as they are wrong.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import statsmodels.api as sm
+from numpy.typing import NDArray
+
+import kakuran as kk
+from benchmarks.claims import Claim, at_most, no_peer
+from benchmarks.measures import ADULT, NAMES
+from kakuran.answers.formula import ModelFormula
+
+NOTE = "Coverage is over all numbers of an answer and all draws; the least is that of a single number."
+LOW, HIGH = 0.87, 0.94
+COLUMNS = ["hours", "age", "sex", "education", "marital", "income"]
+NUMBERS = {"hours": (1, 99), "age": (17, 90)}
+LINEAR = "hours ~ age + sex + education + marital + income"
+LOGISTIC = "income ~ age + sex + education + marital + hours"
+AUC = {2: 0.86, 10: 0.84}
+
+
+def measure(*, quick: bool) -> Iterator[Claim]:
+    """Coverage, widths, and how well a logistic regression predicts; quick runs are to see that all works."""
+    draws = 2 if quick else 200
+    made_up = _made_up(5_000 if quick else 30_000)
+    yield from _statistics("numbers cut into categories", made_up, draws)
+    yield from _regressions("numbers cut into categories", made_up, draws, 10, "a ~ b + c", "d ~ a + b + c")
+    if not ADULT.exists():
+        yield no_peer("statistics of Adult", "—", "the Adult data set is not beside the checkout", "as above")
+        return
+    adult = _adult(3_000 if quick else None)
+    yield from _statistics("Adult", adult, draws)
+    for k in (10,) if quick else AUC:
+        yield from _regressions("Adult", adult, draws, k, LINEAR, LOGISTIC)
+
+
+@dataclass(frozen=True)
+class Table:
+    """True records, what their columns may hold, and what to ask."""
+
+    frame: pd.DataFrame
+    schema: kk.Schema
+    asked: Mapping[str, tuple[Callable[[kk.Release], kk.Statistic], NDArray[np.float64], NDArray[np.float64]]]
+    """Of each question: how it is asked, what is true, and the standard error of it in a sample of as many."""
+
+    def release(self, k: float) -> kk.Release:
+        """One draw of all pairs of columns."""
+        table = pa.Table.from_pandas(self.frame, preserve_index=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return kk.perturb(table, kk.calibrate(self.schema, n=len(self.frame), k=k, tell=2))
+
+
+def _made_up(n: int) -> Table:
+    dice = np.random.default_rng(1)
+    spread = 0.3 + 0.7 * np.eye(4)
+    a, b, c, d = dice.multivariate_normal(np.zeros(4), spread, n).T
+    frame = pd.DataFrame(
+        {
+            "a": np.clip(np.round(50 + 12 * a + 3 * (a > 1) * b), 0, 100),
+            "b": np.clip(np.round(20 + 5 * b), 0, 40),
+            "c": np.array(["low", "middle", "high"])[(c > -0.5).astype(int) + (c > 0.8)],
+            "d": np.where(d + 0.3 * b * c > 0.5, "yes", "no"),
+        }
+    )
+    schema = kk.Schema(
+        [
+            kk.Numeric("a", 0, 100, step=1),
+            kk.Numeric("b", 0, 40, step=1),
+            kk.Categorical("c", ["low", "middle", "high"]),
+            kk.Categorical("d", ["no", "yes"]),
+        ]
+    )
+    return Table(frame, schema, _questions(frame, schema, "a", "b", "c", "d", "yes"))
+
+
+def _adult(rows: int | None) -> Table:
+    names = [name.replace("-", "_") for name in NAMES.split()]
+    adult = pd.read_csv(ADULT, header=None, names=names, skipinitialspace=True, nrows=rows)
+    adult = adult.rename(columns={"hours_per_week": "hours"})[COLUMNS]
+    schema = kk.Schema(
+        [
+            kk.Numeric(name, *NUMBERS[name], step=1)
+            if name in NUMBERS
+            else kk.Categorical(name, sorted(adult[name].unique()))
+            for name in COLUMNS
+        ]
+    )
+    return Table(adult, schema, _questions(adult, schema, "hours", "age", "marital", "income", ">50K"))
+
+
+def _questions(
+    frame: pd.DataFrame, schema: kk.Schema, one: str, other: str, group: str, target: str, value: str
+) -> dict[str, Any]:
+    n, groups = len(frame), frame.groupby(group)
+    order = [name for name in schema[group].values if name in groups.groups]
+    means, sizes = groups[one].mean()[order].to_numpy(), groups.size()[order].to_numpy()
+    shares = groups[target].apply(lambda some: (some == value).mean())[order].to_numpy()
+    together = frame[one].corr(frame[other])
+    condition = f"{target} == '{value}'"
+    return {
+        f"mean({one!r})": (
+            lambda release: release.mean(one),
+            np.array([frame[one].mean()]),
+            np.array([frame[one].std() / np.sqrt(n)]),
+        ),
+        f"mean({one!r}, by={group!r})": (
+            lambda release: release.mean(one, by=group),
+            means,
+            groups[one].std()[order].to_numpy() / np.sqrt(sizes),
+        ),
+        f"share({condition!r}, by={group!r})": (
+            lambda release: release.share(condition, by=group),
+            shares,
+            np.sqrt(shares * (1 - shares) / sizes),
+        ),
+        f"correlation({one!r}, {other!r})": (
+            lambda release: release.correlation(one, other),
+            np.array([together]),
+            np.array([(1 - together**2) / np.sqrt(n)]),
+        ),
+    }
+
+
+@dataclass
+class Held:
+    """What draws have shown of one question."""
+
+    true: NDArray[np.float64]
+    held: list[NDArray[np.bool_]] = field(default_factory=list)
+    widths: list[NDArray[np.float64]] = field(default_factory=list)
+    misses: list[NDArray[np.float64]] = field(default_factory=list)
+    naive: list[NDArray[np.float64]] = field(default_factory=list)
+
+    def add(self, low: Any, high: Any, estimates: Any, naive: Any) -> None:
+        """One more draw."""
+        low, high, estimates, naive = (np.ravel(some) for some in (low, high, estimates, naive))
+        self.held.append((low <= self.true) & (self.true <= high))
+        self.widths.append(high - low)
+        self.misses.append(np.abs(estimates - self.true))
+        self.naive.append(np.abs(naive - self.true))
+
+    def claims(self, text: str, clean: NDArray[np.float64]) -> Iterator[Claim]:
+        """How often intervals held, how wide they are, and how far off estimates and naive values are."""
+        cover, least = float(np.mean(self.held)), float(np.mean(self.held, axis=0).min())
+        median, beside = float(np.median(self.widths)), float(np.median(2 * 1.645 * clean))
+        yield Claim(
+            f"{text}: intervals of 90 % hold the truth, {len(self.held)} draws",
+            f"{cover:.1%} (least {least:.0%})",
+            f"median width {median:.3g}; of a clean sample {beside:.3g}",
+            bar=f"{LOW:.0%} … {HIGH:.0%}",
+            is_met=LOW <= cover <= HIGH,
+        )
+        misses, naive = float(np.median(self.misses)), float(np.median(self.naive))
+        if np.isfinite(naive):
+            yield at_most(f"{text}: median distance from the truth", misses, naive, beside=f"naive {naive:.3g}")
+
+
+def _statistics(name: str, table: Table, draws: int) -> Iterator[Claim]:
+    found = {question: Held(true) for question, (_, true, _) in table.asked.items()}
+    for _ in range(draws):
+        release = table.release(10)
+        for question, (ask, _, _) in table.asked.items():
+            answer = ask(release)
+            keep = slice(None, len(found[question].true))
+            found[question].add(
+                *(np.ravel(some)[keep] for some in (answer.low, answer.high, answer.estimates, answer.naive))
+            )
+    for question, held in found.items():
+        yield from held.claims(f"{name}, k = 10: {question}", table.asked[question][2])
+
+
+def _regressions(name: str, table: Table, draws: int, k: float, linear: str, logistic: str) -> Iterator[Claim]:
+    sets = {formula: _clean(table, formula) for formula in (linear, logistic)}
+    found, areas = {formula: Held(clean[0]) for formula, clean in sets.items()}, []
+    for _ in range(draws):
+        release = table.release(k)
+        for formula, held in found.items():
+            answer = release.regress(formula, about="table")
+            held.add(answer.low, answer.high, answer.coefficients, answer.naive)
+        areas.append(_area(answer.predict(table.frame), sets[logistic][2]))
+    for formula, held in found.items():
+        yield from held.claims(f"{name}, k = {k:g}: {formula}", sets[formula][1])
+    if name == "Adult":
+        clean = _area(sets[logistic][3], sets[logistic][2])
+        area = float(np.mean(areas))
+        yield Claim(
+            f"{name}, k = {k:g}: area under the curve of {logistic} on true records",
+            f"{area:.4f}",
+            f"fitted to true records: {clean:.4f}",
+            bar=f"≥ {AUC[int(k)]}",
+            is_met=area >= AUC[int(k)],
+        )
+
+
+def _clean(table: Table, formula: str) -> tuple[NDArray[np.float64], ...]:
+    """Coefficients on the true records, their standard errors, the target, and what is predicted of it."""
+    read, codes = ModelFormula.of(formula, table.schema), {}
+    for attribute in read.columns:
+        column = table.frame[attribute.name]
+        if isinstance(attribute, kk.Categorical):
+            column = column.map({value: code for code, value in enumerate(attribute.values)})
+        codes[attribute.name] = column.to_numpy(float)
+    matrix, target = read.matrix(codes), codes[read.target.name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = sm.Logit(target, matrix) if isinstance(read.target, kk.Categorical) else sm.OLS(target, matrix)
+        fit = model.fit(disp=0, maxiter=200) if isinstance(read.target, kk.Categorical) else model.fit()
+    return np.asarray(fit.params), np.asarray(fit.bse), target, np.asarray(fit.predict(matrix))
+
+
+def _area(scores: NDArray[np.float64], target: NDArray[np.float64]) -> float:
+    """The area under the receiver operating characteristic, by ranks."""
+    ranks = pd.Series(scores).rank().to_numpy()
+    yes = target > 0
+    return float((ranks[yes].sum() - yes.sum() * (yes.sum() + 1) / 2) / (yes.sum() * (~yes).sum()))

@@ -1,0 +1,206 @@
+"""Formulas as statisticians write them, ``hours ~ age + sex``, as functions of the columns of a release."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from kakuran.errors import SchemaError, needing
+from kakuran.schema import Categorical, Dropped, Numeric, Schema
+from kakuran.typing import Array
+
+MISSING = "missing"
+"""What a missing category is called in a formula."""
+_ALLOWED = {"I": None, "C": None, "log": np.log, "exp": np.exp, "sqrt": np.sqrt}
+_EXAMPLE = "write it as hours ~ age + sex"
+
+
+@dataclass(frozen=True, eq=False)
+class ModelFormula:
+    """What is regressed on what.
+
+    Attributes
+    ----------
+    text : str
+        As it was written.
+    target : Categorical | Numeric
+        The column that is explained.
+    predictors : tuple[Categorical | Numeric, ...]
+        The columns that explain it.
+    names : tuple[str, ...]
+        Of the coefficients.
+    owners : tuple[frozenset[str], ...]
+        The columns that each of them goes with; none for the intercept.
+    """
+
+    text: str
+    target: Categorical | Numeric
+    predictors: tuple[Categorical | Numeric, ...]
+    names: tuple[str, ...]
+    owners: tuple[frozenset[str], ...]
+    _spec: Any
+    _target_spec: Any
+
+    @classmethod
+    def of(cls, text: str, schema: Schema) -> ModelFormula:
+        """Read a formula; functions that would have to look at all records first are refused."""
+        with needing("a formula", "regress"):
+            from formulaic import Formula
+            from formulaic.errors import FormulaicError
+        if not isinstance(text, str):
+            raise SchemaError(f"a formula is a text; {_EXAMPLE}; got {text!r}")
+        try:
+            read = Formula(text)
+        except (FormulaicError, SyntaxError, ValueError) as error:
+            raise SchemaError(f"cannot read the formula {text!r}: {str(error).splitlines()[0]}; {_EXAMPLE}") from None
+        if not hasattr(read, "lhs") or not hasattr(read, "rhs") or len(list(read.lhs)) != 1:
+            raise SchemaError(f"the formula {text!r} needs one column to explain and others to explain it; {_EXAMPLE}")
+        for part in (*read.lhs, *read.rhs):
+            _check_expressions(text, part, schema)
+        (target,) = _columns_of(text, read.lhs, schema)
+        predictors = _columns_of(text, read.rhs, schema)
+        if target in predictors:
+            raise SchemaError(f"column {target.name!r} cannot explain itself in {text!r}; leave it out on one side")
+        every = _every_value([target, *predictors])
+        try:
+            with np.errstate(all="ignore"):
+                spec, target_spec = (
+                    part.get_model_matrix(every, context=_context(), output="numpy", na_action="ignore").model_spec
+                    for part in (read.rhs, _without_intercept(read.lhs))
+                )
+        except FormulaicError as error:
+            raise SchemaError(f"cannot use the formula {text!r}: {str(error).splitlines()[0]}; {_EXAMPLE}") from None
+        if isinstance(target, Categorical) and str(next(iter(read.lhs))).strip("`") != target.name:
+            raise SchemaError(f"name the categories to explain as they are, {target.name!r}, in {text!r}")
+        named = {attribute.name for attribute in predictors}
+        owners: list[frozenset[str]] = [frozenset()] * len(spec.column_names)
+        for term, places in spec.term_indices.items():
+            for place in places:
+                owners[place] = frozenset(map(str, spec.term_variables[term])) & named
+        return cls(text, target, tuple(predictors), tuple(spec.column_names), tuple(owners), spec, target_spec)
+
+    @cached_property
+    def columns(self) -> tuple[Categorical | Numeric, ...]:
+        """The target and all others."""
+        return self.target, *self.predictors
+
+    @property
+    def is_additive(self) -> bool:
+        """Whether every term is about one column."""
+        return all(len(owners) <= 1 for owners in self.owners)
+
+    def matrix(self, values: Mapping[str, Array]) -> Array:
+        """The predictors of records, records × coefficients: of numbers as they are, of categories by their codes."""
+        return self._evaluated(self._spec, self.predictors, values)
+
+    def explained(self, values: Array) -> Array:
+        """The target of records as the formula has it, if it is a number."""
+        return self._evaluated(self._target_spec, [self.target], {self.target.name: values})[:, 0]
+
+    def functions(self, name: str, values: Array) -> Array:
+        """Of one predictor, what it is multiplied with each coefficient of its own as: coefficients × values."""
+        others = {one.name: np.full(len(values), _first(one)) for one in self.predictors}
+        mine = [place for place, owners in enumerate(self.owners) if owners == {name}]
+        return self.matrix(others | {name: values})[:, mine].T
+
+    def _evaluated(self, spec: Any, columns: Sequence[Categorical | Numeric], values: Mapping[str, Array]) -> Array:
+        frame = _frame(columns, values)
+        with np.errstate(all="ignore"):
+            found = np.asarray(spec.get_model_matrix(frame, context=_context()), float)
+        if not np.isfinite(found).all():
+            raise SchemaError(f"the formula {self.text!r} has no value for some numbers, as a logarithm of zero")
+        return found
+
+
+def _check_expressions(text: str, term: Any, schema: Schema) -> None:
+    """Refuse anything but columns, arithmetic and a few functions of a single number."""
+    for factor in term.factors:
+        if factor.expr in schema.names or factor.expr == "1" or factor.expr == "0":
+            continue
+        try:
+            nodes = list(ast.walk(ast.parse(_without_backticks(factor.expr), mode="eval")))
+        except SyntaxError:
+            raise SchemaError(f"cannot read {factor.expr!r} in the formula {text!r}; {_EXAMPLE}") from None
+        for node in nodes:
+            if isinstance(node, ast.Call) and (not isinstance(node.func, ast.Name) or node.func.id not in _ALLOWED):
+                raise SchemaError(
+                    f"the formula {text!r} may use {', '.join(_ALLOWED)}, which look at one record at a time; "
+                    f"not {ast.unparse(node.func)!r}"
+                )
+            if isinstance(node, ast.Attribute | ast.Subscript | ast.Lambda | ast.comprehension):
+                raise SchemaError(f"the formula {text!r} may hold columns, arithmetic and {', '.join(_ALLOWED)} only")
+
+
+def _without_backticks(expression: str) -> str:
+    parts = expression.split("`")
+    return "".join(part if place % 2 == 0 else "__column" for place, part in enumerate(parts))
+
+
+def _context() -> dict[str, Any]:
+    return {name: function for name, function in _ALLOWED.items() if function is not None}
+
+
+def _columns_of(text: str, part: Any, schema: Schema) -> list[Categorical | Numeric]:
+    """The columns of one side of a formula, in their order."""
+    found = []
+    for name in dict.fromkeys(str(one) for term in part for one in sorted(_variables(term))):
+        if name not in schema.names:
+            shown = ", ".join(attribute.name for attribute in schema.released)
+            raise SchemaError(f"the formula {text!r} speaks of {name!r}, which is no column; there are {shown}")
+        if isinstance(schema[name], Dropped):
+            raise SchemaError(f"the formula {text!r} speaks of {name!r}, which was dropped: nothing of it was released")
+        attribute = schema.in_release(name)
+        if isinstance(attribute, Numeric) and attribute.missing == "category":
+            raise SchemaError(
+                f"column {name!r} may be missing, and a regression needs numbers that everybody has; leave it out of "
+                f"{text!r}"
+            )
+        found.append(attribute)
+    return found
+
+
+def _variables(term: Any) -> set[str]:
+    from formulaic import Formula
+
+    return {str(name) for name in Formula([term]).required_variables}
+
+
+def _without_intercept(side: Any) -> Any:
+    from formulaic import Formula
+
+    return Formula(list(side))
+
+
+def _first(attribute: Categorical | Numeric) -> float:
+    return 0.0 if isinstance(attribute, Categorical) else (attribute.low + attribute.high) / 2
+
+
+def _every_value(columns: Sequence[Categorical | Numeric]) -> Any:
+    """A frame in which every category occurs."""
+    length = max(2, *(attribute.size for attribute in columns if isinstance(attribute, Categorical)), 2)
+    values = {
+        attribute.name: np.arange(length) % attribute.size
+        if isinstance(attribute, Categorical)
+        else np.linspace(attribute.low, attribute.high, length)
+        for attribute in columns
+    }
+    return _frame(columns, values)
+
+
+def _frame(columns: Sequence[Categorical | Numeric], values: Mapping[str, Any]) -> Any:
+    import pandas as pd
+
+    made = {}
+    for attribute in columns:
+        some = values[attribute.name]
+        if isinstance(attribute, Categorical):
+            labels = [*map(str, attribute.values), *([MISSING] if attribute.missing == "category" else [])]
+            made[attribute.name] = pd.Categorical.from_codes(np.asarray(some, int), categories=labels)
+        else:
+            made[attribute.name] = np.asarray(some, float)
+    return pd.DataFrame(made)

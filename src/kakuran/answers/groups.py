@@ -1,0 +1,396 @@
+"""The moments of groups of records, from which every statistic of them is read.
+
+Where a tell holds all columns, the moments are linear in the counts and unbiased (`kakuran.model.moments_of`), numbers
+being counted code by code. Where none does, or where a condition cuts through a number that noise has blurred, they are
+read off the joint model.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from kakuran.answers.question import TableQuestion, ask, check_told, counted_cells, model_cells
+from kakuran.answers.reader import Reader
+from kakuran.counts import Cells, Reading, cells_of, every_code, only
+from kakuran.design import Plan
+from kakuran.errors import SchemaError, is_real
+from kakuran.model import About, Histogram, ToldCells, moments_of, operator_of
+from kakuran.schema import Numeric
+from kakuran.typing import Array, Progress
+from kakuran.words import Phrase
+
+MOST_CODES = 1024
+"""Grid points of a noisy number that are counted one by one; one of more is cut into half as many intervals."""
+MOST_GROUPS = 1_000
+"""Groups, with what they are found from, of which the moments are estimated together."""
+_STEP = 1e-30
+
+Read: TypeAlias = Callable[[Array], Array]
+"""From the moments of groups to statistics."""
+
+
+@dataclass(frozen=True, eq=False)
+class AskedOf:
+    """What every statistic can be asked with.
+
+    Attributes
+    ----------
+    by : tuple[str, ...]
+        Columns whose values make up the groups.
+    where : str | None
+        A condition that records must fulfil.
+    bins : Mapping[str, int]
+        Into how many groups to cut numbers among `by`.
+    weights : str | None
+        A kept column that says how many people each record stands for.
+    level : float
+        How often an interval should hold the truth.
+    about : About
+        Which truth.
+    """
+
+    by: tuple[str, ...] = ()
+    where: str | None = None
+    bins: Mapping[str, int] = field(default_factory=dict)
+    weights: str | None = None
+    level: float = 0.9
+    about: About = "table"
+
+    @classmethod
+    def of(cls, by: str | Sequence[str] | None, **others: Any) -> AskedOf:
+        """With the columns of groups as they are given: none, one or several."""
+        names = () if by is None else (by,) if isinstance(by, str) else tuple(by)
+        asking = cls(names, **{name: value for name, value in others.items() if value is not None})
+        if not is_real(asking.level) or not 0 < asking.level < 1:
+            raise SchemaError(f"level must lie between 0 and 1, as 0.9 for a 90 % interval; got {asking.level!r}")
+        if asking.about not in ("table", "population"):
+            raise SchemaError(f"about must be 'table' or 'population', got {asking.about!r}")
+        return asking
+
+
+@dataclass(frozen=True, eq=False)
+class ReadNumber:
+    """A column of which numbers are read, and the functions of it whose means are wanted; the first is 1."""
+
+    name: str
+    cells: Cells
+    functions: Array
+    there: int = 0
+    """Which of them says whether there is a value."""
+
+    @classmethod
+    def number(cls, plan: Plan, name: str, powers: int) -> ReadNumber:
+        """A number: whether it is there, itself, its square, … up to a power."""
+        attribute = number(plan, name)
+        mechanism = plan.mechanisms.get(name)
+        is_plain = mechanism is None or mechanism.lumping == "any" or attribute.points <= MOST_CODES
+        cells = every_code(attribute) if is_plain else cells_of(plan.schema, name, MOST_CODES // 2)
+        functions = powers_of(attribute, cells, None, powers)
+        return cls(name, cells, functions, len(functions) - powers - 1)
+
+    @classmethod
+    def weight(cls, plan: Plan, name: str) -> ReadNumber:
+        """A weight: how many people a record stands for."""
+        attribute = number(plan, name)
+        if name in plan.mechanisms:
+            raise SchemaError(
+                f"column {name!r} was perturbed, so it cannot weigh records: what it says of a record is not true of "
+                'it. A sampling weight is public: release it with role "keep", or leave out weights'
+            )
+        if attribute.missing == "category":
+            raise SchemaError(f"column {name!r} may be missing, so it cannot weigh records; leave out weights")
+        numbers = np.asarray(attribute.numbers_of(np.arange(attribute.points)), float)
+        return cls(name, every_code(attribute), np.stack([np.ones_like(numbers), numbers]))
+
+    def along(self, plan: Plan, cells: Cells, known: Histogram | None) -> Array:
+        """The same functions of other, wider cells, where what is known of the number says how it lies in them."""
+        attribute = number(plan, self.name)
+        return powers_of(attribute, cells, known, len(self.functions) - 1 - self.there)
+
+
+def powers_of(attribute: Numeric, cells: Cells, known: Histogram | None, powers: int) -> Array:
+    """1, whether there is a number where it may be missing, and its powers, scaled to lie between −1 and 1."""
+    if known is None:
+        edges, cell, likely = cells.edges, cells.runs, np.diff(cells.edges).astype(float)
+    else:
+        edges, cell, likely = known.within(cells)
+    first, last = edges[:-1], np.minimum(edges[1:], attribute.points) - 1
+    is_there = first < attribute.points
+    middle, half = scale_of(attribute)
+    low, high = (np.asarray(attribute.numbers_of(codes), float) for codes in (first, np.maximum(last, first)))
+    mean, width = ((low + high) / 2 - middle) / half, (high - low) / half
+    # Codes of a run are a grid: their variance is (width² + 2·width·step)/12.
+    squares = mean**2 + width * (width + 2 * attribute.step / half) / 12
+    there = [is_there.astype(float)] if attribute.missing == "category" else []
+    made = [np.ones_like(mean), *there, *(is_there * some for some in (mean, squares)[:powers])]
+    total = np.bincount(cell, likely, cells.size)
+    return np.stack([np.bincount(cell, likely * some, cells.size) / total for some in made])
+
+
+def scale_of(attribute: Numeric) -> tuple[float, float]:
+    """What is taken off a number, and what it is then divided by, to lie between −1 and 1."""
+    return (attribute.low + attribute.high) / 2, attribute.span / 2
+
+
+def number(plan: Plan, name: str) -> Numeric:
+    """A released column of numbers, refused if it is none or if nothing was left of it."""
+    if not isinstance(name, str):
+        raise SchemaError(f"name one column, as in mean('age'); got {name!r}")
+    attribute = plan.schema.in_release(name)
+    check_told(plan, name)
+    if not isinstance(attribute, Numeric):
+        raise SchemaError(f"column {name!r} holds categories, not numbers; ask for a share of them, or a crosstab")
+    return attribute
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Groups of records, and parts of them, by cells of the columns that make them up.
+
+    Attributes
+    ----------
+    shown : tuple[Cells, ...]
+        The columns of the groups.
+    cells : tuple[Cells, ...]
+        The cells that are estimated, column by column.
+    members : Array
+        Parts × groups × cells: which cells, all columns taken together, are in each part of each group.
+    """
+
+    shown: tuple[Cells, ...]
+    cells: tuple[Cells, ...]
+    members: Array
+
+    @classmethod
+    def of(cls, plan: Plan, asking: AskedOf, condition: str | None = None) -> Groups:
+        """All records of each group, and of them those that fulfil a condition."""
+        if not asking.by and asking.where is None and condition is None:
+            return cls((), (), np.ones((1, 1, 1)))
+        questions = [*questions_of(plan, asking, condition)]
+        cells = questions[0].truths
+        shape = tuple(axis.size for axis in cells)
+        if math.prod(shape) * math.prod(axis.size for axis in questions[0].cells) > MOST_GROUPS**2:
+            raise SchemaError(f"{math.prod(shape):,} groups are too many to look at; ask by fewer columns or bins")
+        members = [_members(question.reading, shape) for question in questions]
+        return cls(questions[0].cells, cells, np.stack(members))
+
+    @property
+    def count(self) -> int:
+        """How many groups."""
+        return self.members.shape[1]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of a table of them."""
+        return tuple(axis.size for axis in self.shown)
+
+
+def questions_of(plan: Plan, asking: AskedOf, condition: str | None) -> Iterator[TableQuestion]:
+    """The table of all records of each group and, where there is a condition, that of those that fulfil it."""
+    where = f"({asking.where})" if asking.where is not None else None
+    if condition is None:
+        yield ask(plan, asking.by, asking.bins, asking.where)
+        return
+    # The same comparisons in both, so that both are about the same cells.
+    for text in (f"(({condition}) or not ({condition}))", f"({condition})"):
+        yield ask(plan, asking.by, asking.bins, text if where is None else f"{where} and {text}")
+
+
+def _members(reading: Reading, shape: tuple[int, ...]) -> Array:
+    return np.concatenate([some.reshape(len(some), -1) for some in reading.weights(shape)])
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The moments of groups, as estimated, and how sure they are.
+
+    Attributes
+    ----------
+    values : Array
+        Groups × parts × products of functions of the targets.
+    naive : Array
+        The same of the perturbed records as they are.
+    covariance : Array | None
+        Of the estimates; None where they are a model's.
+    spread : Callable
+        How far each statistic varies by chance, given how it is read off the moments.
+    rests_on : str
+        "counts" or "model".
+    reason : str
+        In words.
+    """
+
+    values: Array
+    naive: Array
+    covariance: Array | None
+    spread: Callable[[Read], Array]
+    rests_on: Literal["counts", "model"]
+    reason: str
+
+    def errors(self, read: Read) -> Array:
+        """The standard errors of statistics that are read off the moments."""
+        if self.covariance is None:
+            return self.spread(read)
+        slopes = _jacobian(read, self.values)
+        return np.sqrt(np.maximum(((slopes @ self.covariance) * slopes).sum(axis=1), 0.0))
+
+
+def find(reader: Reader, groups: Groups, targets: Sequence[ReadNumber], asking: AskedOf, progress: Progress) -> Found:
+    """The moments of products of functions of the targets, in every part of every group."""
+    names = [*(axis.name for axis in groups.cells), *(target.name for target in targets)]
+    if is_linear(reader.plan, groups, names):
+        return _by_counts(reader, groups, targets, asking, progress)
+    return _by_model(reader, asking, groups, targets, progress)
+
+
+def is_linear(plan: Plan, groups: Groups, names: Sequence[str]) -> bool:
+    """Whether somebody tells all of it, and no group is cut through a number that noise has blurred."""
+    for name in names:
+        check_told(plan, name)
+    blurred = [
+        axis.name
+        for axis in groups.cells
+        if axis.name in plan.mechanisms
+        and isinstance(plan.schema[axis.name], Numeric)
+        and plan.mechanisms[axis.name].lumping == "neighbours"
+    ]
+    return not blurred and len(set(names)) == len(names) and bool(plan.holding(names))
+
+
+def _by_counts(
+    reader: Reader, groups: Groups, targets: Sequence[ReadNumber], asking: AskedOf, progress: Progress
+) -> Found:
+    axes = [*groups.cells, *(target.cells for target in targets)]
+    functions = [*(_indicators(axis.size) for axis in groups.cells), *(target.functions for target in targets)]
+    told = told_cells(reader, axes, progress)
+    kept = [place for place, axis in enumerate(axes) if axis.name not in reader.plan.mechanisms]
+    moments = moments_of(told, functions, reader.n, kept=kept)
+    place = {name: 1 + number for number, name in enumerate(moments.names)}
+    order = np.array([place.get(name, 0) for name in product(*(range(len(some)) for some in functions))])
+    sizes = tuple(len(target.functions) for target in targets)
+    shape = groups.count, len(groups.members), *sizes
+    slopes = np.zeros((math.prod(shape), 1 + len(moments.names)))
+    slopes[:, order] = _rows(groups, math.prod(sizes))
+    return Found(
+        (slopes @ np.append(1.0, moments.values)).reshape(shape),
+        _naive(reader.plan, told, axes, groups, targets).reshape(shape),
+        moments.covariance_of(slopes[:, 1:], asking.about),
+        lambda _: np.full(groups.count, np.nan),
+        "counts",
+        Phrase("unbiased, from what {tells} tells say", tells=len(told)),
+    )
+
+
+def _indicators(size: int) -> Array:
+    """1, and which cell it is but for the first."""
+    functions = np.eye(size)
+    functions[0] = 1.0
+    return functions
+
+
+def _rows(groups: Groups, size: int) -> Array:
+    """Moments of groups × what they are made of: products of functions of the columns of groups and of targets."""
+    change = np.ones((1, 1))
+    for axis in groups.cells:
+        change = np.kron(change, np.linalg.inv(_indicators(axis.size)))
+    found = groups.members @ change
+    return np.einsum("pgf,ht->gphft", found, np.eye(size)).reshape(groups.members.size // found.shape[2] * size, -1)
+
+
+def told_cells(reader: Reader, axes: Sequence[Cells], progress: Progress) -> list[ToldCells]:
+    """What every tell says of some columns, counted in one pass; what tells nothing of the perturbed ones is left out.
+
+    Perturbed records are counted in cells of their own where it is worth it.
+    """
+    plan = reader.plan
+    perturbed = {axis.name for axis in axes if axis.name in plan.mechanisms}
+    held = [
+        (tell, [place for place, axis in enumerate(axes) if axis.name not in perturbed or axis.name in one.columns])
+        for tell, one in enumerate(plan.tells)
+        if not perturbed or perturbed.intersection(one.columns)
+    ]
+    if not perturbed:
+        held = held[:1]
+    seen = [counted_cells(plan, axis) for axis in axes]
+    telling = plan.layout.attributes[0]
+    tables = [
+        [*([only(telling, tell)] if plan.layout.told and perturbed else []), *(seen[place] for place in places)]
+        for tell, places in held
+    ]
+    found = []
+    for (tell, places), tally in zip(held, reader.records.tallies(tables, progress), strict=True):
+        cells, counts = tally.occupied()
+        some, counted = [axes[place] for place in places], [seen[place] for place in places]
+        operator = operator_of(plan, some, [tell], counted)
+        shape = tuple(axis.size for axis in counted)
+        found.append(ToldCells(tuple(places), cells[len(cells) - len(places) :], counts, operator, shape))
+    return found
+
+
+def _naive(
+    plan: Plan, told: Sequence[ToldCells], axes: Sequence[Cells], groups: Groups, targets: Sequence[ReadNumber]
+) -> Array:
+    """The moments of the perturbed records that tell all columns, as they are; numbers beyond bounds lie on them."""
+    members = groups.members.reshape(*groups.members.shape[:2], *(axis.size for axis in groups.cells))
+    total = np.zeros((groups.count, len(members) * math.prod(len(target.functions) for target in targets)))
+    for one in told:
+        if len(one.axes) == len(axes):
+            places = [
+                axis.settled(counted_cells(plan, axis))[place] for axis, place in zip(axes, one.places, strict=True)
+            ]
+            index: Any = (slice(None), slice(None), *places[: len(groups.cells)])
+            inside = members[index].reshape(*members.shape[:2], -1)
+            values = np.ones((1, len(one.counts)))
+            for target, place in zip(targets, places[len(groups.cells) :], strict=True):
+                values = (values[:, None] * target.functions[:, place]).reshape(-1, len(place))
+            total += np.einsum("pgc,hc->gph", inside * one.counts, values).reshape(total.shape)
+    return total / max(sum(one.n for one in told if len(one.axes) == len(axes)), 1.0)
+
+
+def _jacobian(read: Read, values: Array) -> Array:
+    """How statistics change with every moment; exact, by a step in the imaginary direction."""
+    slopes = []
+    for place in range(values.size):
+        moved = values.astype(complex)
+        moved.flat[place] += _STEP * 1j
+        slopes.append(np.imag(read(moved)).ravel() / _STEP)
+    return np.array(slopes).T
+
+
+def _by_model(
+    reader: Reader, asking: AskedOf, groups: Groups, targets: Sequence[ReadNumber], progress: Progress
+) -> Found:
+    """The same as the model of all that is told has it."""
+    own = {axis.name: axis for axis in groups.cells}
+    for target in targets:
+        own.setdefault(target.name, model_cells(reader.plan, target.name))
+    axes = list(own.values())
+    joint = reader.joint(axes, progress)
+    members = groups.members.reshape(*groups.members.shape[:2], *(axis.size for axis in groups.cells))
+    members = members.reshape(*members.shape, *(1,) * (len(axes) - len(groups.cells)))
+    along = [
+        (list(own).index(target.name), target.along(reader.plan, own[target.name], reader.known.get(target.name)))
+        for target in targets
+    ]
+    letters = "abcdefghijklmnopqrstuvwxyz"[: len(axes)]
+    made = "".join(f",{capital}{letters[place]}" for capital, (place, _) in zip("ABC", along, strict=False))
+    summed = f"PG{letters}{made}->GP{'ABC'[: len(along)]}"
+
+    def moments(table: Array) -> Array:
+        return np.einsum(summed, members * table, *(functions for _, functions in along), optimize=True)
+
+    found = moments(joint.model.direct(joint.places(axes)))
+    return Found(
+        found,
+        np.full(found.shape, np.nan),
+        None,
+        lambda read: joint.errors(axes, lambda table: read(moments(table)).ravel()),
+        "model",
+        joint.model.reason,
+    )

@@ -1,0 +1,204 @@
+"""Quantiles of numbers and of ordered categories, with intervals: every value up to which so many may truly lie."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from scipy.special import ndtri
+
+from kakuran.answers.groups import AskedOf
+from kakuran.answers.question import TableQuestion, ask, check_told
+from kakuran.answers.reader import Reader
+from kakuran.answers.statistics import Statistic
+from kakuran.counts import Cells, Reading
+from kakuran.design import Plan
+from kakuran.errors import SchemaError, is_real
+from kakuran.model import interval, reconstruct
+from kakuran.schema import Categorical, Numeric
+from kakuran.typing import Array, Progress
+from kakuran.words import Phrase
+
+FINE = 100
+"""Into how many intervals a number is cut to find its quantiles."""
+_RARE = 1e-9
+
+
+def quantile(reader: Reader, column: str, part: float, asking: AskedOf, progress: Progress = int) -> Statistic:
+    """The value up to which this part of the records lies, of a number or of ordered categories."""
+    plan = reader.plan
+    attribute = _ordered(plan, column)
+    if not is_real(part) or not 0 < part < 1:
+        raise SchemaError(f"a quantile is asked for by a part between 0 and 1, as 0.5 for the median; got {part!r}")
+    if asking.weights is not None:
+        raise SchemaError("quantiles are not weighed; leave out weights")
+    bins = dict(asking.bins)
+    if isinstance(attribute, Numeric):
+        bins[column] = min(FINE, attribute.points)
+    question = ask(plan, [*asking.by, column], bins, asking.where)
+    *shown, cells = question.cells
+    places = len(cells.labels) - cells.has_missing if isinstance(attribute, Numeric) else len(attribute.values)
+    below = (_BelowByCounts if question.tells(plan) else _BelowByModel)(reader, question, places, asking, progress)
+    shape = tuple(axis.size for axis in shown)
+    found = [below.quantiles(group, part, math.prod(shape)) for group in range(math.prod(shape))]
+    values = _Values(attribute, cells)
+    estimates, low, high, naive = (values.at(np.array(some)).reshape(shape) for some in zip(*found, strict=True))
+    reach = float(ndtri((1 + asking.level) / 2))
+    more = values.labels({"value": estimates, "value_low": low, "value_high": high})
+    return Statistic(
+        name=Phrase("quantile {part:g} of {column}", part=part, column=column),
+        axes=tuple(shown),
+        estimates=estimates,
+        errors=(high - low) / (2 * reach),
+        low=low,
+        high=high,
+        naive=naive,
+        level=asking.level,
+        about=asking.about,
+        rests_on=below.rests_on,
+        reason=below.reason,
+        more=more,
+    )
+
+
+def _ordered(plan: Plan, column: str) -> Categorical | Numeric:
+    if not isinstance(column, str):
+        raise SchemaError(f"name one column, as in quantile('age', 0.5); got {column!r}")
+    attribute = plan.schema.in_release(column)
+    check_told(plan, column)
+    if isinstance(attribute, Categorical) and not attribute.ordered and isinstance(attribute.values[0], str | bool):
+        raise SchemaError(
+            f"column {column!r} holds categories without an order, which have no quantiles; ask for its crosstab, or "
+            "declare ordered = true in the schema"
+        )
+    return attribute
+
+
+@dataclass(frozen=True, eq=False)
+class _Values:
+    """From places among the cells of a column, and parts of them, to its values."""
+
+    attribute: Categorical | Numeric
+    cells: Cells
+
+    def at(self, places: Array) -> Array:
+        """The numbers, or else the numbers of the categories in their order."""
+        if isinstance(self.attribute, Numeric):
+            edges = self.cells.edges[self.cells.edges <= self.attribute.points].astype(float)
+            code = np.interp(places, np.arange(len(edges)), edges) - 0.5
+            low, high = self.attribute.low, self.attribute.high
+            return np.where(np.isnan(places), np.nan, np.clip(low + self.attribute.step * code, low, high))
+        whole = np.ceil(np.nan_to_num(places, nan=1.0)).clip(1).astype(int) - 1
+        is_number = not isinstance(self.attribute.values[0], str | bool)
+        values = np.array(self.attribute.values, float)[whole] if is_number else whole.astype(float)
+        return np.where(np.isnan(places), np.nan, values)
+
+    def labels(self, found: Mapping[str, Array]) -> dict[str, Any]:
+        """The categories, where they are not numbers."""
+        if isinstance(self.attribute, Numeric) or not isinstance(self.attribute.values[0], str):
+            return {}
+        names = np.array(self.attribute.values, object)
+        return {name: np.asarray(names[values.astype(int)]) for name, values in found.items()}
+
+
+@dataclass(eq=False)
+class _BelowByCounts:
+    """Which part of each group lies below each edge of a column, by counts that tell all of it."""
+
+    reader: Reader
+    question: TableQuestion
+    places: int
+    asking: AskedOf
+    progress: Progress
+
+    rests_on: ClassVar[Literal["counts", "model"]] = "counts"
+
+    def __post_init__(self) -> None:
+        (self.counts,) = self.reader.count([self.question], self.progress)
+        self.operator = self.question.operator(self.reader.plan, self.reader.known)
+        found = reconstruct(self.counts, self.operator)
+        self.table, self.reason = found.counts, found.reason
+        self.told = min(float(self.counts.sum()) / max(self.reader.n, 1), 1.0)
+
+    def quantiles(self, group: int, part: float, groups: int) -> tuple[float, float, float, float]:
+        """Where the part is reached: by the estimate, at the earliest, at the latest, and in what was counted."""
+        found, naive = (
+            reading.of(table).reshape(groups, -1)[group, : self.places]
+            for reading, table in ((self.question.reading, self.table), (self.question.seen, self.counts))
+        )
+        if not found.sum() > 0:
+            return math.nan, 0.0, float(self.places), math.nan
+        wanted = part * found.sum()
+
+        def first(end: int) -> float:
+            """The first edge of which an end of the interval of those below it reaches the part."""
+            low, high = 0, self.places
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (low, middle) if self._ends(group, middle, groups)[end] >= wanted else (middle, high)
+            return float(high)
+
+        estimate = _reached(found, part)
+        return estimate, min(first(1) - 1, estimate), max(first(0), estimate), _reached(naive, part)
+
+    def _ends(self, group: int, edge: int, groups: int) -> tuple[float, float]:
+        marks = np.zeros((groups, self.question.cells[-1].size), bool)
+        marks[group, :edge] = True
+        reading = self.question.reading
+        inside = marks.reshape(reading.shape)[np.ix_(*reading.groups)]
+        shape = self.operator.true_shape(self.counts)
+        inside = np.broadcast_to(inside.reshape(*inside.shape, *(1,) * (len(shape) - inside.ndim)), shape)
+        counted = inside if reading.counted is None else inside & reading.counted
+        low, high = interval(
+            self.counts,
+            self.operator,
+            self.table,
+            Reading((), (), counted),
+            level=self.asking.level,
+            about=self.asking.about,
+            told=self.told,
+        )
+        return float(low), float(high)
+
+
+@dataclass(eq=False)
+class _BelowByModel:
+    """The same as the model of all that is told has it."""
+
+    reader: Reader
+    question: TableQuestion
+    places: int
+    asking: AskedOf
+    progress: Progress
+
+    rests_on: ClassVar[Literal["counts", "model"]] = "model"
+
+    def __post_init__(self) -> None:
+        joint = self.reader.joint(self.question.truths, self.progress)
+        self.reason = joint.model.reason
+        self.table = self._below(joint.model.direct(joint.places(self.question.truths)))
+        reach = float(ndtri((1 + self.asking.level) / 2))
+        self.reach = reach * joint.errors(self.question.truths, self._below)
+
+    def _below(self, table: Array) -> Array:
+        """The parts below the upper edge of every cell, groups × cells."""
+        found = self.question.reading.of(table)[..., : self.places].reshape(-1, self.places)
+        return np.cumsum(found, axis=1) / np.maximum(found.sum(axis=1, keepdims=True), _RARE)
+
+    def quantiles(self, group: int, part: float, groups: int) -> tuple[float, float, float, float]:
+        """Where the part is reached: by the estimate, at the earliest and at the latest."""
+        below, reach = self.table[group], self.reach[group]
+        estimate = _reached(np.diff(below, prepend=0.0), part)
+        earliest = int(np.argmax(np.append(below + reach >= part, True)))
+        latest = int(np.argmax(np.append(below - reach >= part, True))) + 1
+        return estimate, min(float(earliest), estimate), max(min(float(latest), self.places), estimate), math.nan
+
+
+def _reached(shares: Array, part: float) -> float:
+    """How many cells, and which part of the next, hold this part of all."""
+    below = np.concatenate([[0.0], np.cumsum(shares)]) / max(shares.sum(), _RARE)
+    cell = int(np.clip(np.searchsorted(below, part), 1, len(shares)))
+    return cell - 1 + (part - below[cell - 1]) / max(below[cell] - below[cell - 1], _RARE)

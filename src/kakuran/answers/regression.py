@@ -1,0 +1,852 @@
+"""Regressions on the true records: coefficients with intervals that include the perturbation.
+
+Least squares needs second moments alone, and every pair of columns that is told together has them
+(`kakuran.model.moments_of`). Logistic, multinomial and Poisson regressions are fitted to the cells of the joint model,
+weighed so that every pair of columns is as the tells have it: what they rest on first, how the target goes with each
+predictor, is such a moment, too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+import numpy as np
+import pyarrow as pa
+from scipy.special import ndtr, ndtri
+
+from kakuran.answers.answer import Answer
+from kakuran.answers.formula import ModelFormula
+from kakuran.answers.groups import ReadNumber, told_cells
+from kakuran.answers.question import check_told, counted_cells, model_cells
+from kakuran.answers.reader import Reader
+from kakuran.charts import ESTIMATE, Series, bar_chart
+from kakuran.counts import Cells, every_code
+from kakuran.design import Plan
+from kakuran.errors import SchemaError, counted, is_real
+from kakuran.model import About, ToldCells, TrueMoments, moments_of, unbiased
+from kakuran.randomness import Randomness
+from kakuran.schema import Categorical, Numeric, Schema, to_arrow
+from kakuran.typing import Array, Indices, Progress
+from kakuran.words import Phrase, Translate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Family: TypeAlias = Literal["least squares", "logistic", "multinomial", "poisson"]
+"""What is fitted: a mean, a probability, several, or a rate."""
+
+MOST_DRAWN = 1 << 15
+"""Cells of the joint model that a regression is fitted to; of more, or of numbers, so many records are drawn."""
+MOST_NUMBERS = 1 << 24
+"""Records that are drawn, times the moments of each."""
+MODEL_WORTH = 100.0
+"""How many records the joint model is worth beside what tells say of the same pairs of columns."""
+_MOST_STEPS = 50
+_SETTLED = 1e-7
+_SINGULAR = 1e-9
+_CLEAR = 5.0
+"""Standard errors that the least spread of the predictors has to be away from nothing."""
+_LEAST = 1e-4
+"""The spread of a direction of the predictors, of what it would be if they were independent, that is repaired to."""
+
+
+@dataclass(frozen=True, eq=False)
+class Regression(Answer):
+    """A regression of one column on others; `Release.regress` makes one.
+
+    As a table, one row a coefficient: its name, the estimate, its standard error, z, the ends of its interval and the
+    naive estimate; of several categories, the category first.
+
+    Attributes
+    ----------
+    formula : str
+        What is regressed on what.
+    family : "least squares", "logistic", "multinomial" or "poisson"
+        What is fitted.
+    outcomes : tuple of str
+        What the coefficients are about: the number, or the categories but for the first, beside which they stand.
+    names : tuple of str
+        Of the coefficients.
+    coefficients : array
+        Outcomes × names.
+    covariance : array
+        Of all coefficients in a row, the perturbation included.
+    naive : array
+        The coefficients of the perturbed records as they are; not a number where no records tell enough columns.
+    level : float
+        How often an interval holds the truth.
+    about : "table" or "population"
+        Which truth: the regression on this table, or on the population that its records were drawn from.
+    rests_on : "counts" or "model"
+        Whether pairs of columns that are told together decide it, or a model of all that is told has a part in it.
+    reason : str
+        How it was found, in words.
+    n : int
+        Number of records.
+    explained : float, optional
+        The part of the target's variance that the predictors explain, of least squares.
+
+    Examples
+    --------
+    >>> import kakuran as kk
+    >>> from kakuran.samples import census, census_schema
+    >>> release = kk.perturb(census(20_000), kk.calibrate(census_schema(), n=20_000, k=10, tell=2))
+    >>> found = release.regress("age ~ sex + region")
+    >>> found.names[:2], found.family, found.rests_on
+    (('Intercept', 'sex[T.male]'), 'least squares', 'counts')
+    """
+
+    formula: str
+    family: Family
+    outcomes: tuple[str, ...]
+    names: tuple[str, ...]
+    coefficients: Array
+    covariance: Array
+    naive: Array
+    level: float
+    about: About
+    rests_on: Literal["counts", "model"]
+    reason: str
+    n: int
+    explained: float | None
+    read: ModelFormula
+
+    @property
+    def errors(self) -> Array:
+        """The standard errors."""
+        return np.sqrt(np.maximum(np.diag(self.covariance), 0.0)).reshape(self.coefficients.shape)
+
+    @property
+    def low(self) -> Array:
+        """The lower ends of the intervals."""
+        return self.coefficients - float(ndtri((1 + self.level) / 2)) * self.errors
+
+    @property
+    def high(self) -> Array:
+        """The upper ends of the intervals."""
+        return self.coefficients + float(ndtri((1 + self.level) / 2)) * self.errors
+
+    @property
+    def caption(self) -> str:
+        """What the numbers are, in a line."""
+        about = Phrase("this table") if self.about == "table" else Phrase("this population")
+        facts: dict[str, Any] = {"formula": self.formula, "level": 100 * self.level, "about": about}
+        if self.rests_on == "model":
+            return Phrase(
+                "{formula}: coefficients with {level:g} % intervals for {about}, with a model's help", **facts
+            )
+        return Phrase("{formula}: coefficients with {level:g} % intervals for {about}", **facts)
+
+    def predict(self, frame: Any) -> Array:
+        """What is expected of records whose true values are known.
+
+        The mean of a number, the probability of the second category of two, or those of all of several.
+
+        Parameters
+        ----------
+        frame : data frame
+            A column for each predictor; of any library.
+        """
+        table = to_arrow(frame)
+        columns = self.read.predictors
+        absent = [attribute.name for attribute in columns if attribute.name not in table.column_names]
+        if absent:
+            raise SchemaError(f"there is no column {absent[0]!r} to predict from; {self.formula!r} needs it")
+        codes = Schema(list(columns)).encode(table.select([attribute.name for attribute in columns]))
+        values = {
+            one.name: np.asarray(
+                codes[one.name] if isinstance(one, Categorical) else one.numbers_of(codes[one.name]), float
+            )
+            for one in columns
+        }
+        means = _LINKS[self.family](self.read.matrix(values) @ self.coefficients.T)
+        if self.family == "multinomial":
+            return np.column_stack([1 - means.sum(axis=1), means])
+        return means[:, 0]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for programs: what it is, and the numbers of every coefficient."""
+        names = ("formula", "family", "level", "about", "rests_on", "reason", "n", "explained")
+        return {name: getattr(self, name) for name in names} | {"coefficients": self.to_arrow().to_pylist()}
+
+    @property
+    def _labels(self) -> int:
+        return 1 + self._has_outcomes
+
+    @property
+    def _has_outcomes(self) -> bool:
+        return len(self.outcomes) > 1
+
+    def _table(self) -> dict[str, Any]:
+        outcomes = {"outcome": np.repeat(np.array(self.outcomes, object), len(self.names))}
+        numbers = {"estimate": self.coefficients, "error": self.errors, "z": self._z, "p": self._chances}
+        numbers |= {"low": self.low, "high": self.high, "naive": self.naive}
+        return (
+            (outcomes if self._has_outcomes else {})
+            | {"coefficient": list(self.names) * len(self.outcomes)}
+            | {name: pa.array(np.ravel(values), from_pandas=True) for name, values in numbers.items()}
+        )
+
+    @property
+    def _z(self) -> Array:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(self.coefficients / self.errors)
+
+    @property
+    def _chances(self) -> Array:
+        """How often chance alone would move a coefficient of zero so far."""
+        return np.asarray(2 * ndtr(-np.abs(self._z)), float)
+
+    @property
+    def header(self) -> list[str]:
+        """Of the rows that people read."""
+        ends = f"{(1 - self.level) / 2:.3g}", f"{(1 + self.level) / 2:.3g}"
+        return ["", "coef", "std err", "z", "P>|z|", f"[{ends[0]}", f"{ends[1]}]", "naive"]
+
+    def rows(self) -> Iterator[list[str]]:
+        """What people read, coefficient by coefficient; a dash where there is no naive one."""
+        table = self._table()
+        names = [
+            f"{outcome}: {name}" if self._has_outcomes else name for outcome in self.outcomes for name in self.names
+        ]
+        columns = [table[name].to_pylist() for name in ("estimate", "error", "z", "p", "low", "high", "naive")]
+        for name, *numbers in zip(names, *columns, strict=True):
+            shown = [_short(number, 3 if place in (2, 3) else 4) for place, number in enumerate(numbers)]
+            yield [name, *shown]
+
+    def __str__(self) -> str:
+        rows = [self.header, *self.rows()]
+        widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+        lines = [
+            "  ".join(
+                cell.ljust(width) if not place else cell.rjust(width) for place, (cell, width) in enumerate(cells)
+            )
+            for cells in (zip(row, widths, strict=True) for row in rows)
+        ]
+        rule = "=" * len(lines[0])
+        facts = [f"Model: {self.family}", f"No. Observations: {self.n:,}", f"Rests on: {self.rests_on}"]
+        facts += [] if self.explained is None else [f"R-squared: {self.explained:.3f}"]
+        return "\n".join([self.caption, rule, "   ".join(facts), rule, lines[0], "-" * len(rule), *lines[1:], rule])
+
+    def plot(self, translate: Translate = str) -> Figure:
+        """All coefficients but the intercept, with their intervals."""
+        shown = [
+            (place, f"{outcome}: {name}" if self._has_outcomes else name)
+            for place, (outcome, name) in enumerate((one, other) for one in self.outcomes for other in self.names)
+            if name != "Intercept"
+        ]
+        places = [place for place, _ in shown]
+        estimates, low, high = (np.ravel(some)[places] for some in (self.coefficients, self.low, self.high))
+        series = [Series("", estimates, ESTIMATE, (low, high))]
+        return bar_chart([name for _, name in shown], series, title=translate(self.caption), written="{x:g}")
+
+
+def _short(number: float | None, digits: int) -> str:
+    return "–" if number is None or math.isnan(number) else f"{number:,.{digits}g}"
+
+
+def _probabilities(scores: Array) -> Array:
+    """Of all outcomes but the first, whose score is 0."""
+    every = np.column_stack([np.zeros(len(scores)), scores])
+    every = np.exp(every - every.max(axis=1, keepdims=True))
+    return np.asarray((every / every.sum(axis=1, keepdims=True))[:, 1:])
+
+
+_LINKS: dict[str, Callable[[Array], Array]] = {
+    "least squares": lambda scores: scores,
+    "logistic": _probabilities,
+    "multinomial": _probabilities,
+    "poisson": lambda scores: np.exp(np.minimum(scores, 50.0)),
+}
+
+
+def regress(
+    reader: Reader,
+    text: str,
+    *,
+    family: Family | None = None,
+    level: float = 0.9,
+    about: About = "population",
+    progress: Progress = int,
+) -> Regression:
+    """Regress the column on the left of a formula on those on its right."""
+    if not is_real(level) or not 0 < level < 1:
+        raise SchemaError(f"level must lie between 0 and 1, as 0.9 for a 90 % interval; got {level!r}")
+    if about not in get_args(About):
+        raise SchemaError(f"about must be 'table' or 'population', got {about!r}")
+    read = ModelFormula.of(text, reader.plan.schema)
+    chosen = _family(read, family)
+    for attribute in read.columns:
+        check_told(reader.plan, attribute.name)
+    columns = _Columns.of(reader.plan, read)
+    _check_rank(read, columns)
+    for one, other in combinations(read.columns, 2):
+        if not reader.plan.holding([one.name, other.name]):
+            raise SchemaError(
+                f"no record tells {one.name!r} and {other.name!r} together, so nothing shows how they go together; "
+                f"leave one of them out of {text!r}"
+            )
+    told = told_cells(reader, columns.cells, progress)
+    columns.check_is_clear(told)
+    moments = moments_of(told, columns.bases, reader.n, order=2)
+    fitted, naive = None, np.array(math.nan)
+    if chosen == "least squares" and read.is_additive:
+        seconds = _Seconds.of(columns, moments)
+        naive = _naive(seconds, told, reader)[None]
+        if seconds.are_clear():
+            fitted = _least_squares(seconds, len(told), reader.n, about)
+    if fitted is None:
+        fitted = _by_model(columns, moments, reader, chosen, progress)
+    outcomes: tuple[str, ...] = (read.target.name,)
+    if isinstance(read.target, Categorical):
+        outcomes = tuple(map(str, read.target.values))[1:]
+    return Regression(
+        formula=text,
+        family=chosen,
+        outcomes=outcomes,
+        names=read.names,
+        level=level,
+        about=about,
+        n=reader.n,
+        read=read,
+        naive=np.broadcast_to(naive, fitted["coefficients"].shape),
+        **fitted,
+    )
+
+
+def _family(read: ModelFormula, asked: str | None) -> Family:
+    """As the target asks for it, or as somebody did."""
+    target = read.target
+    if isinstance(target, Numeric):
+        if asked not in (None, "least squares", "poisson"):
+            raise SchemaError(
+                f"column {target.name!r} is a number: family is 'least squares' or 'poisson', not {asked!r}"
+            )
+        if asked == "poisson" and target.low < 0:
+            raise SchemaError(f"column {target.name!r} may be negative, which no count is; use least squares")
+        return "poisson" if asked == "poisson" else "least squares"
+    if target.size < 2:
+        raise SchemaError(f"column {target.name!r} has one value: there is nothing to explain")
+    if target.missing == "category":
+        raise SchemaError(
+            f"column {target.name!r} may be missing, and cannot be explained where it is; explain another"
+        )
+    found: Family = "logistic" if len(target.values) == 2 else "multinomial"
+    if asked not in (None, found):
+        raise SchemaError(
+            f"column {target.name!r} has {counted(len(target.values), 'category', 'categories')}: family is {found!r}, "
+            f"not {asked!r}"
+        )
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Columns:
+    """The columns of a formula as functions of their cells: the target first.
+
+    A basis holds 1, what the formula makes of a column, scaled, and products of two of these that are something new, so
+    that every second moment is a sum of moments of the bases.
+    """
+
+    read: ModelFormula
+    cells: tuple[Cells, ...]
+    bases: tuple[Array, ...]
+    firsts: tuple[int, ...]
+    """How many functions of each basis, after the 1, the formula itself has."""
+    scales: tuple[tuple[Array, Array], ...]
+    """What was taken off these, and what they were divided by."""
+
+    @classmethod
+    def of(cls, plan: Plan, read: ModelFormula) -> _Columns:
+        cells = tuple(_fine_cells(plan, attribute) for attribute in read.columns)
+        bases, firsts, scales = [], [], []
+        for attribute, axis in zip(read.columns, cells, strict=True):
+            functions = _functions(read, attribute, _values(attribute, axis))
+            middle = (functions.max(axis=1) + functions.min(axis=1)) / 2
+            half = np.maximum((functions.max(axis=1) - functions.min(axis=1)) / 2, _SINGULAR)
+            if isinstance(attribute, Categorical):
+                middle, half = np.zeros(len(functions)), np.ones(len(functions))
+            scaled = (functions - middle[:, None]) / half[:, None]
+            bases.append(_with_products(scaled))
+            firsts.append(len(functions))
+            scales.append((middle, half))
+        return cls(read, cells, tuple(bases), tuple(firsts), tuple(scales))
+
+    def check_is_clear(self, told: Sequence[ToldCells]) -> None:
+        """Refuse functions of which noise leaves too little to see them by inverting it."""
+        for one in told:
+            for axis, transition in zip(one.axes, one.operator.transitions, strict=True):
+                if transition is not None and not transition.is_identity and transition.condition > 1:
+                    found = transition.adjoint(unbiased(transition, self.bases[axis]), 1)
+                    if not np.allclose(found, self.bases[axis], atol=1e-3):
+                        name = self.cells[axis].name
+                        raise SchemaError(
+                            f"the noise on {name!r} leaves nothing of what {self.read.text!r} makes of it; use the "
+                            "number itself, or its square"
+                        )
+
+    @cached_property
+    def own(self) -> list[tuple[int, int]]:
+        """The functions that the formula itself has: of which column, and where in its basis."""
+        return [(column, 1 + place) for column, count in enumerate(self.firsts) for place in range(count)]
+
+    @cached_property
+    def design(self) -> tuple[Array, Array]:
+        """The target, and the coefficients' predictors, as sums of 1 and those functions."""
+        places = {pair: 1 + place for place, pair in enumerate(self.own)}
+        predictors = np.zeros((len(self.read.names), 1 + len(self.own)))
+        taken = dict.fromkeys(range(len(self.cells)), 0)
+        named = [attribute.name for attribute in self.read.columns]
+        for row, owners in zip(predictors, self.read.owners, strict=True):
+            if not owners:
+                row[0] = 1.0
+                continue
+            column = named.index(next(iter(owners)))
+            function = taken[column]
+            taken[column] += 1
+            middle, half = self.scales[column]
+            row[0], row[places[column, 1 + function]] = middle[function], half[function]
+        targets = np.zeros((self.firsts[0], 1 + len(self.own)))
+        for function in range(self.firsts[0]):
+            middle, half = self.scales[0]
+            targets[function, 0], targets[function, places[0, 1 + function]] = middle[function], half[function]
+        return targets, predictors
+
+    def name(self, chosen: Sequence[tuple[int, int]]) -> tuple[int, ...]:
+        """What the moment of a product of functions is called."""
+        name = [0] * len(self.cells)
+        for column, function in chosen:
+            name[column] = function
+        return tuple(name)
+
+
+def _fine_cells(plan: Plan, attribute: Categorical | Numeric) -> Cells:
+    if isinstance(attribute, Categorical):
+        return every_code(attribute)
+    return ReadNumber.number(plan, attribute.name, 1).cells
+
+
+def _values(attribute: Categorical | Numeric, axis: Cells) -> Array:
+    """The codes of categories, the numbers in the middle of cells."""
+    if isinstance(attribute, Categorical):
+        return np.arange(attribute.size).astype(float)
+    first, last = (np.asarray(attribute.numbers_of(codes), float) for codes in (axis.edges[:-1], axis.edges[1:] - 1))
+    return (first + last) / 2
+
+
+def _functions(read: ModelFormula, attribute: Categorical | Numeric, values: Array) -> Array:
+    """What the formula makes of a column: functions × values."""
+    if attribute is not read.target:
+        return read.functions(attribute.name, values)
+    if isinstance(attribute, Categorical):
+        return np.eye(attribute.size)[1:]
+    return read.explained(values)[None]
+
+
+def _with_products(functions: Array) -> Array:
+    """1, functions, and the products of two of them that are no sum of those before."""
+    basis = np.vstack([np.ones(functions.shape[1]), functions])
+    for one in range(len(functions)):
+        for other in range(one, len(functions)):
+            product = functions[one] * functions[other]
+            if not np.allclose(_expressed(basis, product) @ basis, product, atol=1e-9):
+                basis = np.vstack([basis, product])
+    return basis
+
+
+def _expressed(basis: Array, function: Array) -> Array:
+    return np.asarray(np.linalg.lstsq(basis.T, function, rcond=None)[0], float)
+
+
+def _check_rank(read: ModelFormula, columns: _Columns) -> None:
+    """Refuse predictors of which one follows from others whatever the records are."""
+    dice = Randomness.derived(b"singular").generator()
+    rows = 20 * len(read.names) + 200
+    values = {
+        one.name: dice.integers(0, one.size, rows).astype(float)
+        if isinstance(one, Categorical)
+        else np.asarray(one.numbers_of(dice.integers(0, one.points, rows)), float)
+        for one in read.predictors
+    }
+    matrix = read.matrix(values)
+    matrix = matrix / np.maximum(np.abs(matrix).max(axis=0), 1e-300)
+    for column in range(1, matrix.shape[1] + 1):
+        if np.linalg.matrix_rank(matrix[:, :column], tol=1e-8 * math.sqrt(rows)) < column:
+            raise SchemaError(
+                f"{read.names[column - 1]!r} in {read.text!r} follows from the other terms, so that no coefficient of "
+                "it can be told; leave it out"
+            )
+
+
+def _least_squares(seconds: _Seconds, tells: int, n: int, about: About) -> dict[str, Any]:
+    targets, predictors = seconds.columns.design
+    every = seconds.table
+    inverse = np.linalg.inv(predictors @ every @ predictors.T)
+    coefficients = inverse @ predictors @ every @ targets[0]
+    left = targets[0] - coefficients @ predictors
+    # Of Q⁻¹q, with Q and q of the moments of x and y: dβ = Q⁻¹·x·d(moments)·(y − xβ).
+    slopes = seconds.slopes(inverse @ predictors, left)
+    covariance, residual = slopes @ seconds.covariance @ slopes.T, float(left @ every @ left)
+    if about == "table":
+        covariance = covariance - residual * inverse / n
+        covariance = covariance + np.diag(np.maximum(-np.diag(covariance), 0.0))
+    spread = float(targets[0] @ every @ targets[0]) - float(every[0] @ targets[0]) ** 2
+    return {
+        "coefficients": coefficients[None],
+        "covariance": covariance,
+        "rests_on": "counts",
+        "reason": Phrase("unbiased second moments, of {tells} tells", tells=tells),
+        "explained": float(np.clip(1 - residual / spread, 0.0, 1.0)) if spread > 0 else None,
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class _Seconds:
+    """What second moments are made of: moments of single columns, and what every two columns have in common.
+
+    Attributes
+    ----------
+    values : Array
+        These, in a row.
+    covariance : Array
+        Of their estimates.
+    columns : _Columns
+        Whose they are.
+    singles : dict
+        Where the moments of single columns stand, by name.
+    pairs : tuple of tuples
+        What stands after them: two functions of different columns, by their places among the formula's own.
+    """
+
+    values: Array
+    covariance: Array
+    columns: _Columns
+    singles: dict[tuple[int, ...], int]
+    pairs: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, columns: _Columns, moments: TrueMoments) -> _Seconds:
+        place = {name: number for number, name in enumerate(moments.names)}
+        single = [name for name in moments.names if np.count_nonzero(name) == 1]
+        own = columns.own
+        pairs = tuple((one, other) for one, other in combinations(range(len(own)), 2) if own[one][0] != own[other][0])
+        slopes, values = np.zeros((len(single) + len(pairs), len(moments.names))), []
+        for row, name in enumerate(single):
+            slopes[row, place[name]] = 1.0
+            values.append(moments.values[place[name]])
+        means = [place[columns.name([function])] for function in own]
+        for row, (one, other) in enumerate(pairs, len(single)):
+            together = place[columns.name([own[one], own[other]])]
+            slopes[row, together] = 1.0
+            slopes[row, means[one]] -= moments.values[means[other]]
+            slopes[row, means[other]] -= moments.values[means[one]]
+            values.append(moments.values[together] - moments.values[means[one]] * moments.values[means[other]])
+        covariance = moments.covariance_of(slopes, "population")
+        return cls(np.array(values), covariance, columns, {name: row for row, name in enumerate(single)}, pairs)
+
+    @property
+    def means(self) -> Array:
+        """Of 1 and the formula's own functions."""
+        places = [self.singles[self.columns.name([function])] for function in self.columns.own]
+        return np.append(1.0, self.values[places])
+
+    @cached_property
+    def _within(self) -> list[tuple[int, int, int, float]]:
+        """Two functions of one column, a moment of it, and how much of it there is in the mean of their product."""
+        found = []
+        for one, first in enumerate(self.columns.own):
+            for other, second in enumerate(self.columns.own):
+                if first[0] == second[0]:
+                    basis = self.columns.bases[first[0]]
+                    factors = _expressed(basis, basis[first[1]] * basis[second[1]])
+                    for function, factor in enumerate(factors):
+                        if abs(factor) > _SINGULAR:
+                            name = self.columns.name([(first[0], function)])
+                            found.append((1 + one, 1 + other, self.singles.get(name, -1), float(factor)))
+        return found
+
+    @property
+    def table(self) -> Array:
+        """The mean of every product of two of 1 and the formula's own functions."""
+        means = self.means
+        columns = np.array([-1, *(column for column, _ in self.columns.own)])
+        found = np.where(columns[:, None] == columns, 0.0, np.outer(means, means))
+        found[0, 0] = 1.0
+        for one, other, moment, factor in self._within:
+            found[one, other] += factor * (1.0 if moment < 0 else self.values[moment])
+        common = self.values[len(self.singles) :]
+        for (one, other), value in zip(self.pairs, common, strict=True):
+            found[1 + one, 1 + other] += value
+            found[1 + other, 1 + one] += value
+        return found
+
+    def slopes(self, pull: Array, left: Array) -> Array:
+        """How pull·table·left changes with every value."""
+        means, size = self.means, len(self.values)
+        found = np.zeros((len(pull), size))
+        to_means = np.zeros((len(pull), len(means)))
+        own = self.columns.own
+        for one, other, moment, factor in self._within:
+            if moment >= 0:
+                found[:, moment] += factor * pull[:, one] * left[other]
+        for one in range(len(means)):
+            for other in range(len(means)):
+                if not one or not other or own[one - 1][0] != own[other - 1][0]:
+                    to_means[:, one] += pull[:, one] * left[other] * means[other]
+                    to_means[:, other] += pull[:, one] * left[other] * means[one]
+        for place, function in enumerate(own, 1):
+            found[:, self.singles[self.columns.name([function])]] += to_means[:, place]
+        for row, (one, other) in enumerate(self.pairs, len(self.singles)):
+            found[:, row] += pull[:, 1 + one] * left[1 + other] + pull[:, 1 + other] * left[1 + one]
+        return found
+
+    def are_clear(self) -> bool:
+        """Whether no direction of the predictors has so little spread that noise may have made it up."""
+        _, predictors = self.columns.design
+        used = np.flatnonzero(predictors[:, 1:].any(axis=0)) + 1
+        table, means = self.table, self.means
+        spread = (table - np.outer(means, means))[np.ix_(used, used)]
+        scale = np.sqrt(np.diag(spread).clip(_SINGULAR))
+        values, vectors = np.linalg.eigh(spread / np.outer(scale, scale))
+        if values[0] <= 0 or (np.diag(spread) <= 0).any():
+            return False
+        direction = np.zeros(len(means))
+        direction[used] = vectors[:, 0] / scale
+        direction[0] = -direction @ means
+        slopes = self.slopes(direction[None], direction)
+        return bool(values[0] > _CLEAR * math.sqrt(max((slopes @ self.covariance @ slopes.T).item(), 0.0)))
+
+
+def _repaired(seconds: Array) -> Array:
+    """Second moments that records can have: none of their directions has a negative spread."""
+    means = seconds[0]
+    spread = (seconds - np.outer(means, means))[1:, 1:]
+    scale = np.sqrt(np.diag(spread).clip(_SINGULAR))
+    values, vectors = np.linalg.eigh(spread / np.outer(scale, scale))
+    found = np.outer(means, means)
+    found[1:, 1:] += (vectors * values.clip(_LEAST)) @ vectors.T * np.outer(scale, scale)
+    return found
+
+
+def _naive(seconds: _Seconds, told: Sequence[ToldCells], reader: Reader) -> Array:
+    """The same from perturbed records as they are: of every two columns, from those that tell both."""
+    columns = seconds.columns
+    own, common = columns.own, np.zeros(len(seconds.pairs))
+    inside = [axis.settled(counted_cells(reader.plan, axis)) for axis in columns.cells]
+    singles, counts = np.zeros(len(seconds.singles)), np.zeros(len(seconds.singles))
+    sums: dict[tuple[int, int], Array] = {}
+    for one in told:
+        along = {
+            axis: columns.bases[axis][:, inside[axis][place]] for axis, place in zip(one.axes, one.places, strict=True)
+        }
+        for name, row in seconds.singles.items():
+            ((axis, function),) = ((axis, function) for axis, function in enumerate(name) if function)
+            if axis in along:
+                singles[row] += float(along[axis][function] @ one.counts)
+                counts[row] += one.n
+        for first, second in combinations(sorted(along), 2):
+            found = (along[first] * one.counts) @ along[second].T
+            sums[first, second] = found if (first, second) not in sums else sums[first, second] + found
+    for row, (one_own, other_own) in enumerate(seconds.pairs):
+        (first, function), (second, other) = own[one_own], own[other_own]
+        table = sums[first, second] / sums[first, second][0, 0]
+        common[row] = table[function, other] - table[function, 0] * table[0, other]
+    naive = replace(seconds, values=np.concatenate([singles / np.maximum(counts, 1.0), common]))
+    targets, predictors = columns.design
+    every = _repaired(naive.table)
+    return np.asarray(np.linalg.solve(predictors @ every @ predictors.T, predictors @ every @ targets[0]))
+
+
+def _by_model(
+    columns: _Columns, moments: TrueMoments, reader: Reader, family: Family, progress: Progress
+) -> dict[str, Any]:
+    read = columns.read
+    joint = reader.joint([model_cells(reader.plan, attribute.name) for attribute in read.columns], progress)
+    records = _Drawn.of(reader, columns, joint, len(moments.names))
+    functions = records.functions(columns, moments.names)
+    weights, covariance = _calibrated(functions, records.weights, moments)
+    matrix, targets = read.matrix(records.values), records.targets(read)
+    found = _fit(matrix, targets, weights, family)
+    if found is None:
+        raise SchemaError(f"no coefficients fit {read.text!r}: a value of a predictor decides the target by itself")
+    pulls = _pulls(matrix, targets, weights, family, found)
+    centred = functions - weights @ functions
+    weighed = (centred * weights[:, None]).T
+    slopes = np.linalg.lstsq(weighed @ centred, weighed @ pulls, rcond=_SINGULAR)[0].T
+    return {
+        "coefficients": found,
+        "covariance": slopes @ covariance @ slopes.T,
+        "rests_on": "model",
+        "reason": Phrase("fitted to a joint model whose pairs are as told: {reason}", reason=joint.model.reason),
+        "explained": None,
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class _Drawn:
+    """Records as the joint model has them: all its cells, or some drawn from it."""
+
+    weights: Array
+    values: dict[str, Array]
+    """Numbers as they are, categories by their codes."""
+    codes: dict[str, Indices]
+
+    @classmethod
+    def of(cls, reader: Reader, columns: _Columns, joint: Any, moments: int) -> _Drawn:
+        read = columns.read
+        axes = [joint.axes[place] for place in joint.places([_named(one.name) for one in read.columns])]
+        has_number = any(isinstance(attribute, Numeric) for attribute in read.columns)
+        if has_number or math.prod(axis.size for axis in axes) > MOST_DRAWN:
+            count = min(MOST_DRAWN, MOST_NUMBERS // moments)
+            cells, weights = joint.draw(axes, count), np.full(count, 1 / count)
+        else:
+            table = joint.table(axes)
+            cells, weights = list(np.indices(table.shape).reshape(table.ndim, -1)), table.ravel()
+        dice = Randomness.derived(b"within cells").generator()
+        codes, values = {}, {}
+        for attribute, axis, place in zip(read.columns, axes, cells, strict=True):
+            code = place
+            if isinstance(attribute, Numeric):
+                code = _within(axis, place, reader.known.get(attribute.name), dice)
+                values[attribute.name] = np.asarray(attribute.numbers_of(code), float)
+            else:
+                values[attribute.name] = code.astype(float)
+            codes[attribute.name] = code
+        return cls(weights, values, codes)
+
+    def functions(self, columns: _Columns, names: Sequence[tuple[int, ...]]) -> Array:
+        """Records × moments: what each record adds to them."""
+        along = [
+            basis[:, axis.of_code[self.codes[axis.name]]]
+            for basis, axis in zip(columns.bases, columns.cells, strict=True)
+        ]
+        found = np.ones((len(self.weights), len(names)))
+        for number, name in enumerate(names):
+            for axis, function in enumerate(name):
+                if function:
+                    found[:, number] *= along[axis][function]
+        return found
+
+    def targets(self, read: ModelFormula) -> Array:
+        """Records × outcomes."""
+        if isinstance(read.target, Categorical):
+            return np.eye(read.target.size)[self.codes[read.target.name]][:, 1:]
+        return read.explained(self.values[read.target.name])[:, None]
+
+
+def _named(name: str) -> Cells:
+    return Cells(name, np.array([0, 1]), ("",))
+
+
+def _within(axis: Cells, places: Indices, known: Any, dice: np.random.Generator) -> Indices:
+    """A code of each cell, as likely as is known of the number, or any."""
+    if known is None:
+        edges, cell, likely = axis.edges, axis.runs, np.diff(axis.edges).astype(float)
+    else:
+        edges, cell, likely = known.within(axis)
+    order = np.argsort(cell, kind="stable")
+    below = np.concatenate([[0.0], np.cumsum(likely[order])])
+    starts = np.searchsorted(cell[order], np.arange(axis.size + 1))
+    low, high = below[starts[:-1]][places], below[starts[1:]][places]
+    run = np.clip(
+        np.searchsorted(below, low + (high - low) * dice.random(len(places)), side="right") - 1,
+        starts[:-1][places],
+        starts[1:][places] - 1,
+    )
+    chosen = order[run]
+    return np.asarray(edges[chosen] + (np.diff(edges)[chosen] * dice.random(len(places))).astype(np.int64))
+
+
+def _calibrated(functions: Array, weights: Array, moments: TrueMoments) -> tuple[Array, Array]:
+    """Weights under which moments are as the tells have them, and how sure one is of these then.
+
+    The model is worth some records, m: where tells are so unsure of a moment that fewer would tell it better, it stays
+    nearly the model's. Weights w·exp(φλ) minimise m times their divergence from the model plus half of the squares by
+    which their moments θ(λ) miss those of the tells, in the tells' covariance C: θ(λ) + mCλ is what tells say. Newton's
+    steps lead there; all is convex.
+    """
+    chance, tilt = MODEL_WORTH * moments.covariance, np.zeros(len(moments.names))
+    tilted, loss = _tilted(functions, weights, tilt, moments.values, chance)
+    for _ in range(_MOST_STEPS):
+        mean = tilted @ functions
+        centred = functions - mean
+        spread = (centred * tilted[:, None]).T @ centred
+        slope = mean + chance @ tilt - moments.values
+        step = np.linalg.lstsq(spread + chance, slope, rcond=_SINGULAR)[0]
+        gain, stride = float(slope @ step), 1.0
+        if gain < _SETTLED:
+            break
+        while stride > _SETTLED:
+            moved, after = _tilted(functions, weights, tilt - stride * step, moments.values, chance)
+            if after < loss - 1e-4 * stride * gain:
+                break
+            stride /= 2
+        else:
+            break
+        tilt, tilted, loss = tilt - stride * step, moved, after
+    covariance = spread @ np.linalg.lstsq(spread + chance, moments.covariance, rcond=_SINGULAR)[0]
+    return tilted, (covariance + covariance.T) / 2
+
+
+def _tilted(functions: Array, weights: Array, tilt: Array, wanted: Array, chance: Array) -> tuple[Array, float]:
+    """Weights times exp(φλ), and what λ is chosen to make least."""
+    scores = functions @ tilt
+    most = float(scores.max())
+    made = weights * np.exp(scores - most)
+    total = float(made.sum())
+    return made / total, most + math.log(total) - float(tilt @ wanted) + float(tilt @ chance @ tilt) / 2
+
+
+def _fit(matrix: Array, targets: Array, weights: Array, family: Family) -> Array | None:
+    """Coefficients at which the weighed score is zero, by Newton's steps; None where there are none."""
+    found = np.zeros((targets.shape[1], matrix.shape[1]))
+    if family == "poisson":
+        found[0, 0] = math.log(max(float(weights @ targets[:, 0]) / float(weights.sum()), 1e-9))
+    size = _score(matrix, targets, weights, family, found)
+    for _ in range(_MOST_STEPS):
+        step = np.linalg.lstsq(_curvature(matrix, weights, family, found), size.ravel(), rcond=1e-12)[0]
+        stride = 1.0
+        while stride > 1e-6:
+            moved = found + stride * step.reshape(found.shape)
+            after = _score(matrix, targets, weights, family, moved)
+            if np.linalg.norm(after) < (1 - 1e-4 * stride) * np.linalg.norm(size):
+                break
+            stride /= 2
+        else:
+            break
+        found, size = moved, after
+        if np.abs(size).max() < 1e-10:
+            return found
+    return found if np.abs(size).max() < 1e-6 else None
+
+
+def _score(matrix: Array, targets: Array, weights: Array, family: Family, found: Array) -> Array:
+    left = targets - _LINKS[family](matrix @ found.T)
+    return np.asarray((left * weights[:, None]).T @ matrix)
+
+
+def _curvature(matrix: Array, weights: Array, family: Family, found: Array) -> Array:
+    """How the score falls with the coefficients, all in a row."""
+    means = _LINKS[family](matrix @ found.T)
+    outcomes, size = found.shape
+    curvature = np.zeros((outcomes, size, outcomes, size))
+    for one in range(outcomes):
+        for other in range(outcomes):
+            if family in ("logistic", "multinomial"):
+                slope = means[:, one] * ((one == other) - means[:, other])
+            else:
+                slope = means[:, 0] if family == "poisson" else np.ones(len(means))
+            curvature[one, :, other] = (matrix * (weights * slope)[:, None]).T @ matrix
+    return curvature.reshape(outcomes * size, outcomes * size)
+
+
+def _pulls(matrix: Array, targets: Array, weights: Array, family: Family, found: Array) -> Array:
+    """By how much each record moves the coefficients: records × coefficients."""
+    left = targets - _LINKS[family](matrix @ found.T)
+    scores = (left[:, :, None] * matrix[:, None]).reshape(len(matrix), -1)
+    return np.asarray(np.linalg.lstsq(_curvature(matrix, weights, family, found), scores.T, rcond=1e-12)[0].T, float)

@@ -1,0 +1,465 @@
+"""Means, variances, shares and correlations of the true records, with intervals, beside the naive ones.
+
+A statistic is a smooth function of a few moments of its groups: of how many records are in one, of what their numbers
+add up to, of their squares.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from scipy.special import ndtri
+
+from kakuran.answers.answer import Answer
+from kakuran.answers.groups import (
+    AskedOf,
+    Found,
+    Groups,
+    Read,
+    ReadNumber,
+    find,
+    is_linear,
+    number,
+    questions_of,
+    scale_of,
+)
+from kakuran.answers.reader import Reader
+from kakuran.charts import ESTIMATE, NAIVE, Series, column_chart, plain
+from kakuran.counts import Cells
+from kakuran.design import Plan
+from kakuran.errors import SchemaError
+from kakuran.model import About
+from kakuran.schema import Numeric
+from kakuran.typing import Array, Progress
+from kakuran.words import Phrase, Translate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Scale: TypeAlias = Literal["plain", "log", "atanh"]
+"""On which scale chance moves a statistic evenly up and down."""
+_RARE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Statistic(Answer):
+    """A statistic of the true records, or of each of several groups of them.
+
+    As a table, one row a group: its labels, the estimate, its standard error, the ends of its interval and the naive
+    value.
+
+    Attributes
+    ----------
+    name : str
+        What it is.
+    axes : tuple of Cells
+        The groups; none for a single number.
+    estimates : array
+        What is estimated of each group.
+    errors : array
+        Standard errors.
+    low, high : array
+        The ends of the intervals.
+    naive : array
+        The same of the perturbed records as they are; not a number where no record tells of it.
+    level : float
+        How often an interval holds the truth.
+    about : "table" or "population"
+        Which truth: that of this table, or of the population that its records were drawn from.
+    rests_on : "counts" or "model"
+        Whether records tell these columns together, so that their counts show it; or whether it follows only from a
+        model of all that is told, and its intervals are the model's.
+    reason : str
+        How it was found, in words.
+    missing : array, optional
+        Which part of each group has no value, where values may be missing; the estimates are of the others.
+    more : dict of str to array
+        What else there is to say of each group, as a risk ratio and the ends of its interval.
+
+    Examples
+    --------
+    >>> import kakuran as kk
+    >>> from kakuran.samples import census, census_schema
+    >>> release = kk.perturb(census(20_000), kk.calibrate(census_schema(), n=20_000, k=10, tell=2))
+    >>> found = release.mean("age", by="sex")
+    >>> found.estimates.shape, found.rests_on, bool((found.low < found.high).all())
+    ((2,), 'counts', True)
+    """
+
+    name: str
+    axes: tuple[Cells, ...]
+    estimates: Array
+    errors: Array
+    low: Array
+    high: Array
+    naive: Array
+    level: float
+    about: About
+    rests_on: Literal["counts", "model"]
+    reason: str
+    missing: Array | None = None
+    more: Mapping[str, Array] = field(default_factory=dict)
+
+    @property
+    def caption(self) -> str:
+        """What the numbers are, in a line."""
+        about = Phrase("this table") if self.about == "table" else Phrase("this population")
+        facts: dict[str, Any] = {"name": self.name, "level": 100 * self.level, "about": about}
+        if self.rests_on == "model":
+            return Phrase("{name} with {level:g} % intervals for {about}, as a model has it", **facts)
+        return Phrase("{name} with {level:g} % intervals for {about}", **facts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for programs: what it is, and the numbers of every group or the single one."""
+        facts = {name: getattr(self, name) for name in ("name", "level", "about", "rests_on", "reason")}
+        rows = self.to_arrow().to_pylist()
+        return facts | ({"groups": rows} if self.axes else rows[0])
+
+    @property
+    def _labels(self) -> int:
+        return len(self.axes)
+
+    def _table(self) -> dict[str, pa.Array]:
+        grid = np.meshgrid(*(np.array(axis.labels, dtype=object) for axis in self.axes), indexing="ij")
+        columns = {axis.name: pa.array(cell.ravel(), pa.string()) for axis, cell in zip(self.axes, grid, strict=True)}
+        for name, values in self._values().items():
+            columns[f"{name}_" if name in columns else name] = pa.array(np.ravel(values), from_pandas=True)
+        return columns
+
+    def _values(self) -> dict[str, Array]:
+        found = {"estimate": self.estimates, "error": self.errors, "low": self.low, "high": self.high}
+        missing = {} if self.missing is None else {"missing": self.missing}
+        return found | {"naive": self.naive} | missing | dict(self.more)
+
+    def rows(self, translate: Translate = str) -> Iterator[list[str]]:
+        """What people read, group by group: its labels and the numbers, a dash where there is none."""
+        numbers = zip(*(np.ravel(values) for values in self._values().values()), strict=True)
+        for labels, found in zip(product(*(axis.labels for axis in self.axes)), numbers, strict=True):
+            yield [*map(translate, labels), *map(_written, found)]
+
+    @property
+    def header(self) -> list[str]:
+        """Of those rows."""
+        return [*(axis.name for axis in self.axes), *self._values()]
+
+    def __str__(self) -> str:
+        if self.axes:
+            lines = ["  ".join(cells) for cells in _aligned([self.header, *self.rows()], len(self.axes))]
+            return "\n".join([self.caption, *lines])
+        beside = Phrase("as a model has it") if self.rests_on == "model" else f"naive {_written(self.naive.item())}"
+        shown = (_written(value.item()) for value in (self.estimates, self.low, self.high))
+        return "{} ({} … {}; {})".format(*shown, beside)
+
+    def plot(self, translate: Translate = str) -> Figure:
+        """The estimates of all groups with their intervals, beside the naive ones."""
+        labels = [", ".join(map(translate, cell)) for cell in product(*(axis.labels for axis in self.axes))]
+        estimates, low, high, naive = map(np.ravel, (self.estimates, self.low, self.high, self.naive))
+        series = [Series(translate(Phrase("estimated")), estimates, ESTIMATE, (low, high))]
+        if self.rests_on == "counts":
+            series.insert(0, Series(translate(Phrase("naive: counted in the release")), naive, NAIVE))
+        along = plain(" × ".join(axis.name for axis in self.axes))
+        width = max(4.0, 1.5 + 0.45 * len(labels))
+        return column_chart(labels, {translate(self.caption): series}, width=width, along=along, up=plain(self.name))
+
+
+def _written(value: float | str) -> str:
+    if isinstance(value, str):
+        return value
+    return "–" if math.isnan(value) else f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
+
+
+def _aligned(rows: Sequence[Sequence[str]], labels: int) -> Iterator[list[str]]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield [
+            cell.ljust(width) if place < labels else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+
+
+def statistic(
+    name: str,
+    groups: Groups,
+    found: Found,
+    read: Read,
+    asking: AskedOf,
+    *,
+    scale: Scale = "plain",
+    bounds: tuple[float, float] = (-math.inf, math.inf),
+    missing: Read | None = None,
+    more: Mapping[str, Array] | None = None,
+) -> Statistic:
+    """The answer that a statistic of the moments of groups is."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        estimates, errors, naive = read(found.values), found.errors(read), read(found.naive)
+        low, high = _interval(estimates, errors, asking.level, scale)
+        gone = None if missing is None else missing(found.values).clip(0.0, 1.0).reshape(groups.shape)
+    shown = (np.clip(some, *bounds).reshape(groups.shape) for some in (estimates, low, high))
+    clipped, least, most = shown
+    return Statistic(
+        name=name,
+        axes=groups.shown,
+        estimates=clipped,
+        errors=errors.reshape(groups.shape),
+        low=least,
+        high=most,
+        naive=naive.reshape(groups.shape),
+        level=asking.level,
+        about=asking.about,
+        rests_on=found.rests_on,
+        reason=found.reason,
+        missing=gone,
+        more=more or {},
+    )
+
+
+def _interval(estimates: Array, errors: Array, level: float, scale: Scale) -> tuple[Array, Array]:
+    """Even to both sides on a scale on which chance is; plain where the estimate has no place on it."""
+    reach = float(ndtri((1 + level) / 2)) * errors
+    if scale == "plain":
+        return estimates - reach, estimates + reach
+    there: Callable[[Array], Array] = np.log if scale == "log" else np.arctanh
+    back: Callable[[Array], Array] = np.exp if scale == "log" else np.tanh
+    fits = estimates > 0 if scale == "log" else np.abs(estimates) < 1
+    steps = reach / (estimates if scale == "log" else 1 - estimates**2)
+    safe = np.where(fits, estimates, 0.5)
+    low, high = (
+        np.where(fits, back(there(safe) + np.clip(sign * steps, -300, 300)), estimates + sign * reach)
+        for sign in (-1, 1)
+    )
+    return low, high
+
+
+def mean(reader: Reader, column: str, asking: AskedOf, progress: Progress = int) -> Statistic:
+    """The mean of a number, of the records that have one."""
+
+    def read(there: Array, first: Array) -> Array:
+        return first / there * half + middle
+
+    middle, half = scale_of(number(reader.plan, column))
+    bounds = middle - half, middle + half
+    return _of_number(reader, column, asking, progress, 1, read, Phrase("mean of {column}", column=column), bounds)
+
+
+def variance(reader: Reader, column: str, asking: AskedOf, progress: Progress = int) -> Statistic:
+    """The variance of a number, of the records that have one."""
+
+    def read(there: Array, first: Array, second: Array) -> Array:
+        return (second / there - (first / there) ** 2) * half**2
+
+    _, half = scale_of(number(reader.plan, column))
+    name = Phrase("variance of {column}", column=column)
+    return _of_number(reader, column, asking, progress, 2, read, name, (0.0, half**2), "log")
+
+
+def _of_number(
+    reader: Reader,
+    column: str,
+    asking: AskedOf,
+    progress: Progress,
+    powers: int,
+    formula: Callable[..., Array],
+    name: str,
+    bounds: tuple[float, float],
+    scale: Scale = "plain",
+) -> Statistic:
+    plan = reader.plan
+    target = ReadNumber.number(plan, column, powers)
+    groups, weights = Groups.of(plan, asking), _weights(plan, asking)
+    found = find(reader, groups, [*weights, target], asking, progress)
+
+    def weighed(values: Array) -> Array:
+        return values[:, 0, -1] if weights else values[:, 0]
+
+    def read(values: Array) -> Array:
+        return formula(*weighed(values)[:, target.there :].T)
+
+    def missing(values: Array) -> Array:
+        return 1 - weighed(values)[:, 1] / weighed(values)[:, 0]
+
+    gone = missing if target.there else None
+    return statistic(name, groups, found, read, asking, scale=scale, bounds=bounds, missing=gone)
+
+
+def _weights(plan: Plan, asking: AskedOf) -> list[ReadNumber]:
+    return [] if asking.weights is None else [ReadNumber.weight(plan, asking.weights)]
+
+
+def share(reader: Reader, condition: str, asking: AskedOf, progress: Progress = int) -> Statistic:
+    """Which part of the records of each group fulfils a condition; beside it, how many times as likely as the first."""
+    groups, weights = Groups.of(reader.plan, asking, condition), _weights(reader.plan, asking)
+    names = [axis.name for axis in groups.cells]
+    if not weights and reader.plan.holding(names) and not is_linear(reader.plan, groups, names):
+        return _share_of_counts(reader, condition, groups, asking, progress)
+    found = find(reader, groups, weights, asking, progress)
+
+    def parts(values: Array) -> tuple[Array, Array]:
+        weighed = values[..., -1] if weights else values
+        return weighed[:, 0], weighed[:, 1]
+
+    def read(values: Array) -> Array:
+        every, some = parts(values)
+        return some / every
+
+    def odds(values: Array) -> Array:
+        every, some = parts(values)
+        return some / (every - some)
+
+    more = {}
+    if asking.by:
+        more = _ratios("risk_ratio", found, read, asking.level) | _ratios("odds_ratio", found, odds, asking.level)
+        more = {name: values.reshape(groups.shape) for name, values in more.items()}
+    name = Phrase("share of {condition}", condition=condition)
+    return statistic(name, groups, found, read, asking, bounds=(0.0, 1.0), more=more)
+
+
+def _share_of_counts(reader: Reader, condition: str, groups: Groups, asking: AskedOf, progress: Progress) -> Statistic:
+    """A share where the condition cuts through a noisy number: as sure as the count of those that fulfil it."""
+    every, some = questions_of(reader.plan, asking, condition)
+    counts = reader.count([every, some], progress)
+    options: Any = {"level": asking.level, "about": asking.about}
+    whole, part = (
+        reader.estimate(question, table, **options) for question, table in zip((every, some), counts, strict=True)
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        estimates, low, high = (
+            np.where(whole.counts > 0, np.clip(ends / whole.counts, 0.0, 1.0), np.nan)
+            for ends in (part.counts, part.low, part.high)
+        )
+        naive = part.naive / whole.naive
+    return Statistic(
+        name=Phrase("share of {condition}", condition=condition),
+        axes=groups.shown,
+        estimates=estimates,
+        errors=(high - low) / (2 * float(ndtri((1 + asking.level) / 2))),
+        low=low,
+        high=high,
+        naive=naive,
+        level=asking.level,
+        about=asking.about,
+        rests_on="counts",
+        reason=part.reason,
+    )
+
+
+def _ratios(name: str, found: Found, read: Read, level: float) -> dict[str, Array]:
+    """What is read off each group beside that of the first, and the ends of the interval."""
+
+    def ratio(values: Array) -> Array:
+        every = read(values)
+        return every / every[0]
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        estimates = ratio(found.values)
+        low, high = _interval(estimates, found.errors(ratio), level, "log")
+    possible = estimates > 0
+    ends = {"": estimates, "_low": np.maximum(low, 0.0), "_high": high}
+    return {f"{name}{end}": np.where(possible, values, np.nan) for end, values in ends.items()}
+
+
+def correlation(reader: Reader, first: str, second: str, asking: AskedOf, progress: Progress = int) -> Statistic:
+    """Pearson's correlation of two numbers, or Cramér's V of two columns of categories."""
+    plan, names = reader.plan, (first, second)
+    if first == second:
+        raise SchemaError(f"a column goes with itself: name two columns, got {first!r} twice")
+    kinds = [isinstance(plan.schema.in_release(name), Numeric) for name in names]
+    if kinds[0] != kinds[1]:
+        which = names[kinds.index(True)], names[kinds.index(False)]
+        raise SchemaError(
+            f"column {which[0]!r} is a number and {which[1]!r} holds categories, which have no correlation; ask for "
+            f"mean({which[0]!r}, by={which[1]!r}), or a regression"
+        )
+    if asking.weights is not None and not kinds[0]:
+        raise SchemaError("Cramér's V is not weighed; leave out weights")
+    return (_pearson if kinds[0] else _cramer)(reader, names, asking, progress)
+
+
+def _pearson(reader: Reader, names: tuple[str, str], asking: AskedOf, progress: Progress) -> Statistic:
+    plan = reader.plan
+    one, other = (ReadNumber.number(plan, name, 2) for name in names)
+    groups, weights = Groups.of(plan, asking), _weights(plan, asking)
+    found = find(reader, groups, [*weights, one, other], asking, progress)
+
+    def read(values: Array) -> Array:
+        some = (values[:, 0, -1] if weights else values[:, 0])[:, one.there :, other.there :]
+        some = some / some[:, :1, :1]
+        a, b, ab = some[:, 1, 0], some[:, 0, 1], some[:, 1, 1]
+        return (ab - a * b) / np.sqrt((some[:, 2, 0] - a**2) * (some[:, 0, 2] - b**2))
+
+    name = Phrase("correlation of {first} and {second}", first=names[0], second=names[1])
+    return statistic(name, groups, found, read, asking, scale="atanh", bounds=(-1.0, 1.0))
+
+
+def _cramer(reader: Reader, names: tuple[str, str], asking: AskedOf, progress: Progress) -> Statistic:
+    plan = reader.plan
+    groups = Groups.of(plan, replace(asking, by=(*asking.by, *names)))
+    found = find(reader, groups, [], asking, progress)
+    shape, sizes = groups.shape[:-2], groups.shape[-2:]
+    most, tables = min(sizes) - 1, found.values.reshape(-1, *sizes)
+    if not most:
+        raise SchemaError(f"column {names[sizes.index(1)]!r} has one value: nothing goes with it")
+
+    def read(values: Array) -> Array:
+        return _dependence(values.reshape(-1, *sizes)).ravel()
+
+    squares, naive = read(found.values), read(found.naive)
+    if found.covariance is None:
+        errors = found.errors(read)
+    else:
+        blocks = found.covariance.reshape(len(tables), math.prod(sizes), len(tables), -1)
+        less = np.array([_by_chance(table, blocks[place, :, place]) for place, table in enumerate(tables)])
+        squares, errors = squares - less[:, 0], less[:, 1]
+    reach = float(ndtri((1 + asking.level) / 2)) * errors
+    estimates, low, high, plain_naive = (
+        np.sqrt(np.clip(some / most, 0.0, 1.0)).reshape(shape)
+        for some in (squares, squares - reach, squares + reach, naive)
+    )
+    return Statistic(
+        name=Phrase("Cramér's V of {first} and {second}", first=names[0], second=names[1]),
+        axes=groups.shown[:-2],
+        estimates=estimates,
+        errors=(errors / most).reshape(shape) / np.maximum(2 * estimates, np.sqrt(errors / most).reshape(shape)),
+        low=low,
+        high=high,
+        naive=plain_naive,
+        level=asking.level,
+        about=asking.about,
+        rests_on=found.rests_on,
+        reason=found.reason,
+    )
+
+
+def _dependence(tables: Array) -> Array:
+    """χ²/n: Σ (p − p₁p₂)²/(p₁p₂)."""
+    shares, expected = _independent(tables)
+    return ((shares - expected) ** 2 / expected).sum(axis=(1, 2))
+
+
+def _independent(tables: Array) -> tuple[Array, Array]:
+    """Tables of shares, and those that their margins alone would give."""
+    shares = tables / tables.sum(axis=(1, 2), keepdims=True)
+    rows, columns = (np.maximum(shares.sum(axis=axis, keepdims=True), _RARE) for axis in (2, 1))
+    return shares, rows * columns
+
+
+def _by_chance(table: Array, covariance: Array) -> tuple[float, float]:
+    """What χ²/n is by chance alone, for the squares of errors add up; and its standard error."""
+    shares, expected = (some[0] for some in _independent(table[None]))
+    size = table.shape[0] * table.shape[1]
+    slopes = np.eye(size).reshape(size, *table.shape)
+    slopes = (
+        slopes
+        - slopes.sum(axis=2, keepdims=True) * shares.sum(axis=0)
+        - (slopes.sum(axis=1, keepdims=True) * shares.sum(axis=1, keepdims=True))
+    )
+    weighed = slopes.reshape(size, size) / np.sqrt(expected.ravel()) / table.sum()
+    chance = weighed.T @ covariance @ weighed
+    apart = ((shares - expected) / np.sqrt(expected)).ravel()
+    twice = 2 * float((chance**2).sum())
+    return float(np.trace(chance)), math.sqrt(max(4 * float(apart @ chance @ apart) - twice, twice))

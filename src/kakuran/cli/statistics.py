@@ -1,0 +1,138 @@
+"""kakuran estimate and regress: means, shares, correlations and regressions behind a release."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kakuran.cli.console import answer_table, answer_text, progress, say
+from kakuran.cli.options import AnswerResults, ReleaseFile, grouped, numbers, one_of
+
+if TYPE_CHECKING:
+    from kakuran.answers import Statistic
+
+STATISTICS = {"mean": 1, "variance": 1, "quantile": 1, "share": 1, "correlation": 2}
+"""What can be estimated, and of how many columns or conditions."""
+FAMILIES = ("least squares", "logistic", "multinomial", "poisson")
+
+Level = Annotated[float, typer.Option("--level", min=0, max=1, help="How often an interval should hold the truth.")]
+
+
+@grouped
+def estimate(
+    release: ReleaseFile,
+    statistic: Annotated[
+        str,
+        typer.Argument(
+            metavar="STATISTIC",
+            help="mean, variance, quantile, share or correlation.",
+            autocompletion=one_of(*STATISTICS),
+        ),
+    ],
+    of: Annotated[
+        list[str],
+        typer.Argument(metavar="OF", help="A column; a condition for a share; two columns for a correlation."),
+    ],
+    by: Annotated[
+        list[str] | None, typer.Option("--by", metavar="COLUMN", help="Of each value of this column. Repeatable.")
+    ] = None,
+    where: Annotated[
+        str | None, typer.Option("--where", help='Only of records that fulfil this, as "25 <= age <= 40".')
+    ] = None,
+    weights: Annotated[
+        str | None, typer.Option("--weights", metavar="COLUMN", help="A kept column that weighs the records.")
+    ] = None,
+    bins: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--bins", metavar="COLUMN=GROUPS", help="Into how many groups to cut a number of --by. Repeatable."
+        ),
+    ] = None,
+    part: Annotated[float, typer.Option("--part", help="Which part of the records lies below a quantile.")] = 0.5,
+    level: Level = 0.9,
+    population: Annotated[
+        bool,
+        typer.Option(
+            "--population", help="Intervals for the population the records were drawn from, not for this table."
+        ),
+    ] = False,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Table to write (.csv or .parquet).")] = None,
+    *,
+    results: AnswerResults,
+) -> None:
+    """Estimate a statistic of the true records, with intervals, beside the uncorrected one."""
+    from kakuran.release import check_table, read_release, write_table
+    from kakuran.report import statistic_answer
+    from kakuran.writing import check_apart
+
+    if statistic not in STATISTICS:
+        raise typer.BadParameter(f"choose one of {', '.join(STATISTICS)}, got {statistic!r}")
+    if len(of) != STATISTICS[statistic]:
+        raise typer.BadParameter(f"{statistic} is of {STATISTICS[statistic]}, got {len(of)}: {', '.join(of)}")
+    results.check()
+    if output is not None:
+        check_table(output, force=results.force)
+        check_apart(output, [release])
+    asked: dict[str, Any] = {"by": by, "where": where, "bins": numbers("--bins", bins, int), "level": level}
+    asked["about"] = "population" if population else "table"
+    if statistic == "quantile":
+        asked["part"] = part
+    else:
+        asked["weights"] = weights
+    opened = read_release(release)
+    with progress("counting", opened.n) as advance:
+        found = getattr(opened, statistic)(*of, progress=advance, **asked)
+    results.draw(lambda words: found.plot(words.of))
+    results.tell_answer(release, lambda words: statistic_answer(found, where, words))
+    results.answer(found.to_dict(), lambda: _show(found))
+    if output is not None:
+        write_table(output, found.to_arrow())
+        say(f"wrote {output}")
+
+
+def _show(found: Statistic) -> None:
+    if found.axes:
+        answer_table(found.caption, found.header, [*found.rows()], text_columns=len(found.axes))
+    else:
+        answer_text(str(found))
+    say(f"estimator: {found.reason}")
+
+
+@grouped
+def regress(
+    release: ReleaseFile,
+    formula: Annotated[
+        str, typer.Argument(metavar="FORMULA", help='What is regressed on what, as "hours ~ age + sex".')
+    ],
+    family: Annotated[
+        str | None,
+        typer.Option(
+            "--family",
+            help="least squares, logistic, multinomial or poisson; as the column asks for by default.",
+            autocompletion=one_of(*FAMILIES),
+        ),
+    ] = None,
+    level: Level = 0.9,
+    table: Annotated[
+        bool, typer.Option("--table", help="Intervals for this table, not for the population it was drawn from.")
+    ] = False,
+    *,
+    results: AnswerResults,
+) -> None:
+    """Regress one column on others, with standard errors that include the perturbation."""
+    from kakuran.release import read_release
+    from kakuran.report import regression_answer
+
+    if family is not None and family not in FAMILIES:
+        raise typer.BadParameter(f"choose one of {', '.join(FAMILIES)}, got {family!r}")
+    results.check()
+    opened = read_release(release)
+    asked: Any = {"family": family, "level": level, "about": "table" if table else "population"}
+    with progress("counting", opened.n) as advance:
+        found = opened.regress(formula, progress=advance, **asked)
+    results.draw(lambda words: found.plot(words.of))
+    results.tell_answer(release, lambda words: regression_answer(found, words))
+    results.answer(found.to_dict(), lambda: answer_text(str(found)))
+    say(f"estimator: {found.reason}")

@@ -1,0 +1,308 @@
+"""Moments of the true records, straight from the counts of perturbed ones (maths §12).
+
+The mean of any function g of a record has an unbiased estimate that is linear in the counts: the mean of h over the
+perturbed records, where Aᵀh = g. Products of functions of single columns have products of such h, so no table is ever
+inverted as a whole. Every tell says something: of the columns it holds, and so of the margins of any table. What tells
+say of the same moment is weighed by how sure each is, with variances from the counts that a fitted table leads one to
+expect, so that a cell nobody is counted in is not taken to be certain.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import product
+from typing import TypeAlias
+
+import numpy as np
+
+from kakuran.mechanism import Transition
+from kakuran.model.intervals import About
+from kakuran.model.likelihood import em_step, uniform
+from kakuran.model.operator import Operator
+from kakuran.typing import Array, Indices
+
+Moment: TypeAlias = tuple[int, ...]
+"""The mean of a product: of every column the place of one of its functions, the first of which is 1."""
+
+MOST_FITTED = 1 << 18
+"""Cells of a table that is fitted to know what to expect of it; a larger one is taken as it was counted."""
+_STEPS = 30
+_SMALLEST = 1e-10
+"""What is left of a pattern, at least, for the perturbation not to have lost it."""
+_AT_ONCE = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class ToldCells:
+    """The perturbed records of one tell, cell by cell.
+
+    Attributes
+    ----------
+    axes : tuple[int, ...]
+        The columns it holds, of those that are asked about.
+    places : tuple[Indices, ...]
+        The cell along each of them.
+    counts : Array
+        How many records are there.
+    operator : Operator
+        How they were perturbed.
+    shape : tuple[int, ...]
+        Of the table of which these are some cells.
+    """
+
+    axes: tuple[int, ...]
+    places: tuple[Indices, ...]
+    counts: Array
+    operator: Operator
+    shape: tuple[int, ...]
+
+    @property
+    def n(self) -> float:
+        """How many records."""
+        return float(self.counts.sum())
+
+    def all_cells(self) -> ToldCells:
+        """The same with the cells that nobody is in."""
+        counts = np.zeros(self.shape)
+        counts[self.places] = self.counts
+        places = tuple(np.indices(self.shape).reshape(len(self.shape), -1))
+        return replace(self, places=places, counts=counts.ravel())
+
+
+@dataclass(frozen=True, eq=False)
+class TrueMoments:
+    """Estimated moments of the true records.
+
+    Attributes
+    ----------
+    names : tuple[Moment, ...]
+        Which.
+    values : Array
+        Their estimates.
+    covariance : Array
+        Of the estimates, for the population that the records were drawn from.
+    spread : Array | None
+        The covariance of what one true record adds to each; None where no tell holds all columns.
+    n : int
+        How many records there are in all.
+    """
+
+    names: tuple[Moment, ...]
+    values: Array
+    covariance: Array
+    spread: Array | None
+    n: int
+
+    def covariance_of(self, slopes: Array, about: About) -> Array:
+        """Of what changes with the moments by these slopes, a row each.
+
+        About the table itself the perturbation alone leaves one unsure, and who tells what; tells are drawn without
+        putting back, so what the records would vary by in any draw from a population goes off the variance.
+        """
+        found = self.covariance
+        if about == "table" and self.spread is not None:
+            found = found - self.spread / self.n
+        return slopes @ found @ slopes.T
+
+
+def moments_of(
+    told: Sequence[ToldCells], functions: Sequence[Array], n: int, *, order: int | None = None, kept: Sequence[int] = ()
+) -> TrueMoments:
+    """The moments of products of functions of columns, from all tells that hold some of the columns.
+
+    Parameters
+    ----------
+    told : Sequence[ToldCells]
+        What was counted, tell by tell.
+    functions : Sequence[Array]
+        Of every column, functions × true cells; the first is 1 everywhere.
+    n : int
+        How many records there are in all.
+    order : int | None
+        The most columns in a product; any number without it.
+    kept : Sequence[int]
+        Columns that are not perturbed, so that every record tells their moments.
+    """
+    known = _Known()
+    says = [_Says.of(one, functions, order, known) for one in told if one.n]
+    names = tuple(dict.fromkeys(name for one in says for name in one.names))
+    place = {name: number for number, name in enumerate(names)}
+    precision, weighted = np.zeros((len(names), len(names))), np.zeros(len(names))
+    for one in says:
+        here = np.array([place[name] for name in one.names])
+        weights = np.linalg.pinv(one.covariance, rcond=_SMALLEST, hermitian=True)
+        precision[np.ix_(here, here)] += weights
+        weighted[here] += weights @ one.values
+    covariance = np.asarray(np.linalg.pinv(precision, rcond=_SMALLEST, hermitian=True), float)
+    found = TrueMoments(names, covariance @ weighted, covariance, _spread(says, names, len(functions)), n)
+    return _calibrated(found, says, kept) if kept and len(says) > 1 else found
+
+
+@dataclass(frozen=True, eq=False)
+class _Says:
+    """What one tell says of moments."""
+
+    names: tuple[Moment, ...]
+    values: Array
+    covariance: Array
+    spread: Array | None
+    n: float
+    axes: tuple[int, ...]
+
+    @classmethod
+    def of(cls, told: ToldCells, functions: Sequence[Array], order: int | None, known: _Known) -> _Says:
+        chosen = list(_chosen([len(functions[axis]) for axis in told.axes], order))
+        asked = [functions[axis] for axis in told.axes]
+        fitted, expected = None, told.counts
+        if math.prod(told.shape) <= MOST_FITTED:
+            told = told.all_cells()
+            fitted, expected = _expected(told)
+        pulls = _Pulls.of(told, asked, chosen, known)
+        names = tuple(_named(some, told.axes, len(functions)) for some in chosen)
+        covariance = pulls.covariance(expected) / told.n
+        true = None if fitted is None else _Pulls.plain(fitted.shape, asked, chosen).covariance(fitted.ravel())
+        return cls(names, pulls.mean(told.counts), covariance, true, told.n, told.axes)
+
+
+def _chosen(sizes: Sequence[int], order: int | None) -> Iterator[tuple[int, ...]]:
+    """The functions to multiply, one a column; all ones, which say nothing, are left out."""
+    for some in product(*map(range, sizes)):
+        if any(some) and (order is None or np.count_nonzero(some) <= order):
+            yield some
+
+
+def _named(some: Sequence[int], axes: Sequence[int], columns: int) -> Moment:
+    name = [0] * columns
+    for axis, function in zip(axes, some, strict=True):
+        name[axis] = function
+    return tuple(name)
+
+
+@dataclass(frozen=True, eq=False)
+class _Pulls:
+    """What one perturbed record in each cell adds to the moments: h, with Aᵀh = g.
+
+    With columns perturbed as one value A = ρK + (1−ρ)b1ᵀ, and h = (u − (1−ρ)bᵀu)/ρ where Kᵀu = g; b runs over the
+    perturbed columns alone.
+    """
+
+    near: tuple[Array, ...]
+    chance: tuple[Array, ...]
+    """Along each axis, u and what it is if the record is replaced: functions × counted cells."""
+    places: tuple[Indices, ...]
+    chosen: Indices
+    together: float
+
+    @classmethod
+    def of(
+        cls, told: ToldCells, functions: Sequence[Array], chosen: Sequence[tuple[int, ...]], known: _Known
+    ) -> _Pulls:
+        operator = told.operator
+        near, chance = [], []
+        for axis, (transition, some) in enumerate(zip(operator.transitions, functions, strict=True)):
+            shares = operator.shares[axis] if operator.shares else None
+            pulled = some if transition is None else known.of(transition, some)
+            near.append(pulled)
+            chance.append(pulled if shares is None else np.repeat(pulled @ shares[:, None], pulled.shape[1], axis=1))
+        together = operator.together if operator.perturbed_axes else 1.0
+        return cls(tuple(near), tuple(chance), told.places, np.array(chosen), together)
+
+    @classmethod
+    def plain(cls, shape: tuple[int, ...], functions: Sequence[Array], chosen: Sequence[tuple[int, ...]]) -> _Pulls:
+        """Those of true records."""
+        places = tuple(np.indices(shape).reshape(len(shape), -1))
+        return cls(tuple(functions), (), places, np.array(chosen), 1.0)
+
+    def mean(self, counts: Array) -> Array:
+        """The mean over records that were counted."""
+        return sum((some @ counts[here] for here, some in self._some()), np.zeros(len(self.chosen))) / counts.sum()
+
+    def covariance(self, counts: Array) -> Array:
+        """Between what one of the records that were counted adds to each."""
+        mean, squares = self.mean(counts), np.zeros((len(self.chosen), len(self.chosen)))
+        for here, some in self._some():
+            squares += (some * counts[here]) @ some.T
+        return squares / counts.sum() - np.outer(mean, mean)
+
+    def _some(self) -> Iterator[tuple[slice, Array]]:
+        """Cells, a few at a time, and h there: moments × cells."""
+        step = max(_AT_ONCE // len(self.chosen), 1)
+        for start in range(0, len(self.places[0]), step):
+            here = slice(start, start + step)
+            found = self._product(self.near, here)
+            if self.together < 1:
+                found = (found - (1 - self.together) * self._product(self.chance, here)) / self.together
+            yield here, found
+
+    def _product(self, along: Sequence[Array], here: slice) -> Array:
+        return reduce(
+            np.multiply,
+            (some[self.chosen[:, [axis]], self.places[axis][here]] for axis, some in enumerate(along)),
+        )
+
+
+class _Known(dict[tuple[bytes, bytes], Array]):
+    """What is unbiased, found once for all tells in which a column is perturbed alike."""
+
+    def of(self, transition: Transition, functions: Array) -> Array:
+        if transition.is_identity:
+            return functions
+        key = transition.matrix.tobytes(), functions.tobytes()
+        if key not in self:
+            self[key] = unbiased(transition, functions)
+        return self[key]
+
+
+def unbiased(transition: Transition, functions: Array) -> Array:
+    """Of every function g of true cells, the u of perturbed ones with Kᵀu = g that varies least.
+
+    Where there are more perturbed cells than true ones many do. Cells count by how many records are expected in them if
+    true ones are equally full and half of the records are replaced, which depends on no record. Patterns that the
+    perturbation wiped out are left out.
+    """
+    if transition.is_identity:
+        return functions
+    if transition.condition == 1.0:
+        return transition.adjoint_solve(functions, 1)
+    expected = np.sqrt((transition.matrix.mean(axis=1) + 1 / transition.outputs) / 2)
+    weighed = transition.matrix / expected[:, None]
+    found = np.linalg.lstsq(weighed.T, functions.T, rcond=_SMALLEST)[0].T / expected
+    return np.asarray(np.vstack([np.ones(len(expected)), found[1:]]), float)
+
+
+def _expected(told: ToldCells) -> tuple[Array, Array]:
+    """A true table that explains what was counted, and the counts that it leads one to expect."""
+    counts = told.counts.reshape(told.shape)
+    fitted = uniform(counts, told.operator)
+    for _ in range(_STEPS):
+        fitted = em_step(fitted, counts, told.operator)
+    return fitted, told.operator.forward(fitted).ravel()
+
+
+def _spread(says: Sequence[_Says], names: Sequence[Moment], columns: int) -> Array | None:
+    """The same of all moments, as the tells that hold all columns have it."""
+    whole = [one for one in says if len(one.axes) == columns and one.spread is not None]
+    if not whole:
+        return None
+    found = np.average([np.asarray(one.spread) for one in whole], axis=0, weights=[one.n for one in whole])
+    order = [whole[0].names.index(name) for name in names]
+    return found[np.ix_(order, order)]
+
+
+def _calibrated(found: TrueMoments, says: Sequence[_Says], kept: Sequence[int]) -> TrueMoments:
+    """Moved to the moments of kept columns, which all records tell; others move as far as they go with them."""
+    known = [place for place, name in enumerate(found.names) if not any(np.delete(name, list(kept)))]
+    if found.spread is None or not known:
+        return found
+    true = [
+        sum(one.n * one.values[one.names.index(found.names[place])] for one in says) / sum(one.n for one in says)
+        for place in known
+    ]
+    chance = found.covariance - found.spread / found.n
+    moved = chance[:, known] @ np.linalg.pinv(chance[np.ix_(known, known)], rcond=_SMALLEST, hermitian=True)
+    values = found.values - moved @ (found.values[known] - np.array(true))
+    covariance = chance - moved @ chance[known] + found.spread / found.n
+    return TrueMoments(found.names, values, covariance, found.spread, found.n)
