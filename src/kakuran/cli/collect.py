@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from kakuran.cli.console import answer_json, answer_table, answer_text, check_new, say
-from kakuran.cli.ledger import check_ledger, say_spent
+from kakuran.cli.ledger import say_spent
 from kakuran.cli.options import Force, Host, Json, LedgerFile, Port, grouped
 from kakuran.errors import counted, needing
 
@@ -141,7 +141,6 @@ def export(kept: SurveyOptions, output: Output, ledger: LedgerFile = None, force
     """
     from kakuran.release import check_target
 
-    check_ledger(ledger)
     check_target(output, force=force)
     with kept.opened() as (survey, store):
         from kakuran.collect import export_survey, spent_by, standing

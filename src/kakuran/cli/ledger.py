@@ -62,14 +62,6 @@ def show(ledger: LedgerName, results: Annotated[Results, "plot", "lang", "force"
         say(f"against somebody who knows which records are whose ε₀ adds up, to {account.local:.3g}")
 
 
-def check_ledger(ledger: Path | None) -> None:
-    """Refuse a ledger that is not there or is damaged, before the work that it is to count."""
-    if ledger is not None:
-        from kakuran.design import Ledger
-
-        Ledger(ledger).account()
-
-
 @contextmanager
 def entered(ledger: Path | None, release: Path, kind: str, **facts: Any) -> Iterator[None]:
     """Enter a release that promises k alone, if there is a ledger, and say what that leaves."""

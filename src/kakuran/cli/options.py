@@ -275,10 +275,23 @@ SeedOption: TypeAlias = Annotated[
 KeepOrder: TypeAlias = Annotated[
     bool, typer.Option("--keep-order", help="Insecure: leave records in their order, by which they can be linked.")
 ]
+
+
+def _sound_ledger(ledger: Path | None) -> Path | None:
+    """Refuse a ledger that is not there or is damaged, before the work that it is to count."""
+    if ledger is not None:
+        from kakuran.design import Ledger
+
+        Ledger(ledger).account()
+    return ledger
+
+
 LedgerFile: TypeAlias = Annotated[
     Path | None,
     typer.Option(
-        "--ledger", help="Enter the release here before it is written; refused if more was promised to these people."
+        "--ledger",
+        callback=_sound_ledger,
+        help="Enter the release here before it is written; refused if more was promised to these people.",
     ),
 ]
 LAST_PORT = 65_535

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kakuran.cli.console import answer_table, progress, say
-from kakuran.cli.ledger import check_ledger, say_spent
+from kakuran.cli.ledger import say_spent
 from kakuran.cli.options import (
     CsvOptions,
     Data,
@@ -211,7 +211,6 @@ def perturb(
     schema, on_spark = Schema.load(promise.schema), engine == Engine.spark
     if on_spark:
         _check_options_for_spark(sql, keep_order=keep_order)
-    check_ledger(ledger)
     if not dry_run:
         results.check()
         (check_folder if on_spark else check_target)(output, force=results.force)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kakuran.cli.console import answer_json, answer_table, say, working
-from kakuran.cli.ledger import check_ledger, entered
+from kakuran.cli.ledger import entered
 from kakuran.cli.options import (
     CsvOptions,
     Data,
@@ -81,7 +81,6 @@ def microaggregate(
     from kakuran.wide import microaggregate as aggregate
     from kakuran.writing import check_apart
 
-    check_ledger(ledger)
     check_table(output, force=results.force)
     results.check()
     check_apart(output, csv.open(data, sql).paths)
@@ -193,7 +192,6 @@ def factorise(
     from kakuran.words import words_in
 
     chosen: Any = _layout(layout)
-    check_ledger(ledger)
     if ledger is not None and seed is not None:
         raise ReleaseError("a release from a known seed can be undone, so no ledger can count it: leave out --seed")
     if not dry_run:
