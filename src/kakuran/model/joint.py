@@ -385,12 +385,12 @@ class _Joint(Protocol):
     def given(self, target: int, places: Sequence[Indices | None]) -> Array:
         """The logarithm of the probability of each cell of a column together with what is known: records × cells."""
 
-    def draw(self, known: _Known, dice: np.random.Generator) -> list[Indices]:
+    def draw(self, known: _KnownCells, dice: np.random.Generator) -> list[Indices]:
         """The cells of made-up records along every column, those that are known as they are."""
 
 
 @dataclass(frozen=True, eq=False)
-class _Known:
+class _KnownCells:
     """What is known of some records.
 
     Attributes
@@ -414,9 +414,9 @@ class _Known:
         columns = dict(zip((axis for axis, _ in known), found.columns, strict=True))
         return [columns.get(axis) for axis in range(len(self.places))], found.place
 
-    def some(self, records: Indices) -> _Known:
+    def some(self, records: Indices) -> _KnownCells:
         """The same of some of the records."""
-        return _Known([None if cells is None else cells[records] for cells in self.places], len(records))
+        return _KnownCells([None if cells is None else cells[records] for cells in self.places], len(records))
 
 
 @dataclass(frozen=True, eq=False)
@@ -454,7 +454,7 @@ class _Mixture:
             found[here] = _log(np.exp(members - most) @ self.profiles[target].T) + most
         return found
 
-    def draw(self, known: _Known, dice: np.random.Generator) -> list[Indices]:
+    def draw(self, known: _KnownCells, dice: np.random.Generator) -> list[Indices]:
         """A class for each record, and in it every column by itself."""
         kinds, place = known.kinds
         members = sum((_log(self.profiles[axis])[cells] for axis, cells in _known(-1, kinds)), _log(self.shares)[None])
@@ -574,7 +574,7 @@ class _Tree:
                 likely = likely * (self._likely(there, here, known) @ self.steps[here, there].T)
         return likely
 
-    def draw(self, known: _Known, dice: np.random.Generator) -> list[Indices]:
+    def draw(self, known: _KnownCells, dice: np.random.Generator) -> list[Indices]:
         """Column by column from each root on."""
         drawn: dict[int, Indices] = {}
         for root in self._roots:
@@ -582,7 +582,7 @@ class _Tree:
         return [drawn[axis] for axis in range(len(self.margins))]
 
     def _draw_from(
-        self, here: int, before: int | None, known: _Known, drawn: dict[int, Indices], dice: np.random.Generator
+        self, here: int, before: int | None, known: _KnownCells, drawn: dict[int, Indices], dice: np.random.Generator
     ) -> None:
         """A column, by what stands before it and by what is known from it on; then those beyond it."""
         cells = known.places[here]
@@ -651,7 +651,7 @@ class _Blend:
         ]
         return np.logaddexp.reduce(found)
 
-    def draw(self, known: _Known, dice: np.random.Generator) -> list[Indices]:
+    def draw(self, known: _KnownCells, dice: np.random.Generator) -> list[Indices]:
         """Each record by one of them."""
         unknown = [axis for axis, cells in enumerate(known.places) if cells is None]
         if not unknown:
@@ -1024,7 +1024,7 @@ class JointModel:
             What they are drawn with; without it they are always the same.
         """
         dice = self.randomness.generator() if dice is None else dice
-        known = _Known(places or [None] * len(self.sizes), count)
+        known = _KnownCells(places or [None] * len(self.sizes), count)
         parts = np.array_split(np.arange(count), max(1, -(-count // _DRAWN_AT_ONCE)))
         drawn = [self._joints[-1].draw(known.some(part), dice) for part in parts]
         return [np.concatenate(cells) for cells in zip(*drawn, strict=True)]

@@ -16,10 +16,10 @@ from narwhals.dependencies import is_pandas_dataframe, is_polars_dataframe, is_p
 from kakuran.errors import DataError, which_there_are
 from kakuran.typing import Array, Indices
 
-Family: TypeAlias = Literal["text", "true/false", "numbers", "nothing", "other"]
+ValueFamily: TypeAlias = Literal["text", "true/false", "numbers", "nothing", "other"]
 
 
-def family_of(kind: pa.DataType) -> Family:
+def family_of(kind: pa.DataType) -> ValueFamily:
     """What values of a type are."""
     if is_text(kind):
         return "text"

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from kakuran.errors import DataError, InferredDomainWarning, SchemaError
 from kakuran.schema.attribute import FARTHEST, LARGEST_GRID, Attribute, Categorical, Dropped, Numeric
-from kakuran.schema.frames import Family, check_columns_are_unique, family_of
+from kakuran.schema.frames import ValueFamily, check_columns_are_unique, family_of
 from kakuran.schema.sources.delimited import UNSPLIT, look_unsplit
 from kakuran.schema.sources.opening import open_source
 from kakuran.schema.written_numbers import what_to_type
@@ -34,7 +34,7 @@ class ColumnSummary:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.family: Family = "nothing"
+        self.family: ValueFamily = "nothing"
         self.has_missing = False
         self._words: set[Any] = set()
         self._low, self._high = math.inf, -math.inf
@@ -92,7 +92,7 @@ class ColumnSummary:
         is_new = len(distinct) == len(values) and self._seen.isdisjoint(distinct)
         self._seen = self._seen | distinct if is_new else None
 
-    def _settle(self, family: Family) -> None:
+    def _settle(self, family: ValueFamily) -> None:
         if self.family == "nothing":
             self.family = family
         elif family not in (self.family, "nothing"):
