@@ -32,7 +32,7 @@ from kakuran.model import (
     reconstruct,
     transition_between,
 )
-from kakuran.typing import Array, Progress
+from kakuran.typing import Array, Indices, Progress
 
 CellsKey: TypeAlias = tuple[tuple[str, bytes], ...]
 MOST_TOGETHER = 1 << 18
