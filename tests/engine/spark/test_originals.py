@@ -195,6 +195,18 @@ def test_a_seed_gives_the_same_release_again_and_marks_it(spark, tmp_path):
     assert tables[0].equals(tables[1])
 
 
+def test_a_release_on_spark_is_entered_in_a_ledger_and_one_that_fails_is_withdrawn(spark, tmp_path):
+    ledger = kk.Ledger.create(tmp_path / "people.ledger", "them", k=20)
+    frame = spark.createDataFrame(PEOPLE)
+    with pytest.raises(CalibrationError, match="there are only 3,000"):
+        kk.perturb_file(frame, tmp_path / "out", kk.calibrate(SCHEMA, n=3_001, k=20, tell="all"), ledger=ledger)
+    kk.perturb_file(frame, tmp_path / "out", kk.calibrate(SCHEMA, n=3_000, k=20, tell="all"), ledger=ledger)
+    assert [entry.state for entry in ledger.account().entries] == ["withdrawn", "made"]
+    with pytest.raises(CalibrationError, match="k = 10 would be left"):
+        kk.perturb_file(frame, tmp_path / "more", kk.calibrate(SCHEMA, n=3_000, k=10, tell="all"), ledger=ledger)
+    assert names_in(tmp_path) == ["out", "people.ledger"]
+
+
 def test_a_frame_cannot_be_perturbed_lazily_nor_in_its_order(spark, tmp_path):
     frame = spark.createDataFrame(PEOPLE)
     plan = kk.calibrate(SCHEMA, n=3_000, k=20, tell="all")
