@@ -24,6 +24,7 @@ from kakuran.answers.formula import ModelFormula
 from kakuran.answers.groups import ReadNumber, told_cells
 from kakuran.answers.question import check_told, counted_cells, model_cells
 from kakuran.answers.reader import Reader
+from kakuran.answers.tilted import TiltedRecords
 from kakuran.charts import ESTIMATE, Series, bar_chart
 from kakuran.counts import Cells, every_code
 from kakuran.design import Plan
@@ -31,7 +32,7 @@ from kakuran.errors import SchemaError, counted, is_real
 from kakuran.model import About, ToldCells, TrueMoments, moments_of, unbiased
 from kakuran.randomness import Randomness
 from kakuran.schema import Categorical, Numeric, Schema, to_arrow
-from kakuran.typing import Array, Indices, Progress
+from kakuran.typing import Array, Progress
 from kakuran.words import Phrase, Translate
 
 if TYPE_CHECKING:
@@ -40,14 +41,7 @@ if TYPE_CHECKING:
 Family: TypeAlias = Literal["least squares", "logistic", "multinomial", "poisson"]
 """What is fitted: a mean, a probability, several, or a rate."""
 
-MOST_DRAWN = 1 << 15
-"""Cells of the joint model that a regression is fitted to; of more, or of numbers, so many records are drawn."""
-MOST_NUMBERS = 1 << 24
-"""Records that are drawn, times the moments of each."""
-MODEL_WORTH = 100.0
-"""How many records the joint model is worth beside what tells say of the same pairs of columns."""
 _MOST_STEPS = 50
-_SETTLED = 1e-7
 _SINGULAR = 1e-9
 _CLEAR = 5.0
 """Standard errors that the least spread of the predictors has to be away from nothing."""
@@ -667,139 +661,22 @@ def _by_model(
 ) -> dict[str, Any]:
     read = columns.read
     joint = reader.joint([model_cells(reader.plan, attribute.name) for attribute in read.columns], progress)
-    records = _Drawn.of(reader, columns, joint, len(moments.names))
-    functions = records.functions(columns, moments.names)
-    weights, covariance = _calibrated(functions, records.weights, moments)
-    matrix, targets = read.matrix(records.values), records.targets(read)
+    records = TiltedRecords.of(reader, joint, read.columns, columns.cells, columns.bases, moments)
+    matrix, weights = read.matrix(records.values), records.weights
+    if isinstance(read.target, Categorical):
+        targets = np.eye(read.target.size)[records.codes[read.target.name]][:, 1:]
+    else:
+        targets = read.explained(records.values[read.target.name])[:, None]
     found = _fit(matrix, targets, weights, family)
     if found is None:
         raise SchemaError(f"no coefficients fit {read.text!r}: a value of a predictor decides the target by itself")
-    pulls = _pulls(matrix, targets, weights, family, found)
-    centred = functions - weights @ functions
-    weighed = (centred * weights[:, None]).T
-    slopes = np.linalg.lstsq(weighed @ centred, weighed @ pulls, rcond=_SINGULAR)[0].T
     return {
         "coefficients": found,
-        "covariance": slopes @ covariance @ slopes.T,
+        "covariance": records.covariance_of(_pulls(matrix, targets, weights, family, found)),
         "rests_on": "model",
         "reason": Phrase("fitted to a joint model whose pairs are as told: {reason}", reason=joint.model.reason),
         "explained": None,
     }
-
-
-@dataclass(frozen=True, eq=False)
-class _Drawn:
-    """Records as the joint model has them: all its cells, or some drawn from it."""
-
-    weights: Array
-    values: dict[str, Array]
-    """Numbers as they are, categories by their codes."""
-    codes: dict[str, Indices]
-
-    @classmethod
-    def of(cls, reader: Reader, columns: _Columns, joint: Any, moments: int) -> _Drawn:
-        read = columns.read
-        axes = [joint.axes[place] for place in joint.places([_named(one.name) for one in read.columns])]
-        has_number = any(isinstance(attribute, Numeric) for attribute in read.columns)
-        if has_number or math.prod(axis.size for axis in axes) > MOST_DRAWN:
-            count = min(MOST_DRAWN, MOST_NUMBERS // moments)
-            cells, weights = joint.draw(axes, count), np.full(count, 1 / count)
-        else:
-            table = joint.table(axes)
-            cells, weights = list(np.indices(table.shape).reshape(table.ndim, -1)), table.ravel()
-        dice = Randomness.derived(b"within cells").generator()
-        codes, values = {}, {}
-        for attribute, axis, place in zip(read.columns, axes, cells, strict=True):
-            code = place
-            if isinstance(attribute, Numeric):
-                code = _within(axis, place, reader.known.get(attribute.name), dice)
-                values[attribute.name] = np.asarray(attribute.numbers_of(code), float)
-            else:
-                values[attribute.name] = code.astype(float)
-            codes[attribute.name] = code
-        return cls(weights, values, codes)
-
-    def functions(self, columns: _Columns, names: Sequence[tuple[int, ...]]) -> Array:
-        """Records × moments: what each record adds to them."""
-        along = [
-            basis[:, axis.of_code[self.codes[axis.name]]]
-            for basis, axis in zip(columns.bases, columns.cells, strict=True)
-        ]
-        found = np.ones((len(self.weights), len(names)))
-        for number, name in enumerate(names):
-            for axis, function in enumerate(name):
-                if function:
-                    found[:, number] *= along[axis][function]
-        return found
-
-    def targets(self, read: ModelFormula) -> Array:
-        """Records × outcomes."""
-        if isinstance(read.target, Categorical):
-            return np.eye(read.target.size)[self.codes[read.target.name]][:, 1:]
-        return read.explained(self.values[read.target.name])[:, None]
-
-
-def _named(name: str) -> Cells:
-    return Cells(name, np.array([0, 1]), ("",))
-
-
-def _within(axis: Cells, places: Indices, known: Any, dice: np.random.Generator) -> Indices:
-    """A code of each cell, as likely as is known of the number, or any."""
-    if known is None:
-        edges, cell, likely = axis.edges, axis.runs, np.diff(axis.edges).astype(float)
-    else:
-        edges, cell, likely = known.within(axis)
-    order = np.argsort(cell, kind="stable")
-    below = np.concatenate([[0.0], np.cumsum(likely[order])])
-    starts = np.searchsorted(cell[order], np.arange(axis.size + 1))
-    low, high = below[starts[:-1]][places], below[starts[1:]][places]
-    run = np.clip(
-        np.searchsorted(below, low + (high - low) * dice.random(len(places)), side="right") - 1,
-        starts[:-1][places],
-        starts[1:][places] - 1,
-    )
-    chosen = order[run]
-    return np.asarray(edges[chosen] + (np.diff(edges)[chosen] * dice.random(len(places))).astype(np.int64))
-
-
-def _calibrated(functions: Array, weights: Array, moments: TrueMoments) -> tuple[Array, Array]:
-    """Weights under which moments are as the tells have them, and how sure one is of these then.
-
-    The model is worth some records, m: where tells are so unsure of a moment that fewer would tell it better, it stays
-    nearly the model's. Weights w·exp(φλ) minimise m times their divergence from the model plus half of the squares by
-    which their moments θ(λ) miss those of the tells, in the tells' covariance C: θ(λ) + mCλ is what tells say. Newton's
-    steps lead there; all is convex.
-    """
-    chance, tilt = MODEL_WORTH * moments.covariance, np.zeros(len(moments.names))
-    tilted, loss = _tilted(functions, weights, tilt, moments.values, chance)
-    for _ in range(_MOST_STEPS):
-        mean = tilted @ functions
-        centred = functions - mean
-        spread = (centred * tilted[:, None]).T @ centred
-        slope = mean + chance @ tilt - moments.values
-        step = np.linalg.lstsq(spread + chance, slope, rcond=_SINGULAR)[0]
-        gain, stride = float(slope @ step), 1.0
-        if gain < _SETTLED:
-            break
-        while stride > _SETTLED:
-            moved, after = _tilted(functions, weights, tilt - stride * step, moments.values, chance)
-            if after < loss - 1e-4 * stride * gain:
-                break
-            stride /= 2
-        else:
-            break
-        tilt, tilted, loss = tilt - stride * step, moved, after
-    covariance = spread @ np.linalg.lstsq(spread + chance, moments.covariance, rcond=_SINGULAR)[0]
-    return tilted, (covariance + covariance.T) / 2
-
-
-def _tilted(functions: Array, weights: Array, tilt: Array, wanted: Array, chance: Array) -> tuple[Array, float]:
-    """Weights times exp(φλ), and what λ is chosen to make least."""
-    scores = functions @ tilt
-    most = float(scores.max())
-    made = weights * np.exp(scores - most)
-    total = float(made.sum())
-    return made / total, most + math.log(total) - float(tilt @ wanted) + float(tilt @ chance @ tilt) / 2
 
 
 def _fit(matrix: Array, targets: Array, weights: Array, family: Family) -> Array | None:

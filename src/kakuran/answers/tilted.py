@@ -1,0 +1,161 @@
+"""Records as the joint model has them, weighed so that what they have in common two by two is as told.
+
+The model knows how many columns go together, and is drawn towards what is usual; the tells know pairs of columns
+without bias, and not much of rare ones. Each has its say by how sure it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kakuran.answers.reader import JointTables, Reader
+from kakuran.counts import Cells
+from kakuran.model import Histogram, TrueMoments
+from kakuran.randomness import Randomness
+from kakuran.schema import Categorical, Numeric
+from kakuran.typing import Array, Indices
+
+MOST_DRAWN = 1 << 15
+"""Cells of the joint model that are taken as they are; of more, or of numbers, so many records are drawn."""
+MOST_NUMBERS = 1 << 24
+"""Records that are drawn, times the moments of each."""
+MODEL_WORTH = 100.0
+"""How many records the joint model is worth beside what tells say of the same columns."""
+_MOST_STEPS = 50
+_SETTLED = 1e-7
+_SINGULAR = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class TiltedRecords:
+    """Records of the joint model with weights.
+
+    Attributes
+    ----------
+    weights : Array
+        Of the records; they add up to 1.
+    values : dict[str, Array]
+        Column by column, numbers as they are and categories by their codes.
+    codes : dict[str, Indices]
+        Column by column.
+    functions : Array
+        What each record adds to every moment.
+    covariance : Array
+        How sure the moments are.
+    """
+
+    weights: Array
+    values: dict[str, Array]
+    codes: dict[str, Indices]
+    functions: Array
+    covariance: Array
+
+    @classmethod
+    def of(
+        cls,
+        reader: Reader,
+        joint: JointTables,
+        columns: Sequence[Categorical | Numeric],
+        cells: Sequence[Cells],
+        bases: Sequence[Array],
+        moments: TrueMoments,
+        worth: float = MODEL_WORTH,
+    ) -> TiltedRecords:
+        """Draw records, or take all cells, and weigh them so that their moments are as told."""
+        places = [[axis.name for axis in joint.axes].index(attribute.name) for attribute in columns]
+        axes = [joint.axes[place] for place in places]
+        if any(isinstance(attribute, Numeric) for attribute in columns) or (
+            math.prod(axis.size for axis in axes) > MOST_DRAWN
+        ):
+            count = min(MOST_DRAWN, MOST_NUMBERS // len(moments.names))
+            drawn, weights = joint.draw(axes, count), np.full(count, 1 / count)
+        else:
+            table = joint.table(axes)
+            drawn, weights = list(np.indices(table.shape).reshape(table.ndim, -1)), table.ravel()
+        dice = Randomness.derived(b"within cells").generator()
+        codes, values = {}, {}
+        for attribute, axis, place in zip(columns, axes, drawn, strict=True):
+            code = place
+            if isinstance(attribute, Numeric):
+                code = _within(axis, place, reader.known.get(attribute.name), dice)
+            codes[attribute.name] = code
+            number = attribute.numbers_of(code) if isinstance(attribute, Numeric) else code
+            values[attribute.name] = np.asarray(number, float)
+        along = [basis[:, axis.of_code[codes[axis.name]]] for basis, axis in zip(bases, cells, strict=True)]
+        functions = np.ones((len(weights), len(moments.names)))
+        for row, name in enumerate(moments.names):
+            for axis_place, function in enumerate(name):
+                if function:
+                    functions[:, row] *= along[axis_place][function]
+        tilted, covariance = _calibrated(functions, weights, moments, worth)
+        return cls(tilted, values, codes, functions, covariance)
+
+    def covariance_of(self, pulls: Array) -> Array:
+        """Of statistics, from what each record adds to them: as far as the moments have it."""
+        centred = self.functions - self.weights @ self.functions
+        weighed = (centred * self.weights[:, None]).T
+        slopes = np.linalg.lstsq(weighed @ centred, weighed @ pulls, rcond=_SINGULAR)[0].T
+        return np.asarray(slopes @ self.covariance @ slopes.T, float)
+
+
+def _within(axis: Cells, places: Indices, known: Histogram | None, dice: np.random.Generator) -> Indices:
+    """A code of each cell, as likely as is known of the number, or any."""
+    if known is None:
+        edges, cell, likely = axis.edges, axis.runs, np.diff(axis.edges).astype(float)
+    else:
+        edges, cell, likely = known.within(axis)
+    order = np.argsort(cell, kind="stable")
+    below = np.concatenate([[0.0], np.cumsum(likely[order])])
+    starts = np.searchsorted(cell[order], np.arange(axis.size + 1))
+    low, high = below[starts[:-1]][places], below[starts[1:]][places]
+    run = np.clip(
+        np.searchsorted(below, low + (high - low) * dice.random(len(places)), side="right") - 1,
+        starts[:-1][places],
+        starts[1:][places] - 1,
+    )
+    chosen = order[run]
+    return np.asarray(edges[chosen] + (np.diff(edges)[chosen] * dice.random(len(places))).astype(np.int64))
+
+
+def _calibrated(functions: Array, weights: Array, moments: TrueMoments, worth: float) -> tuple[Array, Array]:
+    """Weights under which moments are as the tells have them, and how sure one is of these then.
+
+    The model is worth some records, m: where tells are so unsure of a moment that fewer would tell it better, it stays
+    nearly the model's. Weights w·exp(φλ) minimise m times their divergence from the model plus half of the squares by
+    which their moments θ(λ) miss those of the tells, in the tells' covariance C: θ(λ) + mCλ is what tells say. Newton's
+    steps lead there; all is convex.
+    """
+    chance, tilt = worth * moments.covariance, np.zeros(len(moments.names))
+    tilted, loss = _tilted(functions, weights, tilt, moments.values, chance)
+    for _ in range(_MOST_STEPS):
+        mean = tilted @ functions
+        centred = functions - mean
+        spread = (centred * tilted[:, None]).T @ centred
+        slope = mean + chance @ tilt - moments.values
+        step = np.linalg.lstsq(spread + chance, slope, rcond=_SINGULAR)[0]
+        gain, stride = float(slope @ step), 1.0
+        if gain < _SETTLED:
+            break
+        while stride > _SETTLED:
+            moved, after = _tilted(functions, weights, tilt - stride * step, moments.values, chance)
+            if after < loss - 1e-4 * stride * gain:
+                break
+            stride /= 2
+        else:
+            break
+        tilt, tilted, loss = tilt - stride * step, moved, after
+    covariance = spread @ np.linalg.lstsq(spread + chance, moments.covariance, rcond=_SINGULAR)[0]
+    return tilted, (covariance + covariance.T) / 2
+
+
+def _tilted(functions: Array, weights: Array, tilt: Array, wanted: Array, chance: Array) -> tuple[Array, float]:
+    """Weights times exp(φλ), and what λ is chosen to make least."""
+    scores = functions @ tilt
+    most = float(scores.max())
+    made = weights * np.exp(scores - most)
+    total = float(made.sum())
+    return made / total, most + math.log(total) - float(tilt @ wanted) + float(tilt @ chance @ tilt) / 2
