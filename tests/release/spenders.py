@@ -6,6 +6,7 @@ import resource
 import signal
 import sys
 import time
+import traceback
 from contextlib import suppress
 from pathlib import Path
 
@@ -26,6 +27,8 @@ def forked(work):
         status = 1
         try:
             status = int(work() or 0)
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(status)
     return pid
@@ -65,7 +68,7 @@ def check(folder):
 
 def at_once(folder, processes, times):
     """Processes that enter as many releases as they may; how many each could."""
-    spending = Spending.of(PLAN, "out", joined=True)
+    spending = Spending.of(PLAN, "out", joined=True).with_local(0.03)
 
     def spend():
         entered = 0

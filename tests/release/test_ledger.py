@@ -21,7 +21,7 @@ def run(*arguments):
     told = subprocess.run(
         [sys.executable, PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=240, check=False
     )
-    assert told.returncode == 0, told.stderr
+    assert (told.returncode, told.stderr) == (0, "")
     return ast.literal_eval(told.stdout)
 
 
@@ -104,9 +104,9 @@ def test_processes_at_once_take_turns_and_together_spend_no_more_than_one_could(
     for folder in (tmp_path / "one", tmp_path / "two"):
         folder.mkdir()
         kk.Ledger.create(folder / "people.ledger", "them", k=10)
-    (alone,), both = run("at_once", tmp_path / "one", 1, 30), run("at_once", tmp_path / "two", 2, 30)
-    assert 1 < alone < 30
-    assert sum(both) == alone
+    (alone,), several = run("at_once", tmp_path / "one", 1, 60), run("at_once", tmp_path / "two", 4, 25)
+    assert 40 < alone < 60
+    assert sum(several) == alone
     entries = kk.Ledger(tmp_path / "two/people.ledger").account().entries
     assert [entry.number for entry in entries] == [*range(1, alone + 1)]
 
