@@ -18,7 +18,7 @@ from kakuran.answers.mixture import MixtureEstimate, mixture
 from kakuran.answers.quantile import quantile
 from kakuran.answers.question import TableQuestion, ask, tell_by_tell
 from kakuran.answers.reader import Reader
-from kakuran.answers.regression import Family, Regression, regress
+from kakuran.answers.regression import Regression, RegressionFamily, regress
 from kakuran.answers.statistics import Statistic, correlation, mean, share, variance
 from kakuran.answers.tree import (
     CRITERIA,
@@ -47,7 +47,6 @@ __all__ = [
     "DecisionTree",
     "Density",
     "Estimate",
-    "Family",
     "GrownTree",
     "Growth",
     "Impossible",
@@ -58,6 +57,7 @@ __all__ = [
     "Node",
     "Reader",
     "Regression",
+    "RegressionFamily",
     "SplitCriterion",
     "Statistic",
     "TableQuestion",
