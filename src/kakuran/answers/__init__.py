@@ -18,7 +18,7 @@ from kakuran.answers.mixture import MixtureEstimate, mixture
 from kakuran.answers.quantile import quantile
 from kakuran.answers.question import TableQuestion, ask, ask_totals, check_percent, tell_by_tell
 from kakuran.answers.reader import Reader
-from kakuran.answers.regression import Family, Regression, regress
+from kakuran.answers.regression import Regression, RegressionFamily, regress
 from kakuran.answers.statistics import Statistic, correlation, mean, share, variance
 from kakuran.answers.synthetic import CombinedEstimate, SyntheticQuality, SyntheticTable, combine, synthesise
 from kakuran.answers.tree import (
@@ -49,7 +49,6 @@ __all__ = [
     "DecisionTree",
     "Density",
     "Estimate",
-    "Family",
     "GrownTree",
     "Growth",
     "Impossible",
@@ -60,6 +59,7 @@ __all__ = [
     "Node",
     "Reader",
     "Regression",
+    "RegressionFamily",
     "SplitCriterion",
     "Statistic",
     "SyntheticQuality",

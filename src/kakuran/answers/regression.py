@@ -38,7 +38,7 @@ from kakuran.words import Phrase, Translate
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Family: TypeAlias = Literal["least squares", "logistic", "multinomial", "poisson"]
+RegressionFamily: TypeAlias = Literal["least squares", "logistic", "multinomial", "poisson"]
 """What is fitted: a mean, a probability, several, or a rate."""
 
 _MOST_STEPS = 50
@@ -96,7 +96,7 @@ class Regression(Answer):
     """
 
     formula: str
-    family: Family
+    family: RegressionFamily
     outcomes: tuple[str, ...]
     names: tuple[str, ...]
     coefficients: Array
@@ -263,7 +263,7 @@ def regress(
     reader: Reader,
     text: str,
     *,
-    family: Family | None = None,
+    family: RegressionFamily | None = None,
     level: float = 0.9,
     about: About = "population",
     progress: Progress = int,
@@ -313,7 +313,7 @@ def regress(
     )
 
 
-def _family(read: ModelFormula, asked: str | None) -> Family:
+def _family(read: ModelFormula, asked: str | None) -> RegressionFamily:
     """As the target asks for it, or as somebody did."""
     target = read.target
     if isinstance(target, Numeric):
@@ -330,7 +330,7 @@ def _family(read: ModelFormula, asked: str | None) -> Family:
         raise SchemaError(
             f"column {target.name!r} may be missing, and cannot be explained where it is; explain another"
         )
-    found: Family = "logistic" if len(target.values) == 2 else "multinomial"
+    found: RegressionFamily = "logistic" if len(target.values) == 2 else "multinomial"
     if asked not in (None, found):
         raise SchemaError(
             f"column {target.name!r} has {counted(len(target.values), 'category', 'categories')}: family is {found!r}, "
@@ -657,7 +657,7 @@ def _naive(seconds: _Seconds, told: Sequence[ToldCells], reader: Reader) -> Arra
 
 
 def _by_model(
-    columns: _Columns, moments: TrueMoments, reader: Reader, family: Family, progress: Progress
+    columns: _Columns, moments: TrueMoments, reader: Reader, family: RegressionFamily, progress: Progress
 ) -> dict[str, Any]:
     read = columns.read
     joint = reader.joint([model_cells(reader.plan, attribute.name) for attribute in read.columns], progress)
@@ -679,7 +679,7 @@ def _by_model(
     }
 
 
-def _fit(matrix: Array, targets: Array, weights: Array, family: Family) -> Array | None:
+def _fit(matrix: Array, targets: Array, weights: Array, family: RegressionFamily) -> Array | None:
     """Coefficients at which the weighed score is zero, by Newton's steps; None where there are none."""
     found = np.zeros((targets.shape[1], matrix.shape[1]))
     if family == "poisson":
@@ -702,12 +702,12 @@ def _fit(matrix: Array, targets: Array, weights: Array, family: Family) -> Array
     return found if np.abs(size).max() < 1e-6 else None
 
 
-def _score(matrix: Array, targets: Array, weights: Array, family: Family, found: Array) -> Array:
+def _score(matrix: Array, targets: Array, weights: Array, family: RegressionFamily, found: Array) -> Array:
     left = targets - _LINKS[family](matrix @ found.T)
     return np.asarray((left * weights[:, None]).T @ matrix)
 
 
-def _curvature(matrix: Array, weights: Array, family: Family, found: Array) -> Array:
+def _curvature(matrix: Array, weights: Array, family: RegressionFamily, found: Array) -> Array:
     """How the score falls with the coefficients, all in a row."""
     means = _LINKS[family](matrix @ found.T)
     outcomes, size = found.shape
@@ -722,7 +722,7 @@ def _curvature(matrix: Array, weights: Array, family: Family, found: Array) -> A
     return curvature.reshape(outcomes * size, outcomes * size)
 
 
-def _pulls(matrix: Array, targets: Array, weights: Array, family: Family, found: Array) -> Array:
+def _pulls(matrix: Array, targets: Array, weights: Array, family: RegressionFamily, found: Array) -> Array:
     """By how much each record moves the coefficients: records × coefficients."""
     left = targets - _LINKS[family](matrix @ found.T)
     scores = (left[:, :, None] * matrix[:, None]).reshape(len(matrix), -1)
