@@ -117,7 +117,8 @@ def english_on():
     """Words in Latin letters on a Japanese page, besides names of methods, the reader's own, and what was typed."""
 
     def latin(text):
-        return set(re.findall(r"[A-Za-z][A-Za-z-]+", str(text)))
+        words = re.sub(r"\de-\d+", "", str(text))  # 4.2e-05 is a number
+        return set(re.findall(r"[A-Za-z][A-Za-z-]+", words))
 
     def left(page, *own):
         assert '<html lang="ja">' in page

@@ -168,6 +168,8 @@ def test_a_summary_reads_as_statisticians_are_used_to(pairs):
         ("hours", "one column to explain"),
         ("hours ~ age + hours", "cannot explain itself"),
         ("hours ~ age + I(2 * age)", "follows from the other terms"),
+        ("hours ~ 1", "no column explains anything"),
+        ("hours ~ age:sex", "stands only in products"),
         ("hours ~ bs(age)", "may use I, C, log, exp, sqrt"),
         ("hours ~ age.real", "columns, arithmetic"),
         ("hours ~ log(age - 20)", "no value for some numbers"),

@@ -202,15 +202,15 @@ class Regression(Answer):
         ends = f"{(1 - self.level) / 2:.3g}", f"{(1 + self.level) / 2:.3g}"
         return ["", "coef", "std err", "z", "P>|z|", f"[{ends[0]}", f"{ends[1]}]", "naive"]
 
-    def rows(self) -> Iterator[list[str]]:
+    def rows(self, translate: Translate = str) -> Iterator[list[str]]:
         """What people read, coefficient by coefficient; a dash where there is no naive one."""
         table = self._table()
-        names = [
-            f"{outcome}: {name}" if self._has_outcomes else name for outcome in self.outcomes for name in self.names
-        ]
+        own = [translate(Phrase("Intercept")) if name == "Intercept" else name for name in self.names]
+        names = [f"{outcome}: {name}" if self._has_outcomes else name for outcome in self.outcomes for name in own]
         columns = [table[name].to_pylist() for name in ("estimate", "error", "z", "p", "low", "high", "naive")]
         for name, *numbers in zip(names, *columns, strict=True):
-            shown = [_short(number, 3 if place in (2, 3) else 4) for place, number in enumerate(numbers)]
+            shown = [_short(number, 3 if place == 2 else 4) for place, number in enumerate(numbers)]
+            shown[3] = "–" if numbers[3] is None or math.isnan(numbers[3]) else f"{numbers[3]:.3f}"
             yield [name, *shown]
 
     def __str__(self) -> str:
@@ -278,6 +278,7 @@ def regress(
     for attribute in read.columns:
         check_told(reader.plan, attribute.name)
     columns = _Columns.of(reader.plan, read)
+    _check_terms(read, columns)
     _check_rank(read, columns)
     for one, other in combinations(read.columns, 2):
         if not reader.plan.holding([one.name, other.name]):
@@ -455,6 +456,16 @@ def _with_products(functions: Array) -> Array:
 
 def _expressed(basis: Array, function: Array) -> Array:
     return np.asarray(np.linalg.lstsq(basis.T, function, rcond=None)[0], float)
+
+
+def _check_terms(read: ModelFormula, columns: _Columns) -> None:
+    if len(read.columns) == 1:
+        raise SchemaError(f"no column explains anything in {read.text!r}; ask for the mean or the share of its target")
+    for attribute, functions in zip(read.columns, columns.firsts, strict=True):
+        if not functions:
+            raise SchemaError(
+                f"column {attribute.name!r} stands only in products in {read.text!r}; write it by itself, too: a * b"
+            )
 
 
 def _check_rank(read: ModelFormula, columns: _Columns) -> None:

@@ -9,9 +9,25 @@ from kakuran.answers import DecisionTree, Density, Estimate, MixtureEstimate, Na
 from kakuran.errors import SchemaError
 from kakuran.report.page import Html, code, page, paragraph, picture, points, section, table
 from kakuran.report.rows import bits_rows, cluster_rows, outlook_rows, quantile_row
-from kakuran.words import Words, words_in
+from kakuran.words import Phrase, Words, words_in
 
 MOST_ROWS = 400
+_HEADINGS = {
+    "estimate": Phrase("estimate"),
+    "error": Phrase("standard error"),
+    "low": Phrase("low"),
+    "high": Phrase("high"),
+    "naive": Phrase("naive"),
+    "missing": Phrase("missing"),
+    "risk_ratio": Phrase("risk ratio"),
+    "risk_ratio_low": Phrase("risk ratio, low"),
+    "risk_ratio_high": Phrase("risk ratio, high"),
+    "odds_ratio": Phrase("odds ratio"),
+    "odds_ratio_low": Phrase("odds ratio, low"),
+    "odds_ratio_high": Phrase("odds ratio, high"),
+    "coef": Phrase("coefficient"),
+    "std err": Phrase("standard error"),
+}
 
 
 def estimate_answer(estimate: Estimate, where: str | None, say: Words) -> Html:
@@ -37,8 +53,8 @@ def statistic_answer(found: Statistic, where: str | None, say: Words) -> Html:
     return section(
         asked,
         paragraph(say("fulfilling", where=where)) if where else "",
-        picture(found.plot(say.of), say("answer_picture", asked=asked, caption=found.caption)),
-        table(say.of(found.caption), found.header, [*found.rows(say.of)], text_columns=len(found.axes)),
+        picture(found.plot(say.of), say("answer_picture", asked=asked, caption=say.of(found.caption))),
+        table(say.of(found.caption), _headings(found, say), [*found.rows(say.of)], text_columns=len(found.axes)),
         paragraph(say("estimator", reason=found.reason), kind="note"),
     )
 
@@ -47,10 +63,14 @@ def regression_answer(found: Regression, say: Words) -> Html:
     """The coefficients of a regression with their intervals."""
     return section(
         found.formula,
-        picture(found.plot(say.of), say("answer_picture", asked=found.formula, caption=found.caption)),
-        table(say.of(found.caption), found.header, [*found.rows()], text_columns=1),
+        picture(found.plot(say.of), say("answer_picture", asked=found.formula, caption=say.of(found.caption))),
+        table(say.of(found.caption), _headings(found, say), [*found.rows(say.of)], text_columns=1),
         paragraph(say("estimator", reason=found.reason), kind="note"),
     )
+
+
+def _headings(found: Statistic | Regression, say: Words) -> list[str]:
+    return [say.of(_HEADINGS.get(name, name)) for name in found.header]
 
 
 def _picture_of(estimate: Estimate, asked: str, say: Words) -> str:
