@@ -172,7 +172,9 @@ class Statistic(Answer):
             series.insert(0, Series(translate(Phrase("naive: counted in the release")), naive, NAIVE))
         along = plain(" × ".join(axis.name for axis in self.axes))
         width = max(4.0, 1.5 + 0.45 * len(labels))
-        return column_chart(labels, {translate(self.caption): series}, width=width, along=along, up=plain(translate(self.name)))
+        return column_chart(
+            labels, {translate(self.caption): series}, width=width, along=along, up=plain(translate(self.name))
+        )
 
 
 def _written(value: float | str) -> str:
