@@ -106,6 +106,9 @@ def test_statistics_are_within_five_standard_errors_of_the_truth_and_say_which_t
     # An honest answer fails once in about 10⁵ runs, over all of these tests.
     found = ASKED[asked](kk.perturb(people, plan(tell)))
     true = truths(frame)[asked]
+    if np.isnan(found.estimates).any():  # the noise of whole records hides a correlation at times, and it is said so
+        assert (asked, tell, found.low, found.high) == ("correlation", "all", -1, 1)
+        return
     errors = np.maximum(found.errors, 1e-3 * np.abs(true))
     assert (np.abs(found.estimates - true) <= 5 * errors).all()
     assert (found.low <= found.estimates).all()

@@ -200,7 +200,7 @@ class Regression(Answer):
     def header(self) -> list[str]:
         """Of the rows that people read."""
         ends = f"{(1 - self.level) / 2:.3g}", f"{(1 + self.level) / 2:.3g}"
-        return ["", "coef", "std err", "z", "P>|z|", f"[{ends[0]}", f"{ends[1]}]", "naive"]
+        return ["", Phrase("coef"), Phrase("std err"), "z", "P>|z|", f"[{ends[0]}", f"{ends[1]}]", "naive"]
 
     def rows(self, translate: Translate = str) -> Iterator[list[str]]:
         """What people read, coefficient by coefficient; a dash where there is no naive one."""

@@ -406,7 +406,13 @@ def _pearson(reader: Reader, names: tuple[str, str], asking: AskedOf, progress: 
     is_plain = not groups.cells and not weights and not one.there and not other.there
     if is_plain and found.rests_on == "counts" and not answer.errors <= UNCLEAR:
         return _pearson_by_model(reader, (one, other), answer, progress)
-    return answer
+    hidden = np.isnan(answer.estimates)  # noise leaves no variance to divide by
+    return replace(
+        answer,
+        errors=np.where(hidden, np.nan, answer.errors),
+        low=np.where(hidden, -1.0, answer.low),
+        high=np.where(hidden, 1.0, answer.high),
+    )
 
 
 def _pearson_by_model(

@@ -25,8 +25,6 @@ _HEADINGS = {
     "odds_ratio": Phrase("odds ratio"),
     "odds_ratio_low": Phrase("odds ratio, low"),
     "odds_ratio_high": Phrase("odds ratio, high"),
-    "coef": Phrase("coefficient"),
-    "std err": Phrase("standard error"),
 }
 
 
