@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 LIGHT := $(VENV)/.light
 READY := $(VENV)/.ready
 SINCE ?= HEAD
-# One core a worker, one worker for Spark; in the order of folders, of which the last ones have small files.
+# One worker for Spark, and one more than there are cores; in the order of folders, of which the last ones have small files.
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder --hypothesis-profile ci
 
 .PHONY: demo test check system lint types bench docs clean
