@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 LIGHT := $(VENV)/.light
 READY := $(VENV)/.ready
 SINCE ?= HEAD
-# One worker for Spark, and one more than there are cores; in the order of folders, of which the last ones have small files.
+# One core a worker, one worker for Spark; in the order of folders, of which the last ones have small files.
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder --hypothesis-profile ci
 
 .PHONY: demo test check system lint types bench docs clean
@@ -12,7 +12,8 @@ PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgrou
 demo: $(LIGHT)  ## release a made-up census and reconstruct a cross-tab from it
 	$(BIN)/kakuran demo --folder demo --plot demo/crosstab.png --force
 
-test: system lint types docs  ## everything CI runs
+test:  ## everything CI runs
+	$(MAKE) --no-print-directory -j 4 system lint types docs
 	$(PYTEST)
 
 check: lint types  ## after every few lines: lint, types, and the tests that what changed since a commit touches
@@ -40,7 +41,8 @@ $(LIGHT): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[plot]'
 	touch $@
 
-$(READY): $(LIGHT)
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 

@@ -24,11 +24,6 @@ def pytest_xdist_make_scheduler(config, log):
     return ByFile(config, log)
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers(config):
-    return (os.cpu_count() or 1) + 1  # somebody is always waiting for a browser, a database or Spark
-
-
 @pytest.fixture(scope="session")
 def ipv6():
     """Only where somebody can listen on it: Python may know it where the system has it switched off."""
