@@ -15,7 +15,7 @@ from scipy.stats import chi2
 
 from kakuran.errors import ArgumentError
 from kakuran.mechanism import DenseTransition, UniformMixture
-from kakuran.model import JointModel, Operator, ToldCounts, joint as module, joint_model
+from kakuran.model import JointModel, Operator, ToldCounts, climb, distributions, joint_model
 from kakuran.typing import Array
 
 ADULT = Path(__file__).parents[3] / "shared/data/adult.data"
@@ -134,13 +134,13 @@ def test_a_column_given_nothing_is_refused(model: JointModel) -> None:
 def test_the_likelihood_never_falls_without_leaps(seed: int) -> None:
     dice = np.random.default_rng(seed)
     tells = list(_any_tells(dice))
-    layout = module._Tells(SIZES, tells)
+    layout = climb.ToldLayout(SIZES, tells)
     counts = layout.laid_out([one.counts for one in tells])
     point = layout.start(int(dice.integers(1, 5)), dice)
     before = -math.inf
     for _ in range(6):
         # The prior is part of what is climbed.
-        prior = module.PRIOR * (layout.flat[:, None] * np.log(point.profiles)).sum()
+        prior = climb.PRIOR * (layout.flat[:, None] * np.log(point.profiles)).sum()
         further, expected = layout.step(point, counts, layout.flat)
         likelihood = sum((seen * np.log(shares)).sum() for seen, shares in zip(counts, expected, strict=True)) + prior
         assert likelihood >= before - 1e-7 * abs(likelihood)
@@ -151,10 +151,10 @@ def test_the_likelihood_never_falls_without_leaps(seed: int) -> None:
 def test_expected_counts_are_what_each_operator_makes_of_the_table(seed: int) -> None:
     dice = np.random.default_rng(seed)
     tells = list(_any_tells(dice))
-    layout = module._Tells(SIZES, tells)
+    layout = climb.ToldLayout(SIZES, tells)
     point = layout.start(3, dice)
     _, expected = layout.step(point, layout.laid_out([one.counts for one in tells]), layout.flat)
-    whole = module._Mixture.average([point], layout.starts)
+    whole = distributions.ClassMixture.average([point], layout.starts)
     tables = [one.operator.forward(whole.table(one.axes, [None] * len(one.axes))) for one in tells]
     for found, meant in zip(expected, layout.laid_out(tables), strict=True):
         np.testing.assert_allclose(found, meant, rtol=1e-9)
@@ -242,7 +242,7 @@ def test_a_column_that_nobody_told_is_flat_and_related_to_nothing() -> None:
 def test_direct_tables_follow_the_counts_where_the_model_cannot() -> None:
     truth = chain(1, 12, 3)
     model = joint_model(truth.shape, told(truth, [(0, 1), (1, 2), (0, 2)], 3_000_000, 6.0, 0))
-    flat = module._Mixture(np.ones(1), tuple(np.full((size, 1), 1 / size) for size in truth.shape))
+    flat = distributions.ClassMixture(np.ones(1), tuple(np.full((size, 1), 1 / size) for size in truth.shape))
     poor = JointModel(model.sizes, model.reason, [flat] * 6, model._evidence)
     assert wrong(poor.table, truth, 2) > 0.3
     assert wrong(poor.direct, truth, 2) < 0.02

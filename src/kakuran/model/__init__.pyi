@@ -1,3 +1,4 @@
+from .climb import ToldCounts as ToldCounts
 from .density import (
     BinShares as BinShares,
     DensityMethod as DensityMethod,
@@ -17,7 +18,6 @@ from .intervals import (
 )
 from .joint import (
     JointModel as JointModel,
-    ToldCounts as ToldCounts,
     joint_model as joint_model,
 )
 from .latent import (

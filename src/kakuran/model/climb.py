@@ -1,0 +1,358 @@
+"""Latent classes, climbed by the counts of all tells at once.
+
+Within a latent class columns are independent, so the joint is Σ_h π_h ∏_j θ_hj, and the expected perturbed counts of a
+tell t over the columns J are A_t Σ_h π_h ⊗_{j∈J} θ_hj (maths §10). EM climbs the likelihood of the counts: cells, never
+records, so that its cost does not follow their number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from typing import Any
+
+import numpy as np
+
+from kakuran.mechanism import Transition
+from kakuran.model.estimators import splits
+from kakuran.model.operator import Operator
+from kakuran.randomness import Randomness
+from kakuran.typing import Array, Indices
+
+PARTS = 5
+"""One record in so many is held out of each fit."""
+PRIOR = 0.3
+"""Records with average values that every class is given, so that rare ones stay sensible."""
+
+_LEAST = 1e-12
+_SPREAD = 0.5
+_MOST_STEPS = 300
+_LEAST_STEPS = 60
+_MOST_WORK = 200_000_000
+"""Steps of one climb, each as many as there are cells × classes."""
+_PATIENCE = 40
+_FURTHEST = 64.0
+_FURTHER = 1.15
+"""How much further each leap may go than the one before: the first would overlook where to stop."""
+
+
+@dataclass(frozen=True, eq=False)
+class ToldCounts:
+    """The perturbed counts of all records that told the same columns.
+
+    Parameters
+    ----------
+    axes : tuple[int, ...]
+        The columns.
+    counts : Array
+        How many records came out in each cell, an axis a column.
+    operator : Operator
+        How they were perturbed.
+    """
+
+    axes: tuple[int, ...]
+    counts: Array
+    operator: Operator
+
+    def of(self, axes: Sequence[int]) -> ToldCounts:
+        """What they told of some of the columns."""
+        places = [self.axes.index(axis) for axis in axes]
+        others = tuple(place for place in range(len(self.axes)) if place not in places)
+        counts = self.counts.sum(axis=others).transpose(np.argsort(np.argsort(places)))
+        operator = Operator(
+            [self.operator.transitions[place] for place in places],
+            self.operator.together,
+            [self.operator.shares[place] for place in places] if self.operator.shares else (),
+        )
+        return ToldCounts(tuple(axes), counts, operator)
+
+    def holds(self, axes: Sequence[int]) -> bool:
+        """Whether these records told all of some columns."""
+        return set(axes) <= set(self.axes)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassPoint:
+    """A point of the climb: the share of each latent class, and the profiles of all columns, cells × classes."""
+
+    shares: Array
+    profiles: Array
+
+
+@dataclass(frozen=True, eq=False)
+class _LastColumn:
+    """Tells with the same last column, perturbed alike: rows are cells of their other columns."""
+
+    rows: slice
+    last: slice
+    anywhere: Array
+    """The shares of what may come out in the last column by chance."""
+    members: tuple[tuple[int, int], ...]
+    """Which tells these are, and the place of the last column in each."""
+
+
+class ToldLayout:
+    """How latent classes come out in the counts of all tells, and the way back.
+
+    All profiles, as they are and as each mechanism perturbs them, lie below each other, with a row of ones at the end.
+    A row of a block is the product of some of those rows: of the columns of the tell but the last, which is left for a
+    product of matrices. Replaced records (the 1−ρ of columns perturbed as one value) tell of kept columns alone.
+    """
+
+    def __init__(self, sizes: Sequence[int], told: Sequence[ToldCounts]) -> None:
+        self.sizes = tuple(sizes)
+        self.starts: Indices = np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.intp)
+        self._column_of_row = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        self._perturbed: dict[tuple[int, bytes], tuple[slice, Transition]] = {}
+        self._height = int(self.starts[-1])
+        self._lay_out(told)
+
+    def _lay_out(self, told: Sequence[ToldCounts]) -> None:
+        laid = [_Laid(one, self._leaves_of(one)) for one in told]
+        alike: dict[tuple[int, bytes], list[_Laid]] = {}
+        for one in laid:
+            alike.setdefault((one.last.start, one.anywhere.tobytes()), []).append(one)
+        order = [one for group in alike.values() for one in group]
+        ends = iter(np.cumsum([one.height for one in order]).tolist())
+        begin, self.blocks = 0, []
+        for group in alike.values():
+            end = [next(ends) for _ in group][-1]
+            members = tuple((laid.index(one), one.place) for one in group)
+            self.blocks.append(_LastColumn(slice(begin, end), group[0].last, group[0].anywhere, members))
+            begin = end
+        width, ones = max(1, *(len(one.axes) - 1 for one in told)), self._height
+        self._factors = np.concatenate([one.factors(width, ones) for one in order])
+        self._kept = np.concatenate([one.factors(width, ones, kept=True) for one in order])
+        self._together = np.concatenate([np.full((one.height, 1), one.together) for one in order])
+        self._by_chance = np.concatenate([one.by_chance for one in order])[:, None]
+        self._gather, self._gather_kept = map(self._indicator, (self._factors, self._kept))
+        self._has_kept = bool((self._kept != ones).any())
+
+    def _leaves_of(self, told: ToldCounts) -> list[slice]:
+        return [self._leaf(axis, one) for axis, one in zip(told.axes, told.operator.transitions, strict=True)]
+
+    def _leaf(self, axis: int, transition: Transition | None) -> slice:
+        """Where the profiles of a column lie, as a transition perturbs them."""
+        if transition is None or transition.is_identity:
+            return slice(int(self.starts[axis]), int(self.starts[axis + 1]))
+        key = axis, transition.matrix.tobytes()
+        if key not in self._perturbed:
+            rows = slice(self._height, self._height + len(transition.matrix))
+            self._perturbed[key] = rows, transition
+            self._height = rows.stop
+        return self._perturbed[key][0]
+
+    def _indicator(self, factors: Indices) -> Any:
+        """Rows of profiles × rows of blocks, sparse: 1 where one is a factor of the other."""
+        from scipy.sparse import csr_array
+
+        rows = np.arange(0, factors.size + 1, factors.shape[1])
+        return csr_array((np.ones(factors.size), factors.ravel(), rows), (len(factors), self._height + 1)).T.tocsr()
+
+    def laid_out(self, tables: Sequence[Array]) -> list[Array]:
+        """Counts of the tells as rows of the blocks × cells of their last column."""
+        return [
+            np.concatenate(
+                [
+                    np.moveaxis(tables[tell], place, -1).reshape(-1, tables[tell].shape[place])
+                    for tell, place in block.members
+                ]
+            )
+            for block in self.blocks
+        ]
+
+    def step(self, point: ClassPoint, counts: Sequence[Array], average: Array) -> tuple[ClassPoint, list[Array]]:
+        """Where EM goes from a point, and the shares of the cells of every tell that the point leads to."""
+        leaves = self._leaves(point.profiles)
+        rows = self._product(leaves, self._factors) * point.shares
+        kept = self._product(leaves, self._kept) * point.shares if self._has_kept else None
+        chance = self._by_chance if kept is None else self._by_chance * kept.sum(axis=1, keepdims=True)
+        found, by_row, replaced, everything = np.zeros_like(leaves), np.empty_like(rows), np.zeros(len(rows)), []
+        for block, seen in zip(self.blocks, counts, strict=True):
+            at, last = block.rows, leaves[block.last]
+            expected = self._together[at] * (rows[at] @ last.T) + chance[at] * block.anywhere
+            everything.append(np.maximum(expected, 1e-300, out=expected))
+            ratio = seen / expected
+            if kept is not None:
+                replaced[at] = ratio @ block.anywhere
+            ratio *= self._together[at]
+            found[block.last] += last * (ratio.T @ rows[at])
+            by_row[at] = rows[at] * (ratio @ last)
+        found += self._gather @ by_row
+        shares = by_row.sum(axis=0)
+        if kept is not None:
+            by_row = kept * self._by_chance * replaced[:, None]
+            found += self._gather_kept @ by_row
+            shares = shares + by_row.sum(axis=0)
+        found = self._back(found, leaves, point.profiles) + PRIOR * average[:, None]
+        return ClassPoint(normalised(shares + _LEAST), self.normalised(found)), everything
+
+    def _leaves(self, profiles: Array) -> Array:
+        """The profiles as they are and as they are perturbed, and ones."""
+        perturbed = [
+            transition.forward(profiles[self.starts[axis] : self.starts[axis + 1]], 0)
+            for (axis, _), (_, transition) in self._perturbed.items()
+        ]
+        return np.concatenate([profiles, *perturbed, np.ones((1, profiles.shape[1]))])
+
+    def _product(self, leaves: Array, factors: Indices) -> Array:
+        return reduce(np.multiply, (leaves[column] for column in factors.T))
+
+    def _back(self, found: Array, leaves: Array, profiles: Array) -> Array:
+        """Expected true counts of cells and classes, from those of what came out."""
+        true = found[: self.starts[-1]]
+        for (axis, _), (rows, transition) in self._perturbed.items():
+            here = slice(self.starts[axis], self.starts[axis + 1])
+            ratio = np.divide(found[rows], leaves[rows], out=np.zeros_like(found[rows]), where=leaves[rows] > 0)
+            true[here] += profiles[here] * transition.adjoint(ratio, 0)
+        return true
+
+    def leap(self, point: ClassPoint, once: ClassPoint, twice: ClassPoint, furthest: float) -> ClassPoint:
+        """Further along two steps of EM (SQUAREM, Varadhan and Roland 2008); EM alone takes thousands under noise."""
+        start, first, second = (
+            np.log(np.maximum(np.vstack([one.shares, one.profiles]), _LEAST)) for one in (point, once, twice)
+        )
+        slope = first - start
+        bend = second - first - slope
+        reach = np.clip(np.linalg.norm(slope) / max(float(np.linalg.norm(bend)), _LEAST), 1, furthest)
+        further = np.exp(np.clip(start + 2 * reach * slope + reach**2 * bend, -500, 100))
+        return ClassPoint(normalised(further[0]), self.normalised(further[1:]))
+
+    def normalised(self, profiles: Array) -> Array:
+        """With shares that add up to 1 in every column and class."""
+        return profiles / np.add.reduceat(profiles, self.starts[:-1], axis=0)[self._column_of_row]
+
+    def start(self, classes: int, dice: np.random.Generator) -> ClassPoint:
+        """Somewhere to climb from: classes that know next to nothing, each something else."""
+        spread = _SPREAD if classes > 1 else 0.0
+        profiles = self.flat[:, None] * np.exp(spread * dice.standard_normal((len(self.flat), classes)))
+        return ClassPoint(np.full(classes, 1 / classes), self.normalised(profiles))
+
+    @cached_property
+    def flat(self) -> Array:
+        """The profile of a class that knows nothing."""
+        return 1 / np.repeat(np.asarray(self.sizes, dtype=float), self.sizes)
+
+
+@dataclass(frozen=True, eq=False)
+class _Laid:
+    """A tell, cell by cell of its columns but the last."""
+
+    told: ToldCounts
+    leaves: Sequence[slice]
+
+    @cached_property
+    def place(self) -> int:
+        """Of the last column: the largest, and not a kept one unless all are."""
+        perturbed = self.told.operator.perturbed_axes or range(len(self.told.axes))
+        return max(perturbed, key=lambda place: self.told.counts.shape[place])
+
+    @property
+    def together(self) -> float:
+        """The probability that what is perturbed is not replaced."""
+        return self.told.operator.together if self.told.operator.perturbed_axes else 1.0
+
+    @property
+    def last(self) -> slice:
+        """Where the profiles of the last column lie."""
+        return self.leaves[self.place]
+
+    @property
+    def anywhere(self) -> Array:
+        """The shares of what comes out in the last column of records that are replaced."""
+        return self._shares(self.place)
+
+    def _shares(self, place: int) -> Array:
+        shares = self.told.operator.shares[place] if self.together < 1 else None
+        return np.ones(self.told.counts.shape[place]) if shares is None else shares
+
+    @property
+    def others(self) -> list[int]:
+        """The places of the columns but the last."""
+        return [place for place in range(len(self.told.axes)) if place != self.place]
+
+    @cached_property
+    def cells(self) -> Indices:
+        """The cells of those columns, a row a column."""
+        shape = [self.told.counts.shape[place] for place in self.others]
+        return np.indices(shape).reshape(len(shape), math.prod(shape))
+
+    @property
+    def height(self) -> int:
+        """How many there are."""
+        return self.cells.shape[1]
+
+    def factors(self, width: int, ones: int, *, kept: bool = False) -> Indices:
+        """The rows of profiles that make up each row, filled up with ones; only those of kept columns, if asked."""
+        rows = np.full((self.height, width), ones)
+        for column, (place, cells) in enumerate(zip(self.others, self.cells, strict=True)):
+            if not kept or self.told.operator.transitions[place] is None:
+                rows[:, column] = self.leaves[place].start + cells
+        return rows
+
+    @property
+    def by_chance(self) -> Array:
+        """The probability that a record is replaced, and comes out in each row for what is perturbed of it."""
+        chance = np.full(self.height, 1 - self.together)
+        for place, cells in zip(self.others, self.cells, strict=True):
+            chance *= self._shares(place)[cells]
+        return chance
+
+
+def normalised(shares: Array) -> Array:
+    """Scaled to add up to 1."""
+    return shares / shares.sum()
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Counts of all tells without those of one part of the records, and of that part."""
+
+    kept: Sequence[Array]
+    held: Sequence[Array]
+
+
+def parts_held_out(told: Sequence[ToldCounts], dice: np.random.Generator) -> Iterator[HeldOut]:
+    """As many as there are parts; every record is held out in one of them."""
+    flat = np.concatenate([one.counts.ravel() for one in told])
+    ends = np.cumsum([one.counts.size for one in told])[:-1]
+    for pair in splits(flat, PARTS, dice):
+        yield HeldOut(
+            *(
+                [part.reshape(one.counts.shape) for part, one in zip(np.split(side, ends), told, strict=True)]
+                for side in pair
+            )
+        )
+
+
+def dice_of(told: Sequence[ToldCounts]) -> Randomness:
+    """The same for the same counts."""
+    return Randomness.derived(b"".join(np.ascontiguousarray(one.counts).tobytes() for one in told))
+
+
+def climb(
+    tells: ToldLayout, parts: Sequence[HeldOut], starts: Sequence[ClassPoint], averages: Sequence[Array]
+) -> tuple[list[ClassPoint], float]:
+    """Climb without each part until the parts have long been predicted worse; where that was best, and how well.
+
+    All climbs stop at the same step: one that stopped by its own part alone would often go too far by luck.
+    """
+    counts = [tells.laid_out(part.kept) for part in parts]
+    held = [tells.laid_out(part.held) for part in parts]
+    points, furthest, judged = list(starts), 2.0, 0
+    best, score = points, -math.inf
+    work = sum(block.size for block in counts[0]) * len(starts[0].shares)
+    for step in range(0, min(_MOST_STEPS, max(_LEAST_STEPS, _MOST_WORK // work)), 2):
+        further, found = [], 0.0
+        for point, seen, judging, average in zip(points, counts, held, averages, strict=True):
+            once, expected = tells.step(point, seen, average)
+            found += float(sum((some * np.log(shares)).sum() for some, shares in zip(judging, expected, strict=True)))
+            further.append(tells.leap(point, once, tells.step(once, seen, average)[0], furthest))
+        if found > score:
+            best, score, judged = points, found, step
+        elif step - judged >= _PATIENCE:
+            break
+        points, furthest = further, min(furthest * _FURTHER, _FURTHEST)
+    return best, score
