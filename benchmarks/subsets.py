@@ -1,7 +1,8 @@
 """One column of many unordered values: subset selection beside retention-replacement and a peer, at the same ε.
 
 The error is the L1 distance of the reconstructed counts from the true ones over n; `auto` reconstructs ours. A flat
-table is what somebody would guess who has seen nothing.
+table is what somebody would guess who has seen nothing; the oracle has been told how many people every value has, not
+which value it is: what it expects of each value, by that value's own count, has the least squared error there is.
 """
 
 from __future__ import annotations
@@ -58,12 +59,18 @@ def measure(*, quick: bool) -> Iterator[Claim]:
     records, draws, epsilons = (5_000, 1, (2.0,)) if quick else (40_000, 5, EPSILONS)
     for name, (shares_of, size) in TABLES.items():
         for epsilon in epsilons:
-            ways = {"flat": _flat, "retention": _ours("retention", epsilon), "subset": _ours("subset", epsilon)}
+            ways = {
+                "flat": _flat,
+                "oracle": _oracle(epsilon),
+                "retention": _ours("retention", epsilon),
+                "subset": _ours("subset", epsilon),
+            }
             errors = {way: _error(estimate, shares_of(size), records, draws) for way, estimate in ways.items()}
             text = f"error of {name}, {size:,} values, {records:,} records, ε = {epsilon:g}"
             bar = BAR if shares_of is not nearly_flat else None
             yield _beside(text, errors["subset"], errors["retention"], "retention", bar)
             yield _beside(text, errors["subset"], errors["flat"], "a flat table", 1.02)
+            yield _beside(text, errors["subset"], errors["oracle"], "an oracle that knows all sizes", None)
             try:
                 theirs = _error(_multi_freq(epsilon), shares_of(size), records, 1)
             except Exception as error:
@@ -99,12 +106,30 @@ def _flat(codes: NDArray[np.int64], size: int) -> Counts:
 
 def _ours(kind: str, epsilon: float) -> Way:
     def estimate(codes: NDArray[np.int64], size: int) -> Counts:
-        attribute = Categorical("value", [f"{value:04}" for value in range(size)])
-        mechanism = MECHANISMS[kind].at_swap_cost(attribute, 2 * epsilon)
-        seen = np.bincount(mechanism.sample(codes.astype(np.int32), Randomness.secure()), minlength=size)
-        return reconstruct(seen, Operator([mechanism.transition()])).counts
+        return reconstruct(*_perturbed(kind, epsilon, codes, size)).counts
 
     return estimate
+
+
+def _oracle(epsilon: float) -> Way:
+    def estimate(codes: NDArray[np.int64], size: int) -> Counts:
+        """Posterior means from the unbiased estimate of each value, whose noise is all but normal."""
+        seen, operator = _perturbed("subset", epsilon, codes, size)
+        sizes = np.bincount(codes, minlength=size).astype(float)
+        unbiased = operator.solve(seen)
+        noise = np.maximum(operator.squared_solve(seen) - np.maximum(unbiased, 0), 1)
+        misfit = (unbiased[:, None] - sizes) ** 2 / (2 * noise[:, None])
+        likely = np.exp(misfit.min(axis=1, keepdims=True) - misfit)
+        return (likely @ sizes) / likely.sum(axis=1)
+
+    return estimate
+
+
+def _perturbed(kind: str, epsilon: float, codes: NDArray[np.int64], size: int) -> tuple[Counts, Operator]:
+    attribute = Categorical("value", [f"{value:04}" for value in range(size)])
+    mechanism = MECHANISMS[kind].at_swap_cost(attribute, 2 * epsilon)
+    seen = np.bincount(mechanism.sample(codes.astype(np.int32), Randomness.secure()), minlength=size)
+    return seen.astype(float), Operator([mechanism.transition()])
 
 
 def _multi_freq(epsilon: float) -> Way:
