@@ -196,7 +196,7 @@ def test_a_check_that_fails_says_why_and_exits_with_1(kakuran):
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (("factorise", "wide.csv", "--k", 10, "-o", "o.csv"), 3, "'who': its numbers grow from row to row, like ids"),
+        (("factorise", "wide.csv", "--k", 10, "-o", "o.csv"), 3, "'who': everybody has another number, like an id"),
         (("factorise", "wide.csv", "--k", 10, "-o", "o.csv", "--layout", "tall"), 2, "baskets, long or wide"),
         (("factorise", "wide.csv", "--k", 10, "-o", "o.csv", "--rank", "many"), 2, "whole number from 1 on, or auto"),
         (("factorise", "people.csv", "--k", 10, "-o", "o.csv"), 3, "--id"),

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from kakuran.errors import SchemaError
-from kakuran.wide import ReleasedMatrix
+from kakuran.errors import DataError, SchemaError
+from kakuran.wide import ItemsKept, ReleasedMatrix
 from kakuran.wide.transactions import Transactions, read_transactions, write_transactions
 
 
@@ -24,19 +24,42 @@ def test_an_item_that_a_basket_names_twice_is_in_it_once(tmp_path):
 
 
 @pytest.mark.parametrize(("with_id", "refused"), [(20, True), (19, True), (18, False)])
-def test_baskets_are_refused_where_more_than_nine_tenths_begin_like_an_id(tmp_path, with_id, refused):
-    lines = [f"customer {place},milk" if place < with_id else "milk,bread" for place in range(20)]
+@pytest.mark.parametrize("line", ["customer {},milk", "milk,customer {}", "milk,customer {},milk"])
+def test_baskets_are_refused_where_more_than_nine_tenths_hold_an_id_wherever_it_stands(
+    tmp_path, line, with_id, refused
+):
+    lines = [line.format(place) if place < with_id else "milk,bread" for place in range(20)]
     path = baskets_of(tmp_path, lines)
     if refused:
-        with pytest.raises(SchemaError, match="is found nowhere else, like an id"):
+        with pytest.raises(SchemaError, match="that no other line has, like an id"):
             read_transactions(path, "baskets")
     else:
         assert read_transactions(path, "baskets").matrix.shape == (20, 20)
 
 
+@pytest.mark.parametrize(("with_id", "refused"), [(20, True), (19, True), (18, False)])
+def test_a_long_table_is_refused_where_nearly_everybody_has_an_item_alone(tmp_path, with_id, refused):
+    rows = [f"{place},receipt {place if place < with_id else 'x'}\n{place},milk" for place in range(20)]
+    path = tmp_path / "long.csv"
+    path.write_text("who,what\n" + "\n".join(rows) + "\n")
+    if refused:
+        with pytest.raises(DataError, match="like an id"):
+            read_transactions(path, "long")
+    else:
+        assert read_transactions(path, "long").matrix.shape == (20, 20)
+
+
+def test_a_wide_table_is_refused_where_a_column_numbers_people_in_any_order(tmp_path):
+    path = tmp_path / "wide.csv"
+    path.write_text("who,milk\n" + "".join(f"{place * 7 % 20},{place % 2}\n" for place in range(20)))
+    with pytest.raises(DataError, match="everybody has another number"):
+        read_transactions(path, "wide")
+    assert read_transactions(path, "wide", identifier="who").matrix.shape == (20, 1)
+
+
 def test_items_of_a_basket_are_written_in_the_order_of_their_names(tmp_path):
     """A matrix may hold a row's places in any order, and that order may tell rows of one class apart."""
     matrix = csr_array((np.ones(6, np.int8), np.array([2, 0, 1, 0, 1, 2]), np.array([0, 3, 6])), shape=(2, 3))
-    released = ReleasedMatrix(matrix, {}, {})
+    released = ReleasedMatrix(matrix, {}, {}, ItemsKept.of(matrix, matrix), None)
     write_transactions(tmp_path / "out.txt", released, Transactions(matrix, ["bread", "milk", "tea"]), "baskets")
     assert Counter((tmp_path / "out.txt").read_text().splitlines()) == {"bread,milk,tea": 2}

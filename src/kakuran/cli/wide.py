@@ -181,10 +181,11 @@ def factorise(
 ) -> None:
     """Release a table of people × items so that nobody's row can be found."""
     from kakuran.charts import loss_chart
-    from kakuran.report import loss_table, matrix_report
+    from kakuran.report import items_sentence, items_table, loss_table, matrix_report
     from kakuran.wide import (
         check_transactions_target,
         counts_matrix,
+        outsized_rows,
         read_transactions,
         release_matrix,
         write_transactions,
@@ -211,11 +212,18 @@ def factorise(
         counts = counts_matrix(source.matrix)
         matrix = counts.astype(bool) if kind == "binary" else counts
         released = release_matrix(matrix, k, progress=tell, **options)
-    way = released.manifest["protect"]
-    results.answer(
-        released.manifest | {"losses": released.losses},
-        lambda: answer_table(*loss_table(released.losses, way, words_in("en"))),
-    )
+    way, words = released.manifest["protect"], words_in("en")
+
+    def tables() -> None:
+        answer_table(*loss_table(released.losses, way, words))
+        answer_table(*items_table(released.kept, released.supports, source.items, words))
+        say(items_sentence(released.kept, words))
+
+    results.answer(released.manifest | {"losses": released.losses, "items": released.kept.to_dict()}, tables)
+    for row, items in outsized_rows(matrix):
+        who = f"{source.columns[0]} {source.people[row]!r}" if source.people else f"row {row + 1:,}"
+        problem = f"{who} has {items:,} items, many times what is usual"
+        say(f"{problem}: if that is nobody in particular, leave it out", "warning")
     if released.is_no_better_than_empty:
         say("an empty table would be as good: take a smaller k, or leave out what few people have", "warning")
 
@@ -228,12 +236,8 @@ def factorise(
         with entered(ledger, output, "matrix", n=matrix.shape[0], k=k, shuffled=not keep_order):
             files = " and ".join(map(str, write_transactions(output, released, source, chosen)))
         say(f"wrote {files}: {counted(matrix.shape[0], 'row')}, {counted(matrix.shape[1], 'item')}, k = {k}")
-        compared: Any = {"original": matrix, "losses": released.losses, "command": typed()}
-        shown: Any = {} if results.public else compared
-        results.tell(
-            lambda: matrix_report(released.manifest, released.matrix, source.items, lang=results.lang, **shown),
-            public=results.public,
-        )
+        shown: Any = {} if results.public else {"original": matrix, "command": typed()}
+        results.tell(lambda: matrix_report(released, source.items, lang=results.lang, **shown), public=results.public)
     if keep_order:
         say("rows keep their order: not for publication", "warning")
 

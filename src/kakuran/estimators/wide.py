@@ -229,7 +229,7 @@ class Microaggregation(BaseEstimator):
     k : int
         The fewest records that will share their values.
     method : str
-        ``"mdav"``; ``"local-search"``, MDAV and then moves and swaps; ``"blocked"``, for large tables, MDAV within
+        ``"local-search"``, MDAV and then moves and swaps; ``"mdav"`` alone; ``"blocked"``, for large tables, MDAV in
         blocks of neighbours; ``"v-mdav"``, groups of variable size; ``"optimal"``, the least loss of all, for a number.
     columns : sequence of str, optional
         Those to aggregate, all by default.
@@ -259,7 +259,7 @@ class Microaggregation(BaseEstimator):
         self,
         k: int = 5,
         *,
-        method: GroupingMethod = "mdav",
+        method: GroupingMethod = "local-search",
         columns: Sequence[str] | None = None,
         distance: Mapping[str, Distance] | None = None,
         centre: Mapping[str, Centre] | None = None,

@@ -22,6 +22,8 @@ from .released import (
 from .rows import (
     bits_rows as bits_rows,
     cluster_rows as cluster_rows,
+    items_sentence as items_sentence,
+    items_table as items_table,
     loss_table as loss_table,
     outlook_rows as outlook_rows,
     plan_rows as plan_rows,

@@ -10,6 +10,7 @@ from kakuran.advice import Errors, Outlook
 from kakuran.answers import Density, MixtureEstimate, NaiveBayes
 from kakuran.audit import Audit
 from kakuran.design import Plan
+from kakuran.wide import ItemsKept, Supports
 from kakuran.words import Words
 
 
@@ -82,6 +83,40 @@ def loss_table(losses: Mapping[str, float], chosen: str, say: Words) -> tuple[st
     ways = {way: say(f"way_{way}") for way in losses}
     ways[chosen] = say("chosen", way=ways[chosen])
     return say("cell_loss_caption"), ["", say("lost")], [[ways[way], f"{loss:.5f}"] for way, loss in losses.items()]
+
+
+def items_table(
+    kept: ItemsKept, supports: Supports | None, items: Sequence[Any], say: Words
+) -> tuple[str, list[str], list[list[str]]]:
+    """How many people have the most frequent items, before and after, as a caption, a header and rows of text."""
+    rows = [
+        [str(items[place]), f"{before:.1%}", f"{after:.1%}", supports_text(supports, place)]
+        for place, before, after in zip(kept.top, kept.before, kept.after, strict=True)
+    ]
+    corrected = "" if supports is None else say("noise_corrected")
+    return say("have_item"), [say("item"), say("original"), say("released"), corrected], rows
+
+
+def supports_text(supports: Supports | None, place: int) -> str:
+    """The corrected share of people who have an item, with its interval; nothing where nothing was corrected."""
+    if supports is None:
+        return ""
+    if math.isnan(supports.estimates[place]):
+        return "–"
+    return f"{supports.estimates[place]:.1%} ({supports.low[place]:.1%}–{supports.high[place]:.1%})"
+
+
+def items_sentence(kept: ItemsKept, say: Words) -> str:
+    """What is left of items and pairs, in a sentence."""
+    return say(
+        "items_kept",
+        count=len(kept.top),
+        support=kept.support,
+        kept=kept.pairs_kept,
+        pairs=kept.pairs,
+        lost=kept.lost,
+        held=kept.held,
+    )
 
 
 def cluster_rows(found: MixtureEstimate, say: Words) -> tuple[list[str], list[list[str]]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any
@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from kakuran.audit import ColumnLoss
 from kakuran.report.contents import MOST_PAIRED, most_telling
 from kakuran.report.page import Html, bars_beside_table, page, pair_section, paragraph, picture, section, table
-from kakuran.report.rows import loss_table
+from kakuran.report.rows import items_sentence, loss_table
 from kakuran.schema import distinct_of, is_numeric, numbers_of, to_arrow
 from kakuran.typing import Array
+from kakuran.wide import ReleasedMatrix, shares_of
 from kakuran.words import Phrase, Words, words_in
 
 if TYPE_CHECKING:
@@ -184,21 +185,12 @@ def _has_gaps(column: Any) -> bool:
 
 
 def matrix_report(
-    manifest: Mapping[str, Any],
-    matrix: Any,
-    items: Sequence[Any],
-    *,
-    original: Any = None,
-    losses: Mapping[str, float] | None = None,
-    command: str | None = None,
-    lang: str = "en",
+    made: ReleasedMatrix, items: Sequence[Any], *, original: Any = None, command: str | None = None, lang: str = "en"
 ) -> str:
-    """One standalone HTML page about a released matrix; with its original the steward's, marked as internal.
-
-    `manifest` is what is published about it; `losses` are those of every way that was tried.
-    """
+    """One standalone HTML page about a released matrix; with its original the steward's, marked as internal."""
     say = words_in(lang)
-    is_internal = original is not None or losses is not None or command is not None
+    is_internal = original is not None
+    manifest, matrix = made.manifest, made.matrix
     perturbed = manifest["protect"] == "perturb"
     people, across = matrix.shape
     numbers = [(say("people"), f"{people:,}"), (say("items"), f"{across:,}"), ("k", f"{manifest['k']:g}")]
@@ -207,12 +199,17 @@ def matrix_report(
         numbers += [("ε", f"{float(manifest['plan']['epsilon']):.4g}"), (say("rank"), f"{manifest['rank']}")]
     else:
         promise = say("k_rows", k=manifest["k"], smallest=manifest["smallest_class"], classes=manifest["classes"])
-    lost = "" if losses is None else table(*loss_table(losses, manifest["protect"], say))
+    lost = table(*loss_table(made.losses, manifest["protect"], say)) if is_internal else ""
     return page(
         say,
         say("matrix_title", people=people, items=across),
         section(say("promise"), paragraph(promise, kind="lead")),
-        section(say("most_frequent"), _items(matrix, items, original, say)),
+        section(
+            say("most_frequent"),
+            paragraph(items_sentence(made.kept, say)) if is_internal else "",
+            _items(made, items, original, say),
+            paragraph(say("items_corrected")) if made.supports else "",
+        ),
         section(say("cell_loss"), paragraph(say("cell_loss_why")), lost) if lost else "",
         internal=say("internal") if is_internal else "",
         warnings=[] if manifest["for_publication"] else [say("not_for_publication")],
@@ -222,10 +219,12 @@ def matrix_report(
     )
 
 
-def _items(matrix: Any, items: Sequence[Any], original: Any, say: Words) -> Html:
-    tables = {"original": original, "released": matrix}
-    shares = {kind: _share(one) for kind, one in tables.items() if one is not None}
-    shown = np.argsort(-shares["released"], kind="stable")[:MOST_ITEMS]
+def _items(made: ReleasedMatrix, items: Sequence[Any], original: Any, say: Words) -> Html:
+    tables = {"original": original, "released": made.matrix}
+    shares = {kind: shares_of(one) for kind, one in tables.items() if one is not None}
+    if made.supports is not None:
+        shares["noise_corrected"] = np.nan_to_num(made.supports.estimates)
+    shown = np.argsort(-shares.get("noise_corrected", shares["released"]), kind="stable")[:MOST_ITEMS]
     return bars_beside_table(
         say,
         say("items_picture", series=say.listed(map(say, shares))),
@@ -235,7 +234,3 @@ def _items(matrix: Any, items: Sequence[Any], original: Any, say: Words) -> Html
         {kind: values[shown] for kind, values in shares.items()},
         shares=True,
     )
-
-
-def _share(matrix: Any) -> Any:
-    return np.asarray((matrix != 0).sum(axis=0), float).ravel() / matrix.shape[0]

@@ -4,6 +4,12 @@ from .boolean import (
     encode_rows as encode_rows,
     factorise_boolean as factorise_boolean,
 )
+from .items import (
+    ItemsKept as ItemsKept,
+    Supports as Supports,
+    outsized_rows as outsized_rows,
+    shares_of as shares_of,
+)
 from .masked import (
     MaskedFactors as MaskedFactors,
     factorise_masked as factorise_masked,

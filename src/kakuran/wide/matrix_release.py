@@ -26,6 +26,7 @@ from kakuran.schema import Categorical, Numeric, Schema
 from kakuran.typing import Array, Indices
 from kakuran.wide.aggregate import aggregate_bits, majority_rows, median_rows
 from kakuran.wide.boolean import BooleanFactors, boolean_product, count_differences, encode_rows, factorise_boolean
+from kakuran.wide.items import ItemsKept, Supports
 from kakuran.wide.masked import MaskedFactors, factorise_masked
 from kakuran.wide.matrices import BitWords, binary_matrix, counts_matrix, leading, pack, pack_dense, some_rows
 from kakuran.wide.mdav import blocked, check_groups, check_k, group_records
@@ -65,6 +66,14 @@ class PerturbedBits:
     def matrix(self) -> Any:
         """X'."""
         return boolean_product(self.U, self.V)
+
+    def supports(self, name: str) -> Supports | None:
+        """How many people have each item, corrected for the noise; None if there is nothing but noise.
+
+        `name` is that of the bits in the plan, before their number.
+        """
+        retention = np.array([self.plan[f"{name}{place}"].retention for place in range(self.rank)])
+        return Supports.of_bits(self.U, self.V, retention) if retention.all() else None
 
     def loss(self, rows: BitWords, columns: int) -> float:
         """S1 eq. 12 against packed originals, without multiplying out."""
@@ -165,11 +174,18 @@ class ReleasedMatrix:
         Mean absolute loss (S1 eq. 12) of what was tried, and of an empty table and of plain microaggregation beside it;
         of noise that is not released, from a rehearsal. For the steward: computed from the originals and not part of
         the manifest.
+    kept : ItemsKept
+        What of the most frequent items and pairs of items is left; for the steward, too.
+    supports : Supports | None
+        How many people have each item, corrected for the noise on their factors; None of aggregated rows, which have
+        none. Computed from what is released, and part of the manifest.
     """
 
     matrix: Any
     manifest: dict[str, Any]
     losses: dict[str, float]
+    kept: ItemsKept
+    supports: Supports | None
 
     @property
     def loss(self) -> float:
@@ -207,7 +223,7 @@ class _Offer:
     """
 
     loss: float
-    make: Callable[[Randomness], tuple[Any, dict[str, Any]]]
+    make: Callable[[Randomness], tuple[Any, dict[str, Any], Supports | None]]
 
 
 def release_matrix(
@@ -237,8 +253,9 @@ def release_matrix(
     wish = _Wish(X, k, protect, rank, calibration, progress)
     offers = _binary_offers(wish) if kind == "binary" else _count_offers(wish)
     chosen = min((name for name in offers if name in get_args(Protect)), key=lambda name: offers[name].loss)
-    matrix, facts = offers[chosen].make(randomness)
+    matrix, facts, supports = offers[chosen].make(randomness)
     losses = {name: offer.loss for name, offer in offers.items()} | {chosen: mean_absolute_loss(X, matrix)}
+    kept = ItemsKept.of(X, matrix)
     if shuffle:
         matrix = matrix[randomness.permutation(matrix.shape[0])]
     manifest = {
@@ -250,11 +267,12 @@ def release_matrix(
         "k": k,
         "protect": chosen,
         **facts,
+        **({} if supports is None else {"supports": supports.to_dict()}),
         "order": "shuffled" if shuffle else "kept",
         "seeded": seed is not None,
         "for_publication": seed is None and shuffle,
     }
-    return ReleasedMatrix(matrix, manifest, losses)
+    return ReleasedMatrix(matrix, manifest, losses, kept, supports)
 
 
 def _binary_offers(wish: _Wish) -> dict[str, _Offer]:
@@ -319,22 +337,22 @@ def _with_fewer_patterns(X: Any, factors: BooleanFactors) -> list[BooleanFactors
 def _empty(X: Any) -> _Offer:
     from scipy.sparse import csr_array
 
-    return _Offer(float(X.sum()) / (X.shape[0] * X.shape[1]), lambda _: (csr_array(X.shape, dtype=X.dtype), {}))
+    return _Offer(float(X.sum()) / (X.shape[0] * X.shape[1]), lambda _: (csr_array(X.shape, dtype=X.dtype), {}, None))
 
 
 def _offer_classes(X: Any, classes: Indices, k: int, published: Callable[[Any, Any], Any]) -> _Offer:
     """Every class publishes one row; the last look at the sizes of classes before that."""
     facts = {"smallest_class": check_groups(classes, k), "classes": len(np.unique(classes))}
     rows = published(X, classes)
-    return _Offer(mean_absolute_loss(X, rows[classes]), lambda _: (rows[classes], facts))
+    return _Offer(mean_absolute_loss(X, rows[classes]), lambda _: (rows[classes], facts, None))
 
 
 def _offer_bits(wish: _Wish, factors: BooleanFactors) -> _Offer:
     rehearsed = perturb_bits(factors, wish.k, wish.calibration, Randomness.seeded(factors.rank))
 
-    def make(randomness: Randomness) -> tuple[Any, dict[str, Any]]:
+    def make(randomness: Randomness) -> tuple[Any, dict[str, Any], Supports | None]:
         drawn = perturb_bits(factors, wish.k, wish.calibration, randomness)
-        return drawn.matrix(), {"rank": drawn.rank, "plan": drawn.plan.to_dict()}
+        return drawn.matrix(), {"rank": drawn.rank, "plan": drawn.plan.to_dict()}, drawn.supports("u")
 
     return _Offer(rehearsed.loss(pack(wish.X), wish.X.shape[1]), make)
 
@@ -342,9 +360,10 @@ def _offer_bits(wish: _Wish, factors: BooleanFactors) -> _Offer:
 def _offer_counts(wish: _Wish, values: MaskedFactors, mask: BooleanFactors) -> _Offer:
     rehearsed = perturb_counts(values, mask, wish.k, wish.calibration, Randomness.seeded(0))
 
-    def make(randomness: Randomness) -> tuple[Any, dict[str, Any]]:
+    def make(randomness: Randomness) -> tuple[Any, dict[str, Any], Supports | None]:
         drawn = perturb_counts(values, mask, wish.k, wish.calibration, randomness)
-        return drawn.matrix(), {"rank": drawn.rank, "mask_rank": drawn.mask.rank, "plan": drawn.plan.to_dict()}
+        facts = {"rank": drawn.rank, "mask_rank": drawn.mask.rank, "plan": drawn.plan.to_dict()}
+        return drawn.matrix(), facts, drawn.mask.supports("p")
 
     return _Offer(mean_absolute_loss(wish.X, rehearsed.matrix()), make)
 

@@ -190,7 +190,7 @@ def microaggregate(
     k: int,
     *,
     columns: Sequence[str] | None = None,
-    method: GroupingMethod = "mdav",
+    method: GroupingMethod = "local-search",
     distance: Mapping[str, Distance] | None = None,
     centre: Mapping[str, Centre] | None = None,
     weights: Mapping[str, float] | None = None,

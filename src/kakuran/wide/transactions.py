@@ -40,7 +40,7 @@ BasketLayout: TypeAlias = Literal["baskets", "long", "wide"]
 
 _SNIFFED = 1 << 16
 _FEW, _MOST = 10, 0.9
-"""From so many baskets on, and for more than this share of them, a first item of its own counts as an id."""
+"""From so many people on, and for more than this share of them, an item that nobody else has counts as an id."""
 
 
 @dataclass(frozen=True)
@@ -55,11 +55,14 @@ class Transactions:
         The name of every column.
     columns : tuple[str, ...]
         In the long layout, the names of its columns.
+    people : Sequence[Any]
+        In the long layout, whose each row is; never published.
     """
 
     matrix: Any
     items: Sequence[Any]
     columns: tuple[str, ...] = ()
+    people: Sequence[Any] = ()
 
 
 def read_transactions(
@@ -117,12 +120,15 @@ def _read_baskets(path: Path, written: CsvFormat) -> Transactions:
 
 
 def _check_no_ids(path: Path, baskets: list[list[str]]) -> None:
-    """Refuse lines that begin with whose they are: as items, these names would be published."""
+    """Refuse lines that say, in whatever place, whose they are: as items, these names would be published."""
     times = Counter(name for basket in baskets for name in basket)
     filled = [basket for basket in baskets if basket]
-    if len(filled) >= _FEW and sum(times[basket[0]] == 1 for basket in filled) > _MOST * len(filled):
+    own = [[place for place, name in enumerate(basket) if times[name] == 1] for basket in filled]
+    if len(filled) >= _FEW and sum(map(bool, own)) > _MOST * len(filled):
+        where = Counter(place for places in own for place in places).most_common(1)[0][0]
         raise SchemaError(
-            f"{path}: the first item of nearly every line is found nowhere else, like an id; leave it out"
+            f"{path}: nearly every line holds something that no other line has, like an id, most often as item "
+            f"{where + 1}; leave it out"
         )
 
 
@@ -136,6 +142,7 @@ def _read_long(path: Path, table: pa.Table, columns: Sequence[str]) -> Transacti
     people, rows = _named(chosen[0], table)
     items, places = _named(chosen[1], table)
     advice = "Name the columns of person, item and count with -c, in this order; the count may be left out."
+    _check_items_are_shared(chosen[1], len(people), rows, places)
     counts = _cells(chosen[2], table.column(chosen[2]), advice) if len(chosen) == 3 else np.ones(len(rows))
     if (counts < 0).any():
         remedy = "Drop returns and corrections, or net them against what was bought."
@@ -144,7 +151,18 @@ def _read_long(path: Path, table: pa.Table, columns: Sequence[str]) -> Transacti
     matrix = _summed(counts, rows, places, (len(people), len(items)))
     if len(chosen) == 2:
         matrix.data[:] = 1
-    return Transactions(matrix, items, chosen)
+    return Transactions(matrix, items, chosen, people)
+
+
+def _check_items_are_shared(column: str, people: int, rows: Any, places: Any) -> None:
+    """Refuse items of which nearly everybody has one that nobody else has: names, receipts, times."""
+    is_own = np.bincount(places)[places] == 1
+    if people >= _FEW and len(np.unique(rows[is_own])) > _MOST * people:
+        raise DataError(
+            column,
+            "nearly every person has a value that nobody else has, like an id",
+            "Items are published as they are: name the column of articles with -c, after that of people.",
+        )
 
 
 def _named(column: str, table: pa.Table) -> tuple[list[Any], Any]:
@@ -178,10 +196,10 @@ def _read_wide(table: pa.Table, identifier: str | None) -> Transactions:
 
 
 def _check_no_numbers_of_people(names: Sequence[str], columns: Sequence[Any]) -> None:
-    """Refuse numbers that grow from row to row, like ids: they would be released as an item."""
+    """Refuse whole numbers of which everybody has another, like ids: they would be released as an item."""
     for name, column in zip(names, columns, strict=True):
-        if len(column) >= _FEW and (np.diff(column) > 0).all():
-            raise DataError(name, "its numbers grow from row to row, like ids", f"Leave it out with --id {name}.")
+        if len(column) >= _FEW and len(np.unique(column)) == len(column) and (column == np.rint(column)).all():
+            raise DataError(name, "everybody has another number, like an id", f"Leave it out with --id {name}.")
 
 
 def _cells(name: str, column: pa.ChunkedArray, advice: str) -> Any:
