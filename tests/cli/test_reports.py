@@ -209,6 +209,14 @@ def test_factorise_reports_for_the_steward_and_for_everybody(kakuran, folder, wi
     )
 
 
+def test_a_report_of_perturbed_factors_shows_supports_corrected_for_noise(kakuran, folder, wide):
+    made = ("factorise", "wide.csv", "--k", 4, "-o", "released.csv", "--protect", "perturb", "--force", "--public")
+    done = kakuran(*made, "--report", "public.html")
+    assert done.returncode == 0, done.stderr
+    assert "reconstructed" in done.stdout
+    assert "Reconstructed: what the patterns say" in page_of(folder, "public.html")
+
+
 def test_loss_leaves_its_table_and_picture(kakuran, folder):
     found = json.loads(kakuran("loss", "people.csv", "people.csv", "--json", "--report", "report.html").stdout)
     assert found["information_loss"] == 0

@@ -90,15 +90,15 @@ def items_table(
 ) -> tuple[str, list[str], list[list[str]]]:
     """How many people have the most frequent items, before and after, as a caption, a header and rows of text."""
     rows = [
-        [str(items[place]), f"{before:.1%}", f"{after:.1%}", supports_text(supports, place)]
+        [str(items[place]), f"{before:.1%}", f"{after:.1%}", _corrected(supports, place)]
         for place, before, after in zip(kept.top, kept.before, kept.after, strict=True)
     ]
-    corrected = "" if supports is None else say("noise_corrected")
+    corrected = "" if supports is None else say("reconstructed")
     return say("have_item"), [say("item"), say("original"), say("released"), corrected], rows
 
 
-def supports_text(supports: Supports | None, place: int) -> str:
-    """The corrected share of people who have an item, with its interval; nothing where nothing was corrected."""
+def _corrected(supports: Supports | None, place: int) -> str:
+    """The share of people who have an item, with its interval; nothing where nothing was corrected."""
     if supports is None:
         return ""
     if math.isnan(supports.estimates[place]):

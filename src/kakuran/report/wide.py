@@ -220,11 +220,14 @@ def matrix_report(
 
 
 def _items(made: ReleasedMatrix, items: Sequence[Any], original: Any, say: Words) -> Html:
-    tables = {"original": original, "released": made.matrix}
-    shares = {kind: shares_of(one) for kind, one in tables.items() if one is not None}
-    if made.supports is not None:
-        shares["noise_corrected"] = np.nan_to_num(made.supports.estimates)
-    shown = np.argsort(-shares.get("noise_corrected", shares["released"]), kind="stable")[:MOST_ITEMS]
+    shares = {} if original is None else {"original": shares_of(original)}
+    if made.supports is None:
+        shares["released"] = shares_of(made.matrix)
+    else:
+        shares |= {"naive": shares_of(made.matrix), "reconstructed": np.nan_to_num(made.supports.estimates)}
+    *_, last = shares.values()
+    shown = np.argsort(-last, kind="stable")[:MOST_ITEMS]
+    ends = None if made.supports is None else np.nan_to_num([made.supports.low[shown], made.supports.high[shown]])
     return bars_beside_table(
         say,
         say("items_picture", series=say.listed(map(say, shares))),
@@ -232,5 +235,7 @@ def _items(made: ReleasedMatrix, items: Sequence[Any], original: Any, say: Words
         say("item"),
         [str(items[place]) for place in shown],
         {kind: values[shown] for kind, values in shares.items()},
+        interval=None if ends is None else (ends[0], ends[1]),
         shares=True,
+        more={} if ends is None else {say("interval", level=0.9): [f"{low:.1%}–{high:.1%}" for low, high in ends.T]},
     )
