@@ -31,7 +31,7 @@ from kakuran.design import (
     designs,
     expected_error,
 )
-from kakuran.errors import NotForPublicationWarning
+from kakuran.errors import DataError, NotForPublicationWarning
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
 from kakuran.schema import Numeric, Schema
@@ -382,8 +382,15 @@ def perturbed_for_the_data(trial: Trial, worst_case: Outlook) -> Outlook:
 def microaggregated(trial: Trial, k: float) -> Outlook:
     """Groups of at least k alike records."""
     tried = trial.some(max(GROUPED, 20 * math.ceil(k)))
-    made = microaggregate(_comparable(tried), math.ceil(k), method="local-search").table
-    after = dict(tried.codes) | {name: _codes_again(made.column(name)) for name in made.column_names}
+    # Of made-up records there are as many as share what is kept.
+    within = [] if trial.is_assumed else [one.name for one in trial.schema.kept]
+    names, fewest = [one.name for one in trial.schema.perturbed], math.ceil(k)
+    try:
+        made = microaggregate(_comparable(tried), fewest, columns=names, within=within, method="local-search").table
+    except DataError:
+        few = Phrase("too few of the records that it is tried on share what is kept")
+        return Outlook("microaggregate", k, "", None, "").not_assessed(few)
+    after = dict(tried.codes) | {name: _codes_again(made.column(name)) for name in names}
     errors = tried.yardstick.errors(lambda table: count_table(tried.schema, after, table))
     return Outlook("microaggregate", k, K_ANONYMITY, errors, _tried_on(tried))
 
@@ -436,7 +443,7 @@ def _comparable(trial: Trial) -> pa.Table:
     return pa.table(
         {
             one.name: trial.codes[one.name].astype(float) if _is_number(one) else trial.codes[one.name].astype(str)
-            for one in trial.schema.perturbed
+            for one in trial.schema.released
         }
     )
 

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from kakuran.cli.console import answer_table, progress, say, working
-from kakuran.cli.options import AnswerResults, CsvOptions, Data, DistanceOptions, Results, Sql, grouped, typed
+from kakuran.cli.options import AnswerResults, CsvOptions, Data, DistanceOptions, Results, Sql, complete, grouped, typed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from pyarrow import Table
 
     from kakuran.audit import Anonymity, Audit
+    from kakuran.schema import Schema, Source
     from kakuran.words import Words
 
 
@@ -130,7 +132,12 @@ def loss(
     ],
     masked: Annotated[Path, typer.Argument(metavar="AFTER", help="The table after.")],
     schema: Annotated[
-        Path | None, typer.Option("--schema", "-s", help="Schema file whose trees say how far categories lie apart.")
+        Path | None,
+        typer.Option(
+            "--schema",
+            "-s",
+            help="Schema file whose trees say how far categories lie apart; what it drops must not be in AFTER.",
+        ),
     ] = None,
     p: Annotated[float, typer.Option("--p", help="The power of the distance.")] = 2,
     *,
@@ -141,27 +148,35 @@ def loss(
     """Say how much information a masked table has lost: 0 if all distances are kept, 1 if all records are alike."""
     from kakuran.audit import ColumnLoss, losses_by_column
     from kakuran.charts import loss_chart
-    from kakuran.schema import open_source, read_all
+    from kakuran.schema import Schema, open_source, read_all, read_table
+    from kakuran.wide import declared_table
 
     results.check()
     with working("comparing"):
-        before = csv.read(original)
-        after = read_all(open_source(masked))
+        declared = None if schema is None else Schema.load(schema)
+        if declared is None:
+            before, after = csv.read(original), read_all(open_source(masked))
+        else:
+            before = declared_table(read_table(csv.open(original), declared), declared)
+            after = _masked(open_source(masked), declared)
         left_out = [name for name in before.column_names if name not in after.column_names]
         if left_out and len(left_out) < before.num_columns:
             before = before.drop_columns(left_out)
             say(f"not compared, as the table after does not have them: {', '.join(left_out)}", "note")
-        columns = losses_by_column(before, after, distances.of(before, schema), p, weights=distances.weights)
-    whole = ColumnLoss.of_all(columns)
-    rows = [[one.name, f"{one.before:.6g}", f"{one.after:.6g}", f"{one.lost:.2%}"] for one in [*columns, whole]]
+        if declared is not None:
+            whole = complete(before)
+            before, after = before.select(whole), after.select(whole)
+        columns = losses_by_column(before, after, distances.of(before, declared), p, weights=distances.weights)
+    total = ColumnLoss.of_all(columns)
+    rows = [[one.name, f"{one.before:.6g}", f"{one.after:.6g}", f"{one.lost:.2%}"] for one in [*columns, total]]
     results.answer(
-        {"information_loss": whole.lost, "columns": {one.name: one.to_dict() for one in columns}},
-        lambda: answer_table(f"Information lost: {whole.lost:.4g}", ["column", "before", "after", "lost"], rows),
+        {"information_loss": total.lost, "columns": {one.name: one.to_dict() for one in columns}},
+        lambda: answer_table(f"Information lost: {total.lost:.4g}", ["column", "before", "after", "lost"], rows),
     )
 
     def figure(words: Words) -> Figure:
         shares = {one.name: one.lost for one in columns}
-        return loss_chart(words("lost_in_all", lost=whole.lost), shares, words("lost_share"))
+        return loss_chart(words("lost_in_all", lost=total.lost), shares, words("lost_share"))
 
     def page() -> str:
         from kakuran.report import loss_report
@@ -170,3 +185,13 @@ def loss(
 
     results.draw(figure)
     results.tell(page, public=False)
+
+
+def _masked(source: Source, schema: Schema) -> Table:
+    """A masked table, refused where it holds a column that its schema drops or does not have."""
+    from kakuran.schema import Categorical, read_all
+
+    for name in source.names:
+        schema.in_release(name)
+    texts = [one.name for one in schema.released if isinstance(one, Categorical) and isinstance(one.values[0], str)]
+    return read_all(source, texts)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyarrow import Table
 
     from kakuran.audit import Audit
-    from kakuran.schema import Source
+    from kakuran.schema import Schema, Source
     from kakuran.words import Words
 
 
@@ -325,13 +325,19 @@ class DistanceOptions:
         """How much columns count."""
         return numbers("--weight", self.weight)
 
-    def of(self, table: Table, schema: Path | None) -> dict[str, Any]:
+    def of(self, table: Table, schema: Schema | None) -> dict[str, Any]:
         """A distance for every column."""
-        from kakuran.schema import Schema
         from kakuran.wide import distances_for
 
-        declared = None if schema is None else Schema.load(schema)
-        return distances_for(table, declared, pairs("--distance", self.distance))
+        return distances_for(table, schema, pairs("--distance", self.distance))
+
+
+def complete(table: Table) -> list[str]:
+    """The columns of a table that lack no value; of the others it is said that nothing is measured."""
+    lacking = [name for name in table.column_names if table.column(name).null_count]
+    if lacking:
+        say(f"what they lose is not measured, as they lack values: {', '.join(lacking)}", "note")
+    return [name for name in table.column_names if name not in lacking]
 
 
 def pairs(option: str, texts: Sequence[str] | None) -> dict[str, str]:

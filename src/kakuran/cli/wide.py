@@ -19,6 +19,7 @@ from kakuran.cli.options import (
     Results,
     SeedOption,
     Sql,
+    complete,
     grouped,
     one_of,
     pairs,
@@ -41,7 +42,12 @@ def microaggregate(
     sql: Sql = None,
     column: Annotated[
         list[str] | None,
-        typer.Option("--column", "-c", metavar="COLUMN", help="A column to aggregate; all by default. Repeatable."),
+        typer.Option(
+            "--column",
+            "-c",
+            metavar="COLUMN",
+            help="A column to aggregate; all by default, or those that the schema perturbs. Repeatable.",
+        ),
     ] = None,
     drop: Annotated[
         list[str] | None,
@@ -56,7 +62,13 @@ def microaggregate(
         ),
     ] = "local-search",
     schema: Annotated[
-        Path | None, typer.Option("--schema", "-s", help="Schema file whose trees generalise categories.")
+        Path | None,
+        typer.Option(
+            "--schema",
+            "-s",
+            help="Schema file: what is dropped is left out, only those who share what is kept are grouped, and trees "
+            "generalise categories.",
+        ),
     ] = None,
     centre: Annotated[
         list[str] | None,
@@ -73,20 +85,26 @@ def microaggregate(
     csv: CsvOptions,
     results: ReleaseResults,
 ) -> None:
-    """Make a table k-anonymous by aggregating alike records; what is not aggregated stays as it is."""
+    """Make a table k-anonymous by aggregating alike records; what is neither aggregated nor dropped stays as it is."""
     from kakuran.audit import losses_by_column
     from kakuran.release import check_table, write_table
     from kakuran.report import aggregated_report
-    from kakuran.schema import check_there
-    from kakuran.wide import microaggregate as aggregate
+    from kakuran.schema import Schema, check_there, read_table
+    from kakuran.wide import declared_table, microaggregate as aggregate
     from kakuran.writing import check_apart
 
     check_table(output, force=results.force)
     results.check()
-    check_apart(output, csv.open(data, sql).paths)
+    source = csv.open(data, sql)
+    check_apart(output, source.paths)
     with working("aggregating"):
-        table = csv.read(data, sql, drop or ())
-        names = list(column or table.column_names)
+        if schema is None:
+            declared, table = None, csv.read(data, sql, drop or ())
+        else:
+            check_there(drop or (), source.names)
+            declared = Schema.load(schema).without(drop or ())
+            table = declared_table(read_table(source, declared), declared)
+        names = list(column or (table.column_names if declared is None else [one.name for one in declared.perturbed]))
         check_there(names, table.column_names)
         kept = [name for name in table.column_names if name not in names]
         if ledger is not None and kept:
@@ -94,17 +112,20 @@ def microaggregate(
                 f"{', '.join(kept)} would stay as they are, and whoever knows them can link records by them, so that "
                 "no ledger can count on k: aggregate all columns, or leave some out with --drop"
             )
-        metric = distances.of(table.select(names), schema)
         made: Any = aggregate(
             table,
             k,
+            schema=declared,
             columns=names,
             method=method,  # type: ignore[arg-type]
-            distance=metric,
+            distance=pairs("--distance", distances.distance),
             centre=pairs("--centre", centre),  # type: ignore[arg-type]
             weights=distances.weights,
         )
-        losses = losses_by_column(table.select(names), made.table.select(names), metric)
+        whole = complete(table.select(names))
+        losses = losses_by_column(
+            table.select(whole), made.table.select(whole), distances.of(table.select(whole), declared)
+        )
         released = made.table if keep_order else made.shuffled()
     with entered(ledger, output, "k-anonymous", n=table.num_rows, k=made.k, shuffled=not keep_order):
         write_table(output, released)

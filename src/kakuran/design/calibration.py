@@ -223,6 +223,7 @@ def count_columns(
             raise CalibrationError("the table was counted over other columns than those of the schema")
         return data
     source, tally = open_source(data), Tally.of_columns(attributes)
+    schema.check_columns(source.names)
     if not attributes and (rows := source.rows) is not None:
         tally.update({}, rows)
         return tally

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -90,6 +90,10 @@ class Schema:
         """The released attributes among those named, in the order of the table."""
         wanted = set(names)
         return tuple(attribute for attribute in self.released if attribute.name in wanted)
+
+    def without(self, names: Collection[str]) -> Schema:
+        """The same with some columns dropped."""
+        return replace(self, attributes=[Dropped(one.name) if one.name in names else one for one in self.attributes])
 
     def __getitem__(self, name: str) -> Any:
         for attribute in self.attributes:

@@ -37,6 +37,7 @@ from .mdav import (
 from .microaggregation import (
     Centre as Centre,
     Microaggregated as Microaggregated,
+    declared_table as declared_table,
     default_distance as default_distance,
     distances_for as distances_for,
     microaggregate as microaggregate,
