@@ -77,5 +77,5 @@ def write_text(path: Path, text: str, *, is_private: bool = False) -> None:
 def sync(files: Iterable[Path]) -> None:
     """Wait until what was written is on the disk."""
     for file in files:
-        with file.open("rb") as written:
+        with file.open("r+b") as written:  # Windows refuses where nothing could have been written
             os.fsync(written.fileno())

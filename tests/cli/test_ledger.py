@@ -99,6 +99,9 @@ def test_tables_that_promise_k_alone_are_entered_where_k_alone_was_promised(kaku
     factorise = ("factorise", "baskets.csv", "--protect", "aggregate", "--ledger", "people.ledger")
     assert kakuran(*factorise, "--k", 10, "-o", "items.csv").returncode == 0
     before = listing()
+    tried = kakuran(*factorise, "--k", 10, "-o", "more.csv", "--dry-run")
+    assert "would let it be released, and then:\nover all releases k = 10 is left" in tried.stderr
+    assert kakuran(*factorise, "--k", 5, "-o", "more.csv", "--dry-run").returncode == 4
     assert kakuran(*factorise, "--k", 5, "-o", "more.csv").returncode == 4
     assert kakuran(*factorise, "--k", 10, "-o", "more.csv", "--seed", 1).returncode == 5
     assert listing() == before

@@ -3,12 +3,19 @@
 import itertools
 import math
 from collections import Counter
+from contextlib import closing
+from functools import cache
+from time import process_time
+from uuid import uuid4
 
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
 import kakuran as kk
+from kakuran.collect import open_store
+from kakuran.collect.messages import Submission
+from kakuran.collect.records import export_survey
 from kakuran.design import central_epsilon, hockey_stick, local_epsilon
 
 
@@ -117,6 +124,63 @@ def test_the_real_shuffled_release_stays_below_it(case, k):
         for one, other in itertools.permutations(tables, 2):
             for epsilon in (0.0, 0.3 * plan.epsilon, 0.7 * plan.epsilon):
                 assert divergence(one, other, epsilon) <= hockey_stick(n, plan.epsilon, epsilon) + 1e-12
+
+
+QUESTION = {"type": "categorical", "values": ["x", "y", "z"], "text": {"en": "?"}}
+SURVEY = kk.Survey.from_dict(
+    {
+        **{"id": "jobs", "languages": ["en"], "title": {"en": "Jobs"}, "questions": {"a": QUESTION}},
+        **{"epsilon": 1.5, "minimum_n": 2},
+    }
+)
+
+
+def exported(address, *cohorts):
+    """What somebody sees who compares all exports of a survey, each made when some more had sent their codes."""
+    seen, sizes = [], ()
+    with closing(open_store(address, SURVEY)) as store:
+        for codes in cohorts:
+            store.add([Submission([uuid4().bytes for _ in codes], [bytes([code]) for code in codes], None)])
+            release = export_survey(store)
+            seen.append(tuple(sorted(release.table["a"].to_pylist())))
+            sizes = release.manifest.cohorts
+    assert sizes == tuple(map(len, cohorts))
+    return tuple(seen)
+
+
+def test_all_exports_of_a_survey_together_stay_below_what_its_smallest_cohort_is_promised(tmp_path):
+    """Two real exports of whatever three people and then two more may send; all neighbouring tables, counted out."""
+    chances = [outputs_of(SURVEY.plan, {"a": answer}) for answer in range(3)]
+    some = [list(itertools.combinations_with_replacement(range(3), size)) for size in (3, 2)]
+    shown = {
+        (first, second): exported(tmp_path / f"{first}{second}.db", first[::-1], second)
+        for first, second in itertools.product(*some)
+    }
+
+    @cache
+    def exports_of(first, second):
+        found = Counter()
+        for codes in itertools.product(range(3), repeat=5):
+            sent = zip((*first, *second), codes, strict=True)
+            chance = math.prod(chances[answer][0, (code,)] for answer, code in sent)
+            found[shown[tuple(sorted(codes[:3])), tuple(sorted(codes[3:]))]] += chance
+        return found
+
+    worst = Counter()
+    for first, second in itertools.product(*some):
+        early = [exports_of(tuple(sorted((*first[1:], answer))), second) for answer in range(3)]
+        late = [exports_of(first, tuple(sorted((*second[1:], answer)))) for answer in range(3)]
+        for one, other in (*itertools.permutations(early, 2), *itertools.permutations(late, 2)):
+            for epsilon in (0.0, 0.5, 1.0):
+                worst[epsilon] = max(worst[epsilon], divergence(one, other, epsilon))
+    assert all(found <= hockey_stick(2, 1.5, epsilon) + 1e-12 for epsilon, found in worst.items())
+    assert worst[0.0] > hockey_stick(5, 1.5, 0.0)  # all who answered hide nobody: exports are compared
+
+
+def test_a_million_records_take_less_than_a_second():
+    start = process_time()
+    central_epsilon(1_000_000, math.log(999_999 / 9) / 2)
+    assert process_time() - start < 1
 
 
 def test_a_plan_for_a_central_promise_keeps_it_and_says_its_k():

@@ -1,5 +1,6 @@
 """Run as a program: loads everything once, then forks children that release with a ledger, and kills or counts them."""
 
+import errno
 import os
 import random
 import resource
@@ -8,13 +9,15 @@ import sys
 import time
 import traceback
 from contextlib import suppress
+from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 import kakuran as kk
-from kakuran.design import Spending
+from kakuran.design import Spending, ledger as ledgers
 from kakuran.release import perturb_file
 
 PLAN = kk.calibrate(kk.Schema([kk.Categorical("job", ["clerk", "nurse"])]), n=200, k=150)
@@ -68,8 +71,10 @@ def check(folder):
     assert {path.name for path in folder.glob("[0-9]*.parquet")} <= counted
 
 
-def at_once(folder, processes, times):
+def at_once(folder, processes, times, windows=0):
     """Processes that enter as many releases as they may; how many each could."""
+    if windows:
+        pretend_to_be_windows()
     spending = Spending.of(PLAN, "out", joined=True).with_local(0.03)
 
     def spend():
@@ -81,6 +86,36 @@ def at_once(folder, processes, times):
         return entered
 
     return [ended(pid) for pid in [forked(spend) for _ in range(processes)]]
+
+
+def pretend_to_be_windows():
+    """No flock, but a lock that gives up after a while; no folder is opened, and no file replaced that is open."""
+    opened, replaced = os.open, Path.replace
+
+    def locking(fd, mode, length):
+        assert (mode, length) == ("LK_LOCK", 1)
+        try:
+            flock(fd, LOCK_EX | LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.002)
+            raise OSError(errno.EDEADLOCK, "Resource deadlock avoided") from None
+
+    def is_open(path):
+        return Path(path) in {fd.readlink() for fd in Path("/proc/self/fd").iterdir() if fd.is_symlink()}
+
+    def replace(path, target):
+        if is_open(path) or is_open(target):
+            raise PermissionError(errno.EACCES, "Access is denied")
+        return replaced(path, target)
+
+    def open_file(path, *rest, **more):
+        if Path(path).is_dir():
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return opened(path, *rest, **more)
+
+    ledgers.IS_POSIX = False
+    sys.modules["msvcrt"] = SimpleNamespace(locking=locking, LK_LOCK="LK_LOCK")
+    Path.replace, os.open = replace, open_file
 
 
 def on_a_full_disk(folder):

@@ -16,7 +16,7 @@ from kakuran.cli.options import Results, grouped
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from kakuran.design import Account, LedgerEntry
+    from kakuran.design import Account, LedgerEntry, Spending
     from kakuran.words import Words
 
 app = typer.Typer(no_args_is_help=True, help="What releases of the same people have spent of what they were promised.")
@@ -76,6 +76,15 @@ def entered(ledger: Path | None, release: Path, kind: str, **facts: Any) -> Iter
     say(
         "it promises that nobody is linked to a record; what several such tables say of values no ledger counts", "note"
     )
+
+
+def say_what_would_be_spent(ledger: Path, spending: Spending) -> None:
+    """Tell what a ledger would say of a release, which it refuses as it would if it were made."""
+    from kakuran.design import Ledger
+
+    account = Ledger(ledger).check(spending)
+    say(f"{ledger} would let it be released, and then:")
+    say_spent(account)
 
 
 def say_spent(account: Account) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kakuran.cli.console import answer_table, progress, say
-from kakuran.cli.ledger import say_spent
+from kakuran.cli.ledger import say_spent, say_what_would_be_spent
 from kakuran.cli.options import (
     CsvOptions,
     Data,
@@ -30,7 +30,7 @@ from kakuran.cli.options import (
 from kakuran.errors import CalibrationError, counted
 
 if TYPE_CHECKING:
-    from kakuran.design import Design, Plan, Spending, TableError, TablesOfSize
+    from kakuran.design import Design, Plan, TableError, TablesOfSize
     from kakuran.engine import Originals
     from kakuran.mechanism import Mechanism
     from kakuran.release import Manifest
@@ -223,7 +223,7 @@ def perturb(
     with bar("counting", None) as advance:
         plan = promise.plan(schema, source, progress=advance)
     if dry_run and ledger is not None:
-        _say_what_would_be_spent(ledger, Spending.of(plan, output.name, shuffled=not keep_order, joined=joined))
+        say_what_would_be_spent(ledger, Spending.of(plan, output.name, shuffled=not keep_order, joined=joined))
     if not dry_run:
         order: Any = {"shuffle": not keep_order, "seed": seed, "ledger": ledger, "joined": joined}
         with bar("perturbing", getattr(source, "rows", None)) as advance:
@@ -236,14 +236,6 @@ def perturb(
         results.tell_release(output, lambda: csv.open(data, sql))
     if results.json or dry_run:
         _answer(plan, results, promise)
-
-
-def _say_what_would_be_spent(ledger: Path, spending: Spending) -> None:
-    from kakuran.design import Ledger
-
-    account = Ledger(ledger).check(spending)
-    say(f"{ledger} would let it be released, and then:")
-    say_spent(account)
 
 
 def _check_options_for_spark(sql: str | None, *, keep_order: bool) -> None:

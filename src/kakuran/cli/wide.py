@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kakuran.cli.console import answer_json, answer_table, say, working
-from kakuran.cli.ledger import entered
+from kakuran.cli.ledger import entered, say_what_would_be_spent
 from kakuran.cli.options import (
     CsvOptions,
     Data,
@@ -202,6 +202,7 @@ def factorise(
 ) -> None:
     """Release a table of people × items so that nobody's row can be found."""
     from kakuran.charts import loss_chart
+    from kakuran.design import Spending
     from kakuran.report import items_sentence, items_table, loss_table, matrix_report
     from kakuran.wide import (
         check_transactions_target,
@@ -253,8 +254,11 @@ def factorise(
         return loss_chart(words("cell_loss_at", k=k), named, words("cell_loss_caption"), words(f"way_{way}"))
 
     results.draw(figure)
+    spent: Any = {"n": matrix.shape[0], "k": k, "shuffled": not keep_order}
+    if dry_run and ledger is not None:
+        say_what_would_be_spent(ledger, Spending(output.name, "matrix", **spent))
     if not dry_run:
-        with entered(ledger, output, "matrix", n=matrix.shape[0], k=k, shuffled=not keep_order):
+        with entered(ledger, output, "matrix", **spent):
             files = " and ".join(map(str, write_transactions(output, released, source, chosen)))
         say(f"wrote {files}: {counted(matrix.shape[0], 'row')}, {counted(matrix.shape[1], 'item')}, k = {k}")
         shown: Any = {} if results.public else {"original": matrix, "command": typed()}

@@ -9,6 +9,7 @@ It holds neither originals nor seeds; what counts is the order of entries, never
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -17,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, BinaryIO
 
 from kakuran.design.account import Account, EntryState, Spending
 from kakuran.design.central import DELTA
@@ -27,6 +28,8 @@ from kakuran.writing import check_free, write_text
 
 FORMAT = 1
 """Raised whenever an older kakuran could count a newer ledger wrongly."""
+IS_POSIX = os.name == "posix"
+"""Elsewhere, on Windows, an open file cannot be replaced, nor a folder be synced."""
 
 
 class Ledger:
@@ -130,19 +133,25 @@ class Ledger:
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """While nobody else writes. Who waited may hold a file that was replaced meanwhile, and waits again."""
-        from fcntl import LOCK_EX, flock
-
         while True:
             try:
-                with self._place.open("r+b") as held:
-                    flock(held, LOCK_EX)
-                    if os.path.samestat(os.fstat(held.fileno()), self._place.stat()):
+                with self._key() as held:
+                    _lock(held)
+                    if not IS_POSIX or os.path.samestat(os.fstat(held.fileno()), self._place.stat()):
                         yield
                         return
             except FileNotFoundError:
                 raise ReleaseError(f"{self.path}: no such ledger; make one with `kakuran ledger init`") from None
             except PermissionError as error:
                 raise ReleaseError(f"{self.path}: cannot be written to, so nothing can be entered") from error
+
+    def _key(self) -> BinaryIO:
+        """What is locked: the ledger itself, or where it could not be replaced then, a file beside it."""
+        file = self._place.open("r+b")
+        if IS_POSIX:
+            return file
+        file.close()  # it is there, and can be written to
+        return self._place.with_name(f".{self._place.name}.lock").open("ab")
 
     @property
     def _place(self) -> Path:
@@ -166,6 +175,8 @@ class Ledger:
             ) from error
 
     def _sync_folder(self) -> None:
+        if not IS_POSIX:  # its journal keeps a name that was given
+            return
         folder = os.open(self._place.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
@@ -198,6 +209,26 @@ class Entering:
     def _mark(self, state: EntryState) -> None:
         with suppress(ReleaseError):  # what cannot be marked stays as it is, and counts
             self._ledger.mark(self._number, state)
+
+
+def _lock(file: BinaryIO) -> None:
+    """Wait until nobody else holds a file; the system lets go of it when it is closed, however that comes about."""
+    if IS_POSIX:
+        from fcntl import LOCK_EX, flock
+
+        flock(file, LOCK_EX)
+        return
+    import msvcrt
+
+    while True:
+        file.seek(0)
+        try:  # for ten seconds, then it gives up
+            msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)  # type: ignore[attr-defined]
+        except OSError as error:
+            if error.errno not in (errno.EACCES, errno.EDEADLOCK):
+                raise
+        else:
+            return
 
 
 def _sealed(account: Account) -> str:
