@@ -19,7 +19,7 @@ test:  ## everything CI runs
 check: lint types  ## after every few lines: lint, types, and the tests that what changed since a commit touches
 	$(BIN)/python -m tools.touched $(SINCE) | xargs -r env $(PYTEST)
 
-system:  ## what the tests drive besides Python: a browser, a database, a Java for Spark, a Japanese font
+system:  ## what the tests drive besides Python: a browser, a database, a Java for Spark, R, a Japanese font
 	tests/system-packages
 
 lint: $(READY)

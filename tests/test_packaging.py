@@ -103,7 +103,7 @@ def test_the_wheel_holds_every_file_of_the_package_the_marker_of_types_and_the_c
 
 def test_the_sdist_holds_what_the_tests_and_the_documentation_need(built):
     sdist, _ = built
-    for part in ("src", "tests", "tools", "docs", "notebooks"):
+    for part in ("src", "tests", "tools", "docs", "notebooks", "r"):
         assert {str(path.relative_to(ROOT)) for path in tracked(part)} <= sdist
     assert {"pyproject.toml", "mkdocs.yml", "Makefile", "constraints.txt", "CHANGELOG.md", "CITATION.cff"} <= sdist
     assert {"Dockerfile", ".dockerignore", "README.md", "README.ja.md", "benchmarks/results/engine.md"} <= sdist

@@ -16,7 +16,7 @@ import pytest
 from kakuran.cli import main
 
 DOCS = Path(__file__).parents[1] / "docs"
-TUTORIALS = [*sorted((DOCS / "tutorials").glob("*.md")), DOCS / "ja/steward.md"]
+TUTORIALS = [*sorted((DOCS / "tutorials").glob("*.md")), DOCS / "ja/steward.md", DOCS / "guides/other-programs.md"]
 TESTED = ("central", "choosing-k", "ledger", "public-domains", "repeated-releases", "statistics", "trees")
 GUIDES = [DOCS / f"guides/{name}.md" for name in TESTED]
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.DOTALL | re.MULTILINE)

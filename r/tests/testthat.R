@@ -1,0 +1,4 @@
+library(testthat)
+library(kakuran)
+
+test_check("kakuran")
