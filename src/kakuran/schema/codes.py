@@ -47,9 +47,9 @@ def _without_missing_codes(attribute: Categorical | Numeric, column: pa.Array) -
     elif family_of(column.type) == "numbers":
         numbers = [float(code) for code in attribute.missing_codes if isinstance(code, int | float)]
         is_code = pc.is_in(column.cast(pa.float64(), safe=False), pa.array(numbers, pa.float64()))
-    elif pa.types.is_temporal(column.type):
+    elif family_of(column.type) == "dates":
         days = [day_of(str(code)) for code in attribute.missing_codes]
-        is_code = pc.is_in(_days(column), pa.array(days, pa.int32()))
+        is_code = pc.is_in(days_of(column), pa.array(days, pa.int32()))
     else:
         return column
     return pc.if_else(pc.fill_null(is_code, False), pa.scalar(None, column.type), column)
@@ -254,8 +254,8 @@ def _dates(attribute: Date, column: pa.Array) -> Array:
         column = column.cast(pa.string())  # as 20200403
     if is_text(column.type):
         column = _days_in_text(attribute, column)
-    elif pa.types.is_temporal(column.type) and not (pa.types.is_time(column.type) or pa.types.is_duration(column.type)):
-        column = _days(column)
+    elif family_of(column.type) == "dates":
+        column = days_of(column)
     elif family_of(column.type) != "nothing":
         raise DataError(
             attribute.name,
@@ -266,7 +266,7 @@ def _dates(attribute: Date, column: pa.Array) -> Array:
     return days
 
 
-def _days(column: pa.Array) -> pa.Array:
+def days_of(column: pa.Array) -> pa.Array:
     """The days of dates and of moments, where those were."""
     if pa.types.is_timestamp(column.type) and column.type.tz is not None:
         column = pc.local_timestamp(column)
@@ -284,7 +284,7 @@ def _days_in_text(attribute: Date, column: pa.Array) -> pa.Array:
         raise DataError(
             attribute.name,
             f"{counted(len(strange), 'different text')} that is no date that can be read",
-            f"Say how it is meant, as order = {' or order = '.join(map(repr, sorted(orders)))} in the schema."
+            f"Say in the schema how it is meant: order = {' or order = '.join(map(repr, orders))}."
             if orders and attribute.order is None
             else "Write dates as 2020-04-03.",
             example=strange[0],

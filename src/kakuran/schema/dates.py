@@ -167,6 +167,23 @@ class Date(Numeric):
         return months.astype("M8[M]").astype("M8[D]").astype(np.int64)
 
 
+def usual_period(low: int, high: int) -> Period:
+    """The finest period of which there are not very many between two days."""
+    days = high - low + 1
+    return next((period for period, most in _MOST_DAYS.items() if days <= most), "year")
+
+
+_MOST_DAYS: dict[Period, int] = {"day": 62, "week": 430, "month": 1860, "quarter": 5500}
+
+
+def date_between(name: str, low: int, high: int, order: DateOrder | None = None) -> Date:
+    """A column of dates between two days, in whole periods; weeks begin on Mondays."""
+    period = usual_period(low, high)
+    if period == "week":
+        low -= (low + 3) % 7  # 1970-01-01 was a Thursday
+    return Date(name, str(np.datetime64(low, "D")), str(np.datetime64(high, "D")), period, order)
+
+
 def _check_choice(name: str, field: str, value: object, allowed: Sequence[str]) -> None:
     if value not in allowed:
         raise SchemaError(f"column {name!r}: {field} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
@@ -198,7 +215,8 @@ _NAMED_MONTHS = {
     )
 }
 _TIME = r"(?:[T ]\s*\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?\s*(?:[AaPp][Mm])?(?:Z|[+-]\d{2}:?\d{2})?)?"
-_YEAR_FIRST = re.compile(r"(?P<y>\d{4})(?P<sep>[-/.])(?P<m>\d{1,2})(?:(?P=sep)(?P<d>\d{1,2}))?" + _TIME)
+_YEAR_FIRST = re.compile(r"(?P<y>\d{4})(?P<sep>[-/.])(?P<m>\d{1,2})(?P=sep)(?P<d>\d{1,2})" + _TIME)
+_YEAR_MONTH = re.compile(r"(?P<y>\d{4})[-/](?P<m>\d{1,2})")
 _ONLY_DIGITS = re.compile(r"(?P<y>\d{4})(?P<m>\d{2})(?P<d>\d{2})")
 _KANJI = re.compile(r"(?P<y>\d{4})年(?:(?P<m>\d{1,2})月(?:(?P<d>\d{1,2})日)?)?" + _TIME)
 _ERA = re.compile(
@@ -210,7 +228,7 @@ _DAY_FIRST = re.compile(r"(?P<d>\d{1,2})\.\s*(?P<m>\d{1,2})\.\s*(?P<y>\d{4})" + 
 _DAY_NAME = re.compile(r"(?P<d>\d{1,2})(?:st|nd|rd|th)?[-/. ]+(?P<name>[A-Za-z]{3,9})\.?[-/, ]+(?P<y>\d{4})" + _TIME)
 _NAME_DAY = re.compile(r"(?P<name>[A-Za-z]{3,9})\.? +(?P<d>\d{1,2})(?:st|nd|rd|th)?,? +(?P<y>\d{4})" + _TIME)
 _QUARTER = re.compile(r"(?P<y>\d{4})[- ]?[Qq](?P<q>[1-4])")
-_CLEAR = (_YEAR_FIRST, _ONLY_DIGITS, _KANJI, _ERA, _DAY_FIRST, _DAY_NAME, _NAME_DAY, _QUARTER)
+_CLEAR = (_YEAR_FIRST, _YEAR_MONTH, _ONLY_DIGITS, _KANJI, _ERA, _DAY_FIRST, _DAY_NAME, _NAME_DAY, _QUARTER)
 _EITHER = re.compile(r"(?P<first>\d{1,2})(?P<sep>[-/])(?P<second>\d{1,2})(?P=sep)(?P<y>\d{4})" + _TIME)
 
 
@@ -240,10 +258,43 @@ def day_of(word: str, order: DateOrder | None = None) -> int | None:
     return days["d/m/y"] if days["d/m/y"] == days["m/d/y"] else None
 
 
-def orders_of(words: Iterable[str]) -> set[DateOrder]:
-    """The orders in which all words are dates; both where it does not matter, or where nobody can tell."""
-    listed = list(words)
-    return {order for order in get_args(DateOrder) if all(day_of(word, order) is not None for word in listed)}
+def orders_of(words: Iterable[str]) -> list[DateOrder]:
+    """The orders in which all words are dates; both where nobody can tell."""
+    found = DateRange()
+    found.update(words)
+    return sorted(found.bounds)
+
+
+class DateRange:
+    """The first and the last day that the words of a column mean, in each order they can all be read in."""
+
+    def __init__(self) -> None:
+        self.bounds: dict[DateOrder, tuple[int, int]] = dict.fromkeys(get_args(DateOrder), (_LATEST, -_LATEST))
+        self.depends = False
+
+    def update(self, words: Iterable[str]) -> None:
+        """Take in more words; an order that makes no date of one is given up."""
+        for word in words if self.bounds else ():
+            days = {order: day_of(word, order) for order in self.bounds}
+            self.depends |= day_of(word) is None
+            self.bounds = {
+                order: (min(low, day), max(high, day))
+                for order, (low, high) in self.bounds.items()
+                if (day := days[order]) is not None
+            }
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether there were words, all of them dates."""
+        return any(low <= high for low, high in self.bounds.values())
+
+    @property
+    def is_unclear(self) -> bool:
+        """Whether they are other dates in another order, and either would do."""
+        return self.is_filled and len(set(self.bounds.values())) > 1
+
+
+_LATEST = 10**9
 
 
 def _parts(found: dict[str, str | None]) -> tuple[int, int, int]:
