@@ -90,6 +90,7 @@ from .report import (
 )
 from .schema import (
     Categorical as Categorical,
+    Date as Date,
     Dropped as Dropped,
     Numeric as Numeric,
     Schema as Schema,

@@ -260,7 +260,7 @@ class TestNumbers:
         assert encode(kk.Numeric("c", 0, 10, step=1), pa.array([2.4, 2.6, 10.4, -0.4])).tolist() == [2, 3, 10, 0]
 
     def test_dates_are_no_numbers(self):
-        with pytest.raises(kk.DataError, match="column 'c': the schema says numbers but the column holds date32"):
+        with pytest.raises(kk.DataError, match="column 'c': the schema says numbers but the column holds dates"):
             encode(kk.Numeric("c", 0, 9, step=1), pa.array([0], pa.date32()))
 
 

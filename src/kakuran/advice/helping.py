@@ -94,7 +94,11 @@ def _only(trial: Trial, names: Sequence[str]) -> Trial:
 
 def _rounded(trial: Trial) -> Trial | None:
     """The same people with numbers in few steps; None where there are no numbers of more."""
-    wide = [one for one in trial.schema.perturbed if isinstance(one, Numeric) and one.points >= 2 * FEW_STEPS]
+    wide = [
+        one
+        for one in trial.schema.perturbed
+        if isinstance(one, Numeric) and one.is_even and one.points >= 2 * FEW_STEPS
+    ]
     if not wide:
         return None
     rounded, codes = {}, dict(trial.codes)

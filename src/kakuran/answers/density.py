@@ -162,7 +162,7 @@ def density(
     low, high = _allowed(question, told, plan)
     return Density(
         column,
-        attribute.low + attribute.step * (edges.astype(float) - 0.5),
+        attribute.borders_of(edges),
         found.shares,
         np.minimum(np.maximum(found.shares - reach, 0.0), low[: len(naive)]),
         np.maximum(np.minimum(found.shares + reach, 1.0), high[: len(naive)]),
@@ -261,9 +261,10 @@ def _estimate(
 ) -> BinShares:
     if mechanism is None:
         return BinShares(naive / naive.sum(), np.zeros_like(naive), Phrase("nothing was perturbed"))
-    unit = np.sqrt(mechanism.variance().mean() / 2) / attribute.step
+    low, step = attribute.axis
+    unit = np.sqrt(mechanism.variance().mean() / 2) / step
     cells = finer_cells(edges, max(unit / _CELLS_A_UNIT, 1.0))
-    column = of_codes(told.codes, mechanism, attribute.low, attribute.step, cells, told.missing)
+    column = of_codes(told.codes, mechanism, low, step, cells, told.missing)
     observed = observations([column], smoothing=Options.smoothing, weights=told.counts)
     return estimate_shares(observed, np.searchsorted(cells, edges[:-1]), method)
 

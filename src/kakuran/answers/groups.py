@@ -123,7 +123,7 @@ def powers_of(attribute: Numeric, cells: Cells, known: Histogram | None, powers:
     first, last = edges[:-1], np.minimum(edges[1:], attribute.points) - 1
     is_there = first < attribute.points
     middle, half = scale_of(attribute)
-    low, high = (np.asarray(attribute.numbers_of(codes), float) for codes in (first, np.maximum(last, first)))
+    low, high = attribute.ends_of(first)[0].astype(float), attribute.ends_of(np.maximum(last, first))[1].astype(float)
     mean, width = ((low + high) / 2 - middle) / half, (high - low) / half
     # Codes of a run are a grid: their variance is (width² + 2·width·step)/12.
     squares = mean**2 + width * (width + 2 * attribute.step / half) / 12
@@ -146,6 +146,8 @@ def number(plan: Plan, name: str) -> Numeric:
     check_told(plan, name)
     if not isinstance(attribute, Numeric):
         raise SchemaError(f"column {name!r} holds categories, not numbers; ask for a share of them, or a crosstab")
+    if not attribute.has_mean:
+        raise SchemaError(f"column {name!r} holds dates, not numbers; ask for a quantile of it, or a crosstab")
     return attribute
 
 
@@ -257,7 +259,7 @@ def is_linear(plan: Plan, groups: Groups, names: Sequence[str]) -> bool:
         axis.name
         for axis in groups.cells
         if axis.name in plan.mechanisms
-        and isinstance(plan.schema[axis.name], Numeric)
+        and axis.size < plan.schema[axis.name].size
         and plan.mechanisms[axis.name].lumping == "neighbours"
     ]
     return not blurred and len(set(names)) == len(names) and bool(plan.holding(names))

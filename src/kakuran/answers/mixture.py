@@ -170,6 +170,9 @@ def mixture(
     _check_columns(columns)
     plan = reader.plan
     attributes = [released_number(plan, name) for name in columns]
+    for one in attributes:
+        if not one.is_even:
+            raise SchemaError(f"column {one.name!r} is told in bands or periods, not as a number; ask for its density")
     if options.covariance != "diag":
         return _of_any_direction(reader, columns, options, draws, progress)
     if len(columns) == 1 or (plan.is_apart and all(one.missing != "category" for one in attributes)):

@@ -87,21 +87,27 @@ class _Values:
     def at(self, places: Array) -> Array:
         """The numbers, or else the numbers of the categories in their order."""
         if isinstance(self.attribute, Numeric):
-            edges = self.cells.edges[self.cells.edges <= self.attribute.points].astype(float)
-            code = np.interp(places, np.arange(len(edges)), edges) - 0.5
-            low, high = self.attribute.low, self.attribute.high
-            return np.where(np.isnan(places), np.nan, np.clip(low + self.attribute.step * code, low, high))
+            edges = self.cells.edges[self.cells.edges <= self.attribute.points]
+            numbers = np.interp(places, np.arange(len(edges)), self.attribute.borders_of(edges))
+            return np.where(np.isnan(places), np.nan, np.clip(numbers, self.attribute.low, self.attribute.high))
         whole = np.ceil(np.nan_to_num(places, nan=1.0)).clip(1).astype(int) - 1
         is_number = not isinstance(self.attribute.values[0], str | bool)
         values = np.array(self.attribute.values, float)[whole] if is_number else whole.astype(float)
         return np.where(np.isnan(places), np.nan, values)
 
     def labels(self, found: Mapping[str, Array]) -> dict[str, Any]:
-        """The categories, where they are not numbers."""
-        if isinstance(self.attribute, Numeric) or not isinstance(self.attribute.values[0], str):
+        """The categories or dates, where they are not numbers."""
+        if isinstance(self.attribute, Numeric):
+            return {} if self.attribute.has_mean else {name: self._written(values) for name, values in found.items()}
+        if not isinstance(self.attribute.values[0], str):
             return {}
         names = np.array(self.attribute.values, object)
         return {name: np.asarray(names[values.astype(int)]) for name, values in found.items()}
+
+    def _written(self, values: Array) -> Any:
+        assert isinstance(self.attribute, Numeric)  # noqa: S101 - asked before
+        texts = ["" if math.isnan(value) else self.attribute.written(value) for value in values.ravel()]
+        return np.array(texts, object).reshape(values.shape)
 
 
 @dataclass(eq=False)

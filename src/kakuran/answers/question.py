@@ -185,7 +185,7 @@ def _cut(plan: Plan, name: str, predicate: Predicate | None, shown: Cells | None
         fine = model_cells(plan, name) if plan.layout.told else _bins(plan, name, min(bins, mechanism.finest))
         parts.append(fine.of_code)
         parts.append(np.cumsum(sum(np.abs(np.diff(part, prepend=part[0])) for part in parts) > 0))
-    elif mechanism is not None and (plan.layout.told or mechanism.lumping == "none"):
+    elif mechanism is not None and (plan.layout.told or mechanism.lumping != "any"):
         parts.append(np.arange(mechanism.size))
     # Cells in the order of what is finest, so that all questions that cut a column alike share a model.
     merged = distinct_rows(parts[::-1])

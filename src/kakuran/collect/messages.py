@@ -20,7 +20,7 @@ from kakuran.collect.survey import Survey
 from kakuran.errors import counted
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
-from kakuran.schema import Categorical, Numeric
+from kakuran.schema import Numeric, Value
 
 UUID4 = "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 _PATTERN = re.compile(UUID4)
@@ -228,17 +228,16 @@ def _id(text: Any) -> bytes:
 
 
 def _reader(survey: Survey, name: str) -> Callable[[Any], int]:
-    attribute = survey.schema[name]
-    if isinstance(attribute, Categorical):
-        return _category_reader(attribute)
-    return _number_reader(attribute, survey.plan.reach(name))
+    attribute, reach = survey.schema[name], survey.plan.reach(name)
+    names = attribute.names_of(reach)
+    return _number_reader(attribute, reach) if names is None else _name_reader(name, names, reach)
 
 
-def _category_reader(attribute: Categorical) -> Callable[[Any], int]:
-    table = {value: code for code, value in enumerate(attribute.values)}
-    kind = type(attribute.values[0])
+def _name_reader(name: str, names: Sequence[Value], reach: int) -> Callable[[Any], int]:
+    table = {value: code - reach for code, value in enumerate(names)}
+    kind = type(names[0])
     kinds = {int, float} if kind is float else {kind}  # JSON may write 1.0 as 1
-    problem = f"question {attribute.name!r}: not one of its values"
+    problem = f"question {name!r}: not one of its values"
 
     def read(value: Any) -> int:
         # True equals 1 in a dictionary, but it is another answer.

@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 
 from kakuran.collect.messages import KINDS, LARGEST_BATCH, MEDIA_TYPE, UUID4
 from kakuran.collect.survey import Survey
-from kakuran.schema import Categorical, Numeric
 
 JsonObject: TypeAlias = dict[str, Any]
 _TEXT: JsonObject = {"type": "string"}
@@ -159,9 +158,9 @@ def _answers(survey: Survey | None) -> JsonObject:
 def _answer(survey: Survey, name: str) -> JsonObject:
     """What the question's mechanism can release."""
     attribute = survey.schema[name]
-    if isinstance(attribute, Categorical):
-        return {"enum": list(attribute.values)}
-    assert isinstance(attribute, Numeric)  # noqa: S101
+    names = attribute.names_of(survey.plan.reach(name))
+    if names is not None:
+        return {"enum": list(names)}
     beyond = survey.plan.reach(name) * attribute.step
     kind = "integer" if attribute.is_whole else "number"
     return {"type": kind, "minimum": attribute.low - beyond, "maximum": attribute.high + beyond}

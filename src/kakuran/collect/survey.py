@@ -20,7 +20,7 @@ from kakuran.design import Plan, Purpose, TellChoice, calibrate, plan_within
 from kakuran.errors import SchemaError
 from kakuran.parsing import ANYTHING, NUMBER, WHOLE, YES_OR_NO, SettingKind, check_settings, naming, read_document
 from kakuran.perturbation import Kernel
-from kakuran.schema import Categorical, Dropped, Numeric, Schema, attribute_of
+from kakuran.schema import Categorical, Date, Dropped, Numeric, Schema, attribute_of
 
 Texts: TypeAlias = Mapping[str, str]
 Asking: TypeAlias = Literal["drawn", "all"]
@@ -64,8 +64,9 @@ class Question:
     def to_dict(self, languages: Sequence[str]) -> dict[str, Any]:
         """What a respondent's page needs to ask it."""
         asked = {"name": self.name, "text": dict(self.text), "help": dict(self.help)}
-        if isinstance(self.attribute, Categorical):
-            values = [{"value": value, "label": self._label(value, languages)} for value in self.attribute.values]
+        names = self.attribute.names_of(0)
+        if isinstance(self.attribute, Categorical) or names is not None:
+            values = [{"value": value, "label": self._label(value, languages)} for value in names or ()]
             return asked | {"kind": "categorical", "values": values}
         grid = {"low": self.attribute.low, "high": self.attribute.high, "step": self.attribute.step}
         return asked | {"kind": "numeric", **grid, "unit": dict(self.unit)}
@@ -256,7 +257,9 @@ class Survey:
         asked, tells = self._asked(), self.plan.tells
         tellings = {name: tell.telling for tell in tells for name in tell.columns}
         questions = [
-            question | {"mechanism": tellings[question["name"]].drawn_by(question["name"])}
+            question
+            | self._beyond(question["name"])
+            | {"mechanism": tellings[question["name"]].drawn_by(question["name"])}
             for question in asked.pop("questions")
         ]
         drawn = [
@@ -270,9 +273,20 @@ class Survey:
         ]
         return asked | {"version": self.version, "questions": questions, "tells": drawn}
 
+    def _beyond(self, name: str) -> dict[str, Any]:
+        """What may be sent beyond the first of the values that have a name, and then beyond the last."""
+        reach = self.plan.reach(name)
+        names = self.schema[name].names_of(reach)
+        return {} if names is None or not reach else {"beyond": [*names[:reach], *names[-reach:]]}
+
 
 def _check_perturbed(attribute: Categorical | Numeric) -> None:
-    """Refuse a question whose answer would be sent as it is, or could be left out."""
+    """Refuse a question whose answer would be sent as it is, could be left out, or is a date."""
+    if isinstance(attribute, Date):
+        raise SchemaError(
+            f"question {attribute.name!r}: pages do not ask for dates; ask for a year as a number, or for bands or "
+            "ordered categories of time"
+        )
     if attribute.role != "perturb":
         raise SchemaError(
             f"question {attribute.name!r}: every answer is perturbed, its role cannot be {attribute.role!r}"
@@ -301,7 +315,7 @@ _SETTINGS = dict.fromkeys(("id", "languages", "title", "introduction", "question
     "ask": _one_of(Asking),
     "memoise": SettingKind("a name that several surveys share", lambda value: isinstance(value, str)),
 }
-_DOMAIN = ("type", "values", "ordered", "low", "high", "step")
+_DOMAIN = ("type", "values", "ordered", "low", "high", "step", "bands")
 _QUESTION = dict.fromkeys(("text", "help", "labels", "unit", *_DOMAIN), ANYTHING) | {
     "mechanism": SettingKind("the name of one", lambda value: isinstance(value, str))
 }
@@ -348,7 +362,7 @@ def _question(name: str, fields: Any, languages: Sequence[str]) -> dict[str, Any
 def _labels(where: str, labels: Any, attribute: Any, languages: Sequence[str]) -> dict[str, Any]:
     if not isinstance(labels, Mapping):
         raise SchemaError(f"{where}: labels must be a table of texts, one a value, got {labels!r}")
-    values = [str(value) for value in attribute.values] if isinstance(attribute, Categorical) else []
+    values = [str(value) for value in attribute.names_of(0) or ()]
     for value in labels:
         if value not in values:
             raise SchemaError(f"{where}: there is a label for {value!r}, which is not one of its values")

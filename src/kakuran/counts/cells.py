@@ -9,21 +9,20 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kakuran.errors import SchemaError, is_real
+from kakuran.errors import SchemaError
 from kakuran.schema import Categorical, Numeric, Schema
 from kakuran.typing import Array, Codes
 from kakuran.words import Phrase
 
 Bins: TypeAlias = int | Sequence[float]
 """Into how many intervals to cut a number, or at which numbers: each begins an interval."""
-DEFAULT_BINS = 10
 _AT_ONCE = 1 << 22
-_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,13 +112,14 @@ class Cells:
 
 
 def cells_of(schema: Schema, name: str, bins: Bins | None) -> Cells:
-    """The cells of a released column; numbers are cut into `bins` intervals (10 by default), or where bins say."""
+    """The cells of a released column; numbers are cut into `bins` intervals, or where bins say, or as is usual."""
     attribute = schema.in_release(name)
     if isinstance(attribute, Numeric):
-        return _intervals(attribute, min(DEFAULT_BINS, attribute.points) if bins is None else bins)
+        return _intervals(attribute, attribute.usual_cells if bins is None else bins)
     if bins is not None:
         raise SchemaError(f"column {name!r} holds categories; bins are for numbers")
-    return Cells(name, np.arange(attribute.size + 1), _category_labels(attribute))
+    has_missing = attribute.missing == "category"
+    return Cells(name, np.arange(attribute.size + 1), _category_labels(attribute), has_missing=has_missing)
 
 
 def every_code(attribute: Categorical | Numeric, reach: int = 0) -> Cells:
@@ -143,8 +143,7 @@ def _intervals(attribute: Numeric, bins: Bins) -> Cells:
     else:
         edges = _cut_at(attribute, bins)
     inside = edges[edges <= attribute.points]
-    first, last = attribute.numbers_of(inside[:-1]), attribute.numbers_of(inside[1:] - 1)
-    labels = [f"{low}" if low == high else f"{low}–{high}" for low, high in zip(first, last, strict=True)]
+    labels = [attribute.label(int(first), int(end) - 1) for first, end in pairwise(inside)]
     has_missing = attribute.missing == "category"
     if has_missing:
         labels.append(Phrase("missing"))
@@ -154,16 +153,23 @@ def _intervals(attribute: Numeric, bins: Bins) -> Cells:
 def _cut_at(attribute: Numeric, starts: Any) -> NDArray[np.int64]:
     """Edges, in codes, of intervals that begin at some numbers; what lies before the first is one more."""
     named = f"column {attribute.name!r}: bins"
-    if not isinstance(starts, Sequence | np.ndarray) or not all(map(is_real, starts)):
-        raise SchemaError(f"{named} must be a whole number of intervals, or the numbers they begin at; got {starts!r}")
-    for number in starts:
+    try:
+        numbers = [attribute.number_of(start) for start in starts]
+    except (TypeError, SchemaError):
+        what = "numbers" if attribute.has_mean else "dates"
+        raise SchemaError(
+            f"{named} must be a whole number of intervals, or the {what} they begin at; got {starts!r}"
+        ) from None
+    for number in numbers:
         if not attribute.low <= number <= attribute.high + attribute.step:
-            raise SchemaError(f"{named} begin at {number:g}, outside {attribute.low:g} … {attribute.high:g}")
-    codes = np.ceil((np.asarray(starts, dtype=float) - attribute.low) / attribute.step - _ROUNDING).astype(np.int64)
-    for before, after, is_empty in zip(starts, starts[1:], np.diff(codes) <= 0, strict=False):
+            low, high = attribute.written(attribute.low), attribute.written(attribute.high)
+            raise SchemaError(f"{named} begin at {attribute.written(number)}, outside {low} … {high}")
+    codes = [attribute.first_from(number) for number in numbers]
+    for before, after, is_empty in zip(numbers, numbers[1:], np.diff(codes) <= 0, strict=False):
         if is_empty:
-            raise SchemaError(f"{named} have nothing between {before:g} and {after:g}; give rising numbers")
-    edges = np.unique([0, *codes.tolist(), attribute.points])
+            told = attribute.written(before), attribute.written(after)
+            raise SchemaError(f"{named} have nothing between {told[0]} and {told[1]}; give rising numbers")
+    edges = np.unique([0, *codes, attribute.points])
     return np.append(edges, attribute.size) if attribute.missing == "category" else edges
 
 

@@ -187,23 +187,45 @@ class _ConditionReader:
         return attribute.values.index(value)
 
     def _numbers(self, attribute: Numeric, sign: ast.cmpop, value: Any) -> Truth:
-        if isinstance(value, str | bool):
-            raise SchemaError(f"column {attribute.name!r} holds numbers, got {value!r} in {self.text!r}")
-        if not attribute.low <= value <= attribute.high:
+        names = attribute.names_of(0)
+        if names is not None and value in names and isinstance(sign, ast.Eq):
+            return np.arange(attribute.points) == names.index(value)
+        try:
+            number = attribute.number_of(value)
+        except SchemaError as error:
+            raise SchemaError(f"{error} in {self.text!r}") from None
+        if not attribute.low <= number <= attribute.high:
+            low, high = attribute.written(attribute.low), attribute.written(attribute.high)
             raise SchemaError(
-                f"column {attribute.name!r} lies between {attribute.low} and {attribute.high}; "
-                f"{value!r} in {self.text!r} is outside"
+                f"column {attribute.name!r} lies between {low} and {high}; {value!r} in {self.text!r} is outside"
             )
-        numbers = attribute.numbers_of(np.arange(attribute.points))
-        if not isinstance(sign, ast.Eq):
-            return np.asarray(_ORDERINGS[type(sign)](numbers, value))
-        holds: Truth = np.isclose(numbers, value, rtol=0, atol=1e-9 * attribute.step)
+        first, last = attribute.ends_of(np.arange(attribute.points))
+        if isinstance(sign, ast.Eq):
+            return self._equal(attribute, first, last, value, number)
+        holds: Truth = np.asarray(_ORDERINGS[type(sign)](first, number))
+        self._check_whole(attribute, holds != _ORDERINGS[type(sign)](last, number), value)
+        return holds
+
+    def _equal(self, attribute: Numeric, first: Any, last: Any, value: Any, number: float) -> Truth:
+        tolerance = 1e-9 * attribute.step
+        holds: Truth = (first <= number + tolerance) & (number - tolerance <= last)
         if not holds.any():
             raise SchemaError(
                 f"column {attribute.name!r} goes from {attribute.low} in steps of {attribute.step}; "
                 f"{value!r} in {self.text!r} lies between two of them"
             )
+        is_named = number == first[holds][0] and isinstance(value, str)  # a period is called by its first day
+        self._check_whole(attribute, holds & (first < last) & (not is_named), value)
         return holds
+
+    def _check_whole(self, attribute: Numeric, cut: Truth, value: Any) -> None:
+        """Refuse a comparison that cuts through a band."""
+        if cut.any():
+            code = int(np.argmax(cut))
+            raise SchemaError(
+                f"column {attribute.name!r} tells nothing finer than {attribute.label(code, code)}, which {value!r} "
+                f"in {self.text!r} cuts through; compare with where one begins, using < or >="
+            )
 
     def _constant(self, node: ast.expr) -> Any:
         try:

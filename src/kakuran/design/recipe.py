@@ -224,7 +224,7 @@ def _choices(schema: Schema, mechanisms: Mapping[str, MechanismChoice]) -> dict[
 
 
 def _default(attribute: Categorical | Numeric) -> str:
-    return SquareWave.kind if isinstance(attribute, Numeric) else SubsetSelection.kind
+    return SquareWave.kind if isinstance(attribute, Numeric) or attribute.is_line else SubsetSelection.kind
 
 
 def _checked_choice(attribute: Categorical | Numeric, choice: MechanismChoice) -> MechanismChoice:

@@ -87,7 +87,7 @@ class Noise(Mechanism):
         """From φ or σ."""
         if isinstance(attribute, Categorical):
             raise CalibrationError(f"column {attribute.name!r}: {cls.kind!r} is for numbers")
-        return cls(attribute.size, attribute.step, math.inf if parameters["scale"] == "inf" else parameters["scale"])
+        return cls(attribute.size, attribute.axis[1], math.inf if parameters["scale"] == "inf" else parameters["scale"])
 
     @classmethod
     def at_swap_cost(cls, attribute: Categorical | Numeric, swap_cost: float) -> Noise:
@@ -100,7 +100,7 @@ class Noise(Mechanism):
             raise CalibrationError(
                 f"column {attribute.name!r}: missing values as a category need square-wave noise, not {cls.kind}"
             )
-        return cls.for_swap_cost(attribute.size, attribute.step, swap_cost)
+        return cls.for_swap_cost(attribute.size, attribute.axis[1], swap_cost)
 
     def check_fits(self, attribute: Categorical | Numeric) -> None:
         """Its grid must be that of the number."""
@@ -109,9 +109,9 @@ class Noise(Mechanism):
             raise CalibrationError(
                 f"column {attribute.name!r}: {self.kind} noise is for numbers without missing values; use square-wave"
             )
-        if self.step != attribute.step:
+        if self.step != attribute.axis[1]:
             raise CalibrationError(
-                f"column {attribute.name!r} has a step of {attribute.step:g} but its noise is made for {self.step:g}"
+                f"column {attribute.name!r} has a step of {attribute.axis[1]:g} but its noise is made for {self.step:g}"
             )
 
     @property

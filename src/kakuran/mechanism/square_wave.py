@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from kakuran.errors import CalibrationError
 from kakuran.mechanism.base import INTERVALS, even_cells, register
 from kakuran.mechanism.transition import DenseTransition, Transition, UniformMixture
-from kakuran.mechanism.two_level import Neighbourhood, TwoLevel, check_retention, retention_for
+from kakuran.mechanism.two_level import Neighbourhood, TwoLevel, check_retention, retention_for, step_of
 from kakuran.schema import Categorical, Numeric
 from kakuran.typing import Array, Codes, Edges
 
@@ -199,15 +199,18 @@ class SquareWave(TwoLevel):
 
     @classmethod
     def _on(cls, attribute: Categorical | Numeric, half_width: int, retention: float) -> SquareWave:
-        if isinstance(attribute, Categorical):
+        if isinstance(attribute, Categorical) and not attribute.is_line:
             raise CalibrationError(
-                f"column {attribute.name!r} holds categories: a square wave is for numbers; use retention"
+                f"column {attribute.name!r} holds categories: a square wave is for numbers; use retention, or declare "
+                "three or more of them ordered"
             )
-        return cls(attribute.points, half_width, retention, attribute.step, attribute.missing == "category")
+        step = step_of(attribute) or 1.0
+        return cls(attribute.points, half_width, retention, step, attribute.missing == "category")
 
     @classmethod
     def at_swap_cost(cls, attribute: Categorical | Numeric, swap_cost: float) -> SquareWave:
-        """On the grid of a number, of the half-width that tells most, at ε = cost/2 or just below."""
+        """On the grid of a number or among ordered categories, of the half-width that tells most, at ε = cost/2 or
+        just below."""
         widest = cls._on(attribute, 0, 0.0)
         epsilon = swap_cost / 2
         window = best_window(widest.points, epsilon, widest.may_be_missing)

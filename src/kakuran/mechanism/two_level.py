@@ -330,12 +330,12 @@ class RetentionReplacement(TwoLevel):
     @classmethod
     def of(cls, attribute: Categorical | Numeric, parameters: Mapping[str, Any]) -> RetentionReplacement:
         """From ρ."""
-        return cls(attribute.size, parameters["retention"], _step(attribute))
+        return cls(attribute.size, parameters["retention"], step_of(attribute))
 
     @classmethod
     def at_swap_cost(cls, attribute: Categorical | Numeric, swap_cost: float) -> RetentionReplacement:
         """For categories and for the grid points of a number alike."""
-        return cls.for_swap_cost(attribute.size, swap_cost, _step(attribute))
+        return cls.for_swap_cost(attribute.size, swap_cost, step_of(attribute))
 
     @property
     def neighbourhood(self) -> Itself:
@@ -391,5 +391,6 @@ class RetentionReplacement(TwoLevel):
         return {"kind": "retention", "size": self.size, "threshold": str(self.threshold)}
 
 
-def _step(attribute: Categorical | Numeric) -> float | None:
-    return attribute.step if isinstance(attribute, Numeric) else None
+def step_of(attribute: Categorical | Numeric) -> float | None:
+    """The distance between neighbouring values, where they have one."""
+    return attribute.axis[1] if isinstance(attribute, Numeric) else None

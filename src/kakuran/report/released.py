@@ -154,7 +154,7 @@ def _mechanisms(plan: Plan, say: Words) -> list[Html]:
         if attribute.name not in perturbed:
             kind = say("is_dropped" if isinstance(attribute, Dropped) else "is_kept")
         parameter = f"{symbol} = {value}" if symbol else ""
-        rows.append([attribute.name, _domain(attribute, say), kind, parameter, epsilon])
+        rows.append([attribute.name, domain_of(attribute, say), kind, parameter, epsilon])
     header = [say("column"), say("domain"), say("mechanism"), say("parameter"), "ε"]
     facts = {"epsilon": _number(plan.epsilon), "sets": len(plan.tells)}
     caption = say("how_told" if plan.layout.told else "how_caption", **facts)
@@ -165,10 +165,16 @@ def _mechanisms(plan: Plan, say: Words) -> list[Html]:
     ]
 
 
-def _domain(attribute: Categorical | Numeric | Dropped, say: Words) -> str:
-    if isinstance(attribute, Numeric):
+def domain_of(attribute: Categorical | Numeric | Dropped, say: Words) -> str:
+    """What a column may hold, in words."""
+    if isinstance(attribute, Dropped):
+        return ""
+    if isinstance(attribute, Categorical):
+        return say("ordered_values" if attribute.ordered else "values", count=attribute.points)
+    if attribute.is_even:
         return say("range", low=attribute.low, high=attribute.high, step=attribute.step)
-    return "" if isinstance(attribute, Dropped) else say("values", count=len(attribute.values))
+    bounds = {"low": attribute.written(attribute.low), "high": attribute.written(attribute.high)}
+    return say("bands" if attribute.has_mean else "periods", count=attribute.points, **bounds)
 
 
 def _limits(plan: Plan, say: Words) -> list[str]:
@@ -331,7 +337,8 @@ def _values(attribute: Categorical | Numeric, codes: Any) -> tuple[list[Any], Di
         return codes.tolist(), "discrete"
     if isinstance(attribute, Numeric):
         return attribute.numbers_of(codes).tolist(), "euclidean"
-    return [attribute.values[code] for code in codes], attribute.tree or "discrete"
+    inside = np.clip(codes, 0, attribute.points - 1)
+    return [attribute.values[code] for code in inside], attribute.tree or "discrete"
 
 
 def _audit_section(audit: Audit, say: Words) -> Html:

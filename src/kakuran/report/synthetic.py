@@ -11,7 +11,8 @@ from kakuran.answers import SyntheticQuality, SyntheticTable
 from kakuran.design import expected_error
 from kakuran.release import check_table, write_records
 from kakuran.report.page import Html, code, page, paragraph, points, section, table
-from kakuran.schema import Categorical, Numeric
+from kakuran.report.released import domain_of
+from kakuran.schema import Numeric
 from kakuran.words import Words, words_in
 from kakuran.writing import check_free
 
@@ -175,12 +176,4 @@ def _copies(synthetic: SyntheticTable, name: str | None, say: Words) -> Html:
 
 def _columns(synthetic: SyntheticTable, say: Words) -> list[list[str]]:
     """Every column and what it may hold."""
-    return [
-        [
-            one.name,
-            say("values", count=len(one.values))
-            if isinstance(one, Categorical)
-            else say("range", low=one.low, high=one.high, step=one.step),
-        ]
-        for one in synthetic.plan.schema.released
-    ]
+    return [[one.name, domain_of(one, say)] for one in synthetic.plan.schema.released]

@@ -3,6 +3,7 @@ from .attribute import (
     Categorical as Categorical,
     Dropped as Dropped,
     Numeric as Numeric,
+    Value as Value,
     attribute_of as attribute_of,
 )
 from .codes import (
@@ -11,9 +12,13 @@ from .codes import (
     decode_columns as decode_columns,
     encode as encode,
     encode_columns as encode_columns,
+    is_ordered as is_ordered,
     narrowest_integer as narrowest_integer,
     no_reach as no_reach,
     released_type as released_type,
+)
+from .dates import (
+    Date as Date,
 )
 from .frames import (
     check_columns_are_unique as check_columns_are_unique,

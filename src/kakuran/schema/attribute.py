@@ -10,15 +10,17 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from inspect import signature
+from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kakuran.errors import SchemaError
+from kakuran.errors import SchemaError, is_real
 from kakuran.parsing import ANYTHING, check_settings, check_table
 from kakuran.schema.frames import is_writable
 from kakuran.schema.tree import Tree
@@ -28,9 +30,11 @@ Missing: TypeAlias = Literal["error", "category"]
 Value: TypeAlias = str | int | float | bool
 
 LARGEST_GRID = 1 << 20
-"""Grid points a number may have; noise is far coarser than a millionth of the range."""
+"""Codes a number may have; noise is far coarser than a millionth of the range."""
 
-
+MANY, MANY_BANDS = 10, 100
+"""Into how many cells a number is cut where nobody says: one on a grid, and one in bands, as far as it has them."""
+_ROUNDING = 1e-9
 FARTHEST = 2**62
 """Whole numbers lie below this, and above its negative."""
 
@@ -46,13 +50,15 @@ class Categorical:
     values : Sequence[Value]
         The categories, all of one type (text, whole numbers, or true/false).
     ordered : bool
-        Whether their order means something.
+        Whether their order means something: three or more are then told by the square wave, as numbers are.
     tree : Tree | None
         Groups of values, for hierarchical generalisation and tree distances.
     role : Literal["perturb", "keep"]
         ``"perturb"``, or ``"keep"`` for a column that is public anyway.
     missing : Missing
         ``"error"``, or ``"category"`` to treat a missing value as one more category.
+    missing_codes : Sequence[Value]
+        What stands for a missing value in the data, as 9 or "unknown"; missing is a category then.
 
     Examples
     --------
@@ -67,9 +73,10 @@ class Categorical:
     tree: Tree | None = None
     role: Literal["perturb", "keep"] = "perturb"
     missing: Missing = "error"
+    missing_codes: Sequence[Value] = ()
 
     def __post_init__(self) -> None:
-        _check_declaration(self)
+        check_declaration(self)
         if isinstance(self.values, str | set | frozenset) or not isinstance(self.values, Iterable):
             raise SchemaError(f"column {self.name!r}: values must be a list, got {self.values!r}")
         plain = tuple(value.item() if isinstance(value, np.generic) else value for value in self.values)
@@ -77,6 +84,9 @@ class Categorical:
         if not isinstance(self.ordered, bool):
             raise SchemaError(f"column {self.name!r}: ordered must be true or false, got {self.ordered!r}")
         self._check_values()
+        for code in self.missing_codes:
+            if code in self.values:
+                raise SchemaError(f"column {self.name!r}: {code!r} is among its values; it cannot stand for missing")
 
     def _check_values(self) -> None:
         if not self.values:
@@ -107,30 +117,83 @@ class Categorical:
                 )
 
     @property
+    def points(self) -> int:
+        """Number of values."""
+        return len(self.values)
+
+    @property
     def size(self) -> int:
         """Number of codes: the values, and one for missing where it is a category."""
-        return len(self.values) + (self.missing == "category")
+        return self.points + (self.missing == "category")
+
+    @property
+    def is_line(self) -> bool:
+        """Whether its values lie along a line, so that some are nearer to each other than others."""
+        return self.ordered and self.points > 2 and not isinstance(self.values[0], bool)
+
+    def names_of(self, reach: int) -> tuple[Value, ...]:
+        """What a release calls each value, and those so many places beyond either end: ``poor -1``, ``good +1``.
+
+        Beyond numbers come the next whole numbers.
+        """
+        if not reach:
+            return tuple(self.values)
+        if isinstance(self.values[0], str):
+            return names_beyond(self.name, [str(value) for value in self.values], reach)
+        least, most = min(self.values), max(self.values)
+        steps = range(1, reach + 1)
+        below, above = [least - one for one in steps], [most + one for one in steps]  # type: ignore[operator]
+        if self.values[0] > self.values[-1]:  # type: ignore[operator]
+            below, above = above, below
+        return (*below[::-1], *self.values, *above)
+
+    def settings(self) -> dict[str, Any]:
+        """What it may hold, as plain values."""
+        settings: dict[str, Any] = {"type": "categorical", "values": list(self.values)}
+        if self.ordered:
+            settings["ordered"] = True
+        if self.tree is not None:
+            settings["tree"] = {parent: list(kids) for parent, kids in self.tree.children.items()}
+        return settings
+
+
+def names_beyond(column: str, names: Sequence[str], reach: int) -> tuple[str, ...]:
+    """Names along a line, and what the places before the first and after the last are called."""
+    below = [f"{names[0]} -{place}" for place in range(reach, 0, -1)]
+    every = (*below, *names, *(f"{names[-1]} +{place}" for place in range(1, reach + 1)))
+    repeated = [name for name, times in Counter(every).items() if times > 1]
+    if repeated:
+        raise SchemaError(
+            f"column {column!r}: {repeated[0]!r} is what a release calls a place beyond the ends; rename that value"
+        )
+    return every
 
 
 @dataclass(frozen=True)
 class Numeric:
-    """A column of numbers between public bounds, on a grid.
+    """A column of numbers between public bounds, on a grid or in bands.
 
     Values are put on the nearest grid point before anything else happens to them, and only grid points are
-    ever released: the low bits of a float would give the original away.
+    ever released: the low bits of a float would give the original away. In bands, the band is all that is told.
 
     Parameters
     ----------
     name : str
         What the column is called.
     low, high : float
-        The bounds, from public knowledge and not from the data.
+        The bounds, from public knowledge and not from the data; with bands, the first and the last of their edges.
     step : float
-        The grid; ``high − low`` must be a whole number of steps.
+        The grid; ``high − low`` must be a whole number of steps. With bands, the finest decimal of their edges.
     role : Literal["perturb", "keep"]
         ``"perturb"``, or ``"keep"`` for a column that is public anyway.
     missing : Missing
         ``"error"``, or ``"category"`` to treat a missing value as one more value.
+    bands : Sequence[float] | None
+        Where bands begin, and where the last one ends: told as ordered categories, and read back as numbers.
+    clip : bool
+        Whether numbers beyond the bounds are taken for the bounds, instead of refused.
+    missing_codes : Sequence[float]
+        Numbers that stand for a missing one in the data, as 999; missing is a category then.
 
     Examples
     --------
@@ -138,39 +201,85 @@ class Numeric:
     >>> age = kk.Numeric("age", 0, 120, step=1)
     >>> age.size, age.span
     (121, 120)
+    >>> kk.Numeric("age", bands=[0, 18, 65, 120]).names_of(0)
+    ('0–17', '18–64', '65–120')
     """
 
     name: str
-    low: float
-    high: float
-    step: float
+    # Filled in from the bands where those are given.
+    low: float = None  # type: ignore[assignment]
+    high: float = None  # type: ignore[assignment]
+    step: float = None  # type: ignore[assignment]
     role: Literal["perturb", "keep"] = "perturb"
     missing: Missing = "error"
+    bands: Sequence[float] | None = None
+    clip: bool = False
+    missing_codes: Sequence[float] = ()
 
     def __post_init__(self) -> None:
-        _check_declaration(self)
+        check_declaration(self)
+        if not isinstance(self.clip, bool):
+            raise SchemaError(f"column {self.name!r}: clip must be true or false, got {self.clip!r}")
+        if self.bands is not None:
+            self._take_bounds_from_bands(self.bands)
         for field in ("low", "high", "step"):
             object.__setattr__(self, field, _plain_number(self.name, field, getattr(self, field)))
         if not self.low < self.high:
             raise SchemaError(f"column {self.name!r}: low must be below high, got {self.low} and {self.high}")
         if not self.step > 1e-200:
             raise SchemaError(f"column {self.name!r}: step must be above 0, got {self.step}")
+        self._check_grid()
+        for code in self.missing_codes:
+            if self.low <= _plain_number(self.name, "a missing code", code) <= self.high:
+                raise SchemaError(
+                    f"column {self.name!r}: {code} lies between {self.low} and {self.high}, so it may be a number; "
+                    "what stands for missing must lie outside"
+                )
+
+    def _take_bounds_from_bands(self, bands: Any) -> None:
+        if not isinstance(bands, Iterable) or isinstance(bands, str | bytes):
+            raise SchemaError(
+                f"column {self.name!r}: bands must be a list of numbers, as [0, 18, 65, 120]; got {bands!r}"
+            )
+        edges = tuple(_plain_number(self.name, "every edge of the bands", edge) for edge in bands)
+        if len(edges) < 3 or any(after <= before for before, after in pairwise(edges)):
+            raise SchemaError(
+                f"column {self.name!r}: bands must be at least three rising numbers, where each begins and where the "
+                f"last one ends; got {list(edges)}"
+            )
+        decimals = next(
+            many for many in range(400) if all((_exact(edge) * 10**many).denominator == 1 for edge in edges)
+        )
+        finest = float(f"1e-{decimals}")
+        for field, told in (("low", edges[0]), ("high", edges[-1]), ("step", finest)):
+            given = getattr(self, field)
+            if given is None:
+                object.__setattr__(self, field, told)
+            elif field != "step" and given != told:
+                raise SchemaError(
+                    f"column {self.name!r}: {field} is {given} but its bands {'begin' if field == 'low' else 'end'} at "
+                    f"{told}; leave out {field}"
+                )
+        object.__setattr__(self, "bands", edges)
+
+    def _check_grid(self) -> None:
         farthest = max(abs(self.low), abs(self.high))
         if farthest / self.step >= 2**52 or (self.is_whole and farthest >= FARTHEST):
             raise SchemaError(
                 f"column {self.name!r}: numbers up to {farthest:g} cannot be told apart at a step of {self.step:g}; "
                 "use a larger step or another unit"
             )
-        steps = self._steps
-        if steps.denominator != 1:
+        for edge in self.bands or (self.low, self.high):
+            steps = (_exact(edge) - _exact(self.low)) / _exact(self.step)
+            if steps.denominator != 1:
+                raise SchemaError(
+                    f"column {self.name!r}: {self.low} to {edge} is {float(steps):g} steps of {self.step}; "
+                    f"choose {'edges' if self.bands else 'bounds'} a whole number of steps apart"
+                )
+        if self.points > LARGEST_GRID:
             raise SchemaError(
-                f"column {self.name!r}: {self.low} to {self.high} is {float(steps):g} steps of {self.step}; "
-                "choose bounds a whole number of steps apart"
-            )
-        if steps >= LARGEST_GRID:
-            raise SchemaError(
-                f"column {self.name!r}: {int(steps) + 1:,} grid points are more than {LARGEST_GRID:,}; "
-                f"use a step of at least {_round_up(self.span / (LARGEST_GRID - 1)):g}"
+                f"column {self.name!r}: {self.points:,} grid points are more than {LARGEST_GRID:,}; "
+                f"use bands, or a step of at least {_round_up(self.span / (LARGEST_GRID - 1)):g}"
             )
 
     @property
@@ -180,16 +289,14 @@ class Numeric:
 
     @cached_property
     def points(self) -> int:
-        """Number of grid points."""
-        return int(self._steps) + 1
-
-    @cached_property
-    def _steps(self) -> Fraction:
-        return (_exact(self.high) - _exact(self.low)) / _exact(self.step)
+        """Number of codes that are numbers: the grid points, or the bands."""
+        return (
+            len(self.bands) - 1 if self.bands else int((_exact(self.high) - _exact(self.low)) / _exact(self.step)) + 1
+        )
 
     @property
     def size(self) -> int:
-        """Number of codes: the grid points, and one for missing where it is a category."""
+        """Number of codes: those of numbers, and one for missing where it is a category."""
         return self.points + (self.missing == "category")
 
     @property
@@ -197,27 +304,118 @@ class Numeric:
         """Whether every grid point is a whole number."""
         return float(self.low).is_integer() and float(self.step).is_integer()
 
+    @property
+    def is_even(self) -> bool:
+        """Whether every code is one number, and all are as far apart."""
+        return self.bands is None
+
+    @property
+    def has_mean(self) -> bool:
+        """Whether sums of it mean something."""
+        return True
+
+    @property
+    def axis(self) -> tuple[float, float]:
+        """Where mechanisms and models take the first code to lie, and how far apart codes are."""
+        return (self.low, self.step) if self.is_even else (0.0, 1.0)
+
+    @property
+    def usual_cells(self) -> int:
+        """Into how many cells it is cut where nobody says."""
+        return min(MANY if self.is_even else MANY_BANDS, self.points)
+
     def cells(self, count: int) -> NDArray[np.int64]:
         """Edges, in codes, of `count` cells as equal as the grid allows; a missing category is a cell of its own."""
         if not 1 <= count <= self.points:
-            raise SchemaError(
-                f"column {self.name!r} has {self.points:,} grid points; it cannot be cut into {count} cells"
-            )
+            what = "grid points" if self.is_even else "bands"
+            raise SchemaError(f"column {self.name!r} has {self.points:,} {what}; it cannot be cut into {count} cells")
         edges = np.rint(np.linspace(0, self.points, count + 1)).astype(np.int64)
         return np.append(edges, self.size) if self.missing == "category" else edges
 
     def codes_of(self, numbers: Array) -> Array:
-        """The nearest grid index of each number, as floats: out of range, NaN and infinity stay visible."""
-        return np.rint((numbers - self.low) / self.step)
+        """The code of each number, as floats: out of range, NaN and infinity stay visible."""
+        places = np.rint((numbers - self.low) / self.step)
+        if self.bands is None:
+            return places
+        starts = np.rint((np.asarray(self.bands, float) - self.low) / self.step)
+        starts[-1] += 1  # the last band ends with its edge, the others before theirs
+        codes = np.searchsorted(starts, places, side="right") - 1.0
+        return np.where(np.isfinite(numbers), codes, numbers)
 
     def numbers_of(self, codes: NDArray[np.integer]) -> NDArray[np.int64] | Array:
-        """The grid points of codes, which may lie beyond the bounds."""
+        """The grid points of codes, which may lie beyond the bounds; the middle of a band."""
+        if self.is_even:
+            return self._grid_points(codes)
+        first, last = self.ends_of(codes)
+        return (first.astype(float) + last) / 2
+
+    def ends_of(self, codes: NDArray[np.integer]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The least and the largest number that each code stands for; beyond the bounds, those of the nearest."""
+        if self.bands is None:
+            numbers = self._grid_points(codes)
+            return numbers, numbers
+        inside = np.clip(codes, 0, self.points - 1)
+        places = np.array([int((_exact(edge) - _exact(self.low)) / _exact(self.step)) for edge in self.bands])
+        places[-1] += 1
+        return self._grid_points(places[inside]), self._grid_points(places[inside + 1] - 1)
+
+    def borders_of(self, codes: NDArray[np.integer]) -> Array:
+        """Halfway between each code from 0 to `points` and the one before."""
+        if self.is_even:
+            return self.low + self.step * (codes.astype(float) - 0.5)
+        first, last = self.ends_of(codes)
+        return np.where(codes < self.points, first - self.step / 2, last + self.step / 2)
+
+    def _grid_points(self, places: NDArray[np.integer]) -> Any:
         if self.is_whole:
-            return codes.astype(np.int64) * int(self.step) + int(self.low)
+            return places.astype(np.int64) * int(self.step) + int(self.low)
         low, step = _exact(self.low), _exact(self.step)
         shared = math.lcm(low.denominator, step.denominator)
-        # Whole numerators over one denominator: 0.1 × 3 comes out as 0.3, and depends on the code alone.
-        return (codes.astype(np.float64) * int(step * shared) + int(low * shared)) / shared
+        # Whole numerators over one denominator: 0.1 × 3 comes out as 0.3, and depends on the place alone.
+        return (places.astype(np.float64) * int(step * shared) + int(low * shared)) / shared
+
+    def first_from(self, number: float) -> int:
+        """The first code whose numbers lie from this one on; a `SchemaError` where that cuts through a band."""
+        if self.is_even:
+            return math.ceil((number - self.low) / self.step - _ROUNDING)
+        if number > self.high:
+            return self.points
+        code = int(self.codes_of(np.array([float(number)]))[0])
+        if self.ends_of(np.array([code]))[0][0] != number:
+            raise SchemaError(
+                f"column {self.name!r}: {self.written(number)} lies inside {self.label(code, code)}, of which nothing "
+                "finer is told"
+            )
+        return code
+
+    def number_of(self, value: Any) -> float:
+        """A number as somebody writes it in a question; a `SchemaError` where it is none."""
+        if isinstance(value, bool) or not is_real(value):
+            raise SchemaError(f"column {self.name!r} holds numbers, got {value!r}")
+        return float(value) if isinstance(value, np.generic) else value
+
+    def written(self, number: float) -> str:
+        """A number as people read it."""
+        return f"{number}"
+
+    def label(self, first: int, last: int) -> str:
+        """What codes from one to another are called."""
+        (least,), (most,) = self.ends_of(np.array([first]))[0], self.ends_of(np.array([last]))[1]
+        return self.written(least) if least == most else f"{self.written(least)}–{self.written(most)}"
+
+    def names_of(self, reach: int) -> tuple[str, ...] | None:
+        """What a release calls each band, and those so many places beyond either end; None where it holds numbers."""
+        if self.bands is None:
+            return None
+        return names_beyond(self.name, [self.label(code, code) for code in range(self.points)], reach)
+
+    def settings(self) -> dict[str, Any]:
+        """What it may hold, as plain values."""
+        if self.bands is None:
+            settings: dict[str, Any] = {"low": self.low, "high": self.high, "step": self.step}
+        else:
+            settings = {"bands": list(self.bands), "step": self.step}
+        return {"type": "numeric"} | settings | ({"clip": True} if self.clip else {})
 
 
 @dataclass(frozen=True)
@@ -241,8 +439,16 @@ class Dropped:
 Attribute: TypeAlias = Categorical | Numeric | Dropped
 
 
-def _check_declaration(attribute: Categorical | Numeric) -> None:
+def check_declaration(attribute: Categorical | Numeric) -> None:
+    """Refuse what no column can be; where a code stands for missing, missing is a category."""
     _check_name(attribute.name)
+    if isinstance(attribute.missing_codes, str) or not isinstance(attribute.missing_codes, Iterable):
+        raise SchemaError(
+            f"column {attribute.name!r}: missing_codes must be a list, as [999]; got {attribute.missing_codes!r}"
+        )
+    object.__setattr__(attribute, "missing_codes", tuple(attribute.missing_codes))
+    if attribute.missing_codes and attribute.missing == "error":
+        object.__setattr__(attribute, "missing", "category")
     for field, allowed in (("role", ("perturb", "keep")), ("missing", ("error", "category"))):
         value = getattr(attribute, field)
         if value not in allowed:
@@ -282,45 +488,40 @@ def _round_up(number: float) -> float:
     return next(factor * magnitude for factor in (1, 2, 5, 10) if factor * magnitude >= number)
 
 
-_KINDS: dict[str, type[Categorical | Numeric]] = {"categorical": Categorical, "numeric": Numeric}
-
-
 def describe(attribute: Attribute) -> dict[str, Any]:
     """An attribute as plain values."""
     if isinstance(attribute, Dropped):
         return {"role": "drop"}
-    settings: dict[str, Any]
-    if isinstance(attribute, Categorical):
-        settings = {"type": "categorical", "values": list(attribute.values)}
-        if attribute.ordered:
-            settings["ordered"] = True
-        if attribute.tree is not None:
-            settings["tree"] = {parent: list(kids) for parent, kids in attribute.tree.children.items()}
-    else:
-        settings = {"type": "numeric", "low": attribute.low, "high": attribute.high, "step": attribute.step}
+    settings = attribute.settings()
     if attribute.role != "perturb":
         settings["role"] = attribute.role
-    if attribute.missing != "error":
+    if attribute.missing != "error" and not attribute.missing_codes:
         settings["missing"] = attribute.missing
+    if attribute.missing_codes:
+        settings["missing_codes"] = list(attribute.missing_codes)
     return settings
 
 
 def attribute_of(name: str, given: Mapping[str, Any]) -> Attribute:
     """The inverse of `describe`."""
+    from kakuran.schema.dates import Date  # which is a kind of number, and so knows this file
+
+    kinds: dict[str, type[Categorical | Numeric]] = {"categorical": Categorical, "numeric": Numeric, "date": Date}
     where = f"column {name!r}"
     if check_table(where, given).get("role") == "drop":
         return Dropped(name)
     kind = given.get("type")
-    if not isinstance(kind, str) or kind not in _KINDS:
-        raise SchemaError(f'{where}: type must be "categorical" or "numeric", got {kind!r}')
-    _, *declared = fields(_KINDS[kind])
-    needed = [field.name for field in declared if field.default is MISSING]
-    known = dict.fromkeys(["type", *(field.name for field in declared)], ANYTHING)
-    settings = check_settings(where, given, known, needed)
+    if not isinstance(kind, str) or kind not in kinds:
+        raise SchemaError(f'{where}: type must be "categorical", "numeric" or "date", got {kind!r}')
+    _, *declared = signature(kinds[kind]).parameters
+    needed = {"categorical": ["values"], "date": ["low", "high"]}.get(
+        kind, ["bands"] if "bands" in given else ["low", "high", "step"]
+    )
+    settings = check_settings(where, given, dict.fromkeys(["type", *declared], ANYTHING), needed)
     del settings["type"]
     if "tree" in settings:
         try:
             settings["tree"] = Tree(settings["tree"])
         except SchemaError as error:
             raise SchemaError(f"{where}: {error}") from error
-    return _KINDS[kind](name, **settings)
+    return kinds[kind](name, **settings)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -12,21 +12,47 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kakuran.errors import DataError, counted
-from kakuran.schema.attribute import Categorical, Numeric
+from kakuran.schema.attribute import Categorical, Numeric, Value
+from kakuran.schema.dates import Date, day_of, orders_of
 from kakuran.schema.frames import family_of, is_text
-from kakuran.typing import Codes, Reach
+from kakuran.typing import Array, Codes, Reach
 
 
-def encode(attribute: Categorical | Numeric, column: pa.Array | pa.ChunkedArray, reach: int = 0) -> Codes:
+def encode(attribute: Categorical | Numeric, column: pa.Array | pa.ChunkedArray, reach: int | None = None) -> Codes:
     """The codes of a column, or a `DataError` naming the column, how many rows and one value.
 
-    Released numbers may lie up to `reach` grid points beyond the bounds; the code of missing comes after them.
+    Released values may lie up to `reach` codes beyond the bounds; the code of missing comes after them. Without a
+    reach they are originals, in which codes may stand for missing and what lies beyond may be clipped.
     """
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
-    if isinstance(attribute, Categorical):
-        return _encode_categories(attribute, column)
-    return _encode_numbers(attribute, column, reach)
+    if reach is None and attribute.missing_codes:
+        column = _without_missing_codes(attribute, column)
+    names = attribute.names_of(reach or 0)
+    if isinstance(attribute, Numeric) and (names is None or not _holds_text(column)):
+        return _encode_numbers(attribute, column, reach)
+    return _encode_names(attribute, names or (), column, reach or 0)
+
+
+def _holds_text(column: pa.Array) -> bool:
+    return is_text(column.type.value_type if pa.types.is_dictionary(column.type) else column.type)
+
+
+def _without_missing_codes(attribute: Categorical | Numeric, column: pa.Array) -> pa.Array:
+    """The column with nothing in place of what stands for missing."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if is_text(column.type):
+        is_code = pc.is_in(pc.utf8_trim_whitespace(column), pa.array(map(str, attribute.missing_codes), column.type))
+    elif family_of(column.type) == "numbers":
+        numbers = [float(code) for code in attribute.missing_codes if isinstance(code, int | float)]
+        is_code = pc.is_in(column.cast(pa.float64(), safe=False), pa.array(numbers, pa.float64()))
+    elif family_of(column.type) == "dates":
+        days = [day_of(str(code)) for code in attribute.missing_codes]
+        is_code = pc.is_in(days_of(column), pa.array(days, pa.int32()))
+    else:
+        return column
+    return pc.if_else(pc.fill_null(is_code, False), pa.scalar(None, column.type), column)
 
 
 def no_reach(_: str) -> int:
@@ -37,10 +63,12 @@ def no_reach(_: str) -> int:
 def encode_columns(
     attributes: Iterable[Categorical | Numeric],
     table: pa.Table | pa.RecordBatch,
-    reach: Reach = no_reach,
+    reach: Reach | None = None,
 ) -> dict[str, Codes]:
-    """The codes of some columns of a table, each of which may have a reach of its own."""
-    return {one.name: encode(one, table.column(one.name), reach(one.name)) for one in attributes}
+    """The codes of some columns of a table; of a released one, each may have a reach of its own."""
+    return {
+        one.name: encode(one, table.column(one.name), None if reach is None else reach(one.name)) for one in attributes
+    }
 
 
 def decode_columns(
@@ -53,19 +81,29 @@ def decode_columns(
 def decode(attribute: Categorical | Numeric, codes: NDArray[np.integer], reach: int = 0) -> pa.Array:
     """The column that has these codes, the inverse of `encode`."""
     is_missing = codes == attribute.size - 1 + reach if attribute.missing == "category" else None
-    if isinstance(attribute, Categorical):
-        indices = pa.array(codes.astype(narrowest_integer(len(attribute.values))), mask=is_missing)
-        return pa.DictionaryArray.from_arrays(indices, pa.array(attribute.values), ordered=attribute.ordered)
+    names = attribute.names_of(reach)
+    if isinstance(attribute, Categorical) or names is not None:
+        indices = pa.array((codes + reach).astype(narrowest_integer(len(names or ()))), mask=is_missing)
+        return pa.DictionaryArray.from_arrays(indices, pa.array(names), ordered=is_ordered(attribute))
+    if isinstance(attribute, Date):
+        return pa.array(attribute.ends_of(codes)[0].astype(np.int32), mask=is_missing).cast(pa.date32())
     return pa.array(attribute.numbers_of(codes), mask=is_missing)
 
 
-def released_type(attribute: Categorical | Numeric) -> pa.DataType:
+def is_ordered(attribute: Categorical | Numeric) -> bool:
+    """Whether its values have an order."""
+    return attribute.ordered if isinstance(attribute, Categorical) else True
+
+
+def released_type(attribute: Categorical | Numeric, reach: int = 0) -> pa.DataType:
     """The arrow type `decode` gives."""
-    return decode(attribute, np.empty(0, np.int32)).type
+    return decode(attribute, np.empty(0, np.int32), reach).type
 
 
 def declared_type(attribute: Categorical | Numeric) -> pa.DataType:
     """The arrow type a column is read as where its source leaves that open."""
+    if isinstance(attribute, Date):
+        return pa.string()
     return pa.array(attribute.values).type if isinstance(attribute, Categorical) else pa.float64()
 
 
@@ -74,20 +112,21 @@ def narrowest_integer(largest: int) -> type[np.signedinteger[Any]]:
     return next(kind for kind in (np.int8, np.int16, np.int32) if largest <= np.iinfo(kind).max)
 
 
-def _encode_categories(attribute: Categorical, column: pa.Array) -> Codes:
+def _encode_names(attribute: Categorical | Numeric, names: Sequence[Value], column: pa.Array, reach: int) -> Codes:
     """Look values up; in a dictionary, the few entries once and then the many indices."""
     if not pa.types.is_dictionary(column.type):
-        column, value_set = _comparable(attribute, column)
-        return _with_missing(attribute, _known(attribute, pc.index_in(column, value_set=value_set), column))
-    words, value_set = _comparable(attribute, column.dictionary)
+        column, value_set = _comparable(attribute, names, column)
+        found = _known(attribute, pc.index_in(column, value_set=value_set), column)
+        return _with_missing(attribute, found, reach)
+    words, value_set = _comparable(attribute, names, column.dictionary)
     found = pc.index_in(words, value_set=value_set)
     codes = pc.take(found, column.indices)
     if codes.null_count > column.indices.null_count:
         _known(attribute, codes, pc.take(words, column.indices))
-    return _with_missing(attribute, codes)
+    return _with_missing(attribute, codes, reach)
 
 
-def _known(attribute: Categorical, found: pa.Array, column: pa.Array) -> pa.Array:
+def _known(attribute: Categorical | Numeric, found: pa.Array, column: pa.Array) -> pa.Array:
     """The codes found, unless a value that is there was not."""
     is_unknown = pc.and_(pc.is_null(found), pc.is_valid(column))
     if pc.any(is_unknown).as_py():
@@ -95,10 +134,10 @@ def _known(attribute: Categorical, found: pa.Array, column: pa.Array) -> pa.Arra
     return found
 
 
-def _not_declared(attribute: Categorical, strangers: pa.Array) -> DataError:
+def _not_declared(attribute: Categorical | Numeric, strangers: pa.Array) -> DataError:
     return DataError(
         attribute.name,
-        f"{counted(len(strangers), 'row')} not among the {len(attribute.values):,} declared values",
+        f"{counted(len(strangers), 'row')} not among the {attribute.points:,} declared values",
         "Add the value to the schema, or correct the data.",
         example=_plain(strangers[0].as_py()),
     )
@@ -109,9 +148,11 @@ def _plain(value: Any) -> Any:
     return int(value) if isinstance(value, Decimal) and value == int(value) else value
 
 
-def _comparable(attribute: Categorical, column: pa.Array) -> tuple[pa.Array, pa.Array]:
+def _comparable(
+    attribute: Categorical | Numeric, names: Sequence[Value], column: pa.Array
+) -> tuple[pa.Array, pa.Array]:
     """The column and the declared values as one type; NaN, and empty text that is not declared, are missing."""
-    value_set = pa.array(attribute.values)
+    value_set = pa.array(names)
     if pa.types.is_floating(column.type):
         column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
     if column.null_count == len(column):
@@ -124,7 +165,7 @@ def _comparable(attribute: Categorical, column: pa.Array) -> tuple[pa.Array, pa.
         )
     if is_text(column.type):
         column = column.cast(pa.string())
-        if "" not in attribute.values:
+        if "" not in names:
             column = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
     if family_of(column.type) == "numbers":
         shared = _shared_type(column.type, value_set.type)
@@ -151,12 +192,13 @@ def _told(kind: pa.DataType) -> str:
     return str(kind) if family == "other" else family
 
 
-def _with_missing(attribute: Categorical | Numeric, found: pa.Array) -> Codes:
+def _with_missing(attribute: Categorical | Numeric, found: pa.Array, reach: int) -> Codes:
+    """Codes of the places found among the names of a release; missing comes after them."""
     if found.null_count:
         _allow_missing(attribute, found.null_count)
-        found = found.fill_null(attribute.size - 1)
+        found = found.fill_null(attribute.size - 1 + 2 * reach)
     codes: Codes = found.to_numpy(zero_copy_only=False)
-    return codes.astype(np.int32, copy=False)
+    return codes.astype(np.int32, copy=False) - np.int32(reach) if reach else codes.astype(np.int32, copy=False)
 
 
 def _allow_missing(attribute: Categorical | Numeric, count: int) -> None:
@@ -168,28 +210,83 @@ def _allow_missing(attribute: Categorical | Numeric, count: int) -> None:
         )
 
 
-def _encode_numbers(attribute: Numeric, column: pa.Array, reach: int) -> Codes:
+def _encode_numbers(attribute: Numeric, column: pa.Array, reach: int | None) -> Codes:
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
+    numbers = _dates(attribute, column) if isinstance(attribute, Date) else _numbers(attribute, column)
+    beyond = reach or 0
+    if reach is None and attribute.clip:
+        numbers = np.clip(numbers, attribute.low, attribute.high)  # which leaves out what is missing
+    codes = attribute.codes_of(numbers)
+    is_inside = (codes >= -beyond) & (codes < attribute.points + beyond)
+    if not is_inside.all():
+        is_missing = np.isnan(numbers)
+        is_outside = ~is_inside & ~is_missing
+        if is_outside.any():
+            low, high = attribute.written(attribute.low), attribute.written(attribute.high)
+            outside = numbers[is_outside][0].item()
+            raise DataError(
+                attribute.name,
+                f"{counted(int(is_outside.sum()), 'row')} outside {low} … {high}",
+                "Correct the data, or widen the bounds in the schema (from public knowledge, not from the data); "
+                "clip = true puts what lies beyond on the bounds.",
+                example=attribute.written(outside) if isinstance(attribute, Date) else outside,
+            )
+        _allow_missing(attribute, int(is_missing.sum()))
+        codes[is_missing] = attribute.size - 1 + beyond
+    return codes.astype(np.int32)
+
+
+def _numbers(attribute: Numeric, column: pa.Array) -> Array:
     if family_of(column.type) not in ("numbers", "nothing"):
         raise DataError(
             attribute.name,
             f"the schema says numbers but the column holds {_told(column.type)}",
             "Convert the column to numbers, or declare it as a category.",
         )
-    numbers = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    codes = attribute.codes_of(numbers)
-    is_inside = (codes >= -reach) & (codes < attribute.points + reach)
-    if not is_inside.all():
-        is_missing = np.isnan(numbers)
-        is_outside = ~is_inside & ~is_missing
-        if is_outside.any():
-            raise DataError(
-                attribute.name,
-                f"{counted(int(is_outside.sum()), 'row')} outside {attribute.low} … {attribute.high}",
-                "Correct the data, or widen the bounds in the schema (from public knowledge, not from the data).",
-                example=numbers[is_outside][0].item(),
-            )
-        _allow_missing(attribute, int(is_missing.sum()))
-        codes[is_missing] = attribute.size - 1 + reach
-    return codes.astype(np.int32)
+    numbers: Array = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    return numbers
+
+
+def _dates(attribute: Date, column: pa.Array) -> Array:
+    """Days since 1970-01-01, as floats; NaN where there is none."""
+    if pa.types.is_integer(column.type):
+        column = column.cast(pa.string())  # as 20200403
+    if is_text(column.type):
+        column = _days_in_text(attribute, column)
+    elif family_of(column.type) == "dates":
+        column = days_of(column)
+    elif family_of(column.type) != "nothing":
+        raise DataError(
+            attribute.name,
+            f"the schema says dates but the column holds {_told(column.type)}",
+            "Convert the column to dates, or to text such as 2020-04-03.",
+        )
+    days: Array = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return days
+
+
+def days_of(column: pa.Array) -> pa.Array:
+    """The days of dates and of moments, where those were."""
+    if pa.types.is_timestamp(column.type) and column.type.tz is not None:
+        column = pc.local_timestamp(column)
+    return column.cast(pa.date32(), safe=False).cast(pa.int32())
+
+
+def _days_in_text(attribute: Date, column: pa.Array) -> pa.Array:
+    """Every word that stands there is read once."""
+    encoded = column.cast(pa.string()).dictionary_encode()
+    words = [word or "" for word in encoded.dictionary.to_pylist()]
+    days = [day_of(word, attribute.order) for word in words]
+    strange = [word for word, day in zip(words, days, strict=True) if day is None and word.strip()]
+    if strange:
+        orders = orders_of(strange)
+        raise DataError(
+            attribute.name,
+            f"{counted(len(strange), 'different text')} that is no date that can be read",
+            f"Say in the schema how it is meant: order = {' or order = '.join(map(repr, orders))}."
+            if orders and attribute.order is None
+            else "Write dates as 2020-04-03.",
+            example=strange[0],
+        )
+    return pc.take(pa.array(days, pa.int32()), encoded.indices)

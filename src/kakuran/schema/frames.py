@@ -16,7 +16,7 @@ from narwhals.dependencies import is_pandas_dataframe, is_polars_dataframe, is_p
 from kakuran.errors import DataError, which_there_are
 from kakuran.typing import Array, Indices
 
-ValueFamily: TypeAlias = Literal["text", "true/false", "numbers", "nothing", "other"]
+ValueFamily: TypeAlias = Literal["text", "true/false", "numbers", "dates", "nothing", "other"]
 
 
 def family_of(kind: pa.DataType) -> ValueFamily:
@@ -27,6 +27,8 @@ def family_of(kind: pa.DataType) -> ValueFamily:
         return "true/false"
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return "numbers"
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        return "dates"
     return "nothing" if pa.types.is_null(kind) else "other"
 
 

@@ -14,6 +14,8 @@ import pyarrow.compute as pc
 
 from kakuran.errors import DataError, InferredDomainWarning, SchemaError
 from kakuran.schema.attribute import FARTHEST, LARGEST_GRID, Attribute, Categorical, Dropped, Numeric
+from kakuran.schema.codes import days_of
+from kakuran.schema.dates import DateRange, date_between
 from kakuran.schema.frames import ValueFamily, check_columns_are_unique, family_of
 from kakuran.schema.sources.delimited import UNSPLIT, look_unsplit
 from kakuran.schema.sources.opening import open_source
@@ -25,6 +27,14 @@ MOST_CATEGORIES = 1000
 FEWEST_TO_TELL = 30
 """Values from which on it is no chance that none stands twice."""
 
+MOST_CODES = 9
+"""Whole numbers 1 … 9 are taken for codes of categories, and so are 0 and 1."""
+
+MISSING_CODES = (-1, -9, -99, -999, 99, 999, 9999, 99999)
+"""Numbers that often stand for missing ones; taken so where all others lie far off."""
+
+_DIGITS = 3
+"""Decimals are kept to the thousandth of the range, or to where they end."""
 _MOST_REMEMBERED = 1 << 16
 _WRITTEN_NUMBER = re.compile(r"[+-]?\d{1,3}([.,' \u00a0\u202f\u2019]?\d{2,3})*([.,]\d+)?")
 
@@ -39,6 +49,10 @@ class ColumnSummary:
         self._words: set[Any] = set()
         self._low, self._high = math.inf, -math.inf
         self._exponent = 0
+        self._codes: set[float] | None = set()
+        self._suspected: set[int] = set()
+        self._dates = DateRange()
+        self._values = 0
         self._seen: set[Any] | None = set()
 
     def update(self, column: pa.Array) -> None:
@@ -47,6 +61,12 @@ class ColumnSummary:
         self._settle(family_of(column.type))
         self.has_missing |= _has_missing(column)
         self._look_for_repeats(column)
+        self._values += len(column) - column.null_count
+        if self.family == "text":
+            self._dates.update(word for word in pc.unique(column).drop_null().to_pylist() if word.strip())
+        elif self.family == "dates":
+            days = days_of(column).drop_null().to_numpy(zero_copy_only=False)
+            self._take_in_bounds(days.astype(float))
         if self.family in ("text", "true/false") and len(self._words) <= MOST_CATEGORIES:
             self._words.update(value for value in pc.unique(column).drop_null().to_pylist() if value != "")
         elif self.family == "numbers":
@@ -65,7 +85,31 @@ class ColumnSummary:
     @property
     def looks_like_identifiers(self) -> bool:
         """Whether no text or whole number stands twice."""
-        return self._seen is not None and len(self._seen) >= FEWEST_TO_TELL
+        return self._seen is not None and len(self._seen) >= FEWEST_TO_TELL and not self.holds_dates
+
+    @property
+    def holds_dates(self) -> bool:
+        """Whether all of it is dates, as arrow or as people have them."""
+        return (self.family == "dates" and self._low <= self._high) or (self.family == "text" and self._dates.is_filled)
+
+    @property
+    def needs_an_order(self) -> bool:
+        """Whether dates are written so that nobody can tell days from months."""
+        return self.family == "text" and self._dates.is_unclear
+
+    @property
+    def holds_codes(self) -> bool:
+        """Whether its numbers are 0 and 1, or the first few from 1 on, and stand for categories likely."""
+        if self.family != "numbers" or self._values < FEWEST_TO_TELL or self._codes is None or len(self._codes) < 2:
+            return False
+        return self._codes in ({0.0, 1.0}, set(map(float, range(1, len(self._codes) + 1))))
+
+    @property
+    def missing_codes(self) -> list[int]:
+        """Numbers that stand for missing ones likely: far above twice all others, or below zero where none else is."""
+        if self._values < FEWEST_TO_TELL or not self._low <= self._high:
+            return []
+        return sorted(code for code in self._suspected if (self._low >= 0 if code < 0 else code > 2 * self._high))
 
     @property
     def holds_written_numbers(self) -> bool:
@@ -99,11 +143,21 @@ class ColumnSummary:
             problem = f"holds {self.family} in one place and {family} in another"
             raise DataError(self.name, problem, "Make them all of one kind.")
 
+    def _take_in_bounds(self, numbers: Any) -> None:
+        if len(numbers):
+            self._low, self._high = min(self._low, float(numbers.min())), max(self._high, float(numbers.max()))
+
     def _take_in(self, numbers: Any) -> None:
         numbers = numbers[~np.isnan(numbers)]
+        is_suspected = np.isin(numbers, MISSING_CODES)
+        self._suspected.update(np.unique(numbers[is_suspected]).astype(int).tolist())
+        numbers = numbers[~is_suspected]
         if not len(numbers):
             return
-        self._low, self._high = min(self._low, float(numbers.min())), max(self._high, float(numbers.max()))
+        if self._codes is not None:
+            self._codes = self._codes | set(np.unique(numbers)[: MOST_CODES + 2].tolist())
+            self._codes = self._codes if len(self._codes) <= MOST_CODES else None
+        self._take_in_bounds(numbers)
         infinite = next((bound for bound in (self._high, self._low) if math.isinf(bound)), None)
         if infinite is not None:
             raise DataError(self.name, "holds infinite numbers", "Correct the data.", example=infinite)
@@ -115,16 +169,40 @@ class ColumnSummary:
 
     def attribute(self) -> Attribute:
         """The attribute to propose."""
+        if self.holds_dates:
+            return self._date()
         if self.family == "text" and (self.looks_like_identifiers or self.holds_written_numbers):
             return Dropped(self.name)
+        if self.holds_codes:
+            codes = sorted(map(int, self._codes or ()))
+            return Categorical(self.name, codes, missing_codes=self.missing_codes)
         if self.family in ("text", "true/false") and 0 < len(self._words) <= MOST_CATEGORIES:
             return Categorical(self.name, sorted(self._words))
-        if self.family == "numbers" and self._low <= self._high and not self.is_beyond_any_grid:
-            exponent = self._exponent
-            first, last = math.floor(self._low / 10.0**exponent + 1e-6), math.ceil(self._high / 10.0**exponent - 1e-6)
-            bounds = (_scaled(first, exponent), _scaled(max(last, first + 1), exponent))
-            return Numeric(self.name, *bounds, step=_scaled(1, exponent))
+        if self.family == "numbers" and not self.is_beyond_any_grid:
+            return self._number()
         return Dropped(self.name)
+
+    def _date(self) -> Attribute:
+        if self.family == "dates":
+            return date_between(self.name, int(self._low), int(self._high))
+        if self.needs_an_order:
+            return Dropped(self.name)
+        order, bounds = next(iter(self._dates.bounds.items()))
+        return date_between(self.name, *bounds, order=order if self._dates.depends else None)
+
+    def _number(self) -> Attribute:
+        """Between what was seen; what may stand for missing is a number like others where it does not lie far off."""
+        gone = self.missing_codes
+        kept = [code for code in self._suspected if code not in gone]
+        low, high = min([self._low, *kept]), max([self._high, *kept])
+        if not low <= high:
+            return Dropped(self.name)
+        exponent = max(self._exponent, _finest_exponent(low, high)) if kept else self._exponent
+        if exponent < 0 and high > low:
+            exponent = max(exponent, math.floor(math.log10(high - low)) - _DIGITS)
+        first, last = math.floor(low / 10.0**exponent + 1e-6), math.ceil(high / 10.0**exponent - 1e-6)
+        bounds = (_scaled(first, exponent), _scaled(max(last, first + 1), exponent))
+        return Numeric(self.name, *bounds, step=_scaled(1, exponent), missing_codes=gone)
 
 
 def is_number(text: str) -> bool:
@@ -192,7 +270,7 @@ def infer_attributes(data: Any, progress: Callable[[int], object]) -> list[Attri
 
 _NOTES: tuple[tuple[str, Callable[[ColumnSummary], bool]], ...] = (
     (
-        "Dropped, as they are neither text, true/false nor numbers (of a date, make the year a column)",
+        "Dropped, as they are neither text, true/false, numbers nor dates",
         lambda column: column.is_dropped and column.family == "other",
     ),
     (
@@ -204,8 +282,26 @@ _NOTES: tuple[tuple[str, Callable[[ColumnSummary], bool]], ...] = (
         lambda column: (
             column.is_dropped
             and column.family != "other"
-            and not (column.holds_written_numbers or column.is_beyond_any_grid)
+            and not (column.holds_written_numbers or column.is_beyond_any_grid or column.needs_an_order)
         ),
+    ),
+    (
+        'Dropped, as 3/4/2020 may be a day in March or in April (make it type = "date", with order = "d/m/y" or '
+        'order = "m/d/y")',
+        lambda column: column.is_dropped and column.needs_an_order,
+    ),
+    (
+        "Whole numbers taken for codes of categories (make amounts numbers, and set ordered = true where codes have an "
+        "order)",
+        lambda column: column.holds_codes,
+    ),
+    (
+        "Dates, told in periods as long as their range suggests (step)",
+        lambda column: not column.is_dropped and column.holds_dates,
+    ),
+    (
+        "Have a number far off that likely stands for missing, and is drafted so (missing_codes)",
+        lambda column: column.family == "numbers" and bool(column.missing_codes),
     ),
     (
         'Perhaps identifiers, as no value stands twice (if so, set role = "drop")',
@@ -213,12 +309,7 @@ _NOTES: tuple[tuple[str, Callable[[ColumnSummary], bool]], ...] = (
     ),
     (
         'Have missing values (fill them in, or set missing = "category")',
-        lambda column: not column.is_dropped and column.has_missing and column.family != "numbers",
-    ),
-    (
-        'Numbers with missing values (fill them in, and say where in a column of its own; missing = "category" '
-        "leaves little of a number with many steps)",
-        lambda column: not column.is_dropped and column.has_missing and column.family == "numbers",
+        lambda column: not column.is_dropped and column.has_missing and not column.missing_codes,
     ),
     ("Named like a value (does the file start with the names of its columns?)", lambda column: is_number(column.name)),
     ("Named with a space at an end, which belongs to the name", lambda column: column.name != column.name.strip()),

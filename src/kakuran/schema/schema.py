@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from kakuran.errors import DataError, SchemaError, counted, which_there_are
 from kakuran.parsing import naming, read_document, tables_of, toml_of
 from kakuran.schema.attribute import Attribute, Categorical, Dropped, Numeric, attribute_of, describe
-from kakuran.schema.codes import declared_type, decode, encode, encode_columns, released_type
+from kakuran.schema.codes import declared_type, decode, encode, encode_columns, no_reach, released_type
 from kakuran.schema.frames import check_columns_are_unique, to_arrow
 from kakuran.schema.infer import infer_attributes
 from kakuran.schema.sources.base import Part, Source
@@ -52,7 +52,9 @@ class Schema:
 
     def __post_init__(self) -> None:
         if isinstance(self.attributes, Attribute):
-            raise SchemaError(f"a schema is a list of Categorical, Numeric or Dropped, got {self.attributes!r} alone")
+            raise SchemaError(
+                f"a schema is a list of Categorical, Numeric, Date or Dropped, got {self.attributes!r} alone"
+            )
         object.__setattr__(self, "attributes", tuple(self.attributes))
         if not self.attributes:
             raise SchemaError("a schema needs at least one column")
@@ -60,7 +62,8 @@ class Schema:
         for position, attribute in enumerate(self.attributes):
             if not isinstance(attribute, Categorical | Numeric | Dropped):
                 raise SchemaError(
-                    f"a schema is a list of Categorical, Numeric or Dropped, got {attribute!r} at place {position + 1}"
+                    "a schema is a list of Categorical, Numeric, Date or Dropped, got "
+                    f"{attribute!r} at place {position + 1}"
                 )
             if attribute.name in declared:
                 raise SchemaError(f"column {attribute.name!r} is declared twice")
@@ -198,7 +201,10 @@ _WISHES = ("tell", "about", "purpose")
 _HEADER = """\
 # What each column may hold and what is done with it.
 #   role     "perturb" (default), "keep" (public anyway, released as it is), "drop" (never released)
-#   missing  "error" (default) or "category" (missing is a value of its own)
+#   missing  "error" (default) or "category" (missing is a value of its own); missing_codes = [999] stand for missing
+#   bands    of a number: [0, 18, 65, 120] tells 0–17, 18–64 or 65–120; clip = true puts what lies beyond on the bounds
+#   ordered  of categories: true where their order means something
+#   step     of a date: "day", "week", "month", "quarter" or "year"; order = "d/m/y" or "m/d/y" says what 3/4/2020 is
 # Bounds and values should be public knowledge, not read off the data.
 """
 
@@ -295,7 +301,7 @@ class Layout:
     def settled(self, column: str, codes: Codes) -> Codes:
         """Released codes as original ones: numbers beyond the bounds at the bounds, missing where originals have it."""
         attribute, reach = self.schema[column], self.reach(column)
-        if not reach or not isinstance(attribute, Numeric):
+        if not reach:
             return codes
         numbers = np.clip(codes, 0, attribute.points - 1)
         if attribute.missing == "error":
@@ -305,7 +311,7 @@ class Layout:
     @cached_property
     def arrow(self) -> pa.Schema:
         """The arrow schema."""
-        return pa.schema([(attribute.name, released_type(attribute)) for attribute in self.attributes])
+        return pa.schema([(one.name, released_type(one, self.reach(one.name))) for one in self.attributes])
 
     def decode(self, codes: Mapping[str, Codes]) -> pa.RecordBatch:
         """The batch that has these codes."""
@@ -324,9 +330,9 @@ class Layout:
         attributes = self.schema.some(columns)
         if not self.told:
             return encode_columns(attributes, table, self.reach)
-        (telling,) = encode_columns(self.attributes[:1], table).values()
+        (telling,) = encode_columns(self.attributes[:1], table, no_reach).values()
         return {
-            one.name: encode(one, table.column(one.name))
+            one.name: encode(one, table.column(one.name), 0)
             if one.role == "keep"
             else self._encode_told(one, table.column(one.name), telling)
             for one in attributes

@@ -12,12 +12,17 @@ const Questions = (() => {
     return isNumber(question) ? Math.round((question.high - question.low) / question.step) + 1 : question.values.length;
   }
 
-  /** The answer that has a code; noise without bounds may go beyond them. */
+  /** The answer that has a code; what is released may lie beyond the bounds, or before the first value and after the last. */
   function answerOf(question, code) {
-    if (!isNumber(question)) return question.values[code].value;
+    if (!isNumber(question)) return question.values[code]?.value ?? beyond(question, code);
     // Whole numbers of the last digit, so that 3 steps of 0.1 are 0.3.
     const unit = 10 ** Math.max(decimals(question.low), decimals(question.step));
     return (Math.round(question.low * unit) + code * Math.round(question.step * unit)) / unit;
+  }
+
+  function beyond({ values, beyond: names }, code) {
+    const reach = names.length / 2;
+    return names[code < 0 ? code + reach : code - values.length + reach];
   }
 
   function decimals(number) {
@@ -33,7 +38,8 @@ const Questions = (() => {
   }
 
   function inWords(question, answer) {
-    if (!isNumber(question)) return spoken(question.values.find(({ value }) => value === answer).label);
+    const named = question.values?.find(({ value }) => value === answer);
+    if (!isNumber(question)) return named ? spoken(named.label) : String(answer);
     return [plain(answer), spoken(question.unit)].filter(Boolean).join(" ");
   }
 
