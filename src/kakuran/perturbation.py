@@ -4,13 +4,16 @@ A uniformly random order of more rows than fit in memory.
 
 Every row goes to a bucket chosen at random, and every bucket is shuffled by itself: one after the other they are in
 uniformly random order, since rows choose independently. Buckets lie on disk as packed rows of perturbed codes.
+
+Where people have several rows, all are perturbed, and some of each person's are used: which ones does not depend on
+what they say, so that it is as if they had been drawn first, and no original lies on disk.
 """
 
 from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,10 +23,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kakuran.counts import Tally
 from kakuran.design import Plan
 from kakuran.mechanism import AliasTable, ExactWeights, integer_weights
 from kakuran.randomness import Randomness
-from kakuran.schema import narrowest_integer
+from kakuran.schema import People, check_same_for_a_person, draw_rows, narrowest_integer
 from kakuran.typing import Codes
 
 CodedColumns: TypeAlias = Mapping[str, Codes]
@@ -127,6 +131,43 @@ def scatter(rows: Rows, buckets: int, randomness: Randomness) -> tuple[Rows, NDA
     order = np.argsort(chosen.astype(narrowest_integer(buckets)), kind="stable")
     bounds = np.searchsorted(chosen[order], np.arange(buckets + 1))
     return rows.take(order), bounds
+
+
+class RowsOfPeople:
+    """All rows of people in, some of each person's out: those of a person wait in the same file on disk."""
+
+    def __init__(self, kernel: Kernel, files: int, scratch: Path, randomness: Randomness) -> None:
+        self._kernel = kernel
+        self._paths = [scratch / f"people-{number}" for number in range(files)]
+        self._randomness = randomness
+        self._row_type = np.dtype([("person", np.uint64), ("row", np.void, kernel.row_type.itemsize)])
+        for path in self._paths:
+            path.touch()
+
+    def add(self, people: People, rows: Rows) -> None:
+        """Take in rows, and whose they are."""
+        told = np.empty(len(rows), self._row_type)
+        told["person"], told["row"] = people, rows
+        place = people % np.uint64(len(self._paths))
+        order = np.argsort(place, kind="stable")
+        bounds = np.searchsorted(place[order], np.arange(len(self._paths) + 1, dtype=np.uint64))
+        for path, (start, stop) in zip(self._paths, itertools.pairwise(bounds), strict=True):
+            with path.open("ab") as file:
+                told[order[start:stop]].tofile(file)
+
+    def drawn(self, tally: Tally) -> Iterator[Rows]:
+        """The rows that are used, once all were added; the tally then has everybody in it, each once."""
+        schema = self._kernel.plan.schema
+        for number, path in enumerate(self._paths):
+            told = np.fromfile(path, self._row_type)
+            path.unlink()
+            people, rows = told["person"], np.ascontiguousarray(told["row"])
+            codes = self._kernel.unpack(rows)
+            kept = {attribute.name: codes[attribute.name] for attribute in schema.kept}
+            check_same_for_a_person(people, kept)
+            first = np.unique(people, return_index=True)[1]
+            tally.update({name: column[first] for name, column in kept.items()}, len(first))
+            yield rows[draw_rows(people, schema.rows_a_person, self._randomness.spawn(number))]
 
 
 class Shuffler:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from kakuran.advice.methods import (
     perturbed,
     perturbed_for_the_data,
 )
+from kakuran.audit import TruePeople, taken
 from kakuran.charts import BLUE, ESTIMATE, INK, Curve, error_chart
 from kakuran.counts import Cells, Tally, cells_of
 from kakuran.design import calibrate
@@ -347,7 +348,8 @@ def trial_of(schema: Schema | None, n: int | None, data: Any, k: float) -> Trial
     if schema is None:
         schema, codes = _matrix(data)
     elif data is not None:
-        codes = schema.encode(data)
+        truth = replace(TruePeople.of(schema, data), most=1)
+        codes = taken(truth.codes, truth.draw(Randomness.secure()))
     else:
         people = calibrate(Schema(list(schema)), k=k, n=n).n  # refuses what cannot be promised
         made_up = _made_up(schema, min(people, max(MADE_UP, math.ceil(20 * k))))

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 
 from kakuran.errors import SchemaError, needing
-from kakuran.words import Translate
+from kakuran.model import About
+from kakuran.words import Phrase, Translate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -97,6 +98,12 @@ def can_be_asked(question: Question) -> Question:
     """Make a question known: every release has a method of that name, and is handed to it first."""
     QUESTIONS[question.__name__] = question
     return question
+
+
+def truth_of(about: About, unit: str | None) -> Phrase:
+    """Which truth a number is about, and what is counted in it where that is not records."""
+    truth = Phrase("this table") if about == "table" else Phrase("this population")
+    return truth if unit is None else Phrase("{truth}, counted in {unit}", truth=truth, unit=unit)
 
 
 def _row(kind: str, cells: Any) -> str:

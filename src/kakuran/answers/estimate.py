@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kakuran.answers.answer import Answer
+from kakuran.answers.answer import Answer, truth_of
 from kakuran.charts import ESTIMATE, NAIVE, Series, column_chart, estimate_heatmaps, plain
 from kakuran.counts import Cells
 from kakuran.errors import SchemaError, counted
@@ -67,6 +67,8 @@ class Estimate(Answer):
         more exact than adding up cells.
     percent : str, optional
         What cells are told in percent of, too: of ``all`` records, or of those with the same value of this column.
+    unit : str, optional
+        What is counted, where that is not records, in words.
 
     Examples
     --------
@@ -92,6 +94,7 @@ class Estimate(Answer):
     rests_on: Literal["counts", "model"] = "counts"
     totals: tuple[Estimate, ...] = ()
     percent: str | None = None
+    unit: str | None = None
 
     @property
     def unclear(self) -> NDArray[np.bool_]:
@@ -116,7 +119,7 @@ class Estimate(Answer):
     @property
     def caption(self) -> str:
         """What the numbers are, in a line."""
-        about = Phrase("this table") if self.about == "table" else Phrase("this population")
+        about = truth_of(self.about, self.unit)
         facts: dict[str, Any] = {"level": 100 * self.level, "about": about}
         if self.rests_on == "model":
             return Phrase(
@@ -133,7 +136,8 @@ class Estimate(Answer):
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for programs: how it was estimated, and the numbers of every cell or the single number."""
         facts = {
-            name: getattr(self, name) for name in ("method", "reason", "gap", "level", "about", "fakes", "rests_on")
+            name: getattr(self, name)
+            for name in ("method", "reason", "gap", "level", "about", "fakes", "rests_on", "unit")
         }
         rows = self.to_arrow().to_pylist()
         return facts | ({"cells": rows} if self.axes else rows[0])

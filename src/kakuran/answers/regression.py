@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import ndtr, ndtri
 
-from kakuran.answers.answer import Answer
+from kakuran.answers.answer import Answer, truth_of
 from kakuran.answers.formula import ModelFormula
 from kakuran.answers.groups import ReadNumber, told_cells
 from kakuran.answers.question import check_told, counted_cells, model_cells
@@ -84,6 +84,8 @@ class Regression(Answer):
         Number of records.
     explained : float, optional
         The part of the target's variance that the predictors explain, of least squares.
+    unit : str, optional
+        What is counted, where that is not records, in words.
 
     Examples
     --------
@@ -109,6 +111,7 @@ class Regression(Answer):
     n: int
     explained: float | None
     read: ModelFormula
+    unit: str | None = None
 
     @property
     def errors(self) -> Array:
@@ -128,7 +131,7 @@ class Regression(Answer):
     @property
     def caption(self) -> str:
         """What the numbers are, in a line."""
-        about = Phrase("this table") if self.about == "table" else Phrase("this population")
+        about = truth_of(self.about, self.unit)
         facts: dict[str, Any] = {"formula": self.formula, "level": 100 * self.level, "about": about}
         if self.rests_on == "model":
             return Phrase(
@@ -165,7 +168,7 @@ class Regression(Answer):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for programs: what it is, and the numbers of every coefficient."""
-        names = ("formula", "family", "level", "about", "rests_on", "reason", "n", "explained")
+        names = ("formula", "family", "level", "about", "rests_on", "reason", "n", "explained", "unit")
         return {name: getattr(self, name) for name in names} | {"coefficients": self.to_arrow().to_pylist()}
 
     @property

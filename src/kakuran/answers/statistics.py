@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import ndtri
 
-from kakuran.answers.answer import Answer
+from kakuran.answers.answer import Answer, truth_of
 from kakuran.answers.groups import (
     AskedOf,
     Found,
@@ -88,6 +88,8 @@ class Statistic(Answer):
         Which part of each group has no value, where values may be missing; the estimates are of the others.
     more : dict of str to array
         What else there is to say of each group, as a risk ratio and the ends of its interval.
+    unit : str, optional
+        What is counted, where that is not records, in words.
 
     Examples
     --------
@@ -112,11 +114,12 @@ class Statistic(Answer):
     reason: str
     missing: Array | None = None
     more: Mapping[str, Array] = field(default_factory=dict)
+    unit: str | None = None
 
     @property
     def caption(self) -> str:
         """What the numbers are, in a line."""
-        about = Phrase("this table") if self.about == "table" else Phrase("this population")
+        about = truth_of(self.about, self.unit)
         facts: dict[str, Any] = {"name": self.name, "level": 100 * self.level, "about": about}
         if self.rests_on == "model":
             return Phrase("{name} with {level:g} % intervals for {about}, as a model has it", **facts)
@@ -124,7 +127,7 @@ class Statistic(Answer):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for programs: what it is, and the numbers of every group or the single one."""
-        facts = {name: getattr(self, name) for name in ("name", "level", "about", "rests_on", "reason")}
+        facts = {name: getattr(self, name) for name in ("name", "level", "about", "rests_on", "reason", "unit")}
         rows = self.to_arrow().to_pylist()
         return facts | ({"groups": rows} if self.axes else rows[0])
 

@@ -32,3 +32,7 @@ from .loss import (
     mean_absolute_loss as mean_absolute_loss,
     wrong_cells as wrong_cells,
 )
+from .people import (
+    TruePeople as TruePeople,
+    taken as taken,
+)

@@ -93,11 +93,14 @@ class Attacker:
 
     def log_likelihoods(self, released: CodedColumns) -> Array:
         """log p(released record | person), given what it tells: records × people."""
+        return self._log_likelihoods_of_classes(released)[:, self._class_of]
+
+    def _log_likelihoods_of_classes(self, released: CodedColumns) -> Array:
         found = np.empty((len(next(iter(released.values()))), len(self._sizes)))
         for rows, telling in self._by_telling(released):
             some = {name: codes[rows, None] for name, codes in released.items()}
             found[rows] = self._logs(telling, some, self._classes)
-        return found[:, self._class_of]
+        return found
 
     def log_likelihoods_of(self, released: CodedColumns, owners: Indices) -> Array:
         """The same of every record and one person."""

@@ -15,6 +15,7 @@ from kakuran.answers import MOST_POINTS, log_chance_of, points_of
 from kakuran.audit.anonymity import Risk, risk_of
 from kakuran.audit.attacker import ENUMERABLE, Attacker, exact_posteriors
 from kakuran.audit.likelihoods import IMPOSSIBLE
+from kakuran.audit.people import PeopleAttacker, TruePeople, taken
 from kakuran.charts import risk_chart
 from kakuran.counts import Tally, distinct_rows, rows_of_each
 from kakuran.design import Crowd, Plan
@@ -196,60 +197,70 @@ def audit(
     """
     check_is(release, Release, "kakuran.perturb makes one, kakuran.read_release opens one")
     plan = release.plan
-    truth = plan.schema.encode(original)
-    n = len(next(iter(truth.values())))
+    people = TruePeople.of(plan.schema, original)
+    n = people.records
     release.manifest.check_original(n)
     if not n:
         raise ReleaseError("an empty release has nobody to link")
     dice = Randomness.secure()
-    attacker = Attacker(truth, [tell.telling for tell in plan.tells], *plan.layout.telling)
+    attacker = _attacker(plan, people)
     released = release.codes()
     count = n if attacker.steps(released) <= most_pairs else min(n, max(1, int(most_pairs / n)))
     is_aligned = release.manifest.order == "kept"
     chosen = np.arange(n) if count == n else dice.permutation(n)[:count]
-    attack = attacker.attack(_take(released, chosen), chosen if is_aligned else None, dice.generator(), progress)
-    owners = dice.permutation(n)[:count]
-    rehearsed = Kernel(plan).sample(_take(truth, owners), dice)
-    rehearsal = attacker.attack(rehearsed, owners, dice.generator(), progress)
+    attack = attacker.attack(taken(released, chosen), chosen if is_aligned else None, dice.generator(), progress)
+    used = people.draw(dice)
+    rows = used[dice.permutation(n)[:count]]
+    rehearsed = Kernel(plan).sample(taken(people.codes, rows), dice)
+    rehearsal = attacker.attack(rehearsed, people.person[rows], dice.generator(), progress)
     played = attack if is_aligned else rehearsal
     assert played.linked is not None  # noqa: S101
 
-    is_exact = n <= ENUMERABLE
+    is_exact = n <= ENUMERABLE and n == attacker.people
     posteriors = _exact(attacker, released) if is_exact else attack.posteriors
     outcome = Audit(
         n=n,
         k=plan.k,
         attacked=count,
-        certified=1 / _smallest_crowd(plan, truth, n),
+        certified=1 / _smallest_crowd(plan, people),
         worst_posterior=float(posteriors.max()),
         is_exact=is_exact,
         expected_matches=float(posteriors.mean()),
         linked=played.linked,
         linked_one_to_one=played.linked_one_to_one,
         weakness=_weakness(attack.densities, rehearsal.densities),
-        closeness=_closeness(plan, truth, released, Kernel(plan).sample(truth, dice)),
-        misfit=_misfit(plan, truth, released),
+        closeness=_closeness(plan, people, released, Kernel(plan).sample(taken(people.codes, used), dice)),
+        misfit=_misfit(plan, people, released),
         alignment=_alignment(attacker, released, dice),
         impossible=int((attack.densities < IMPOSSIBLE / 10).sum()),
-        before=risk_of(truth),
+        before=risk_of(taken(people.codes, used)),
         problems=(),
         posteriors=posteriors,
     )
     return _judged(outcome, release)
 
 
-def _take(codes: dict[str, Codes], rows: Any) -> dict[str, Codes]:
-    return {name: column[rows] for name, column in codes.items()}
+def _attacker(plan: Plan, people: TruePeople) -> Attacker:
+    tellings = [tell.telling for tell in plan.tells]
+    if plan.schema.person is None:
+        return Attacker(people.codes, tellings, *plan.layout.telling)
+    return PeopleAttacker(people, tellings, *plan.layout.telling)
 
 
 def _exact(attacker: Attacker, released: dict[str, Codes]) -> Array:
     return exact_posteriors(attacker.log_likelihoods(released)).max(axis=1)
 
 
-def _smallest_crowd(plan: Plan, truth: dict[str, Codes], n: int) -> float:
+def _smallest_crowd(plan: Plan, people: TruePeople) -> float:
+    """Of those whose rows are drawn, whatever is drawn: of all who share what is kept."""
+    if plan.schema.person is not None:
+        kept = Tally.of_columns(plan.schema.kept)
+        first = np.unique(people.person, return_index=True)[1]
+        kept.update(taken(people.codes, first), len(first))
+        return plan.k_for(kept.fewest)
     tally = Tally.of_columns(plan.schema.released)
-    tally.update(truth)
-    return Crowd(tally).smallest([tell.telling for tell in plan.tells], cap=min(_CROWD_CAP * plan.k, n))
+    tally.update(people.codes)
+    return Crowd(tally).smallest([tell.telling for tell in plan.tells], cap=min(_CROWD_CAP * plan.k, people.records))
 
 
 def _weakness(released: Array, rehearsed: Array) -> float | None:
@@ -266,25 +277,24 @@ def _weakness(released: Array, rehearsed: Array) -> float | None:
     return difference / spread if spread > 1e-12 else 0.0
 
 
-def _closeness(plan: Plan, truth: dict[str, Codes], released: dict[str, Codes], rehearsed: dict[str, Codes]) -> float:
+def _closeness(plan: Plan, people: TruePeople, released: dict[str, Codes], rehearsed: dict[str, Codes]) -> float:
     """Coincidences beyond an honest draw's, as a multiple of what chance exceeds once in 10⁹.
 
     Changing one record moves an overlap by at most one, so the difference of two is bounded by McDiarmid's inequality
     whatever the distribution. It sees copies of originals where likelihoods cannot, as when all records are alike.
     """
-    n = len(next(iter(truth.values())))
-    excess = _overlap(plan, truth, released) - _overlap(plan, truth, rehearsed)
-    return excess / math.sqrt(n * math.log(1 / FALSE_ALARM))
+    excess = _overlap(plan, people, released) - _overlap(plan, people, rehearsed)
+    return excess / math.sqrt(people.records * math.log(1 / FALSE_ALARM))
 
 
-def _overlap(plan: Plan, truth: dict[str, Codes], released: dict[str, Codes]) -> float:
+def _overlap(plan: Plan, people: TruePeople, released: dict[str, Codes]) -> float:
     """How many released records can be paired with an equal original, if all originals tell what they do on average."""
-    n, overlap = len(next(iter(truth.values()))), 0.0
+    truth, n, overlap = people.codes, len(people.person), 0.0
     for tell, rows in zip(plan.tells, _rows_by_tell(plan, released), strict=True):
         names = [name for name in truth if name in tell.columns or plan.schema[name].role == "keep"]
         found = distinct_rows([np.concatenate([truth[name], released[name][rows]]) for name in names])
         originals, records = np.split(found.place, [n])
-        expected = tell.share * np.bincount(originals, minlength=len(found))
+        expected = tell.share * np.bincount(originals, people.weights, len(found))
         overlap += float(np.minimum(expected, np.bincount(records, minlength=len(found))).sum())
     return overlap
 
@@ -295,19 +305,19 @@ def _rows_by_tell(plan: Plan, released: dict[str, Codes]) -> list[Indices]:
     return rows_of_each(told, len(plan.tells))
 
 
-def _misfit(plan: Plan, truth: dict[str, Codes], released: dict[str, Codes]) -> float:
+def _misfit(plan: Plan, people: TruePeople, released: dict[str, Codes]) -> float:
     """The largest divergence of what was told from what was to be expected, over all that chance would excuse.
 
     Values of a column are compared tell by tell and over all tells of it. So a tell that was not drawn at random, but
     by looking at a value, shows: people with that value are too many among those who tell it, or too few.
     """
-    n, rows = len(next(iter(truth.values()))), _rows_by_tell(plan, released)
+    n, rows = people.records, _rows_by_tell(plan, released)
     tells = np.array([tell.share for tell in plan.tells])
     logs = [log_chance_of(np.array(list(map(len, rows)), float), n * tells)]
     for attribute in plan.schema.perturbed:
         axis = points_of(plan.schema, attribute.name)
         if axis.size <= MOST_POINTS:
-            true = np.bincount(axis.place(truth[attribute.name]), minlength=axis.size).astype(float)
+            true = people.counts([axis])
             holding = plan.holding([attribute.name])
             counts, expected = np.zeros((2, len(holding) + 1, axis.size + 1))
             for place, tell in enumerate(holding):
@@ -324,6 +334,8 @@ def _misfit(plan: Plan, truth: dict[str, Codes], released: dict[str, Codes]) -> 
 def _alignment(attacker: Attacker, released: dict[str, Codes], dice: Randomness) -> float:
     """How much better each record fits the person in its own row than in a random order."""
     n = attacker.people
+    if len(next(iter(released.values()))) != n:
+        return 0.0  # who has several records has no place of their own
 
     def fit(owners: NDArray[np.intp]) -> float:
         return float(attacker.log_likelihoods_of(released, owners).sum())

@@ -17,6 +17,7 @@ from kakuran.cli.options import (
     grouped,
     numbers,
     one_of,
+    open_release,
     whole_or_auto,
     whole_or_listed,
 )
@@ -109,14 +110,14 @@ def crosstab(
     results: AnswerResults,
 ) -> None:
     """Estimate the true counts over one or more columns, with intervals, beside the uncorrected ones."""
-    from kakuran.release import check_table, read_release, write_table
+    from kakuran.release import check_table, write_table
     from kakuran.writing import check_apart
 
     results.check()
     if output is not None:
         check_table(output, force=results.force)
         check_apart(output, [release])
-    cells, asked, opened = numbers("--bins", bins, whole_or_listed), options.asked, read_release(release)
+    cells, asked, opened = numbers("--bins", bins, whole_or_listed), options.asked, open_release(release)
     with progress("counting", opened.n) as advance:
         estimate = opened.crosstab(
             *columns, bins=cells, where=where, totals=totals, percent=percent, progress=advance, **asked
@@ -138,10 +139,8 @@ def count(
     results: AnswerResults,
 ) -> None:
     """Estimate how many records truly fulfil a condition."""
-    from kakuran.release import read_release
-
     results.check()
-    asked, opened = options.asked, read_release(release)
+    asked, opened = options.asked, open_release(release)
     with progress("counting", opened.n) as advance:
         estimate = opened.count(where, progress=advance, **asked)
     _give(estimate, where, release, results)
@@ -211,13 +210,12 @@ def tree(
     """Grow a decision tree on reconstructed counts, pruned by what held-out records say."""
     from kakuran.answers import CRITERIA
     from kakuran.errors import SchemaError
-    from kakuran.release import read_release
     from kakuran.report import tree_answer
 
     if criterion not in CRITERIA:
         raise SchemaError(f"--criterion must be one of {', '.join(CRITERIA)}, got {criterion!r}")
     results.check()
-    opened = read_release(release)
+    opened = open_release(release)
     options: Any = {"max_depth": max_depth, "min_support": min_support, "criterion": criterion, "method": method}
     with progress("counting", None) as advance:
         found = opened.tree(target, features=features or None, progress=advance, **options)
@@ -251,12 +249,11 @@ def bayes(
     results: AnswerResults,
 ) -> None:
     """Predict a column by naive Bayes: what each other column by itself tells of it, added up."""
-    from kakuran.release import read_release
     from kakuran.report import bayes_answer, bits_rows
     from kakuran.words import words_in
 
     results.check()
-    opened = read_release(release)
+    opened = open_release(release)
     with progress("counting", None) as advance:
         found = opened.bayes(target, features=features or None, method=method, progress=advance)  # type: ignore[arg-type]
     words = words_in("en")
@@ -283,11 +280,10 @@ def mixture(
     results: AnswerResults,
 ) -> None:
     """Reconstruct the clusters of true numbers from a release, and the density of one."""
-    from kakuran.release import read_release
     from kakuran.report import mixture_answer
 
     results.check()
-    opened = read_release(release)
+    opened = open_release(release)
     with progress("counting", None) as advance:
         found = opened.mixture(
             *columns,
@@ -330,13 +326,12 @@ def synthesise(
     results: Annotated[Results, "lang", "force", "json"],
 ) -> None:
     """Write a plain table of made-up records that are like the true ones, and a page that says what it is."""
-    from kakuran.release import read_release
     from kakuran.report import about_path, check_synthetic, save_synthetic
     from kakuran.writing import check_apart
 
     check_synthetic(output, force=results.force)
     check_apart(output, [release])
-    opened = read_release(release)
+    opened = open_release(release)
     with progress("counting", None) as advance:
         found = opened.synthesise(rows, copies, progress=advance)
     with working("drawing"):

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pyarrow import Table
 
     from kakuran.audit import Audit
+    from kakuran.release import Release
     from kakuran.schema import Schema, Source
     from kakuran.words import Words
 
@@ -244,6 +245,16 @@ def _quick_audit(original: Source, release: Path) -> Audit | None:
         found = quick_audit(original, release, advance)
     if found is None:
         say("the report has no audit: the table is large; play it with kakuran audit")
+    return found
+
+
+def open_release(release: Path) -> Release:
+    """A release that something is asked of; says what is counted in it, where that is not records."""
+    from kakuran.release import read_release
+
+    found = read_release(release)
+    if found.unit is not None:
+        say(f"counted are {found.unit}", "note")
     return found
 
 

@@ -255,9 +255,12 @@ def _say_written(where: str, manifest: Manifest) -> None:
     from kakuran.design import DELTA
 
     plan = manifest.plan
-    say(f"wrote {where}: {counted(manifest.records, 'record')}, k = {plan.k:g}, ε = {plan.epsilon:.4g}")
+    say(f"wrote {where}: {counted(manifest.records, *plan.counted_as)}, k = {plan.k:g}, ε = {plan.epsilon:.4g}")
+    if plan.unit is not None:
+        say(f"counted are {plan.unit}; {plan.schema.person!r} is not in the release")
     if manifest.is_central:
-        say(f"as a whole, shuffled: ε = {manifest.central():.3g} at δ = {DELTA:f}, if nobody has two records in it")
+        given = ", if nobody has two records in it" if plan.unit is None else ""
+        say(f"as a whole, shuffled: ε = {manifest.central():.3g} at δ = {DELTA:f}{given}")
     if plan.layout.told:
         fewest, most = (end(map(len, plan.layout.told)) for end in (min, max))
         told = f"{most}" if fewest == most else f"{fewest} to {most}"
@@ -270,7 +273,7 @@ def _answer(plan: Plan, results: Results, promise: PlanOptions) -> None:
 
     errors, expected = preview(plan), expected_error(plan.tells, plan.n)
     compared = promise.compared(plan)
-    central = plan.central(promise.delta) if plan.calibration == "worst-case" else None
+    central = plan.central(promise.delta) if plan.is_central else None
     described = plan.to_dict() | {
         "expected_errors": [table.to_dict() for table in errors],
         "verdict": str(expected.verdict),

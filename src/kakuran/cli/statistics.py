@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kakuran.cli.console import answer_table, answer_text, progress, say
-from kakuran.cli.options import AnswerResults, ReleaseFile, grouped, numbers, one_of
+from kakuran.cli.options import AnswerResults, ReleaseFile, grouped, numbers, one_of, open_release
 
 if TYPE_CHECKING:
     from kakuran.answers import Statistic
@@ -63,7 +63,7 @@ def estimate(
     results: AnswerResults,
 ) -> None:
     """Estimate a statistic of the true records, with intervals, beside the uncorrected one."""
-    from kakuran.release import check_table, read_release, write_table
+    from kakuran.release import check_table, write_table
     from kakuran.report import statistic_answer
     from kakuran.writing import check_apart
 
@@ -81,7 +81,7 @@ def estimate(
         asked["part"] = part
     else:
         asked["weights"] = weights
-    opened = read_release(release)
+    opened = open_release(release)
     with progress("counting", opened.n) as advance:
         found = getattr(opened, statistic)(*of, progress=advance, **asked)
     results.draw(lambda words: found.plot(words.of))
@@ -122,13 +122,12 @@ def regress(
     results: AnswerResults,
 ) -> None:
     """Regress one column on others, with standard errors that include the perturbation."""
-    from kakuran.release import read_release
     from kakuran.report import regression_answer
 
     if family is not None and family not in FAMILIES:
         raise typer.BadParameter(f"choose one of {', '.join(FAMILIES)}, got {family!r}")
     results.check()
-    opened = read_release(release)
+    opened = open_release(release)
     asked: Any = {"family": family, "level": level, "about": "table" if table else "population"}
     with progress("counting", opened.n) as advance:
         found = opened.regress(formula, progress=advance, **asked)

@@ -84,15 +84,14 @@ class Spending:
 
     @classmethod
     def of(cls, plan: Plan, release: str, kind: str = "perturbed", **facts: Any) -> Spending:
-        """What a release by a plan spends; parameters that were fitted to the table promise k and nothing else."""
-        is_fitted = plan.calibration == "data-dependent"
+        """What a release by a plan spends; where it is not central, it promises k and nothing else."""
         return cls(
             release,
             kind,
             plan.n,
             plan.k,
-            math.inf if is_fitted else plan.epsilon,
-            math.inf if is_fitted else plan.largest_swap_cost,
+            plan.epsilon if plan.is_central else math.inf,
+            plan.largest_swap_cost if plan.is_central else math.inf,
             kept=tuple(attribute.name for attribute in plan.schema.kept),
             **facts,
         )

@@ -22,6 +22,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, get_args
 
+import numpy as np
+
 from kakuran.counts import Tally
 from kakuran.design.central import DELTA, local_epsilon
 from kakuran.design.choice import Purpose, Wish
@@ -34,9 +36,25 @@ from kakuran.mechanism import (
     Laplace,
     k_for,
 )
-from kakuran.schema import Categorical, Numeric, Schema, encode_columns, in_order, open_source, read_parts
-from kakuran.typing import Progress
+from kakuran.randomness import Randomness
+from kakuran.schema import (
+    Categorical,
+    Numeric,
+    Part,
+    People,
+    Pseudonyms,
+    Schema,
+    Source,
+    check_same_for_a_person,
+    encode_columns,
+    in_order,
+    open_source,
+    read_parts,
+)
+from kakuran.typing import Codes, Progress
 
+_PEOPLE_AT_A_TIME = 1 << 20
+"""Rows of people that are looked through together."""
 _RUNGS = range(12 * 90)
 """The budgets a data-dependent plan may have: twelve powers of ten, with two digits each."""
 
@@ -66,7 +84,8 @@ def calibrate(
     k : float
         The promise, above 1 and at most n; or `central_epsilon`, or both, of which the stronger is kept.
     n : int
-        Records in the table (worst case); with kept columns, in the smallest group that shares their values.
+        People in the table (worst case), each with one record unless the schema names their column; with kept columns,
+        in the smallest group that shares their values.
     data : frame, path, source or Tally
         The table itself, instead of n.
     central_epsilon, delta : float
@@ -108,15 +127,26 @@ def calibrate(
         raise CalibrationError("the schema has no column to perturb")
     if (n is None) == (data is None):
         raise CalibrationError("give either n (worst case) or data (data-dependent), not both and not neither")
-    calibration = calibration or ("worst-case" if data is None else "data-dependent")
+    is_worst_case = data is None or schema.person is not None
+    calibration = calibration or ("worst-case" if is_worst_case else "data-dependent")
     if calibration not in get_args(Calibration):
         raise CalibrationError(f"calibration must be worst-case or data-dependent, got {calibration!r}")
     if calibration == "data-dependent" and data is None:
         raise CalibrationError("the data-dependent calibration needs the data, not n")
+    if calibration == "data-dependent" and schema.person is not None:
+        raise CalibrationError(
+            f"rows of each {schema.person!r} are drawn when a table is perturbed, so nothing can be fitted to them "
+            'before; take calibration="worst-case"'
+        )
     if k is None and central_epsilon is None:
         raise CalibrationError("give a promise to keep: k, or central_epsilon")
     if central_epsilon is not None and calibration == "data-dependent":
         raise CalibrationError('central_epsilon needs calibration="worst-case": it does not hold for fitted parameters')
+    if central_epsilon is not None and schema.rows_a_person > 1:
+        raise CalibrationError(
+            f"central_epsilon needs one record a person, and the schema uses up to {schema.rows_a_person} rows; leave "
+            "out rows_a_person"
+        )
     wish = Wish(
         schema,
         _first_given(tell, schema.tell, "auto"),
@@ -204,6 +234,8 @@ def count_columns(
 ) -> Tally:
     """The records of a table over every code of the released columns, or of some; over none, just how many there are.
 
+    Where people have several rows they are counted once, over columns that are the same in all of their rows.
+
     Parameters
     ----------
     schema : Schema
@@ -222,6 +254,8 @@ def count_columns(
         if [(axis.name, axis.size) for axis in data.axes] != [(one.name, one.size) for one in attributes]:
             raise CalibrationError("the table was counted over other columns than those of the schema")
         return data
+    if schema.person is not None:
+        return _count_people(schema, open_source(data), attributes, progress)
     source, tally = open_source(data), Tally.of_columns(attributes)
     schema.check_columns(source.names)
     if not attributes and (rows := source.rows) is not None:
@@ -232,6 +266,39 @@ def count_columns(
     for codes, rows in in_order(lambda part: (part.through(encoded), len(part)), read_parts(source, schema, names)):
         tally.update(codes, rows)
         progress(rows)
+    return tally
+
+
+def _count_people(
+    schema: Schema, source: Source, attributes: Sequence[Categorical | Numeric], progress: Progress
+) -> Tally:
+    """People, each once, in memory that grows with how many they are and not with their rows."""
+    person, pseudonyms = str(schema.person), Pseudonyms(Randomness.secure())
+    people, columns = np.empty(0, np.uint64), {one.name: np.empty(0, np.int32) for one in attributes}
+    waiting: list[tuple[People, dict[str, Codes]]] = []
+
+    def read(part: Part) -> tuple[People, dict[str, Codes]]:
+        return part.through(lambda batch: (pseudonyms.of(batch, person), encode_columns(attributes, batch)))
+
+    def settle() -> None:
+        """Those who wait and those who are known already, each once."""
+        nonlocal people, columns
+        every = np.concatenate([people, *(some for some, _ in waiting)])
+        codes = {name: np.concatenate([known, *(some[name] for _, some in waiting)]) for name, known in columns.items()}
+        check_same_for_a_person(every, codes)
+        people, first = np.unique(every, return_index=True)
+        columns = {name: column[first] for name, column in codes.items()}
+        waiting.clear()
+
+    names = [person, *columns]
+    for found in in_order(read, read_parts(source, schema, names)):
+        waiting.append(found)
+        progress(len(found[0]))
+        if sum(len(some) for some, _ in waiting) > max(len(people), _PEOPLE_AT_A_TIME):
+            settle()
+    settle()
+    tally = Tally.of_columns(attributes)
+    tally.update(columns, len(people))
     return tally
 
 

@@ -59,6 +59,20 @@ class Tell:
         return " + ".join(self.columns)
 
 
+def cost_of_people(cost: float, rows: int) -> float:
+    """What two people cost to swap who have up to so many records each, of which two cost so much.
+
+    All their records together cost as many times as much, which is what ε promises. A single record moves from one to
+    the other at the cost of one, but whoever has `rows` is as many times as likely to be its owner as one who has one.
+    """
+    return max(rows * cost, cost + math.log(rows))
+
+
+def cost_of_records(cost: float, rows: int) -> float:
+    """The inverse of `cost_of_people`: below 0 where some have so many more records that no noise hides it."""
+    return min(cost / rows, cost - math.log(rows))
+
+
 @dataclass(frozen=True)
 class Plan:
     """The mechanisms of a release and the promise they keep; `kakuran.calibrate` makes one.
@@ -71,7 +85,8 @@ class Plan:
         Which columns a record may tell, how often, and how they are perturbed; one tell of all columns for whole
         records.
     n : int
-        Records the promise needs; with kept columns, in every group that shares their values.
+        People the promise needs, each with one record unless the schema says otherwise; with kept columns, in every
+        group that shares their values.
     k : float
         Nobody can be linked to a released record with probability above 1/k.
     calibration : Calibration
@@ -158,8 +173,22 @@ class Plan:
 
     @property
     def epsilon(self) -> float:
-        """The whole record is ε-locally differentially private for this ε."""
-        return max(tell.telling.epsilon for tell in self.tells)
+        """The whole record, or all records of a person, are ε-locally differentially private for this ε."""
+        return self.schema.rows_a_person * max(tell.telling.epsilon for tell in self.tells)
+
+    @property
+    def is_central(self) -> bool:
+        """Whether a shuffled release by this plan is differentially private in the central sense, too."""
+        return self.calibration == "worst-case" and self.schema.rows_a_person == 1
+
+    @property
+    def unit(self) -> Phrase | None:
+        """What is counted, where people have several rows."""
+        if self.schema.person is None:
+            return None
+        if self.schema.rows_a_person == 1:
+            return Phrase("people, each by one row of theirs drawn at random")
+        return Phrase("rows, at most {rows} of each person drawn at random", rows=self.schema.rows_a_person)
 
     def central(self, delta: float = DELTA) -> float:
         """ε of a whole release by this plan: (ε, δ)-differentially private for replacing one person's perturbed values.
@@ -181,12 +210,23 @@ class Plan:
                 "a data-dependent plan promises nothing in the central sense, as its parameters depend on the table; "
                 'calibrate with n, or with calibration="worst-case"'
             )
+        if not self.is_central:
+            raise CalibrationError(
+                f"with up to {self.schema.rows_a_person} records a person nothing is promised in the central sense; "
+                "use one row a person"
+            )
         return central_epsilon(self.n, self.epsilon, delta)
+
+    @property
+    def counted_as(self) -> tuple[str, str]:
+        """What a release counts, one and several: people where each has one record by design."""
+        is_of_people = self.schema.person is not None and self.schema.rows_a_person == 1
+        return ("person", "people") if is_of_people else ("record", "records")
 
     @property
     def largest_swap_cost(self) -> float:
         """The swap cost of the two most different people, whatever they tell."""
-        return max(tell.telling.largest_swap_cost for tell in self.tells)
+        return cost_of_people(max(tell.telling.largest_swap_cost for tell in self.tells), self.schema.rows_a_person)
 
     @property
     def scattered(self) -> list[Phrase]:
@@ -235,8 +275,9 @@ class Plan:
             fewest = tally.fewest
             if fewest < self.n:
                 where = " in the smallest group that shares its kept values" if self.schema.kept else ""
+                whom = counted(self.n, "record") if self.schema.person is None else counted(self.n, "person", "people")
                 raise CalibrationError(
-                    f"the plan was calibrated for {counted(self.n, 'record')} but there are only {fewest:,}{where}; "
+                    f"the plan was calibrated for {whom} but there are only {fewest:,}{where}; "
                     f"calibrate with n={fewest}"
                 )
         elif not Crowd(tally).reaches(self.k * (1 - LAST_DIGITS), [tell.telling for tell in self.tells]):
@@ -252,9 +293,15 @@ class Plan:
             "n": self.n,
             "epsilon": self.epsilon if math.isfinite(self.epsilon) else "inf",
             "calibration": self.calibration,
+            **({} if self.unit is None else self._told_of_people),
             "columns": {name: fields | self._described(name) for name, fields in self.schema.to_dict().items()},
             **({} if self.is_apart else {"tells": [_describe_tell(tell) for tell in self.tells]}),
         }
+
+    @property
+    def _told_of_people(self) -> dict[str, Any]:
+        settings = {name: getattr(self.schema, name) for name in _OF_PEOPLE}
+        return {**settings, "unit": str(self.unit)}
 
     @property
     def is_apart(self) -> bool:
@@ -273,7 +320,7 @@ class Plan:
         """The inverse of `to_dict`."""
         columns = {name: dict(column) for name, column in fields["columns"].items()}
         described = {name: column.pop("mechanism") for name, column in columns.items() if "mechanism" in column}
-        schema = Schema.from_dict(columns)
+        schema = Schema.from_dict(columns, **{name: fields[name] for name in _OF_PEOPLE if name in fields})
         promise = fields["n"], fields["k"], fields["calibration"]
         if "tells" in fields:
             return cls(schema, tuple(_tell_of(schema, tell) for tell in fields["tells"]), *promise)
@@ -284,6 +331,7 @@ class Plan:
         return cls.of_mechanisms(schema, mechanisms, *promise)
 
 
+_OF_PEOPLE = ("person", "rows_a_person")
 _UNFIT = "a plan needs one mechanism for each perturbed column, made for its number of values"
 TELLING = "told"
 """The column of a release that says which columns a record tells."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal, TypeAlias
 
-from kakuran.design.plan import LAST_DIGITS, Tell
+from kakuran.design.plan import LAST_DIGITS, Tell, cost_of_people, cost_of_records
 from kakuran.errors import CalibrationError, is_real, which_there_are
 from kakuran.mechanism import (
     MECHANISMS,
@@ -195,19 +195,27 @@ class Recipe:
         """
         ready = {name: choice for name, choice in self.chosen.items() if isinstance(choice, Mechanism)}
         fixed = sum(choice.largest_swap_cost for choice in ready.values()) if self.sets is None else 0.0
-        budget, less = math.log((n - 1) / (k - 1)) - fixed, LAST_DIGITS
-        while budget > 0 and _k_of(n, self.at(budget)) < k * (1 + LAST_DIGITS):
+        rows = self.schema.rows_a_person
+        a_record = cost_of_records(math.log((n - 1) / (k - 1)), rows)
+        if a_record < 0:
+            raise CalibrationError(
+                f"whoever has {rows} rows among {n:,} people of one is found with probability "
+                f"{rows / (n - 1 + rows):.3g} whatever the noise, above 1/{k:g}; use fewer rows a person"
+            )
+        budget, less = a_record - fixed, LAST_DIGITS
+        while budget > 0 and self._k_at(budget, n) < k * (1 + LAST_DIGITS):
             budget, less = max(budget - less, 0.0), 2 * less
         if budget < 0:
             raise CalibrationError(
-                f"the mechanisms given for {', '.join(map(repr, ready))} alone reach k={k_for(n, fixed):.4g} with "
+                f"the mechanisms given for {', '.join(map(repr, ready))} alone reach "
+                f"k={k_for(n, cost_of_people(fixed, rows)):.4g} with "
                 f"{n:,} records, less than {k:g}; make them noisier"
             )
         return budget
 
-
-def _k_of(n: int, tells: tuple[Tell, ...]) -> float:
-    return k_for(n, max(tell.telling.largest_swap_cost for tell in tells))
+    def _k_at(self, budget: float, n: int) -> float:
+        dearest = max(tell.telling.largest_swap_cost for tell in self.at(budget))
+        return k_for(n, cost_of_people(dearest, self.schema.rows_a_person))
 
 
 def _choices(schema: Schema, mechanisms: Mapping[str, MechanismChoice]) -> dict[str, MechanismChoice]:

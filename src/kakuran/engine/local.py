@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from kakuran.counts import Cells, Counting, Tally
 from kakuran.design import Plan
-from kakuran.perturbation import Kernel, Shuffler
+from kakuran.perturbation import Kernel, Rows, RowsOfPeople, Shuffler
 from kakuran.randomness import Randomness
-from kakuran.schema import Layout, Part, Schema, Source, in_order, read_parts
+from kakuran.schema import Layout, Part, People, Pseudonyms, Schema, Source, in_order, read_parts
 from kakuran.typing import Codes, Progress
 
 Made = TypeVar("Made")
@@ -90,6 +90,7 @@ def perturb_batches(
     Every batch has a random stream of its own. Shuffling spills packed, already perturbed rows to `scratch`.
     """
     kernel, tally = Kernel(plan), plan.tally()
+    files = min(-(-source.rows_guess // ROWS_A_BUCKET) or 1, MOST_BUCKETS)
     needed = {axis.name for axis in tally.axes}
 
     def perturbed(form: Callable[[dict[str, Codes]], Made]) -> Iterator[Made]:
@@ -107,12 +108,27 @@ def perturb_batches(
             progress(rows)
         plan.check(tally)
 
+    def of_people() -> Iterator[Rows]:
+        """What the kernel drew of the rows that are used, of each person some."""
+        person, pseudonyms = str(plan.schema.person), Pseudonyms(randomness.spawn(-2))
+        waiting = RowsOfPeople(kernel, files, scratch, randomness.spawn(-3))
+
+        def work(numbered: tuple[int, Part]) -> tuple[People, Rows]:
+            number, part = numbered
+            people = part.through(lambda batch: pseudonyms.of(batch, person))
+            return people, kernel.pack(kernel.sample(part.through(plan.schema.encode), randomness.spawn(number)))
+
+        for people, rows in in_order(work, enumerate(read_parts(source, plan.schema))):
+            waiting.add(people, rows)
+            progress(len(rows))
+        yield from waiting.drawn(tally)
+        plan.check(tally)
+
     if not shuffle:
         yield from perturbed(kernel.decode)
         return
-    buckets = min(-(-source.rows_guess // ROWS_A_BUCKET) or 1, MOST_BUCKETS)
-    shuffler = Shuffler(buckets, scratch, randomness.spawn(-1))
-    for rows in perturbed(kernel.pack):
+    shuffler = Shuffler(files, scratch, randomness.spawn(-1))
+    for rows in perturbed(kernel.pack) if plan.schema.person is None else of_people():
         shuffler.add(rows)
 
     def decoded(bucket: int) -> list[pa.RecordBatch]:
@@ -120,5 +136,5 @@ def perturb_batches(
         starts = range(0, len(rows), ROWS_A_BUCKET)
         return [kernel.decode(kernel.unpack(rows[start : start + ROWS_A_BUCKET])) for start in starts]
 
-    for batches in in_order(decoded, range(buckets)):
+    for batches in in_order(decoded, range(files)):
         yield from batches

@@ -64,7 +64,7 @@ class Manifest:
     @property
     def is_central(self) -> bool:
         """Whether the whole release is differentially private in the central sense, too."""
-        is_private = self.plan.calibration == "worst-case" and math.isfinite(self.plan.epsilon)
+        is_private = self.plan.is_central and math.isfinite(self.plan.epsilon)
         return self.is_for_publication and is_private
 
     def central(self, delta: float = DELTA) -> float:

@@ -6,10 +6,11 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 from narwhals.dependencies import is_pyspark_connect_dataframe, is_pyspark_dataframe
 
-from kakuran.counts import MemoryRecords
+from kakuran.counts import MemoryRecords, Tally
 from kakuran.design import CountsItself, Entering, Ledger, Plan, Spending
 from kakuran.engine import perturb_batches
 from kakuran.errors import ReleaseError, check_is
@@ -18,8 +19,8 @@ from kakuran.randomness import Randomness
 from kakuran.release.files import check_folder, check_target, write_folder, write_release
 from kakuran.release.manifest import Manifest, Order, warn_if_seeded
 from kakuran.release.release import Release
-from kakuran.schema import like, open_source, to_arrow
-from kakuran.typing import Progress
+from kakuran.schema import Pseudonyms, Schema, check_same_for_a_person, draw_rows, like, open_source, to_arrow
+from kakuran.typing import Codes, Progress
 from kakuran.writing import check_apart
 
 if TYPE_CHECKING:
@@ -90,25 +91,48 @@ def perturb(
         raise ReleaseError(
             "a Spark DataFrame would be drawn anew whenever it is used; draw it once, into a folder, with perturb_file"
         )
+    _check_order(plan, shuffle=shuffle)
     entering = _entering(ledger, plan, "a release in memory", seed, shuffled=shuffle, joined=joined)
     warn_if_seeded(seed)
-    table = to_arrow(frame)
-    codes = plan.schema.encode(table)
-    tally = plan.tally()
-    tally.update(codes, table.num_rows)
+    table, randomness, kernel = to_arrow(frame), Randomness.from_seed(seed), Kernel(plan)
+    codes, tally = plan.schema.encode(table), plan.tally()
+    if plan.schema.person is None:
+        tally.update(codes, table.num_rows)
+    else:
+        codes = _rows_of_people(plan.schema, table, codes, tally, randomness)
     plan.check(tally)
-    randomness = Randomness.from_seed(seed)
-    kernel = Kernel(plan)
     with entering or nullcontext():
         perturbed = kernel.sample(codes, randomness)
+    records = len(next(iter(perturbed.values())))
     if shuffle:
-        order = randomness.permutation(table.num_rows)
+        order = randomness.permutation(records)
         perturbed = {name: column[order] for name, column in perturbed.items()}
     released = pa.Table.from_batches([kernel.decode(perturbed)])
-    manifest = Manifest(plan, table.num_rows, "shuffled" if shuffle else "kept", seeded=seed is not None)
+    manifest = Manifest(plan, records, "shuffled" if shuffle else "kept", seeded=seed is not None)
     may_lack = [one.name for one in plan.schema.released if one.missing == "category" or plan.layout.told]
     made = like(_with_types_of(table, released), frame, may_lack)
     return Release(MemoryRecords(plan.layout, made, perturbed), _finished(manifest, entering))
+
+
+def _rows_of_people(
+    schema: Schema, table: pa.Table, codes: dict[str, Codes], tally: Tally, randomness: Randomness
+) -> dict[str, Codes]:
+    """The rows that are used, some of each person's; the tally has everybody in it, each once."""
+    people = Pseudonyms(randomness).of(table, str(schema.person))
+    kept = {attribute.name: codes[attribute.name] for attribute in schema.kept}
+    check_same_for_a_person(people, kept)
+    first = np.unique(people, return_index=True)[1]
+    tally.update({name: column[first] for name, column in kept.items()}, len(first))
+    used = draw_rows(people, schema.rows_a_person, randomness)
+    return {name: column[used] for name, column in codes.items()}
+
+
+def _check_order(plan: Plan, *, shuffle: bool) -> None:
+    if plan.schema.person is not None and not shuffle:
+        raise ReleaseError(
+            f"rows are drawn of each {plan.schema.person!r}, so there is no order of records that could be kept: leave "
+            "out shuffle=False (--keep-order)"
+        )
 
 
 def perturb_file(
@@ -165,6 +189,7 @@ def perturb_file(
 
         source = Originals(source, plan.schema)
     is_on_spark = isinstance(source, CountsItself)
+    _check_order(plan, shuffle=shuffle)
     entering = _entering(ledger, plan, Path(target).name, seed, shuffled=shuffle, joined=joined)
     if is_on_spark:
         if not shuffle:

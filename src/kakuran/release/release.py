@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from kakuran.answers import (
     FALSE_ALARM,
@@ -50,6 +50,8 @@ from kakuran.release.manifest import Manifest
 from kakuran.release.streamed import ROWS_IN_MEMORY, FileRecords, records_on_spark
 from kakuran.typing import Codes, Progress
 
+InUnits = TypeVar("InUnits", Estimate, Statistic, Regression)
+
 
 @dataclass(frozen=True, eq=False)
 class Release:
@@ -78,7 +80,7 @@ class Release:
 
     def __repr__(self) -> str:
         columns = ", ".join(attribute.name for attribute in self.plan.schema.released)
-        return f"Release({counted(self.n, 'record')}, k = {self.k:g}, ε = {self.epsilon:.3g}: {columns})"
+        return f"Release({self.counted}, k = {self.k:g}, ε = {self.epsilon:.3g}: {columns})"
 
     if not TYPE_CHECKING:  # What others add to the questions is looked up; checkers see the methods below.
 
@@ -126,6 +128,20 @@ class Release:
     def epsilon(self) -> float:
         """Each record is ε-locally differentially private."""
         return self.plan.epsilon
+
+    @property
+    def unit(self) -> str | None:
+        """What is counted, where people have several rows, in words; None for records."""
+        return self.plan.unit
+
+    @property
+    def counted(self) -> str:
+        """How many records, or people."""
+        return counted(self.n, *self.plan.counted_as)
+
+    def _in_units(self, answer: InUnits) -> InUnits:
+        """An answer that says what is counted."""
+        return answer if self.unit is None else replace(answer, unit=self.unit)
 
     def central(self, delta: float = DELTA) -> float:
         """ε of the whole shuffled release: (ε, δ)-differentially private for replacing one person's perturbed values.
@@ -212,7 +228,7 @@ class Release:
         found = self.reader.tabulate(
             question, progress, method=method, level=level, about=about, fakes=fakes, totals=more
         )
-        return replace(found, percent=percent)
+        return self._in_units(replace(found, percent=percent))
 
     def count(
         self,
@@ -226,7 +242,8 @@ class Release:
     ) -> Estimate:
         """The estimated number of records that fulfil a condition; parameters as for `crosstab`."""
         question = ask(self.plan, (), {}, where)
-        return self.reader.tabulate(question, progress, method=method, level=level, about=about, fakes=fakes)
+        options: Any = {"method": method, "level": level, "about": about, "fakes": fakes}
+        return self._in_units(self.reader.tabulate(question, progress, **options))
 
     def impossible(self, false_alarm: float = FALSE_ALARM, *, progress: Progress = int) -> ImpossibleFindings:
         """What no true table can have brought about: signs of made-up records.
@@ -303,7 +320,7 @@ class Release:
             Told how many more records are counted.
         """
         asking = AskedOf.of(by, where=where, weights=weights, bins=bins, level=level, about=about)
-        return mean(self.reader, column, asking, progress)
+        return self._in_units(mean(self.reader, column, asking, progress))
 
     def variance(
         self,
@@ -339,7 +356,7 @@ class Release:
             Told how many more records are counted.
         """
         asking = AskedOf.of(by, where=where, weights=weights, bins=bins, level=level, about=about)
-        return variance(self.reader, column, asking, progress)
+        return self._in_units(variance(self.reader, column, asking, progress))
 
     def quantile(
         self,
@@ -375,7 +392,7 @@ class Release:
             Told how many more records are counted.
         """
         asking = AskedOf.of(by, where=where, bins=bins, level=level, about=about)
-        return quantile(self.reader, column, part, asking, progress)
+        return self._in_units(quantile(self.reader, column, part, asking, progress))
 
     def share(
         self,
@@ -413,7 +430,7 @@ class Release:
             Told how many more records are counted.
         """
         asking = AskedOf.of(by, where=where, weights=weights, bins=bins, level=level, about=about)
-        return share(self.reader, condition, asking, progress)
+        return self._in_units(share(self.reader, condition, asking, progress))
 
     def correlation(
         self,
@@ -450,7 +467,7 @@ class Release:
             Told how many more records are counted.
         """
         asking = AskedOf.of(by, where=where, weights=weights, bins=bins, level=level, about=about)
-        return correlation(self.reader, first, second, asking, progress)
+        return self._in_units(correlation(self.reader, first, second, asking, progress))
 
     def regress(
         self,
@@ -478,7 +495,8 @@ class Release:
         progress : callable, optional
             Told how many more records are counted.
         """
-        return regress(self.reader, formula, family=family, level=level, about=about, progress=progress)
+        options: Any = {"family": family, "level": level, "about": about}
+        return self._in_units(regress(self.reader, formula, progress=progress, **options))
 
     def mixture(
         self,

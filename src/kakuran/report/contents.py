@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from kakuran.answers import Estimate, TableQuestion, ask
+from kakuran.audit import TruePeople
 from kakuran.design import Plan
 from kakuran.engine import count_tables
 from kakuran.release import Manifest, Release
@@ -88,6 +89,11 @@ def _true_counts(
 ) -> list[Array]:
     if not questions:
         return []
+    if manifest.plan.schema.person is not None:
+        people = TruePeople.of(manifest.plan.schema, original)
+        manifest.check_original(people.records)
+        progress(people.records)
+        return [people.counts(question.cells) for question in questions]
     counted = count_tables(original, Layout(manifest.plan.schema), [question.cells for question in questions], progress)
     manifest.check_original(counted[0].n)
     return [tally.counts for tally in counted]

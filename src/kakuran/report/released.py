@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from kakuran.answers import tell_by_tell
-from kakuran.audit import Audit, ColumnLoss, Distance, capacity_of_counts, wrong_cells
+from kakuran.audit import Audit, ColumnLoss, Distance, TruePeople, capacity_of_counts, wrong_cells
 from kakuran.charts import COLOUR_OF, Series, bar_chart
-from kakuran.counts import Tally, every_code
+from kakuran.counts import Cells, Tally, every_code
 from kakuran.design import DELTA, Plan, expected_error
 from kakuran.engine import count_tables
 from kakuran.errors import ReleaseError
@@ -33,7 +33,7 @@ from kakuran.report.page import (
 )
 from kakuran.report.rows import plan_rows, risk_after, risk_before
 from kakuran.schema import Categorical, Dropped, Layout, Numeric, Source, open_source
-from kakuran.typing import Array, Progress
+from kakuran.typing import Array, Indices, Progress
 from kakuran.words import Phrase, Words, words_in
 
 MOST_CELLS = 40
@@ -129,18 +129,20 @@ def _promise(manifest: Manifest, say: Words) -> list[str]:
     kept = say.listed(attribute.name for attribute in plan.schema.kept)
     ratio = f"{math.exp(min(plan.epsilon, 700)):,.3g}"
     epsilon = (
-        say("epsilon", epsilon=_number(plan.epsilon), ratio=ratio)
+        say("epsilon" if plan.schema.rows_a_person == 1 else "epsilon_rows", epsilon=_number(plan.epsilon), ratio=ratio)
         if math.isfinite(plan.epsilon)
         else say("epsilon_infinite")
     )
+    for_people = "_people" if plan.unit else ""
     good_for = say("good_for", what=say.of(expected_error(plan.tells, plan.n).verdict))
     return [
         paragraph(good_for, kind="lead"),
         paragraph(say("k", k=plan.k, who=say(f"who_{plan.calibration}")), kind="lead"),
         paragraph(epsilon, kind="lead"),
-        paragraph(say("central", epsilon=f"{manifest.central():.3g}", delta=f"{DELTA:f}"), kind="lead")
+        paragraph(say(f"central{for_people}", epsilon=f"{manifest.central():.3g}", delta=f"{DELTA:f}"), kind="lead")
         if manifest.is_central
         else "",
+        paragraph(say("of_people", unit=plan.unit, person=plan.schema.person), kind="lead") if plan.unit else "",
         paragraph(say("among", kept=kept)) if kept else "",
         paragraph(say("estimates", level=LEVEL), kind="note"),
     ]
@@ -316,17 +318,28 @@ def column_losses(release: Release, original: Source) -> list[ColumnLoss]:
     plan, attributes = release.plan, release.plan.schema.released
     tables = [[every_code(attribute, plan.reach(attribute.name))] for attribute in attributes]
     told = (reduce(Tally.merge, tallies) for tallies in tell_by_tell(release.records.tallies, plan, tables, int))
-    counted = zip(
-        attributes, count_tables(original, Layout(plan.schema, plan.layout.reaches), tables), told, strict=True
-    )
+    true = _true_values(plan, original, tables)
     return [
-        ColumnLoss(attribute.name, *(_capacity(plan, attribute, tally) for tally in tallies))
-        for attribute, *tallies in counted
+        ColumnLoss(attribute.name, _capacity(plan, attribute, *before), _capacity(plan, attribute, *_values_in(tally)))
+        for attribute, before, tally in zip(attributes, true, told, strict=True)
     ]
 
 
-def _capacity(plan: Plan, attribute: Categorical | Numeric, tally: Tally) -> float:
+def _true_values(plan: Plan, original: Source, tables: Sequence[Sequence[Cells]]) -> list[tuple[Indices, Array]]:
+    """The cells of every column that somebody is in, and how many are."""
+    if plan.schema.person is None:
+        return [*map(_values_in, count_tables(original, Layout(plan.schema, plan.layout.reaches), tables))]
+    people = TruePeople.of(plan.schema, original)
+    counted = [people.counts(axes) for axes in tables]
+    return [(np.flatnonzero(counts), counts[counts > 0]) for counts in counted]
+
+
+def _values_in(tally: Tally) -> tuple[Indices, Array]:
     (*_, cells), counts = tally.occupied()
+    return cells, counts
+
+
+def _capacity(plan: Plan, attribute: Categorical | Numeric, cells: Indices, counts: Array) -> float:
     values, distance = _values(attribute, cells - plan.reach(attribute.name))
     return capacity_of_counts(attribute.name, values, counts, distance, 2)
 

@@ -30,6 +30,12 @@ from .frames import (
     numbers_of as numbers_of,
     to_arrow as to_arrow,
 )
+from .people import (
+    People as People,
+    Pseudonyms as Pseudonyms,
+    check_same_for_a_person as check_same_for_a_person,
+    draw_rows as draw_rows,
+)
 from .schema import (
     Layout as Layout,
     Schema as Schema,

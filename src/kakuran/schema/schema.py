@@ -18,6 +18,7 @@ from kakuran.schema.attribute import Attribute, Categorical, Dropped, Numeric, a
 from kakuran.schema.codes import declared_type, decode, encode, encode_columns, no_reach, released_type
 from kakuran.schema.frames import check_columns_are_unique, to_arrow
 from kakuran.schema.infer import infer_attributes
+from kakuran.schema.people import written_people
 from kakuran.schema.sources.base import Part, Source
 from kakuran.schema.sources.delimited import UNSPLIT, look_unsplit
 from kakuran.typing import Codes
@@ -34,6 +35,11 @@ class Schema:
         The columns.
     tell, about, purpose : optional
         What `kakuran.calibrate` is to take where nobody tells it otherwise.
+    person : str, optional
+        The column that says whose a row is, where people, or households, have several. The promise is then about them
+        and not about rows. It is never released.
+    rows_a_person : int
+        How many rows of each person are used, at most; drawn at random where there are more.
 
     Examples
     --------
@@ -49,6 +55,8 @@ class Schema:
     tell: str | int | Sequence[Sequence[str]] | None = None
     about: str | None = None
     purpose: str | None = None
+    person: str | None = None
+    rows_a_person: int = 1
 
     def __post_init__(self) -> None:
         if isinstance(self.attributes, Attribute):
@@ -68,6 +76,23 @@ class Schema:
             if attribute.name in declared:
                 raise SchemaError(f"column {attribute.name!r} is declared twice")
             declared.add(attribute.name)
+        self._check_person()
+
+    def _check_person(self) -> None:
+        """A person column is dropped, whether somebody declares it or not."""
+        if type(self.rows_a_person) is not int or self.rows_a_person < 1:
+            raise SchemaError(f"rows_a_person must be a whole number from 1 on, got {self.rows_a_person!r}")
+        if self.person is None:
+            if self.rows_a_person > 1:
+                raise SchemaError("rows_a_person needs person, the column that says whose a row is")
+            return
+        if self.person not in self.names:
+            object.__setattr__(self, "attributes", (*self.attributes, Dropped(self.person)))
+        elif not isinstance(self[self.person], Dropped):
+            raise SchemaError(
+                f'column {self.person!r} says whose a row is and is never released: declare it with role = "drop", or '
+                "not at all"
+            )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -130,6 +155,8 @@ class Schema:
     def validate(self, table: Any) -> None:
         """Raise a `DataError` unless every value of the frame lies in its declared domain."""
         self.encode(table)
+        if self.person is not None:
+            written_people(table if isinstance(table, pa.RecordBatch) else to_arrow(table), self.person)
 
     def check_columns(self, names: Sequence[str]) -> None:
         """Raise a `DataError` unless the table and the schema speak of the same columns."""
@@ -147,6 +174,9 @@ class Schema:
                 f"declared in the schema but not in the table{_and_so_are(absent[1:])}",
                 which_there_are(absent[0], names),
             )
+        if self.person is not None and self.person not in given:
+            problem = "is to say whose each row is, but is not in the table"
+            raise DataError(self.person, problem, which_there_are(self.person, names))
         strange = [name for name in names if name not in declared]
         if strange:
             raise DataError(
@@ -180,7 +210,8 @@ class Schema:
     def save(self, path: str | Path) -> None:
         """Write the schema as a TOML file a person can edit."""
         text = tables_of({f"columns.{toml_of(name)}": fields for name, fields in self.to_dict().items()})
-        wishes = [f"{name} = {toml_of(getattr(self, name))}\n" for name in _WISHES if getattr(self, name) is not None]
+        wished = {name: getattr(self, name) for name in _WISHES if getattr(self, name) != getattr(Schema, name)}
+        wishes = [f"{name} = {toml_of(value)}\n" for name, value in wished.items()]
         write_text(Path(path), f"{_HEADER}{''.join(wishes)}\n{text}")
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
@@ -189,7 +220,7 @@ class Schema:
 
     @classmethod
     def from_dict(cls, columns: Mapping[str, Mapping[str, Any]], **wishes: Any) -> Schema:
-        """The inverse of `to_dict`; `tell`, `about` and `purpose` are given by name."""
+        """The inverse of `to_dict`; `tell`, `about`, `purpose`, `person` and `rows_a_person` are given by name."""
         return cls([attribute_of(name, fields) for name, fields in columns.items()], **wishes)
 
 
@@ -197,7 +228,7 @@ def _and_so_are(names: Sequence[str]) -> str:
     return f", and so {'is' if len(names) == 1 else 'are'} {', '.join(map(repr, names))}" if names else ""
 
 
-_WISHES = ("tell", "about", "purpose")
+_WISHES = ("tell", "about", "purpose", "person", "rows_a_person")
 _HEADER = """\
 # What each column may hold and what is done with it.
 #   role     "perturb" (default), "keep" (public anyway, released as it is), "drop" (never released)
@@ -206,16 +237,22 @@ _HEADER = """\
 #   ordered  of categories: true where their order means something
 #   step     of a date: "day", "week", "month", "quarter" or "year"; order = "d/m/y" or "m/d/y" says what 3/4/2020 is
 # Bounds and values should be public knowledge, not read off the data.
+# Where people have several rows, person = "COLUMN" above all columns names the one that says whose a row is.
 """
 
 
 def read_parts(source: Source, schema: Schema, columns: Sequence[str] | None = None) -> Iterator[Part]:
-    """The released columns of a source, or some of them, part by part; others are not even read."""
+    """The released columns of a source and whose each row is, or some columns, part by part; others are not read."""
     names = source.names
     check_columns_are_unique(names)
     schema.check_columns(names)
-    wanted = schema.released if columns is None else schema.some(columns)
-    return source.parts({attribute.name: declared_type(attribute) for attribute in wanted})
+    return source.parts(_wanted(schema, columns))
+
+
+def _wanted(schema: Schema, columns: Sequence[str] | None = None) -> dict[str, pa.DataType]:
+    some = schema.released if columns is None else schema.some(columns)
+    people = [schema.person] if schema.person is not None and (columns is None or schema.person in columns) else []
+    return {one.name: declared_type(one) for one in some} | dict.fromkeys(people, pa.string())
 
 
 def problems_of(source: Source, schema: Schema) -> Iterator[DataError]:
@@ -227,12 +264,17 @@ def problems_of(source: Source, schema: Schema) -> Iterator[DataError]:
                 part.through(partial(encode_columns, [attribute]))
         except DataError as problem:
             yield problem
+    if schema.person is not None:
+        try:
+            for part in read_parts(source, schema, [schema.person]):
+                part.through(partial(written_people, person=schema.person))
+        except DataError as problem:
+            yield problem
 
 
 def read_table(source: Source, schema: Schema) -> pa.Table:
-    """The released columns of a source, all in memory."""
-    types = {attribute.name: declared_type(attribute) for attribute in schema.released}
-    return _together(read_parts(source, schema), types)
+    """The released columns of a source, and whose each row is, all in memory."""
+    return _together(read_parts(source, schema), _wanted(schema))
 
 
 def read_all(source: Source, texts: Sequence[str] = ()) -> pa.Table:

@@ -25,7 +25,7 @@ from kakuran.design import CountsItself, Plan
 from kakuran.engine.spark.partials import FEW_CELLS, folded, numbered, told_plainly
 from kakuran.engine.spark.tables import Files, table_of
 from kakuran.engine.spark.tasks import BUCKETS, Attempt, Drawn, DrawTask, OrderTask, commit
-from kakuran.errors import ReleaseError, counted
+from kakuran.errors import ReleaseError, SchemaError, counted
 from kakuran.perturbation import Kernel
 from kakuran.schema import Categorical, Numeric, Part, Schema, check_columns_are_unique, encode_columns, open_source
 
@@ -60,6 +60,11 @@ class Originals(CountsItself):
     schema: Schema
 
     def __post_init__(self) -> None:
+        if self.schema.person is not None:
+            raise SchemaError(
+                f"rows of each {self.schema.person!r} are not drawn on Spark: leave out the engine, which reads files "
+                "that are larger than memory, too; or draw one row a person on Spark, write them, and leave out person"
+            )
         columns = table_of(self.records).columns
         check_columns_are_unique(columns)
         self.schema.check_columns(columns)
