@@ -37,6 +37,7 @@ from .design import (
     calibrate as calibrate,
     designs as designs,
     preview as preview,
+    propose_bands as propose_bands,
 )
 from .errors import (
     ArgumentError as ArgumentError,

@@ -11,6 +11,9 @@ from kakuran.cli.console import check_new, complain, progress, say
 from kakuran.cli.options import CsvOptions, Data, Force, SchemaFile, Sql, grouped
 from kakuran.errors import DataError, counted
 
+USUAL_K = 10
+"""The k at which bands are weighed before anybody has chosen one."""
+
 app = typer.Typer(no_args_is_help=True, help="Propose a schema, or check a table against one.")
 
 
@@ -25,14 +28,27 @@ def infer(
     csv: CsvOptions,
 ) -> None:
     """Propose a schema, to be edited until all it says is public."""
+    from kakuran.design import propose_bands
     from kakuran.schema import Schema
 
     check_new(output, force=force)
     source = csv.open(data, sql)
+    records = 0
+
+    def read(more: int) -> None:
+        nonlocal records
+        records += more
+        advance(more)
+
     with progress("reading", source.rows) as advance:
-        schema = Schema.infer(source, progress=advance)
+        schema = Schema.infer(source, progress=read)
     schema.save(output)
     say(f"wrote {output}: {counted(len(schema), 'column')}, of which {len(schema.perturbed)} will be perturbed")
+    proposals = propose_bands(schema, n=records, k=USUAL_K)
+    if proposals:
+        say(f"in bands, numbers would come out better (error of a typical cell at k = {USUAL_K}, with `bands = […]`):")
+    for proposal in proposals:
+        say(f"  {proposal}")
 
 
 @app.command()

@@ -3,6 +3,10 @@ from .account import (
     LedgerEntry as LedgerEntry,
     Spending as Spending,
 )
+from .bands import (
+    BandProposal as BandProposal,
+    propose_bands as propose_bands,
+)
 from .calibration import (
     CountsItself as CountsItself,
     calibrate as calibrate,
