@@ -54,7 +54,9 @@ from .sources.delimited import (
     open_text as open_text,
 )
 from .sources.opening import (
+    WRITERS as WRITERS,
     open_source as open_source,
+    writer_for as writer_for,
 )
 from .tree import (
     Tree as Tree,

@@ -53,6 +53,8 @@ class Categorical:
         ``"perturb"``, or ``"keep"`` for a column that is public anyway.
     missing : Missing
         ``"error"``, or ``"category"`` to treat a missing value as one more category.
+    coded : Sequence[float] | None
+        The numbers that stand for the values in files of SPSS and Stata, one each; 1, 2, … by default.
 
     Examples
     --------
@@ -67,6 +69,7 @@ class Categorical:
     tree: Tree | None = None
     role: Literal["perturb", "keep"] = "perturb"
     missing: Missing = "error"
+    coded: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
         _check_declaration(self)
@@ -77,6 +80,15 @@ class Categorical:
         if not isinstance(self.ordered, bool):
             raise SchemaError(f"column {self.name!r}: ordered must be true or false, got {self.ordered!r}")
         self._check_values()
+        if self.coded is not None:
+            self._check_coded(self.coded)
+
+    def _check_coded(self, coded: Sequence[float]) -> None:
+        is_listed = isinstance(coded, Iterable) and not isinstance(coded, str | set | frozenset)
+        numbers = tuple(_plain_number(self.name, "coded", one) for one in coded) if is_listed else ()
+        if len(set(numbers)) != len(self.values) or len(numbers) != len(self.values):
+            raise SchemaError(f"column {self.name!r}: coded must be one number for each value, got {coded!r}")
+        object.__setattr__(self, "coded", numbers)
 
     def _check_values(self) -> None:
         if not self.values:
@@ -296,6 +308,8 @@ def describe(attribute: Attribute) -> dict[str, Any]:
             settings["ordered"] = True
         if attribute.tree is not None:
             settings["tree"] = {parent: list(kids) for parent, kids in attribute.tree.children.items()}
+        if attribute.coded is not None:
+            settings["coded"] = list(attribute.coded)
     else:
         settings = {"type": "numeric", "low": attribute.low, "high": attribute.high, "step": attribute.step}
     if attribute.role != "perturb":

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from kakuran.errors import DataError, counted
 from kakuran.schema.attribute import Categorical, Numeric
 from kakuran.schema.frames import family_of, is_text
+from kakuran.schema.sources.base import notes
 from kakuran.typing import Codes, Reach
 
 
@@ -62,6 +63,13 @@ def decode(attribute: Categorical | Numeric, codes: NDArray[np.integer], reach: 
 def released_type(attribute: Categorical | Numeric) -> pa.DataType:
     """The arrow type `decode` gives."""
     return decode(attribute, np.empty(0, np.int32)).type
+
+
+def released_field(attribute: Categorical | Numeric) -> pa.Field:
+    """The arrow field of a released column, with the numbers that stand for its values in files of SPSS and Stata."""
+    coded = attribute.coded if isinstance(attribute, Categorical) else None
+    labels = dict(zip(coded, map(str, attribute.values), strict=True)) if coded else {}  # type: ignore[union-attr]
+    return pa.field(attribute.name, released_type(attribute), metadata=notes(labels))
 
 
 def declared_type(attribute: Categorical | Numeric) -> pa.DataType:
