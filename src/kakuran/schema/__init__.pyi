@@ -13,6 +13,7 @@ from .codes import (
     encode_columns as encode_columns,
     narrowest_integer as narrowest_integer,
     no_reach as no_reach,
+    released_field as released_field,
     released_type as released_type,
 )
 from .frames import (
