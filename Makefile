@@ -49,7 +49,7 @@ $(READY): pyproject.toml constraints.txt
 benchmarks/.venv/.ready: pyproject.toml constraints.txt benchmarks/peers.txt
 	$(PYTHON) -m venv benchmarks/.venv
 	grep -vE '^(scikit-learn|protobuf)=' constraints.txt > benchmarks/.venv/constraints.txt  # peers need older ones
-	benchmarks/.venv/bin/python -m pip install --quiet --constraint benchmarks/.venv/constraints.txt --editable '.[collect,duckdb,pandas,plot,regress,spark]'
+	benchmarks/.venv/bin/python -m pip install --quiet --constraint benchmarks/.venv/constraints.txt --editable '.[collect,duckdb,files,pandas,plot,regress,spark]'
 	grep -v '^#' benchmarks/peers.txt | while read -r peer; do \
 		benchmarks/.venv/bin/python -m pip install --quiet --constraint benchmarks/.venv/constraints.txt $$peer \
 			|| echo "did not install: $$peer"; \

@@ -1,4 +1,4 @@
-"""Perturbing a Parquet file, beside merely copying it."""
+"""Perturbing a Parquet file, beside merely copying it; and reading a file of Stata, beside its reader alone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 from benchmarks import people
 from benchmarks.claims import Claim, at_most_times
 from benchmarks.timing import Contestant, race
-from kakuran.release import perturb_file
+from kakuran.release import perturb_file, write_table
+from kakuran.schema import open_source, read_table
 
 
 def parquet(rows: int, rounds: int) -> Iterator[Claim]:
@@ -30,6 +31,29 @@ def parquet(rows: int, rounds: int) -> Iterator[Claim]:
     ours = best.pop("ours")
     text = f"Parquet → perturbed Parquet, {rows:,} rows × 5 columns, shuffled, vs a copy"
     for (name, peer), bar in zip(best.items(), (2.0, None), strict=True):
+        yield at_most_times(text, ours, peer, "s", name, bar)
+
+
+def stata(rows: int, rounds: int) -> Iterator[Claim]:
+    """Reading a .dta file as its schema says, in parts and with labels, beside the reader alone, whole and without."""
+    import pyreadstat
+
+    with TemporaryDirectory() as folder:
+        original, source, schema = Path(folder) / "people.parquet", Path(folder) / "people.dta", people.schema()
+        people.write(original, rows)
+        labelled = pq.read_table(original, read_dictionary=list(people.CATEGORIES))
+        write_table(source, labelled)
+        best = race(
+            [
+                Contestant("ours", lambda: read_table(open_source(source), schema)),
+                Contestant("pyreadstat into pandas", lambda: pyreadstat.read_dta(source)),
+                Contestant("pyreadstat into lists", lambda: pyreadstat.read_dta(source, output_format="dict")),
+            ],
+            rounds,
+        )
+    ours = best.pop("ours")
+    text = f"Stata → arrow, {rows:,} rows × 5 columns of which 3 have labels, in parts, vs its reader alone"
+    for (name, peer), bar in zip(best.items(), (1.3, None), strict=True):
         yield at_most_times(text, ours, peer, "s", name, bar)
 
 

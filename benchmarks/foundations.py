@@ -23,6 +23,7 @@ def measure(*, quick: bool) -> Iterator[Claim]:
     yield from sampling.whole_call(5 * size, rounds)
     yield from asking.in_memory(size // 2, rounds // 3)
     yield from files.parquet(5 * size, rounds // 3)
+    yield from files.stata(size, rounds // 3)
     yield from calibration.bits(size, 500 if quick else 2000, rounds // 3)
     yield from calibration.one_number(size, 500 if quick else 2000, rounds // 3)
     yield from memory.peak_memory(size, 10 * size)

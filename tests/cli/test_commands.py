@@ -116,7 +116,7 @@ def test_kept_columns_hide_people_only_among_their_group(kakuran, folder):
         (("perturb", "people.csv", "-s", "schema.toml", "--k", 801, "-o", "out.parquet"), 4, "than the 800 records"),
         (("perturb", "people.csv", "-s", "schema.toml", "--k", 1, "-o", "out.parquet"), 4, "k must be above 1"),
         (("perturb", "people.csv", "-s", "schema.toml", "--k", 10, "-o", "nowhere/out.parquet"), 5, "no folder"),
-        (("perturb", "people.csv", "-s", "schema.toml", "--k", 10, "-o", "out.xlsx"), 5, ".parquet or a .csv"),
+        (("perturb", "people.csv", "-s", "schema.toml", "--k", 10, "-o", "out.txt"), 5, ".parquet or a .csv"),
         (("perturb", "people.csv", "-s", "schema.toml", "-o", "out.parquet"), 2, "--k"),
         (("calibrate", "-s", "schema.toml", "--k", 10), 4, "--n"),
         (("crosstab", "people.csv", "job", "--method", "best"), 2, "choose one of auto, ibt"),

@@ -94,7 +94,7 @@ def test_the_table_and_the_picture_are_written(kakuran, folder, file):
         (("crosstab", "out.parquet", "sex", "--method", "magic"), 2, "choose one of auto, ibt"),
         (("crosstab", "out.parquet", "sex", "--level", 1.5), 2, "--level"),
         (("crosstab", "out.parquet", "sex", "--plot", "x.gif"), 5, "a picture is a .png"),
-        (("crosstab", "out.parquet", "sex", "-o", "x.xlsx"), 5, ".parquet or a .csv"),
+        (("crosstab", "out.parquet", "sex", "-o", "x.txt"), 5, ".parquet or a .csv"),
         (("crosstab", "out.parquet", "sex", "-o", "out.parquet", "--force"), 5, "is the original itself"),
         (("crosstab", "out.parquet", "job", "region", "age", "--bins", "age=20", "--plot", "x.png", "-o", "x.csv"), 3,
          "heatmaps are too many"),

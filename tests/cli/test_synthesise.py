@@ -75,6 +75,6 @@ def test_the_release_itself_is_never_written_over(kakuran):
 
 
 def test_a_file_of_another_kind_is_refused_before_any_work(kakuran):
-    result = kakuran("synthesise", "out.parquet", "-o", "plain.xlsx")
+    result = kakuran("synthesise", "out.parquet", "-o", "plain.txt")
     assert result.returncode == 5
     assert "name a .parquet or a .csv file" in result.stderr

@@ -309,9 +309,9 @@ class TestRefusals:
             kk.Schema.infer(tmp_path / "people.csv")
 
     def test_another_kind_of_file_is_refused(self, tmp_path):
-        (tmp_path / "people.xlsx").touch()
-        with pytest.raises(kk.SchemaError, match=r"people\.xlsx: expected a \.csv or \.parquet file"):
-            kk.Schema.infer(tmp_path / "people.xlsx")
+        (tmp_path / "people.json").touch()
+        with pytest.raises(kk.SchemaError, match=r"people\.json: expected a \.csv or \.parquet file"):
+            kk.Schema.infer(tmp_path / "people.json")
 
     @pytest.mark.parametrize(
         ("name", "content"),

@@ -104,7 +104,9 @@ def crosstab(
             "--percent", metavar="COLUMN", help="Tell cells in percent of each value of this column, or of all records."
         ),
     ] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Table to write (.csv or .parquet).")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Table to write: .csv, .parquet, .xlsx, .sav, .dta.")
+    ] = None,
     *,
     options: EstimateOptions,
     results: AnswerResults,
@@ -315,7 +317,7 @@ def _show_mixture(found: MixtureEstimate, density: Density | None) -> None:
 @grouped
 def synthesise(
     release: ReleaseFile,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Table to write (.csv or .parquet).")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Table to write: .csv, .parquet, .xlsx, .sav, .dta.")],
     rows: Annotated[
         int | None, typer.Option("--rows", min=1, help="How many records; as many as the release holds by default.")
     ] = None,

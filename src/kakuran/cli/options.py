@@ -109,7 +109,7 @@ def columns_of_release(context: typer.Context, incomplete: str) -> list[str]:
 
 @dataclass(frozen=True)
 class CsvOptions:
-    """How a CSV file is written."""
+    """How a CSV file is written, and which sheet of an Excel file is meant."""
 
     delimiter: Annotated[
         str | None,
@@ -127,6 +127,9 @@ class CsvOptions:
             "--thousands",
             help="What stands between thousands in a CSV file: a comma, point, space or apostrophe.",
         ),
+    ] = None
+    sheet: Annotated[
+        str | None, typer.Option("--sheet", help="Which sheet of an Excel file, if several have anything in them.")
     ] = None
 
     def open(self, data: str | Path, sql: str | None = None) -> Source:
@@ -268,7 +271,8 @@ Data: TypeAlias = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="A Parquet, CSV or Arrow file; a folder or a quoted pattern of such; a DuckDB file; postgresql://…",
+        help="A file of Parquet, CSV, Arrow, Excel, SPSS, Stata or SAS; a folder or a quoted pattern of such; a DuckDB "
+        "file; postgresql://…",
         show_default=False,
     ),
 ]
@@ -278,7 +282,10 @@ Sql: TypeAlias = Annotated[
 ]
 K: TypeAlias = Annotated[float, typer.Option("--k", help="Nobody can be linked with probability above 1/k.")]
 ReleaseFile: TypeAlias = Annotated[
-    Path, typer.Argument(metavar="RELEASE", help="A release: .parquet, .csv with its manifest, or a folder.")
+    Path,
+    typer.Argument(
+        metavar="RELEASE", help="A release: .parquet; .csv, .xlsx, .sav or .dta with its manifest; or a folder."
+    ),
 ]
 SeedOption: TypeAlias = Annotated[
     int | None, typer.Option("--seed", help="Insecure: a reproducible draw, marked as not for publication.")

@@ -183,7 +183,9 @@ class Engine(StrEnum):
 def perturb(
     data: Data,
     promise: PlanOptions,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Release: .parquet, .csv; on Spark a folder.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Release: .parquet, .csv, .xlsx, .sav or .dta; on Spark a folder.")
+    ],
     sql: Sql = None,
     engine: Annotated[
         Engine, typer.Option("--engine", help="spark: read, perturb and write a folder with Spark.")

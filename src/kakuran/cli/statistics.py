@@ -58,7 +58,9 @@ def estimate(
             "--population", help="Intervals for the population the records were drawn from, not for this table."
         ),
     ] = False,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Table to write (.csv or .parquet).")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Table to write: .csv, .parquet, .xlsx, .sav, .dta.")
+    ] = None,
     *,
     results: AnswerResults,
 ) -> None:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 def microaggregate(
     data: Data,
     k: Annotated[int, typer.Option("--k", help="At least k records will share their values.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Table to write (.parquet or .csv).")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Table to write: .parquet, .csv, .xlsx, .sav, .dta.")],
     sql: Sql = None,
     column: Annotated[
         list[str] | None,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from codecs import BOM_UTF8
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
@@ -13,7 +14,18 @@ import pyarrow.parquet as pq
 
 from kakuran.errors import ReleaseError
 from kakuran.release.manifest import MATRIX_KEY, METADATA_KEY, Manifest
-from kakuran.schema import CSV, PARQUET, UNREADABLE, CsvFormat, CsvSource, ParquetSource, Source, open_source
+from kakuran.schema import (
+    CSV,
+    PARQUET,
+    UNREADABLE,
+    WRITERS,
+    CsvFormat,
+    CsvSource,
+    ParquetSource,
+    Source,
+    open_source,
+    writer_for,
+)
 from kakuran.writing import check_free, check_place, private_folder, sync, whole_or_nothing
 
 FOLDER_MANIFEST = "_release.json"
@@ -33,8 +45,10 @@ def check_table(path: Path, *, force: bool) -> None:
 
 
 def _check_kind(path: Path) -> None:
-    if path.suffix not in PARQUET + CSV:
-        raise ReleaseError(f"{path}: name a .parquet or a .csv file")
+    if path.suffix in WRITERS:
+        writer_for(path)
+    elif path.suffix not in PARQUET + CSV:
+        raise ReleaseError(f"{path}: name a .parquet or a .csv file, or one of {', '.join(WRITERS)}")
 
 
 def manifest_path(path: Path) -> Path:
@@ -58,7 +72,7 @@ def write_release(
 
     What happens while they are drawn, within `drawing`, is over before anything takes its place.
     """
-    write = _write_csv if path.suffix in CSV else _write_parquet
+    write = _write_parquet if path.suffix in PARQUET else _write_beside
     with (
         whole_or_nothing(*targets(path)) as folder,
         drawing or nullcontext(),
@@ -68,10 +82,12 @@ def write_release(
 
 
 def write_table(path: Path, table: pa.Table) -> None:
-    """Write a plain table as CSV or Parquet, whole or not at all."""
-    write = pa.csv.write_csv if path.suffix in CSV else pq.write_table
+    """Write a plain table, whole or not at all."""
     with whole_or_nothing(path) as folder:
-        write(table, folder / path.name)
+        if path.suffix in PARQUET:
+            pq.write_table(table, folder / path.name)
+        else:
+            _write_plain(folder / path.name, table.schema, table.to_batches())
 
 
 def write_records(
@@ -83,22 +99,35 @@ def write_records(
 ) -> None:
     """Write plain records, which are never all in memory, and a page beside them, both whole or none.
 
-    Parquet holds the metadata, too. CSV has no place for any; it starts with a mark by which Excel knows it for UTF-8.
+    Parquet holds the metadata, too; other files have no place for any.
     """
     beside, told = page
-    with whole_or_nothing(path, beside) as folder, (folder / path.name).open("wb") as file:
+    with whole_or_nothing(path, beside) as folder:
         (folder / beside.name).write_text(told, encoding="utf-8")
-        if path.suffix in CSV:
-            file.write(BOM_UTF8)
-            plain = _plain(schema)
-            with pa.csv.CSVWriter(file, plain) as rows:
-                for batch in batches:
-                    rows.write_batch(batch.cast(plain))
-        else:
-            with pq.ParquetWriter(file, schema) as writer:
-                for batch in batches:
-                    writer.write_batch(batch)
-                writer.add_key_value_metadata(metadata)
+        if path.suffix not in PARQUET:
+            _write_plain(folder / path.name, schema, batches)
+            return
+        with pq.ParquetWriter(folder / path.name, schema) as writer:
+            for batch in batches:
+                writer.write_batch(batch)
+            writer.add_key_value_metadata(metadata)
+
+
+def _write_plain(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
+    """Write records as CSV, with a mark by which a Japanese Excel knows it for UTF-8, or as what the file is."""
+    if path.suffix not in CSV:
+        writer_for(path)(path, schema, batches)
+        return
+    with path.open("wb") as file:
+        file.write(BOM_UTF8)
+        _write_rows(file, schema, batches)
+
+
+def _write_rows(file: Any, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
+    plain = _plain(schema)
+    with pa.csv.CSVWriter(file, plain) as rows:
+        for batch in batches:
+            rows.write_batch(batch.cast(plain))
 
 
 def _write_parquet(
@@ -114,15 +143,22 @@ def _write_parquet(
     return manifest
 
 
-def _write_csv(
+def _write_beside(
     path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch], make_manifest: Callable[[int], Manifest]
 ) -> Manifest:
-    plain = _plain(schema)
-    with pa.csv.CSVWriter(path, plain) as writer:
-        records = 0
+    """Records in a file that has no place for a manifest, which lies beside it."""
+    records = 0
+
+    def counted() -> Iterator[pa.RecordBatch]:
+        nonlocal records
         for batch in batches:
-            writer.write_batch(batch.cast(plain))
             records += batch.num_rows
+            yield batch
+
+    if path.suffix in CSV:
+        _write_rows(path, schema, counted())
+    else:
+        writer_for(path)(path, schema, counted())
     manifest = make_manifest(records)
     manifest_path(path).write_text(manifest.to_json(), encoding="utf-8")
     return manifest
@@ -136,22 +172,20 @@ def _plain(schema: pa.Schema) -> pa.Schema:
     )
 
 
-def released_source(path: Path) -> Source:
-    """The records of a release: a file, or a folder of Parquet files."""
-    if path.is_dir():
-        return open_source(path)
-    if path.suffix in CSV:
+def released_source(path: Path, names: Sequence[str]) -> Source:
+    """The records of a release, whose columns are called so: a file, or a folder of Parquet files."""
+    if path.suffix in CSV and not path.is_dir():
         return CsvSource(path, CsvFormat(delimiter=","), quotes_matter=True)
-    return ParquetSource(path)
+    return ParquetSource(path) if path.suffix in PARQUET and not path.is_dir() else open_source(path).renamed(names)
 
 
 def read_manifest(path: Path) -> Manifest:
     """What is published about a release, without reading its records."""
-    if not path.is_dir() and path.suffix not in PARQUET + CSV:
-        raise ReleaseError(f"{path}: a release is a .parquet or a .csv file, or a folder")
+    if not path.is_dir() and path.suffix not in (*PARQUET, *CSV, *WRITERS):
+        raise ReleaseError(f"{path}: a release is a .parquet or a .csv file, or a folder, or {', '.join(WRITERS)}")
     if not path.exists():
         raise ReleaseError(f"{path}: no such file")
-    if path.is_dir() or path.suffix in CSV:
+    if path.is_dir() or path.suffix not in PARQUET:
         beside = manifest_path(path)
         if not beside.exists():
             place = "in" if path.is_dir() else "beside"
@@ -169,8 +203,8 @@ def read_manifest(path: Path) -> Manifest:
 
 def check_folder(path: Path, *, force: bool) -> None:
     """Refuse a target that is of the wrong kind, exists already, or has nowhere to be."""
-    if path.suffix in CSV:
-        raise ReleaseError(f"{path}: Spark writes a folder of Parquet files, not CSV")
+    if path.suffix in (*CSV, *WRITERS):
+        raise ReleaseError(f"{path}: Spark writes a folder of Parquet files, not {path.suffix[1:].upper()}")
     check_place(path, force=force)
     if path.exists() and not (path / FOLDER_MANIFEST).exists():
         raise ReleaseError(f"{path}: is not a release in a folder, so it will not be replaced")

@@ -15,7 +15,7 @@ from kakuran.engine import count_tables, read_codes
 from kakuran.errors import DataError, ReleaseError, SchemaError
 from kakuran.release.files import released_source
 from kakuran.release.manifest import Manifest
-from kakuran.schema import CSV, Source
+from kakuran.schema import PARQUET, Source
 from kakuran.typing import Codes, Progress
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class FileRecords:
     def open(cls, path: Path, manifest: Manifest) -> FileRecords:
         """The records of a release in a file or a folder, whose columns are as its manifest says."""
         with _refusing(path):
-            source = released_source(path)
+            source = released_source(path, [one.name for one in manifest.plan.layout.attributes])
             names, rows = source.names, source.rows
         manifest.check_columns(names, manifest.records if rows is None else rows, str(path))
         return cls(source, manifest)
@@ -82,7 +82,8 @@ def records_on_spark(path: Path, manifest: Manifest, session: Any) -> SparkRecor
     """The records of a release in Parquet files, to be counted by Spark."""
     from kakuran.engine import Files, SparkRecords
 
-    if path.suffix in CSV:
-        raise ReleaseError(f"{path}: Spark counts Parquet files, not CSV; leave out the session")
+    if not path.is_dir() and path.suffix not in PARQUET:
+        kind = path.suffix[1:].upper()
+        raise ReleaseError(f"{path}: Spark counts Parquet files, not {kind}; leave out the session")
     source = FileRecords.open(path.absolute(), manifest).source
     return SparkRecords(Files(session, source), manifest.plan)

@@ -15,6 +15,7 @@ from .codes import (
     is_ordered as is_ordered,
     narrowest_integer as narrowest_integer,
     no_reach as no_reach,
+    released_field as released_field,
     released_type as released_type,
 )
 from .dates import (
@@ -65,7 +66,9 @@ from .sources.delimited import (
     open_text as open_text,
 )
 from .sources.opening import (
+    WRITERS as WRITERS,
     open_source as open_source,
+    writer_for as writer_for,
 )
 from .tree import (
     Tree as Tree,

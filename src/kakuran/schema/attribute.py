@@ -59,6 +59,8 @@ class Categorical:
         ``"error"``, or ``"category"`` to treat a missing value as one more category.
     missing_codes : Sequence[Value]
         What stands for a missing value in the data, as 9 or "unknown"; missing is a category then.
+    coded : Sequence[float] | None
+        The numbers that stand for the values in files of SPSS and Stata, one each; 1, 2, … by default.
 
     Examples
     --------
@@ -74,6 +76,7 @@ class Categorical:
     role: Literal["perturb", "keep"] = "perturb"
     missing: Missing = "error"
     missing_codes: Sequence[Value] = ()
+    coded: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
         check_declaration(self)
@@ -87,6 +90,15 @@ class Categorical:
         for code in self.missing_codes:
             if code in self.values:
                 raise SchemaError(f"column {self.name!r}: {code!r} is among its values; it cannot stand for missing")
+        if self.coded is not None:
+            self._check_coded(self.coded)
+
+    def _check_coded(self, coded: Sequence[float]) -> None:
+        is_listed = isinstance(coded, Iterable) and not isinstance(coded, str | set | frozenset)
+        numbers = tuple(_plain_number(self.name, "coded", one) for one in coded) if is_listed else ()
+        if len(set(numbers)) != len(self.values) or len(numbers) != len(self.values):
+            raise SchemaError(f"column {self.name!r}: coded must be one number for each value, got {coded!r}")
+        object.__setattr__(self, "coded", numbers)
 
     def _check_values(self) -> None:
         if not self.values:
@@ -154,6 +166,8 @@ class Categorical:
             settings["ordered"] = True
         if self.tree is not None:
             settings["tree"] = {parent: list(kids) for parent, kids in self.tree.children.items()}
+        if self.coded is not None:
+            settings["coded"] = list(self.coded)
         return settings
 
 

@@ -15,6 +15,7 @@ from kakuran.errors import DataError, counted
 from kakuran.schema.attribute import Categorical, Numeric, Value
 from kakuran.schema.dates import Date, day_of, orders_of
 from kakuran.schema.frames import family_of, is_text
+from kakuran.schema.sources.base import notes
 from kakuran.typing import Array, Codes, Reach
 
 
@@ -98,6 +99,13 @@ def is_ordered(attribute: Categorical | Numeric) -> bool:
 def released_type(attribute: Categorical | Numeric, reach: int = 0) -> pa.DataType:
     """The arrow type `decode` gives."""
     return decode(attribute, np.empty(0, np.int32), reach).type
+
+
+def released_field(attribute: Categorical | Numeric, reach: int = 0) -> pa.Field:
+    """The arrow field of a released column, with the numbers that stand for its values in files of SPSS and Stata."""
+    coded = attribute.coded if isinstance(attribute, Categorical) else None
+    labels = dict(zip(coded, map(str, attribute.values), strict=True)) if coded else {}  # type: ignore[union-attr]
+    return pa.field(attribute.name, released_type(attribute, reach), metadata=notes(labels))
 
 
 def declared_type(attribute: Categorical | Numeric) -> pa.DataType:

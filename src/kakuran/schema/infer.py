@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,8 +42,9 @@ _WRITTEN_NUMBER = re.compile(r"[+-]?\d{1,3}([.,' \u00a0\u202f\u2019]?\d{2,3})*([
 class ColumnSummary:
     """What a draft needs to know of a column: the values, or the bounds and the grid, of all parts so far."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, labels: Mapping[float, str] | None = None) -> None:
         self.name = name
+        self.labels = labels or {}
         self.family: ValueFamily = "nothing"
         self.has_missing = False
         self._words: set[Any] = set()
@@ -177,7 +178,7 @@ class ColumnSummary:
             codes = sorted(map(int, self._codes or ()))
             return Categorical(self.name, codes, missing_codes=self.missing_codes)
         if self.family in ("text", "true/false") and 0 < len(self._words) <= MOST_CATEGORIES:
-            return Categorical(self.name, sorted(self._words))
+            return self._category()
         if self.family == "numbers" and not self.is_beyond_any_grid:
             return self._number()
         return Dropped(self.name)
@@ -203,6 +204,14 @@ class ColumnSummary:
         first, last = math.floor(low / 10.0**exponent + 1e-6), math.ceil(high / 10.0**exponent - 1e-6)
         bounds = (_scaled(first, exponent), _scaled(max(last, first + 1), exponent))
         return Numeric(self.name, *bounds, step=_scaled(1, exponent), missing_codes=gone)
+
+    def _category(self) -> Categorical:
+        """All that the file says numbers may stand for, also what nobody has: that is public knowledge."""
+        if not self._words <= {*self.labels.values()}:
+            return Categorical(self.name, sorted(self._words))
+        codes = list(self.labels)
+        is_counted = codes == list(range(1, len(codes) + 1))
+        return Categorical(self.name, list(self.labels.values()), coded=None if is_counted else codes)
 
 
 def is_number(text: str) -> bool:
@@ -255,7 +264,7 @@ def infer_attributes(data: Any, progress: Callable[[int], object]) -> list[Attri
             f"{source.described}: its column {source.names.index('') + 1} has no name; give it one, or leave it out "
             "(pandas writes its index like this: to_csv(…, index=False) leaves it out)"
         )
-    columns = [ColumnSummary(name) for name in source.names]
+    columns = [ColumnSummary(name, source.labels(name)) for name in source.names]
     records = 0
     for part in source.parts():
         for column in columns:
@@ -310,6 +319,10 @@ _NOTES: tuple[tuple[str, Callable[[ColumnSummary], bool]], ...] = (
     (
         'Have missing values (fill them in, or set missing = "category")',
         lambda column: not column.is_dropped and column.has_missing and not column.missing_codes,
+    ),
+    (
+        "Numbers some of which stand for something in the file, as for a refusal (declare in it which mean missing)",
+        lambda column: column.family == "numbers" and bool(column.labels),
     ),
     ("Named like a value (does the file start with the names of its columns?)", lambda column: is_number(column.name)),
     ("Named with a space at an end, which belongs to the name", lambda column: column.name != column.name.strip()),

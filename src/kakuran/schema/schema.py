@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from kakuran.errors import DataError, SchemaError, counted, which_there_are
 from kakuran.parsing import naming, read_document, tables_of, toml_of
 from kakuran.schema.attribute import Attribute, Categorical, Dropped, Numeric, attribute_of, describe
-from kakuran.schema.codes import declared_type, decode, encode, encode_columns, no_reach, released_type
+from kakuran.schema.codes import declared_type, decode, encode, encode_columns, no_reach, released_field
 from kakuran.schema.frames import check_columns_are_unique, to_arrow
 from kakuran.schema.infer import infer_attributes
 from kakuran.schema.people import written_people
@@ -353,7 +353,7 @@ class Layout:
     @cached_property
     def arrow(self) -> pa.Schema:
         """The arrow schema."""
-        return pa.schema([(one.name, released_type(one, self.reach(one.name))) for one in self.attributes])
+        return pa.schema([released_field(one, self.reach(one.name)) for one in self.attributes])
 
     def decode(self, codes: Mapping[str, Codes]) -> pa.RecordBatch:
         """The batch that has these codes."""

@@ -32,6 +32,7 @@ from kakuran.schema import (
     is_numeric,
     like,
     numbers_of,
+    released_field,
     to_arrow,
 )
 from kakuran.typing import Array, Indices
@@ -124,11 +125,13 @@ def _standardised(coordinates: Array) -> Array:
 def declared_table(data: Any, schema: Schema) -> Any:
     """The columns of a frame that its schema releases, every value checked and on its grid."""
     batch = decode_columns(schema.released, schema.encode(data))
-    plain = {
-        name: column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
-        for name, column in zip(batch.schema.names, batch.columns, strict=True)
-    }
-    return like(pa.table(plain), data, [one.name for one in schema.released if one.missing == "category"])
+    plain = [one.dictionary_decode() if pa.types.is_dictionary(one.type) else one for one in batch.columns]
+    fields = [released_field(one).with_type(column.type) for one, column in zip(schema.released, plain, strict=True)]
+    return like(
+        pa.table(plain, schema=pa.schema(fields)),
+        data,
+        [one.name for one in schema.released if one.missing == "category"],
+    )
 
 
 Centre: TypeAlias = Literal["mean", "median", "mode"]
@@ -356,5 +359,6 @@ def _replaced(data: Any, masked: dict[str, Any]) -> Any:
         return list(masked["0"])
     table = to_arrow(data)
     for name, column in masked.items():
-        table = table.set_column(table.column_names.index(name), name, pa.array(column, from_pandas=True))
+        values, place = pa.array(column, from_pandas=True), table.column_names.index(name)
+        table = table.set_column(place, table.field(place).with_type(values.type), values)
     return like(table, data)

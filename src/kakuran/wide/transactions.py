@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from kakuran.errors import DataError, ReleaseError, SchemaError
-from kakuran.release import MATRIX_KEY, manifest_path, targets
+from kakuran.errors import DataError, SchemaError
+from kakuran.release import MATRIX_KEY, check_table, manifest_path, targets
 from kakuran.schema import (
     CSV,
     PARQUET,
@@ -32,6 +32,7 @@ from kakuran.schema import (
     open_text,
     read_all,
     reading,
+    writer_for,
 )
 from kakuran.wide.matrix_release import ReleasedMatrix
 from kakuran.writing import check_apart, check_free, whole_or_nothing
@@ -66,14 +67,20 @@ class Transactions:
 
 
 def read_transactions(
-    path: Path, layout: BasketLayout, columns: Sequence[str] = (), identifier: str | None = None, **written: str | None
+    path: Path,
+    layout: BasketLayout,
+    columns: Sequence[str] = (),
+    identifier: str | None = None,
+    *,
+    sheet: str | None = None,
+    **written: str | None,
 ) -> Transactions:
     """Read people × items.
 
     Parameters
     ----------
     path : Path
-        A .csv or .parquet file; for baskets a text file of any name.
+        Any file that `kakuran.open_source` opens; for baskets a text file of any name.
     layout : BasketLayout
         ``"baskets"``: a line a basket, items between delimiters. ``"long"``: a row a person and item, perhaps with a
         count. ``"wide"``: a row a person, a column an item.
@@ -81,13 +88,15 @@ def read_transactions(
         In the long layout, the columns of person, item and perhaps count; by default the first two or three.
     identifier : str | None
         In the wide layout, a column that names people and is left out.
+    sheet : str | None
+        Which sheet of an Excel file.
     **written : str | None
         How text is written, as for `kakuran.open_source`.
     """
     if layout == "baskets":
         return _read_baskets(path, CsvFormat(**written))
     try:
-        table = read_all(open_source(path, **written))
+        table = read_all(open_source(path, sheet=sheet, **written))
     except UnevenRowsError as error:
         raise SchemaError(f"{error}; if every line is a basket, say so with --layout baskets") from None
     return _read_long(path, table, columns) if layout == "long" else _read_wide(table, identifier)
@@ -224,8 +233,8 @@ def _summed(data: Any, rows: Any, columns: Any, shape: tuple[int, int]) -> Any:
 
 def check_transactions_target(path: Path, source: Path, layout: BasketLayout, *, force: bool) -> None:
     """Refuse a target of the wrong kind, one that exists, the original itself, or one that has nowhere to be."""
-    if layout != "baskets" and path.suffix not in CSV + PARQUET:
-        raise ReleaseError(f"{path}: a {layout} table is a .parquet or a .csv file")
+    if layout != "baskets":
+        check_table(path, force=force)
     check_free(*targets(path), force=force)
     check_apart(path, [source])
 
@@ -272,5 +281,7 @@ def _wide_table(matrix: Any, items: Sequence[Any]) -> pa.Table:
 def _write_table(path: Path, table: pa.Table, manifest: str) -> None:
     if path.suffix in PARQUET:
         pq.write_table(table.replace_schema_metadata({MATRIX_KEY: manifest.encode()}), path)
-    else:
+    elif path.suffix in CSV:
         pa.csv.write_csv(table, path)
+    else:
+        writer_for(path)(path, table.schema, table.to_batches())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 from abc import ABC, abstractmethod
 from collections import deque
@@ -39,6 +40,16 @@ def column_names(path: Path) -> list[str]:
     """The names of the columns of a Parquet file."""
     with reading(path):
         return list(pq.read_schema(path).names)
+
+
+LABELS, MISSING = b"kakuran.labels", b"kakuran.missing"
+"""Where a column of arrow tells what numbers stand for, and which mean missing."""
+
+
+def notes(labels: Mapping[float, str], missing: Iterable[tuple[float, float]] = ()) -> dict[bytes, bytes]:
+    """What a column of arrow has beside it: what its numbers stand for, and from where to where they mean missing."""
+    told = {LABELS: [*labels.items()], MISSING: [*missing]}
+    return {key: json.dumps(one, ensure_ascii=False).encode() for key, one in told.items() if one}
 
 
 BATCH = 1 << 17
@@ -110,6 +121,14 @@ class Source(ABC):
     def rows_guess(self) -> int:
         """How many records there are, or more."""
         return self.rows or 0
+
+    def labels(self, name: str) -> Mapping[float, str]:
+        """What numbers of a column stand for, where the source says so; parts then hold that, not the numbers."""
+        return {}
+
+    def renamed(self, names: Sequence[str]) -> Source:
+        """The same where a file has other names for its columns, in their order, as it does not allow all."""
+        return self
 
     @abstractmethod
     def parts(self, wanted: Wanted | None = None) -> Iterator[Part]:

@@ -6,30 +6,35 @@ Many files can be one table; folders named column=value then add that column.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kakuran.errors import DataError, SchemaError
+from kakuran.errors import DataError, MissingExtraError, SchemaError
 from kakuran.schema.sources.arrow import IpcSource, ParquetSource, frame_source
 from kakuran.schema.sources.base import ARROW, CSV, DUCKDB, PARQUET, Part, Source, Wanted, runs
 from kakuran.schema.sources.databases import SCHEMES, DuckSource, PostgresSource
 from kakuran.schema.sources.delimited import AS_FOUND, CsvFormat, CsvSource
 
-Opener = TypeVar("Opener", bound=Callable[[Path], Source])
+Opener = TypeVar("Opener", bound=Callable[..., Source])
 
-FORMATS: dict[str, Callable[[Path], Source]] = {
+FORMATS: dict[str, Callable[..., Source]] = {
     **dict.fromkeys(CSV, CsvSource),
     **dict.fromkeys(PARQUET, ParquetSource),
     **dict.fromkeys(ARROW, IpcSource),
 }
 """What reads a file, by how its name ends."""
+
+SHEETS = (".xlsx", ".xlsm", ".xls", ".ods")
+"""Files with sheets, of which one may have to be named."""
 
 _NOTHING = "__HIVE_DEFAULT_PARTITION__"
 
@@ -42,6 +47,59 @@ def opens(*endings: str) -> Callable[[Opener], Opener]:
         return opener
 
     return make_known
+
+
+@dataclass(frozen=True)
+class Writer:
+    """What writes a table to a file, whole or in part in memory, and the package that it needs for that."""
+
+    write: Callable[[Path, pa.Schema, Iterable[pa.RecordBatch]], None]
+    needs: str
+
+
+WRITERS: dict[str, Writer] = {}
+"""What writes a file that is neither CSV nor Parquet, by how its name ends."""
+
+Write = TypeVar("Write", bound=Callable[[Path, pa.Schema, Iterable[pa.RecordBatch]], None])
+
+
+def writes(*endings: str, needs: str) -> Callable[[Write], Write]:
+    """Make known what writes files whose names end so."""
+
+    def make_known(write: Write) -> Write:
+        WRITERS.update(dict.fromkeys(endings, Writer(write, needs)))
+        return write
+
+    return make_known
+
+
+def writer_for(path: Path) -> Callable[[Path, pa.Schema, Iterable[pa.RecordBatch]], None]:
+    """What writes such a file, or how to install what does."""
+    writer = WRITERS[path.suffix]
+    if find_spec(writer.needs) is None:
+        raise MissingExtraError(f"writing {path.suffix} files", "files")
+    return writer.write
+
+
+def plain_numbers(column: pa.Array) -> pa.Array:
+    """Numbers as whole ones where all are: many files know no others than fractions."""
+    if not pa.types.is_floating(column.type):
+        return column
+    numbers = column.drop_null().to_numpy(zero_copy_only=False)
+    is_whole = len(numbers) and (numbers == np.rint(numbers)).all() and np.abs(numbers).max() < LARGEST_EXACT
+    return column.cast(pa.int64()) if is_whole else column
+
+
+def check_fits_double(name: str, column: pa.Array | pa.ChunkedArray) -> None:
+    """Refuse whole numbers that files which know fractions only would change."""
+    if pa.types.is_integer(column.type) and len(column) > column.null_count:
+        largest = max(abs(end.as_py()) for end in pc.min_max(column).values())
+        if largest > LARGEST_EXACT:
+            problem = "such files cannot hold whole numbers beyond 2⁵³"
+            raise DataError(name, problem, "Write .parquet or .csv, or make them text.", example=largest)
+
+
+LARGEST_EXACT = 2**53
 
 
 @dataclass(frozen=True)
@@ -105,6 +163,10 @@ class ManySource(Source):
     def rows_guess(self) -> int:
         """The sum over all files."""
         return sum(member.source.rows_guess for member in self._members)
+
+    def labels(self, name: str) -> Mapping[float, str]:
+        """What the first file says."""
+        return {} if name in self._told else self._members[0].source.labels(name)
 
     def parts(self, wanted: Wanted | None = None) -> Iterator[Part]:
         """File after file."""
@@ -177,15 +239,16 @@ def open_source(
     encoding: str | None = None,
     decimal: str | None = None,
     thousands: str | None = None,
+    sheet: str | None = None,
 ) -> Source:
     """The source that something is.
 
     Parameters
     ----------
     data : Any
-        A Parquet, CSV or Arrow file; a folder of such, also with folders named ``column=value`` in it; a pattern such
-        as ``data/*.parquet``; a DuckDB database; the address of a PostgreSQL database, as ``postgresql://host/name``;
-        or any frame, a polars LazyFrame too.
+        A file of Parquet, CSV, Arrow, Excel, SPSS, Stata or SAS; a folder of such, also with folders named
+        ``column=value`` in it; a pattern such as ``data/*.parquet``; a DuckDB database; the address of a PostgreSQL
+        database, as ``postgresql://host/name``; or any frame, a polars LazyFrame too.
     sql : str | None
         A query to the database; or, for files, a query that DuckDB answers, in which they are called ``data``.
     delimiter : str | None
@@ -196,6 +259,8 @@ def open_source(
         What stands before decimals in a CSV file, ``"."`` or ``","``.
     thousands : str | None
         What stands between groups of three digits in a CSV file: ``","``, ``"."``, ``" "`` or ``"'"``.
+    sheet : str | None
+        Which sheet of an Excel file, where several have anything in them.
 
     Examples
     --------
@@ -207,6 +272,8 @@ def open_source(
     is_named = isinstance(data, str | Path)
     if written.is_told and (not is_named or sql is not None or Path(data).suffix in DUCKDB):
         raise SchemaError(_NO_CSV)
+    if sheet is not None and (not is_named or sql is not None or Path(data).suffix not in SHEETS):
+        raise SchemaError(f"--sheet (sheet=…) is for files that have sheets: {', '.join(SHEETS)}; got {sheet!r}")
     if isinstance(data, Source):
         return data
     if not is_named:
@@ -226,17 +293,17 @@ def open_source(
             raise SchemaError(f"{files[0]}: DuckDB does not read {files[0].suffix} files; leave out the query")
         return DuckSource(str(path), files=files, sql=sql)
     if path.is_file() or (not path.is_dir() and not _is_pattern(path)):
-        return _file(path, written)
-    members = [Member(_file(found, written), folders_between(root, found)) for root, found in _found(path)]
+        return _file(path, written, sheet)
+    members = [Member(_file(found, written, sheet), folders_between(root, found)) for root, found in _found(path)]
     return ManySource(str(path), members)
 
 
-def _file(path: Path, written: CsvFormat = AS_FOUND) -> Source:
+def _file(path: Path, written: CsvFormat = AS_FOUND, sheet: str | None = None) -> Source:
     if path.suffix not in FORMATS:
         others = ", ".join(ending for ending in (*FORMATS, *DUCKDB) if ending not in (".csv", ".parquet"))
         raise SchemaError(
             f"{path}: expected a .csv or .parquet file (or {others}), its ending in small letters; "
-            "save a sheet as CSV, and call text with tabs or semicolons .csv, too"
+            "call text with tabs or semicolons .csv, too"
         )
     if not path.is_file():
         raise SchemaError(f"{path}: no such file")
@@ -244,7 +311,7 @@ def _file(path: Path, written: CsvFormat = AS_FOUND) -> Source:
         return CsvSource(path, written)
     if written.is_told:
         raise SchemaError(_NO_CSV)
-    return FORMATS[path.suffix](path)
+    return FORMATS[path.suffix](path, *([] if sheet is None else [sheet]))
 
 
 def _is_pattern(path: Path) -> bool:

@@ -1,0 +1,196 @@
+"""Sheets of Excel and its kin, whose first row names the columns."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from kakuran.errors import DataError, SchemaError, needing
+from kakuran.schema.frames import family_of, is_text
+from kakuran.schema.sources import base
+from kakuran.schema.sources.base import Part, Source, Wanted, numbered, reading
+from kakuran.schema.sources.opening import SHEETS, check_fits_double, opens, plain_numbers, writes
+
+MOST_ROWS = 1_048_575
+"""Records that a sheet holds, beside the names of its columns."""
+LONGEST_TEXT = 32_767
+_DAY, _MOMENT = "yyyy-mm-dd", "yyyy-mm-dd hh:mm:ss"
+
+
+@opens(*SHEETS)
+class SheetSource(Source):
+    """One sheet of a workbook.
+
+    Parameters
+    ----------
+    path : Path
+        The workbook.
+    sheet : str | None
+        Which; need not be told where one only has anything in it.
+    """
+
+    def __init__(self, path: Path, sheet: str | None = None) -> None:
+        self.path, self.described, self.paths = path, str(path), (path,)
+        self._sheet = sheet
+
+    @cached_property
+    def _cells(self) -> list[list[Any]]:
+        with _by_calamine(self.path) as calamine, calamine.CalamineWorkbook.from_path(str(self.path)) as book:
+            filled = {name: found for name in book.sheet_names if (found := book.get_sheet_by_name(name).to_python())}
+        sheet = self._sheet if self._sheet is not None or len(filled) != 1 else next(iter(filled))
+        if sheet in filled:
+            return filled[sheet]
+        listed = ", ".join(map(repr, filled)) or "nothing"
+        told = f"no sheet {sheet!r} with anything in it" if sheet is not None else "several sheets or none"
+        raise SchemaError(f"{self.path}: has {told}; there is {listed}: say which with --sheet (sheet=…)")
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The first row, up to the last name in it."""
+        names = [_said(cell) or "" for cell in self._cells[0]]
+        while names and not names[-1]:
+            names.pop()
+        return names
+
+    @property
+    def rows(self) -> int | None:
+        """Those below the first that are not empty."""
+        return len(self._records)
+
+    @cached_property
+    def _records(self) -> list[list[Any]]:
+        return [row for row in self._cells[1:] if any(cell != "" for cell in row)]
+
+    def parts(self, wanted: Wanted | None = None) -> Iterator[Part]:
+        """So many rows at a time; a column has the type that all of its cells have, else it is text."""
+        places = {name: place for place, name in enumerate(self.names)}
+        types = {name: self._kind(place) for name, place in places.items()} if wanted is None else wanted
+        slices = (self._records[start : start + base.BATCH] for start in range(0, len(self._records), base.BATCH))
+        return numbered(
+            (
+                pa.record_batch(
+                    {name: _column(name, [row[places[name]] for row in rows], types[name]) for name in types}
+                )
+                for rows in slices
+            ),
+            self.described,
+        )
+
+    def _kind(self, place: int) -> pa.DataType:
+        kinds = {type(row[place]) for row in self._records if row[place] != ""}
+        if kinds <= {int, float}:
+            return plain_numbers(pa.array([row[place] for row in self._records if row[place] != ""], pa.float64())).type
+        if kinds == {bool}:
+            return pa.bool_()
+        if kinds == {dt.date}:
+            return pa.date32()
+        return pa.timestamp("us") if kinds <= {dt.date, dt.datetime} else pa.string()
+
+
+@contextmanager
+def _by_calamine(path: Path) -> Iterator[Any]:
+    with needing(f"{path.suffix} files", "files"):
+        import python_calamine
+    try:
+        with reading(path):
+            yield python_calamine
+    except python_calamine.CalamineError as error:
+        raise SchemaError(f"{path}: cannot be read: {error}") from None
+
+
+def _column(name: str, cells: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """Cells as values of a kind; what is not is refused, but where text is wanted."""
+    if is_text(kind):
+        return pa.array([_said(cell) for cell in cells], pa.string())
+    if family_of(kind) == "numbers":
+        return pa.array([_number(name, cell) for cell in cells], kind)
+    filled = [None if cell == "" else cell for cell in cells]
+    if pa.types.is_timestamp(kind):  # midnight comes as a day
+        filled = [dt.datetime(one.year, one.month, one.day) if type(one) is dt.date else one for one in filled]
+    try:
+        return pa.array(filled, kind)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.array([_said(cell) for cell in cells], pa.string())
+
+
+def _number(name: str, cell: Any) -> float | None:
+    """A number, also one that stands there as text."""
+    if cell == "":
+        return None
+    try:
+        if isinstance(cell, bool | dt.date | dt.time):
+            raise ValueError
+        return float(cell)
+    except ValueError:
+        problem = "at least one cell is not a number"
+        raise DataError(name, problem, "Correct the cell, or declare text.", example=_said(cell)) from None
+
+
+def _said(cell: Any) -> str | None:
+    """A cell as text; nothing where it is empty."""
+    if cell == "":
+        return None
+    if isinstance(cell, bool):
+        return str(cell).lower()
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
+
+
+@writes(".xlsx", needs="xlsxwriter")
+def write_sheet(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
+    """Write a table as the one sheet of a workbook; text is never taken for a formula or an address."""
+    with needing(".xlsx files", "files"):
+        import xlsxwriter
+    with xlsxwriter.Workbook(str(path), {"constant_memory": True}) as book:
+        sheet = book.add_worksheet("data")
+        shown = {"day": book.add_format({"num_format": _DAY}), "moment": book.add_format({"num_format": _MOMENT})}
+        for place, name in enumerate(schema.names):
+            sheet.write_string(0, place, name, book.add_format({"bold": True}))
+            is_text_there = family_of(_plain(schema.field(name).type)) == "text"
+            sheet.set_column(place, place, max(10, min(len(name) + 2, 40)) if not is_text_there else 18)
+        sheet.freeze_panes(1, 0)
+        done = 0
+        for batch in batches:
+            if done + batch.num_rows > MOST_ROWS:
+                raise SchemaError(f"{path.name}: a sheet holds {MOST_ROWS:,} records; write .parquet or .csv")
+            columns = [_cells_of(name, batch.column(name)) for name in batch.schema.names]
+            for row, cells in enumerate(zip(*columns, strict=True), done + 1):
+                for place, cell in enumerate(cells):
+                    _write_cell(sheet, row, place, cell, shown)
+            done += batch.num_rows
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _cells_of(name: str, column: pa.Array) -> list[Any]:
+    """The values to write, all of which a sheet can hold."""
+    plain = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+    check_fits_double(name, plain)
+    values = plain.to_pylist()
+    odd = [one for one in set(values) if isinstance(one, str) and (not one or len(one) > LONGEST_TEXT)]
+    if odd and is_text(plain.type):
+        problem = f"a cell holds 1 to {LONGEST_TEXT:,} characters"
+        raise DataError(name, problem, "Write .parquet or .csv, or change the value.", example=odd[0][:40])
+    return values
+
+
+def _write_cell(sheet: Any, row: int, place: int, cell: Any, shown: dict[str, Any]) -> None:
+    if cell is None or cell != cell:
+        return
+    if isinstance(cell, bool):
+        sheet.write_boolean(row, place, cell)
+    elif isinstance(cell, int | float) and abs(cell) < float("inf"):
+        sheet.write_number(row, place, cell)
+    elif isinstance(cell, dt.datetime):
+        sheet.write_datetime(row, place, cell, shown["moment"])
+    elif isinstance(cell, dt.date):
+        sheet.write_datetime(row, place, cell, shown["day"])
+    else:
+        sheet.write_string(row, place, str(cell))
