@@ -146,18 +146,7 @@ class Reader:
         )
         if totals is not None and all(one.axes for one in others):
             others.append(self._everybody(found))
-        found = replace(found, totals=tuple(others))
-        unclear = int(np.count_nonzero(found.unclear))
-        if unclear:
-            warnings.warn(
-                (f"{unclear:,} of {counted(found.counts.size, 'cell')}" if found.axes else "this number")
-                + " cannot be told from noise: "
-                + ("its interval reaches zero" if unclear == 1 else "their intervals reach zero")
-                + (" or what independent columns would give" if len(found.axes) > 1 else ""),
-                UnclearCellsWarning,
-                stacklevel=3,
-            )
-        return found
+        return warned_of(replace(found, totals=tuple(others)))
 
     def _everybody(self, like: Estimate) -> Estimate:
         """How many records there are, of which nothing is in doubt."""
@@ -313,6 +302,21 @@ class Reader:
             else:
                 found += [(number, list(pair)) for pair in combinations(range(len(axes)), 2)]
         return found
+
+
+def warned_of(found: Estimate) -> Estimate:
+    """An answer, with a warning of cells that cannot be told from noise."""
+    unclear = int(np.count_nonzero(found.unclear))
+    if unclear:
+        warnings.warn(
+            (f"{unclear:,} of {counted(found.counts.size, 'cell')}" if found.axes else "this number")
+            + " cannot be told from noise: "
+            + ("its interval reaches zero" if unclear == 1 else "their intervals reach zero")
+            + (" or what independent columns would give" if len(found.axes) > 1 else ""),
+            UnclearCellsWarning,
+            stacklevel=4,
+        )
+    return found
 
 
 def _counts(tally: Tally, axes: Sequence[Cells]) -> Array:
