@@ -80,6 +80,11 @@ def test_each_record_counts_once_where_nobody_is_to_be_weighed(kakuran, visits):
     assert json.loads(shared.stdout)["unit"] == once["unit"]
 
 
+def test_rows_that_are_alike_hide_nobody_where_they_may_be_of_one_person(refused, visits):
+    arguments = ("microaggregate", "visits.csv", "-s", "visits.toml", "--k", 5, "-o", "alike.csv")
+    refused(arguments, 3, "may all be of one 'patient_id'")
+
+
 def test_an_order_cannot_be_kept_where_rows_are_drawn(refused, visits):
     arguments = ("perturb", "visits.csv", "-s", "visits.toml", "--k", 5, "-o", "out.parquet", "--keep-order")
     refused(arguments, 5, "no order of records that could be kept")

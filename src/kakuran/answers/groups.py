@@ -290,7 +290,7 @@ def _by_counts(
     return Found(
         (slopes @ np.append(1.0, moments.values)).reshape(shape),
         _naive(reader.plan, told, axes, groups, targets).reshape(shape),
-        moments.covariance_of(slopes[:, 1:], asking.about),
+        moments.covariance_of(slopes[:, 1:], reader.held(asking.about, [axis.name for axis in axes])),
         lambda _: np.full(groups.count, np.nan),
         "counts",
         Phrase("unbiased, from what {tells} tells say", tells=len(told)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, combinations
@@ -182,7 +182,7 @@ class Reader:
             found.counts,
             question.reading,
             level=level,
-            about=about,
+            about=self.held(about, question.columns),
             fakes=fakes * float(counts.sum()),
             told=told,
         )
@@ -205,6 +205,15 @@ class Reader:
             reason=found.reason,
             gap=found.gap,
         )
+
+    def held(self, about: About, names: Iterable[str]) -> About:
+        """Which truth intervals have to be wide enough for, of what is asked of some columns.
+
+        Where rows of people were drawn, what all of their rows say is found from some of them, as if they had been
+        drawn from a population. What is kept is the same in all rows of a person.
+        """
+        is_drawn = self.plan.schema.person is not None and any(name in self.plan.mechanisms for name in names)
+        return "population" if is_drawn else about
 
     def _by_model(
         self, question: TableQuestion, progress: Progress, method: Method, level: float, about: About, fakes: float
