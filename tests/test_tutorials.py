@@ -17,7 +17,10 @@ from kakuran.cli import main
 
 DOCS = Path(__file__).parents[1] / "docs"
 TUTORIALS = [*sorted((DOCS / "tutorials").glob("*.md")), DOCS / "ja/steward.md", DOCS / "guides/other-programs.md"]
-TESTED = ("central", "choosing-k", "ledger", "public-domains", "repeated-releases", "statistics", "trees")
+TESTED = (
+    "central", "choosing-k", "ledger", "people", "public-domains", "repeated-releases", "statistics", "trees",
+    "weights",
+)  # fmt: skip
 GUIDES = [DOCS / f"guides/{name}.md" for name in TESTED]
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 PRINTED = re.compile(r"^```python\n(.*?)^```$(?:\n\n^```text\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)

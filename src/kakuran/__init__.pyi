@@ -96,6 +96,7 @@ from .schema import (
     Numeric as Numeric,
     Schema as Schema,
     Tree as Tree,
+    Weight as Weight,
     open_source as open_source,
 )
 from .vertical import (

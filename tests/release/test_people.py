@@ -99,6 +99,16 @@ def test_estimates_are_of_people_each_by_a_row_drawn_at_random(released, plan):
     assert found.to_dict()["unit"] == found.unit == "people, each by one row of theirs drawn at random"
 
 
+def test_intervals_have_the_draw_of_rows_in_them(plan, visits):
+    """What all rows say is found from those that were drawn; what is kept is the same in all rows of a person."""
+    release = kk.perturb(visits, plan)
+    for ask in (release.crosstab, release.mean, release.quantile):
+        column = "ill" if ask == release.crosstab else "age"
+        table, population = (ask(column, about=about) for about in ("table", "population"))
+        assert table.high - table.low == pytest.approx(population.high - population.low)
+    assert (release.crosstab("town").low == release.crosstab("town").high).all()
+
+
 def test_rows_of_a_person_are_drawn_evenly():
     """χ² over the rows of 6,000 people of three; a false alarm once in a million runs."""
     people = np.tile(np.arange(6_000, dtype=np.uint64), 3)

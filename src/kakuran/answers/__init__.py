@@ -19,7 +19,7 @@ from kakuran.answers.quantile import quantile
 from kakuran.answers.question import TableQuestion, ask, ask_totals, check_percent, tell_by_tell
 from kakuran.answers.reader import Reader
 from kakuran.answers.regression import Regression, RegressionFamily, regress
-from kakuran.answers.statistics import Statistic, correlation, mean, share, variance
+from kakuran.answers.statistics import Statistic, correlation, mean, share, variance, weighed
 from kakuran.answers.synthetic import CombinedEstimate, SyntheticQuality, SyntheticTable, combine, synthesise
 from kakuran.answers.tree import (
     CRITERIA,
@@ -89,4 +89,5 @@ __all__ = [
     "synthesise",
     "tell_by_tell",
     "variance",
+    "weighed",
 ]

@@ -21,7 +21,7 @@ from kakuran.counts import Cells, Reading, cells_of, every_code, only
 from kakuran.design import Plan
 from kakuran.errors import SchemaError, is_real
 from kakuran.model import About, Histogram, ToldCells, moments_of, operator_of
-from kakuran.schema import Numeric
+from kakuran.schema import Numeric, Weight
 from kakuran.typing import Array, Progress
 from kakuran.words import Phrase
 
@@ -83,6 +83,7 @@ class ReadNumber:
     functions: Array
     there: int = 0
     """Which of them says whether there is a value."""
+    is_weight: bool = False
 
     @classmethod
     def number(cls, plan: Plan, name: str, powers: int) -> ReadNumber:
@@ -97,19 +98,28 @@ class ReadNumber:
     @classmethod
     def weight(cls, plan: Plan, name: str) -> ReadNumber:
         """A weight: how many people a record stands for."""
+        attribute = plan.schema.in_release(name) if isinstance(name, str) else number(plan, name)
+        if isinstance(attribute, Weight):
+            check_told(plan, name)
+            values = np.array(attribute.values)
+            return cls(name, every_code(attribute), np.stack([np.ones_like(values), values]), is_weight=True)
         attribute = number(plan, name)
         if name in plan.mechanisms:
             raise SchemaError(
                 f"column {name!r} was perturbed, so it cannot weigh records: what it says of a record is not true of "
-                'it. A sampling weight is public: release it with role "keep", or leave out weights'
+                'it. Release a sampling weight with role "weight", in classes, or leave out weights'
             )
         if attribute.missing == "category":
             raise SchemaError(f"column {name!r} may be missing, so it cannot weigh records; leave out weights")
         numbers = np.asarray(attribute.numbers_of(np.arange(attribute.points)), float)
-        return cls(name, every_code(attribute), np.stack([np.ones_like(numbers), numbers]))
+        return cls(name, every_code(attribute), np.stack([np.ones_like(numbers), numbers]), is_weight=True)
 
     def along(self, plan: Plan, cells: Cells, known: Histogram | None) -> Array:
         """The same functions of other, wider cells, where what is known of the number says how it lies in them."""
+        if self.is_weight:
+            wider = np.zeros((self.functions.shape[1], cells.size))
+            wider[np.arange(len(wider)), cells.place(np.arange(len(wider), dtype=np.int32))] = 1.0
+            return np.asarray(self.functions @ wider / wider.sum(axis=0))
         attribute = number(plan, self.name)
         return powers_of(attribute, cells, known, len(self.functions) - 1 - self.there)
 
@@ -282,7 +292,7 @@ def _by_counts(
     return Found(
         (slopes @ np.append(1.0, moments.values)).reshape(shape),
         _naive(reader.plan, told, axes, groups, targets).reshape(shape),
-        moments.covariance_of(slopes[:, 1:], asking.about),
+        moments.covariance_of(slopes[:, 1:], reader.held(asking.about, [axis.name for axis in axes])),
         lambda _: np.full(groups.count, np.nan),
         "counts",
         Phrase("unbiased, from what {tells} tells say", tells=len(told)),

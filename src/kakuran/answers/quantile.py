@@ -164,7 +164,7 @@ class _BelowByCounts:
             self.table,
             Reading((), (), counted),
             level=self.asking.level,
-            about=self.asking.about,
+            about=self.reader.held(self.asking.about, self.question.columns),
             told=self.told,
         )
         return float(low), float(high)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, combinations
@@ -146,18 +146,7 @@ class Reader:
         )
         if totals is not None and all(one.axes for one in others):
             others.append(self._everybody(found))
-        found = replace(found, totals=tuple(others))
-        unclear = int(np.count_nonzero(found.unclear))
-        if unclear:
-            warnings.warn(
-                (f"{unclear:,} of {counted(found.counts.size, 'cell')}" if found.axes else "this number")
-                + " cannot be told from noise: "
-                + ("its interval reaches zero" if unclear == 1 else "their intervals reach zero")
-                + (" or what independent columns would give" if len(found.axes) > 1 else ""),
-                UnclearCellsWarning,
-                stacklevel=3,
-            )
-        return found
+        return warned_of(replace(found, totals=tuple(others)))
 
     def _everybody(self, like: Estimate) -> Estimate:
         """How many records there are, of which nothing is in doubt."""
@@ -193,7 +182,7 @@ class Reader:
             found.counts,
             question.reading,
             level=level,
-            about=about,
+            about=self.held(about, question.columns),
             fakes=fakes * float(counts.sum()),
             told=told,
         )
@@ -216,6 +205,15 @@ class Reader:
             reason=found.reason,
             gap=found.gap,
         )
+
+    def held(self, about: About, names: Iterable[str]) -> About:
+        """Which truth intervals have to be wide enough for, of what is asked of some columns.
+
+        Where rows of people were drawn, what all of their rows say is found from some of them, as if they had been
+        drawn from a population. What is kept is the same in all rows of a person.
+        """
+        is_drawn = self.plan.schema.person is not None and any(name in self.plan.mechanisms for name in names)
+        return "population" if is_drawn else about
 
     def _by_model(
         self, question: TableQuestion, progress: Progress, method: Method, level: float, about: About, fakes: float
@@ -313,6 +311,21 @@ class Reader:
             else:
                 found += [(number, list(pair)) for pair in combinations(range(len(axes)), 2)]
         return found
+
+
+def warned_of(found: Estimate) -> Estimate:
+    """An answer, with a warning of cells that cannot be told from noise."""
+    unclear = int(np.count_nonzero(found.unclear))
+    if unclear:
+        warnings.warn(
+            (f"{unclear:,} of {counted(found.counts.size, 'cell')}" if found.axes else "this number")
+            + " cannot be told from noise: "
+            + ("its interval reaches zero" if unclear == 1 else "their intervals reach zero")
+            + (" or what independent columns would give" if len(found.axes) > 1 else ""),
+            UnclearCellsWarning,
+            stacklevel=4,
+        )
+    return found
 
 
 def _counts(tally: Tally, axes: Sequence[Cells]) -> Array:

@@ -297,7 +297,7 @@ def regress(
         seconds = _Seconds.of(columns, moments)
         naive = _naive(seconds, told, reader)[None]
         if seconds.are_clear():
-            fitted = _least_squares(seconds, len(told), reader.n, about)
+            fitted = _least_squares(seconds, len(told), reader.n, reader.held(about, reader.plan.mechanisms))
     if fitted is None:
         fitted = _by_model(columns, moments, reader, chosen, progress)
     outcomes: tuple[str, ...] = (read.target.name,)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
+from itertools import combinations, product
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -17,6 +17,7 @@ import pyarrow as pa
 from scipy.special import ndtri
 
 from kakuran.answers.answer import Answer, truth_of
+from kakuran.answers.estimate import Estimate
 from kakuran.answers.groups import (
     AskedOf,
     Found,
@@ -31,7 +32,7 @@ from kakuran.answers.groups import (
     told_cells,
 )
 from kakuran.answers.question import model_cells
-from kakuran.answers.reader import Reader
+from kakuran.answers.reader import Reader, warned_of
 from kakuran.answers.tilted import TiltedRecords
 from kakuran.charts import ESTIMATE, NAIVE, Series, column_chart, plain
 from kakuran.counts import Cells
@@ -299,6 +300,51 @@ def _of_number(
     return statistic(name, groups, found, read, asking, scale=scale, bounds=bounds, missing=gone)
 
 
+def weighed(reader: Reader, asking: AskedOf, *, totals: bool = False, progress: Progress = int) -> Estimate:
+    """How many people the records of each group stand for, by their weights; and of fewer columns, if totals are asked.
+
+    Parameters
+    ----------
+    reader : Reader
+        Of the release.
+    asking : AskedOf
+        Which columns make up the groups, and which column weighs.
+    totals : bool
+        Whether to estimate the totals over each of the columns, too.
+    progress : Progress
+        Told how many more records are counted.
+    """
+    whole = _weighed(reader, asking, progress)
+    sizes = range(len(asking.by) - 1, -1, -1) if totals else ()
+    fewer = [replace(asking, by=some) for size in sizes for some in combinations(asking.by, size)]
+    bins = [{name: cut for name, cut in asking.bins.items() if name in one.by} for one in fewer]
+    less = [_weighed(reader, replace(one, bins=cut), progress) for one, cut in zip(fewer, bins, strict=True)]
+    return warned_of(replace(whole, totals=tuple(less)))
+
+
+def _weighed(reader: Reader, asking: AskedOf, progress: Progress) -> Estimate:
+    groups = Groups.of(reader.plan, asking)
+    found = find(reader, groups, _weights(reader.plan, asking), asking, progress)
+
+    def read(values: Array) -> Array:
+        return reader.n * values[:, 0, -1]
+
+    told = statistic("", groups, found, read, asking, bounds=(0.0, math.inf))
+    return Estimate(
+        axes=groups.shown,
+        counts=told.estimates,
+        low=told.low,
+        high=told.high,
+        naive=told.naive,
+        level=asking.level,
+        about=asking.about,
+        method="auto",
+        reason=found.reason,
+        gap=None,
+        rests_on=found.rests_on,
+    )
+
+
 def _weights(plan: Plan, asking: AskedOf) -> list[ReadNumber]:
     return [] if asking.weights is None else [ReadNumber.weight(plan, asking.weights)]
 
@@ -388,7 +434,7 @@ def correlation(reader: Reader, first: str, second: str, asking: AskedOf, progre
             f"mean({which[0]!r}, by={which[1]!r}), or a regression"
         )
     if asking.weights is not None and not kinds[0]:
-        raise SchemaError("Cramér's V is not weighed; leave out weights")
+        raise SchemaError("Cramér's V is not weighed; leave out weights, or ask with weights=False")
     return (_pearson if kinds[0] else _cramer)(reader, names, asking, progress)
 
 

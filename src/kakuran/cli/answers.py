@@ -13,11 +13,13 @@ from kakuran.cli.options import (
     AnswerResults,
     ReleaseFile,
     Results,
+    Weights,
     columns_of_release,
     grouped,
     numbers,
     one_of,
     open_release,
+    weighing,
     whole_or_auto,
     whole_or_listed,
 )
@@ -64,12 +66,15 @@ class EstimateOptions:
             help="Make intervals wide enough to hold even if this share of the records is made up, as 1%.",
         ),
     ] = "0%"
+    weights: Weights = None
 
     @property
     def asked(self) -> dict[str, Any]:
         """The same, as a release is asked."""
         about = "population" if self.population else "table"
-        return {"method": self.method, "level": self.level, "about": about, "fakes": _share(self.assume_fakes)}
+        weights = weighing(self.weights)
+        facts = {"method": self.method, "level": self.level, "about": about, "weights": weights}
+        return facts | {"fakes": _share(self.assume_fakes)}
 
 
 def _share(text: str) -> float:

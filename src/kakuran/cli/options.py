@@ -261,6 +261,21 @@ def open_release(release: Path) -> Release:
     return found
 
 
+Weights: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--weights",
+        metavar="COLUMN",
+        help="A kept column that weighs the records, as the schema says by default; none to count each once.",
+    ),
+]
+
+
+def weighing(weights: str | None) -> str | Literal[False] | None:
+    """The same, as a release is asked."""
+    return False if weights == "none" else weights
+
+
 def typed() -> str:
     """The command as it was typed."""
     return shlex.join(["kakuran", *sys.argv[1:]])

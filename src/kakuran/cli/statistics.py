@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kakuran.cli.console import answer_table, answer_text, progress, say
-from kakuran.cli.options import AnswerResults, ReleaseFile, grouped, numbers, one_of, open_release
+from kakuran.cli.options import AnswerResults, ReleaseFile, Weights, grouped, numbers, one_of, open_release, weighing
 
 if TYPE_CHECKING:
     from kakuran.answers import Statistic
@@ -41,9 +41,7 @@ def estimate(
     where: Annotated[
         str | None, typer.Option("--where", help='Only of records that fulfil this, as "25 <= age <= 40".')
     ] = None,
-    weights: Annotated[
-        str | None, typer.Option("--weights", metavar="COLUMN", help="A kept column that weighs the records.")
-    ] = None,
+    weights: Weights = None,
     bins: Annotated[
         list[str] | None,
         typer.Option(
@@ -82,7 +80,7 @@ def estimate(
     if statistic == "quantile":
         asked["part"] = part
     else:
-        asked["weights"] = weights
+        asked["weights"] = weighing(weights)
     opened = open_release(release)
     with progress("counting", opened.n) as advance:
         found = getattr(opened, statistic)(*of, progress=advance, **asked)

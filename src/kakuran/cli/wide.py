@@ -26,7 +26,7 @@ from kakuran.cli.options import (
     typed,
     whole_or_auto,
 )
-from kakuran.errors import ReleaseError, counted
+from kakuran.errors import ReleaseError, SchemaError, counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -95,6 +95,7 @@ def microaggregate(
 
     check_table(output, force=results.force)
     results.check()
+    _check_one_row_a_person(schema)
     source = csv.open(data, sql)
     check_apart(output, source.paths)
     with working("aggregating"):
@@ -141,6 +142,17 @@ def microaggregate(
     if results.json:
         lost = {one.name: one.lost for one in losses}
         answer_json({"records": table.num_rows, "k": made.k, "groups": int(made.groups.max()) + 1, "lost": lost})
+
+
+def _check_one_row_a_person(schema: Path | None) -> None:
+    from kakuran.schema import Schema
+
+    person = None if schema is None else Schema.load(schema).person
+    if person is not None:
+        raise SchemaError(
+            f"rows that are alike may all be of one {person!r}, so that k of them hide nobody: aggregate a table of "
+            "one row a person, or release this one with kakuran perturb"
+        )
 
 
 @grouped

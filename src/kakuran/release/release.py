@@ -39,16 +39,18 @@ from kakuran.answers import (
     share,
     synthesise,
     variance,
+    weighed,
 )
 from kakuran.counts import Bins, Cells, MemoryRecords, Records, Tally
 from kakuran.design import DELTA, Plan
-from kakuran.errors import counted
+from kakuran.errors import SchemaError, counted
 from kakuran.model import About, Covariance, DensityMethod, Method, Options
 from kakuran.perturbation import Kernel
 from kakuran.release.files import check_target, read_manifest, write_release
 from kakuran.release.manifest import Manifest
 from kakuran.release.streamed import ROWS_IN_MEMORY, FileRecords, records_on_spark
 from kakuran.typing import Codes, Progress
+from kakuran.words import Phrase
 
 InUnits = TypeVar("InUnits", Estimate, Statistic, Regression)
 
@@ -139,9 +141,21 @@ class Release:
         """How many records, or people."""
         return counted(self.n, *self.plan.counted_as)
 
-    def _in_units(self, answer: InUnits) -> InUnits:
+    def _weighing(self, asked: str | Literal[False] | None) -> str | None:
+        """The column that weighs records: the one asked for, or else that of the schema."""
+        declared = self.plan.schema.weight
+        if asked is None:
+            return None if declared is None else declared.name
+        return asked or None
+
+    def _in_units(self, answer: InUnits, weighing: str | None = None) -> InUnits:
         """An answer that says what is counted."""
-        return answer if self.unit is None else replace(answer, unit=self.unit)
+        unit = self.unit
+        if weighing is not None:
+            unit = Phrase("{unit}, weighed by {weights}", unit=unit or Phrase("records"), weights=weighing)
+        elif self.plan.schema.weight is not None:
+            unit = Phrase("{unit}, not weighed", unit=unit or Phrase("records"))
+        return answer if unit is None else replace(answer, unit=unit)
 
     def central(self, delta: float = DELTA) -> float:
         """ε of the whole shuffled release: (ε, δ)-differentially private for replacing one person's perturbed values.
@@ -193,6 +207,7 @@ class Release:
         fakes: float = 0.0,
         totals: bool = False,
         percent: str | None = None,
+        weights: str | Literal[False] | None = None,
         progress: Progress = int,
     ) -> Estimate:
         """The estimated true counts over one or more columns, with intervals, beside the uncorrected ones.
@@ -219,11 +234,19 @@ class Release:
             Estimate the totals over each of the columns, too.
         percent : str, optional
             Tell cells in percent, too, beside totals: of ``"all"`` records, or of those with the same value of one.
+        weights : str or False, optional
+            A kept number that says how many people each record stands for. The column that the schema declares a
+            weight by default; with False every record counts once.
         progress : callable, optional
             Told how many more records are counted.
         """
         question = ask(self.plan, columns, bins or {}, where)
         check_percent(percent, columns)
+        if weighing := self._weighing(weights):
+            _check_weighed(method, fakes)
+            asking = AskedOf.of(columns, where=where, weights=weighing, bins=bins, level=level, about=about)
+            table = weighed(self.reader, asking, totals=totals or percent is not None, progress=progress)
+            return self._in_units(replace(table, percent=percent), weighing)
         more = list(ask_totals(self.plan, columns, bins or {}, where)) if totals or percent else None
         found = self.reader.tabulate(
             question, progress, method=method, level=level, about=about, fakes=fakes, totals=more
@@ -238,10 +261,15 @@ class Release:
         level: float = 0.9,
         about: About = "table",
         fakes: float = 0.0,
+        weights: str | Literal[False] | None = None,
         progress: Progress = int,
     ) -> Estimate:
         """The estimated number of records that fulfil a condition; parameters as for `crosstab`."""
         question = ask(self.plan, (), {}, where)
+        if weighing := self._weighing(weights):
+            _check_weighed(method, fakes)
+            asking = AskedOf.of((), where=where, weights=weighing, level=level, about=about)
+            return self._in_units(weighed(self.reader, asking, progress=progress), weighing)
         options: Any = {"method": method, "level": level, "about": about, "fakes": fakes}
         return self._in_units(self.reader.tabulate(question, progress, **options))
 
@@ -292,7 +320,7 @@ class Release:
         *,
         by: str | Sequence[str] | None = None,
         where: str | None = None,
-        weights: str | None = None,
+        weights: str | Literal[False] | None = None,
         bins: Mapping[str, int] | None = None,
         level: float = 0.9,
         about: About = "table",
@@ -308,8 +336,9 @@ class Release:
             Columns whose values make up groups, each with a mean of its own.
         where : str, optional
             Only of records that fulfil this, as in ``"25 <= age <= 40 and job == 'nurse'"``.
-        weights : str, optional
-            A number that was kept as it is and says how many people each record stands for.
+        weights : str or False, optional
+            A kept number that says how many people each record stands for. The column that the schema declares a
+            weight by default; with False every record counts once.
         bins : dict of str to int, optional
             Into how many groups to cut each number among `by` (10 by default).
         level : float, optional
@@ -319,8 +348,8 @@ class Release:
         progress : callable, optional
             Told how many more records are counted.
         """
-        asking = AskedOf.of(by, where=where, weights=weights, bins=bins, level=level, about=about)
-        return self._in_units(mean(self.reader, column, asking, progress))
+        asking = AskedOf.of(by, where=where, weights=self._weighing(weights), bins=bins, level=level, about=about)
+        return self._in_units(mean(self.reader, column, asking, progress), asking.weights)
 
     def variance(
         self,
@@ -328,7 +357,7 @@ class Release:
         *,
         by: str | Sequence[str] | None = None,
         where: str | None = None,
-        weights: str | None = None,
+        weights: str | Literal[False] | None = None,
         bins: Mapping[str, int] | None = None,
         level: float = 0.9,
         about: About = "table",
@@ -344,8 +373,9 @@ class Release:
             Columns whose values make up groups, each with a variance of its own.
         where : str, optional
             Only of records that fulfil this, as in ``"25 <= age <= 40 and job == 'nurse'"``.
-        weights : str, optional
-            A number that was kept as it is and says how many people each record stands for.
+        weights : str or False, optional
+            A kept number that says how many people each record stands for. The column that the schema declares a
+            weight by default; with False every record counts once.
         bins : dict of str to int, optional
             Into how many groups to cut each number among `by` (10 by default).
         level : float, optional
@@ -355,8 +385,8 @@ class Release:
         progress : callable, optional
             Told how many more records are counted.
         """
-        asking = AskedOf.of(by, where=where, weights=weights, bins=bins, level=level, about=about)
-        return self._in_units(variance(self.reader, column, asking, progress))
+        asking = AskedOf.of(by, where=where, weights=self._weighing(weights), bins=bins, level=level, about=about)
+        return self._in_units(variance(self.reader, column, asking, progress), asking.weights)
 
     def quantile(
         self,
@@ -400,7 +430,7 @@ class Release:
         *,
         by: str | Sequence[str] | None = None,
         where: str | None = None,
-        weights: str | None = None,
+        weights: str | Literal[False] | None = None,
         bins: Mapping[str, int] | None = None,
         level: float = 0.9,
         about: About = "table",
@@ -418,8 +448,9 @@ class Release:
             Columns whose values make up groups, each with a share of its own.
         where : str, optional
             Only of records that fulfil this, as in ``"25 <= age <= 40 and job == 'nurse'"``.
-        weights : str, optional
-            A number that was kept as it is and says how many people each record stands for.
+        weights : str or False, optional
+            A kept number that says how many people each record stands for. The column that the schema declares a
+            weight by default; with False every record counts once.
         bins : dict of str to int, optional
             Into how many groups to cut each number among `by` (10 by default).
         level : float, optional
@@ -429,8 +460,8 @@ class Release:
         progress : callable, optional
             Told how many more records are counted.
         """
-        asking = AskedOf.of(by, where=where, weights=weights, bins=bins, level=level, about=about)
-        return self._in_units(share(self.reader, condition, asking, progress))
+        asking = AskedOf.of(by, where=where, weights=self._weighing(weights), bins=bins, level=level, about=about)
+        return self._in_units(share(self.reader, condition, asking, progress), asking.weights)
 
     def correlation(
         self,
@@ -439,7 +470,7 @@ class Release:
         *,
         by: str | Sequence[str] | None = None,
         where: str | None = None,
-        weights: str | None = None,
+        weights: str | Literal[False] | None = None,
         bins: Mapping[str, int] | None = None,
         level: float = 0.9,
         about: About = "table",
@@ -455,8 +486,9 @@ class Release:
             Columns whose values make up groups, each with a correlation of its own.
         where : str, optional
             Only of records that fulfil this, as in ``"25 <= age <= 40 and job == 'nurse'"``.
-        weights : str, optional
-            A number that was kept as it is and says how many people each record stands for.
+        weights : str or False, optional
+            A kept number that says how many people each record stands for. The column that the schema declares a
+            weight by default; with False every record counts once.
         bins : dict of str to int, optional
             Into how many groups to cut each number among `by` (10 by default).
         level : float, optional
@@ -466,8 +498,8 @@ class Release:
         progress : callable, optional
             Told how many more records are counted.
         """
-        asking = AskedOf.of(by, where=where, weights=weights, bins=bins, level=level, about=about)
-        return self._in_units(correlation(self.reader, first, second, asking, progress))
+        asking = AskedOf.of(by, where=where, weights=self._weighing(weights), bins=bins, level=level, about=about)
+        return self._in_units(correlation(self.reader, first, second, asking, progress), asking.weights)
 
     def regress(
         self,
@@ -609,6 +641,14 @@ class Release:
             Told how many more records are counted, in every pass.
         """
         return synthesise(self.reader, n, copies, progress)
+
+
+def _check_weighed(method: Method, fakes: float) -> None:
+    if method != "auto" or fakes:
+        raise SchemaError(
+            "weighed counts are estimated in one way, and what made-up records could do to them is not known: leave "
+            "out method and fakes, or count every record once with weights=False"
+        )
 
 
 def read_release(path: str | Path, *, spark: Any = None) -> Release:

@@ -4,6 +4,7 @@ from .attribute import (
     Dropped as Dropped,
     Numeric as Numeric,
     Value as Value,
+    Weight as Weight,
     attribute_of as attribute_of,
 )
 from .codes import (

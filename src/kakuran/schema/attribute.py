@@ -432,6 +432,64 @@ class Numeric:
         return {"type": "numeric"} | settings | ({"clip": True} if self.clip else {})
 
 
+@dataclass(frozen=True, init=False)
+class Weight(Categorical):
+    """A column that says how many people each record stands for, in coarse classes.
+
+    Which class a record is in is released as it is, or perturbed like any column; one number stands for all of a class.
+
+    Parameters
+    ----------
+    name : str
+        What the column is called.
+    classes : Sequence[float]
+        Where each class begins, and where the last one ends, from public knowledge and not from the data.
+    values : Sequence[float] | None
+        The number that stands for each class; its middle by default.
+    perturb : bool
+        Whether to perturb the class, where it is not public. People then need not hide among those of their class, but
+        the column takes its share of the budget, and estimates are less sure.
+
+    Examples
+    --------
+    >>> import kakuran as kk
+    >>> kk.Weight("weight", [0, 100, 500]).values
+    (50.0, 300.0)
+    """
+
+    classes: Sequence[float] = ()
+
+    def __init__(
+        self, name: str, classes: Sequence[float], values: Sequence[float] | None = None, *, perturb: bool = False
+    ) -> None:
+        _check_name(name)
+        if not isinstance(perturb, bool):
+            raise SchemaError(f"column {name!r}: perturb must be true or false, got {perturb!r}")
+        edges = _ascending(name, classes)
+        middles = tuple((low + high) / 2 for low, high in pairwise(edges)) if values is None else tuple(values)
+        if len(middles) != len(edges) - 1 or not all(
+            is_real(one) and low <= one <= high for one, (low, high) in zip(middles, pairwise(edges), strict=True)
+        ):
+            raise SchemaError(f"column {name!r}: values must name a number in each of its classes, got {middles!r}")
+        plain = {"ordered": False, "tree": None, "missing": "error", "missing_codes": (), "coded": None}
+        settings = {"values": tuple(map(float, middles))} | plain
+        role = "perturb" if perturb else "keep"
+        for field, value in ({"name": name, "role": role, "classes": edges} | settings).items():
+            object.__setattr__(self, field, value)
+        self._check_values()
+
+
+def _ascending(name: str, classes: object) -> tuple[float, ...]:
+    if isinstance(classes, str) or not isinstance(classes, Iterable):
+        raise SchemaError(f"column {name!r}: classes must be a list of numbers, got {classes!r}")
+    edges = tuple(_plain_number(name, "classes", edge) for edge in classes)
+    if len(edges) < 2 or edges[0] < 0 or any(low >= high for low, high in pairwise(edges)):
+        raise SchemaError(
+            f"column {name!r}: classes are two or more numbers from 0 on, each above the one before, got {edges!r}"
+        )
+    return edges
+
+
 @dataclass(frozen=True)
 class Dropped:
     """A column that is never released: a name, an identifier, free text.
@@ -506,6 +564,9 @@ def describe(attribute: Attribute) -> dict[str, Any]:
     """An attribute as plain values."""
     if isinstance(attribute, Dropped):
         return {"role": "drop"}
+    if isinstance(attribute, Weight):
+        told = {"role": "weight", "classes": list(attribute.classes), "values": list(attribute.values)}
+        return told | ({"perturb": True} if attribute.role == "perturb" else {})
     settings = attribute.settings()
     if attribute.role != "perturb":
         settings["role"] = attribute.role
@@ -524,6 +585,11 @@ def attribute_of(name: str, given: Mapping[str, Any]) -> Attribute:
     where = f"column {name!r}"
     if check_table(where, given).get("role") == "drop":
         return Dropped(name)
+    if given.get("role") == "weight":
+        known = dict.fromkeys(["role", "classes", "values", "perturb"], ANYTHING)
+        settings = check_settings(where, given, known, ["classes"])
+        del settings["role"]
+        return Weight(name, **settings)
     kind = given.get("type")
     if not isinstance(kind, str) or kind not in kinds:
         raise SchemaError(f'{where}: type must be "categorical", "numeric" or "date", got {kind!r}')

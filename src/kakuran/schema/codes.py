@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kakuran.errors import DataError, counted
-from kakuran.schema.attribute import Categorical, Numeric, Value
+from kakuran.schema.attribute import Categorical, Numeric, Value, Weight
 from kakuran.schema.dates import Date, day_of, orders_of
 from kakuran.schema.frames import family_of, is_text
 from kakuran.schema.sources.base import notes
@@ -27,6 +27,8 @@ def encode(attribute: Categorical | Numeric, column: pa.Array | pa.ChunkedArray,
     """
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
+    if isinstance(attribute, Weight):
+        return _encode_classes(attribute, column)
     if reach is None and attribute.missing_codes:
         column = _without_missing_codes(attribute, column)
     names = attribute.names_of(reach or 0)
@@ -132,6 +134,25 @@ def _encode_names(attribute: Categorical | Numeric, names: Sequence[Value], colu
     if codes.null_count > column.indices.null_count:
         _known(attribute, codes, pc.take(words, column.indices))
     return _with_missing(attribute, codes, reach)
+
+
+def _encode_classes(attribute: Weight, column: pa.Array) -> Codes:
+    """The class that each number lies in; the end of the last one belongs to it."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if family_of(column.type) not in ("numbers", "nothing"):
+        raise DataError(
+            attribute.name, f"is a weight, but holds {family_of(column.type)}", "Make it numbers, or drop it."
+        )
+    numbers = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    low, high = attribute.classes[0], attribute.classes[-1]
+    is_outside = ~((numbers >= low) & (numbers <= high))
+    if is_outside.any():
+        problem = f"{counted(int(is_outside.sum()), 'row')} without a weight from {low:g} to {high:g}"
+        way = "Correct the data, or declare classes that hold all weights."
+        raise DataError(attribute.name, problem, way, example=float(numbers[is_outside][0]))
+    codes = np.searchsorted(attribute.classes, numbers, side="right") - 1
+    return np.minimum(codes, attribute.size - 1).astype(np.int32)
 
 
 def _known(attribute: Categorical | Numeric, found: pa.Array, column: pa.Array) -> pa.Array:

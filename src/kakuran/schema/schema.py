@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from kakuran.errors import DataError, SchemaError, counted, which_there_are
 from kakuran.parsing import naming, read_document, tables_of, toml_of
-from kakuran.schema.attribute import Attribute, Categorical, Dropped, Numeric, attribute_of, describe
+from kakuran.schema.attribute import Attribute, Categorical, Dropped, Numeric, Weight, attribute_of, describe
 from kakuran.schema.codes import declared_type, decode, encode, encode_columns, no_reach, released_field
 from kakuran.schema.frames import check_columns_are_unique, to_arrow
 from kakuran.schema.infer import infer_attributes
@@ -76,6 +76,9 @@ class Schema:
             if attribute.name in declared:
                 raise SchemaError(f"column {attribute.name!r} is declared twice")
             declared.add(attribute.name)
+        weights = [attribute.name for attribute in self.attributes if isinstance(attribute, Weight)]
+        if len(weights) > 1:
+            raise SchemaError(f"a record has one weight, and {' and '.join(map(repr, weights))} are declared; drop one")
         self._check_person()
 
     def _check_person(self) -> None:
@@ -113,6 +116,11 @@ class Schema:
     def kept(self) -> tuple[Categorical | Numeric, ...]:
         """The attributes released as they are, because they are public anyway."""
         return tuple(attribute for attribute in self.released if attribute.role == "keep")
+
+    @property
+    def weight(self) -> Weight | None:
+        """The column that says how many people each record stands for, if there is one."""
+        return next((attribute for attribute in self.released if isinstance(attribute, Weight)), None)
 
     def some(self, names: Collection[str]) -> tuple[Categorical | Numeric, ...]:
         """The released attributes among those named, in the order of the table."""
@@ -231,7 +239,8 @@ def _and_so_are(names: Sequence[str]) -> str:
 _WISHES = ("tell", "about", "purpose", "person", "rows_a_person")
 _HEADER = """\
 # What each column may hold and what is done with it.
-#   role     "perturb" (default), "keep" (public anyway, released as it is), "drop" (never released)
+#   role     "perturb" (default), "keep" (public anyway, released as it is), "drop" (never released),
+#            "weight" (how many people a record stands for: classes = [0, 100, 500] are released, and weigh estimates)
 #   missing  "error" (default) or "category" (missing is a value of its own); missing_codes = [999] stand for missing
 #   bands    of a number: [0, 18, 65, 120] tells 0–17, 18–64 or 65–120; clip = true puts what lies beyond on the bounds
 #   ordered  of categories: true where their order means something

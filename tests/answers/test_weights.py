@@ -1,0 +1,169 @@
+"""Estimates by weights: how many people records stand for, from classes that are kept or perturbed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import kakuran as kk
+from kakuran.errors import DataError, SchemaError, UnclearCellsWarning
+
+CLASSES = [0, 50, 100, 200, 400]
+OTHERS = [
+    kk.Categorical("job", ["clerk", "nurse", "smith"]),
+    kk.Categorical("sex", ["female", "male"]),
+    kk.Numeric("age", 0, 99, step=1),
+]
+N = 12_000
+LEVEL = 1 - 1e-4
+"""How often each of the intervals below holds the truth: about one false alarm in 500 runs of all, were they exact."""
+
+
+@pytest.fixture(scope="module")
+def people():
+    """Nurses weigh more than clerks, and are older."""
+    dice = np.random.default_rng(8)
+    job = dice.choice(3, N, p=[0.5, 0.3, 0.2])
+    return pa.table(
+        {
+            "weight": np.where(job == 0, dice.uniform(5, 100, N), dice.uniform(50, 400, N)),
+            "job": np.array(OTHERS[0].values)[job],
+            "sex": dice.choice(OTHERS[1].values, N),
+            "age": np.clip(dice.normal(40 + 15 * (job == 1), 10, N).round(), 0, 99),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def truth(people):
+    """The table with the number that stands for each record's class."""
+    weight = kk.Weight("weight", CLASSES)
+    frame = people.to_pandas()
+    return frame.assign(weight=np.array(weight.values)[kk.Schema([weight]).encode(people.select(["weight"]))["weight"]])
+
+
+@pytest.fixture(scope="module", params=["kept", "perturbed"])
+def release(request, people):
+    schema = kk.Schema([kk.Weight("weight", CLASSES, perturb=request.param == "perturbed"), *OTHERS])
+    return kk.perturb(people, kk.calibrate(schema, data=people, k=3, calibration="worst-case", tell=2))
+
+
+def held(found, true):
+    return bool(((found.low <= true) & (true <= found.high)).all())
+
+
+def test_counts_are_of_the_people_that_records_stand_for(release, truth):
+    one, two = release.crosstab("job", level=LEVEL), release.crosstab("job", "sex", level=LEVEL)
+    sums = truth.groupby(["job", "sex"])["weight"].sum().to_numpy().reshape(3, 2)
+    assert held(one, sums.sum(axis=1)), one
+    assert not held(one, truth.groupby("job").size().to_numpy())
+    assert np.abs(two.counts - sums).sum() / sums.sum() < 0.2
+    assert held(release.count("job == 'nurse'", level=LEVEL), sums[1].sum())
+    assert one.unit == "records, weighed by weight"
+
+
+def test_totals_and_percentages_are_weighed_too(release, truth):
+    found = release.crosstab("job", "sex", percent="all", level=LEVEL)
+    of_job, of_sex, whole = found.totals
+    assert held(of_sex, truth.groupby("sex")["weight"].sum().to_numpy())
+    assert held(whole, truth["weight"].sum())
+    assert found.to_pandas()["percent"].loc[("total", "total")] == pytest.approx(100)
+    assert of_job.counts == pytest.approx(release.crosstab("job").counts)
+
+
+def test_means_and_shares_are_weighed(release, truth):
+    mean, share = release.mean("age", level=LEVEL), release.share("job == 'clerk'", level=LEVEL)
+    assert held(mean, np.average(truth["age"], weights=truth["weight"]))
+    assert held(share, np.average(truth["job"] == "clerk", weights=truth["weight"]))
+    assert not held(share, (truth["job"] == "clerk").mean())
+    assert share.to_dict()["unit"] == "records, weighed by weight"
+
+
+def test_records_can_be_counted_once_each(release, truth):
+    found = release.crosstab("job", weights=False, level=LEVEL)
+    assert held(found, truth.groupby("job").size().to_numpy())
+    assert found.unit == release.quantile("age").unit == "records, not weighed"
+    with pytest.raises(SchemaError, match="ask with weights=False"):
+        release.correlation("job", "sex")
+    assert release.correlation("job", "sex", weights=False).unit == "records, not weighed"
+
+
+def test_what_is_not_known_of_weighed_counts_is_refused(release):
+    with pytest.raises(SchemaError, match="count every record once with weights=False"):
+        release.crosstab("job", fakes=0.01)
+    with pytest.raises(SchemaError, match="count every record once with weights=False"):
+        release.count("job == 'nurse'", method="inverse")
+
+
+def test_the_model_is_weighed_by_kept_numbers_as_they_are(people, truth):
+    """And not by how far they lie from the middle of their range, of which the share would be 0.1 where it is 0.43."""
+    weight = kk.Numeric("weight", 0, 400, step=100, role="keep")
+    plan = kk.calibrate(kk.Schema([weight, *OTHERS]), data=people, k=3, calibration="worst-case", tell=1)
+    found = kk.perturb(people, plan).share("age >= 50", weights="weight")
+    assert found.rests_on == "model"
+    assert found.estimates == pytest.approx(np.average(truth["age"] >= 50, weights=truth["weight"]), abs=0.15)
+    assert found.unit == "records, weighed by weight"
+
+
+def test_a_weight_that_hides_the_answer_warns(people):
+    schema = kk.Schema([kk.Weight("weight", CLASSES, perturb=True), *OTHERS])
+    few = people.slice(0, 60)
+    release = kk.perturb(few, kk.calibrate(schema, n=60, k=40, tell=2))
+    with pytest.warns(UnclearCellsWarning, match="cannot be told from noise"):
+        release.crosstab("job", "sex")
+
+
+def test_people_hide_among_those_of_their_class_unless_it_is_perturbed(people):
+    kept, perturbed = (kk.Schema([kk.Weight("weight", CLASSES, perturb=some), *OTHERS]) for some in (False, True))
+    smallest = np.histogram(people["weight"].to_numpy(), CLASSES)[0].min()
+    assert kk.calibrate(kept, data=people, k=3, calibration="worst-case").n == smallest
+    assert kk.calibrate(perturbed, data=people, k=3, calibration="worst-case").n == N
+
+
+def test_no_weight_is_released_but_the_number_of_its_class(release):
+    assert set(release.table["weight"].unique().drop_null().to_pylist()) <= {25.0, 75.0, 150.0, 300.0}
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_a_release_reads_back_with_its_weight(release, tmp_path, suffix):
+    release.save(tmp_path / f"out{suffix}")
+    again = kk.read_release(tmp_path / f"out{suffix}")
+    assert again.plan.schema.weight == release.plan.schema.weight
+    assert again.crosstab("job").counts == pytest.approx(release.crosstab("job").counts)
+
+
+def test_the_schema_is_written_down_and_read_back(tmp_path):
+    for weight in (kk.Weight("w", [1, 2, 5]), kk.Weight("w", [0, 0.5, 9], [0.4, 2], perturb=True)):
+        schema = kk.Schema([weight, *OTHERS])
+        schema.save(tmp_path / "schema.toml")
+        assert kk.Schema.load(tmp_path / "schema.toml") == schema
+        assert 'role = "weight"' in (tmp_path / "schema.toml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("made", "problem"),
+    [
+        (lambda: kk.Weight("w", [0, 5, 5]), "each above the one before"),
+        (lambda: kk.Weight("w", [-1, 5]), "from 0 on"),
+        (lambda: kk.Weight("w", [3]), "two or more numbers"),
+        (lambda: kk.Weight("w", "0, 5"), "must be a list of numbers"),
+        (lambda: kk.Weight("w", [0, 5, 9], [1, 2]), "a number in each of its classes"),
+        (lambda: kk.Weight("w", [0, 5, 9], [1]), "a number in each of its classes"),
+        (lambda: kk.Weight("w", [0, 5], perturb="yes"), "true or false"),
+        (lambda: kk.Schema([kk.Weight("w", [0, 5]), kk.Weight("v", [0, 5])]), "a record has one weight"),
+        (lambda: kk.Schema.from_dict({"w": {"role": "weight"}}), "classes"),
+    ],
+)
+def test_a_weight_that_cannot_be_meant_is_refused(made, problem):
+    with pytest.raises(SchemaError, match=problem):
+        made()
+
+
+def test_weights_outside_their_classes_are_refused():
+    schema = kk.Schema([kk.Weight("w", [1, 5])])
+    assert schema.encode(pa.table({"w": [1, 5, 2.5]}))["w"].tolist() == [0, 0, 0]
+    with pytest.raises(DataError, match="'w': 2 rows without a weight from 1 to 5, for example 0"):
+        schema.encode(pa.table({"w": [0.0, 3.0, None]}))
+    with pytest.raises(DataError, match="'w': is a weight, but holds text"):
+        schema.encode(pa.table({"w": ["3"]}))
