@@ -14,6 +14,7 @@ from pathlib import Path
 from benchmarks import (
     accuracy,
     audit,
+    central,
     collector,
     dashboard,
     designs,
@@ -41,6 +42,7 @@ PARTS = {
     "reconstruction": reconstruction,
     "accuracy": accuracy,
     "designs": designs,
+    "central": central,
     "statistics": inference,
     "subsets": subsets,
     "synthetic": synthetic,

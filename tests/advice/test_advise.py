@@ -8,6 +8,7 @@ import pytest
 import kakuran as kk
 from kakuran.advice.comparison import trial_of
 from kakuran.advice.methods import Errors, Trial, Yardstick, perturbed
+from kakuran.design import expected_error_of_noise
 from kakuran.samples import census, census_schema, planted_matrix
 from kakuran.words import words_in
 
@@ -168,6 +169,22 @@ def test_all_is_said_in_japanese_too(strong, survey):
     for advice in (strong, survey):
         for sentence in advice.sentences:
             assert words_in("ja").of(sentence) != sentence
+
+
+def test_where_noise_on_tables_would_be_better_that_is_said_at_the_same_epsilon(blind, from_data):
+    plan = kk.calibrate(census_schema(), n=50_000, k=10)
+    noise = expected_error_of_noise(plan.tells, 50_000, plan.central())
+    ours = by_tell(blind)[2].two_way
+    (told,) = [sentence for sentence in blind.sentences if "noise on the tables is better" in sentence]
+    assert f"(ε = {plan.central():.3g}, δ = 1e-06)" in told
+    assert f"to put {noise:.1%} in the wrong cell, such records {ours:.1%}" in told
+    assert noise < 0.5 * ours
+    assert "noise on the tables is better" in str(from_data)
+
+
+def test_where_noise_on_tables_would_be_hardly_better_nothing_is_said_of_it():
+    schema = kk.Schema([kk.Categorical(f"q{question}", list("01234567")) for question in range(10)])
+    assert "noise on the tables is better" not in str(kk.advise(schema, n=6_876, k=100))
 
 
 def test_progress_is_told_in_words():

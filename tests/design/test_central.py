@@ -11,12 +11,13 @@ from uuid import uuid4
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from scipy.stats import norm
 
 import kakuran as kk
 from kakuran.collect import open_store
 from kakuran.collect.messages import Submission
 from kakuran.collect.records import export_survey
-from kakuran.design import central_epsilon, hockey_stick, local_epsilon
+from kakuran.design import central_epsilon, gaussian_spread, hockey_stick, local_epsilon
 
 
 @pytest.mark.parametrize(("n", "k", "epsilon"), [(1_000, 10, 0.738), (50_000, 10, 0.295), (50_000, 2, 0.553)])
@@ -181,6 +182,21 @@ def test_a_million_records_take_less_than_a_second():
     start = process_time()
     central_epsilon(1_000_000, math.log(999_999 / 9) / 2)
     assert process_time() - start < 1
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.floats(0.01, 5), st.sampled_from([1e-3, 1e-6, 1e-9]))
+def test_gaussian_noise_is_as_little_as_keeps_the_promise(epsilon, delta):
+    """δ is the area by which one density is above e^ε times the other, added up."""
+    spread = gaussian_spread(epsilon, delta)
+
+    def shown(spread):
+        grid = np.linspace(-12, 12, 100_001)
+        above = norm.pdf(grid) - math.exp(epsilon) * norm.pdf(grid + 1 / spread)
+        return np.maximum(above, 0.0).sum() * (grid[1] - grid[0])
+
+    assert shown(spread) == pytest.approx(delta, rel=1e-3)
+    assert shown(0.99 * spread) > delta
 
 
 def test_a_plan_for_a_central_promise_keeps_it_and_says_its_k():

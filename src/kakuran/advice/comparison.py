@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kakuran.advice.helping import WORTH_DOING, what_would_help
+from kakuran.advice.helping import WORTH_DOING, noise_on_tables, what_would_help
 from kakuran.advice.methods import (
     FLAT_GUESS,
     PK_ANONYMITY,
@@ -61,7 +61,7 @@ _TABLES = {1: Phrase("one-way tables"), 2: Phrase("two-way tables"), 3: Phrase("
 def reasons(
     trial: Trial, outlooks: Sequence[Outlook], perturbation: Outlook, guess: float, helpful: Iterable[Phrase]
 ) -> Iterator[Phrase]:
-    """What can be told, what to do, what it costs and promises, what would help, and what else to know."""
+    """What can be told, what to do, what it costs and promises, what would help or do instead, what else to know."""
     yield from _verdict(trial, perturbation)
     best = perturbation if outlooks[0].promise == PK_ANONYMITY else outlooks[0]
     yield Phrase(
@@ -81,6 +81,7 @@ def reasons(
             "about them; the worst case does not."
         )
     yield from helpful
+    yield from noise_on_tables(trial, perturbation)
     if best.errors is not None and best.errors.of(trial.ways) > _USELESS * guess:
         yield Phrase(
             "Beware: guessing without any release would put {guess:.1%} in the wrong cell. At this k the release "

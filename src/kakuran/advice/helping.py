@@ -1,6 +1,6 @@
-"""What would help a release to tell more: fewer columns, and larger steps of numbers.
+"""What would help a release to tell more: fewer columns, larger steps of numbers, or no records at all.
 
-Both are judged by what is expected from n, k and the schema alone; whether pairs can be told at all is then tried.
+All are judged by what is expected from n, k and the schema alone; whether pairs can be told at all is then tried.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from kakuran.advice.methods import Errors, Outlook, Trial, perturbed
-from kakuran.design import Plan, expected_error, preview
+from kakuran.design import DELTA, Plan, expected_error, expected_error_of_noise, preview
 from kakuran.schema import Numeric, Schema
 from kakuran.words import Phrase
 
@@ -34,6 +34,26 @@ def what_would_help(trial: Trial, perturbation: Outlook) -> Iterator[Phrase]:
         plan = trial.plan(perturbation.k, perturbation.tell)
         yield from _larger_steps(trial, plan, perturbation.tell)
         yield from _without_the_widest(trial, plan, perturbation.tell)
+
+
+def noise_on_tables(trial: Trial, perturbation: Outlook) -> Iterator[Phrase]:
+    """That tables with noise, at what the release promises as a whole, would be nearer the truth; where they would."""
+    if perturbation.errors is None or perturbation.errors.two_way is None:
+        return
+    plan = trial.plan(perturbation.k, perturbation.tell)
+    epsilon, ours = plan.central(), expected_error(plan.tells, trial.n, trial.about).two_way
+    noise = expected_error_of_noise(plan.tells, trial.n, epsilon, about=trial.about)
+    if noise <= (1 - WORTH_DOING) * ours:
+        yield Phrase(
+            "If two-way tables are all that will ever be asked for, noise on the tables is better: at what this "
+            "release promises as a whole (ε = {epsilon:.3g}, δ = {delta:g}), Gaussian noise on all of them is expected "
+            "to put {noise:.1%} in the wrong cell, such records {ours:.1%}; fewer tables need less. There are no "
+            "records then, and no k.",
+            epsilon=epsilon,
+            delta=DELTA,
+            noise=noise,
+            ours=ours,
+        )
 
 
 def _pairs_of_less(trial: Trial, k: float) -> Iterator[Phrase]:

@@ -17,6 +17,7 @@ from .calibration import (
 from .central import (
     DELTA as DELTA,
     central_epsilon as central_epsilon,
+    gaussian_spread as gaussian_spread,
     hockey_stick as hockey_stick,
     local_epsilon as local_epsilon,
 )
@@ -37,6 +38,7 @@ from .crowd import (
 from .expected import (
     ExpectedError as ExpectedError,
     expected_error as expected_error,
+    expected_error_of_noise as expected_error_of_noise,
 )
 from .ledger import (
     Entering as Entering,

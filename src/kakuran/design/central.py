@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import betainc
+from scipy.special import betainc, log_ndtr, ndtr
 
 from kakuran.errors import CalibrationError, is_real
 from kakuran.typing import Array
@@ -120,6 +120,34 @@ def at_least(successes: Array, trials: Array | int, chance: float) -> Array:
     inside = np.clip(successes, 1, most)
     tail = betainc(inside, most - inside + 1, chance)
     return np.where(successes <= 0, 1.0, np.where(successes > trials, 0.0, tail))
+
+
+def gaussian_spread(epsilon: float, delta: float = DELTA) -> float:
+    """The least standard deviation of (ε, δ)-private Gaussian noise on what one person changes by 1; exact.
+
+    From Balle and Wang (ICML 2018), Theorem 8. Of several numbers, 1 is the Euclidean length of the change.
+
+    Examples
+    --------
+    >>> from kakuran.design import gaussian_spread
+    >>> round(gaussian_spread(1.0, delta=1e-5), 2)
+    3.73
+    """
+    check_delta(delta)
+    if not is_real(epsilon) or not 0 < epsilon < math.inf:
+        raise CalibrationError(f"epsilon must lie above 0, got {epsilon!r}")
+
+    def shown(spread: float) -> float:
+        here, there = 0.5 / spread - epsilon * spread, -0.5 / spread - epsilon * spread
+        return float(ndtr(here) - math.exp(epsilon + log_ndtr(there)))
+
+    low, high = 0.0, 1.0
+    while shown(high) > delta:
+        low, high = high, 2 * high
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if shown(middle) <= delta else (middle, high)
+    return high
 
 
 def check_delta(delta: float) -> None:
