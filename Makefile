@@ -4,8 +4,9 @@ BIN := $(VENV)/bin
 LIGHT := $(VENV)/.light
 READY := $(VENV)/.ready
 SINCE ?= HEAD
-# One core a worker, one worker for Spark; in the order of folders, of which the last ones have small files.
-PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder --hypothesis-profile ci
+# One core a worker, one worker for Spark; in the order of folders, of which the last ones have small files. What is
+# compiled is kept, whatever the environment says: hundreds of processes import the same.
+PYTEST := PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder --hypothesis-profile ci
 
 .PHONY: demo test check system lint types bench docs clean
 
@@ -16,7 +17,8 @@ test:  ## everything CI runs
 	$(MAKE) --no-print-directory -j 4 system lint types docs
 	$(PYTEST)
 
-check: lint types  ## after every few lines: lint, types, and the tests that what changed since a commit touches
+check:  ## after every few lines: lint, types, and the tests that what changed since a commit touches
+	$(MAKE) --no-print-directory -j 2 lint types
 	$(BIN)/python -m tools.touched $(SINCE) | xargs -r env $(PYTEST)
 
 system:  ## what the tests drive besides Python: a browser, a database, a Java for Spark, R, a Japanese font

@@ -1,4 +1,7 @@
-"""One Spark session for all tests that need one (they share a group, so that one worker starts it), IPv6, Japanese."""
+"""One Spark session for all tests that need one (they share a group, so that one worker starts it), IPv6, Japanese.
+
+And joint models that are made quickly, for tests of what is done with an answer and not of how good it is.
+"""
 
 import base64
 import os
@@ -74,6 +77,13 @@ def spark(executors, tmp_path_factory):
     session = builder.getOrCreate()
     yield session
     session.stop()
+
+
+@pytest.fixture
+def rough_models(monkeypatch):
+    """Joint models of two latent classes at most, after few steps: every question is answered, if not as well."""
+    monkeypatch.setattr("kakuran.model.joint.CLASSES", (1, 2))
+    monkeypatch.setattr("kakuran.model.joint._MOST_STEPS", 20)
 
 
 class Said(HTMLParser):

@@ -16,6 +16,8 @@ from kakuran.cli import app
 from kakuran.cli.options import Language
 from kakuran.words import LANGUAGES
 
+pytestmark = pytest.mark.usefixtures("rough_models")
+
 PERTURB = ("perturb", "people.csv", "-s", "schema.toml", "--k", 10, "-o", "out.parquet")
 
 

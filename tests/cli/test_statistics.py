@@ -8,6 +8,8 @@ import pytest
 import kakuran as kk
 from kakuran.samples import census, census_schema
 
+pytestmark = pytest.mark.usefixtures("rough_models")
+
 
 @pytest.fixture
 def folder(tmp_path):

@@ -319,22 +319,22 @@ class TestWhatAutoWeighs:
         truth[rng.choice(144, 12, replace=False)] = 1500
         operator, _, (kept, held) = self.folds(truth.reshape(12, 12), 0.7, seed=18)
         strong = estimators.FAMILIES[-1]
-        found = max(estimators._scores_along(strong, kept, held, operator).values())
+        found = max(estimators._scores_along(strong, estimators._Paths(kept, operator), held).values())
         monkeypatch.setattr(estimators, "PATIENCE", 1)
-        assert found > max(estimators._scores_along(strong, kept, held, operator).values()) + 3
+        assert found > max(estimators._scores_along(strong, estimators._Paths(kept, operator), held).values()) + 3
 
     def test_stops_are_close_enough_that_one_between_them_would_hardly_be_better(self, monkeypatch):
         operator, _, (kept, held) = self.folds(40 + 1900 * np.eye(10, dtype=int), 0.4)
         family = estimators.FAMILIES[-1]
-        found = max(estimators._scores_along(family, kept, held, operator).values())
+        found = max(estimators._scores_along(family, estimators._Paths(kept, operator), held).values())
         monkeypatch.setattr(estimators, "STOPS", tuple(range(129)))
-        assert found > max(estimators._scores_along(family, kept, held, operator).values()) - 3
+        assert found > max(estimators._scores_along(family, estimators._Paths(kept, operator), held).values()) - 3
 
 
 def test_shrinking_gives_independent_attributes_with_the_estimated_marginals():
     counts = np.random.default_rng(8).integers(1, 60, (4, 3)).astype(float)
     operator = Operator([RetentionReplacement(4, 0.6).transition(), RetentionReplacement(3, 0.6).transition()])
-    table = product_of_marginals(counts, operator)
+    table = product_of_marginals(counts[None], operator)[0]
     assert np.linalg.matrix_rank(table) == 1
     assert table.sum(axis=1) == pytest.approx(water_filling(counts.sum(axis=1), operator.transitions[0]))
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import islice
 from typing import Literal, TypeAlias
 
@@ -144,7 +145,7 @@ def _simplex(counts: Array, operator: Operator) -> tuple[Array, Phrase]:
 
 
 def _shrink(counts: Array, operator: Operator) -> tuple[Array, Phrase]:
-    return product_of_marginals(counts, operator), Phrase("product of the estimated marginals")
+    return product_of_marginals(counts[None], operator)[0], Phrase("product of the estimated marginals")
 
 
 _ESTIMATORS: Mapping[str, Callable[[Array, Operator], tuple[Array, Phrase]]] = {
@@ -221,11 +222,12 @@ def auto(counts: Array, operator: Operator) -> tuple[Array, dict[Candidate, floa
 def blend(tables: Array, operator: Operator, weights: Mapping[Candidate, float]) -> Array:
     """The average of some candidates' estimates, for several tables stacked on a first axis."""
     estimates = np.zeros(operator.stacked().true_shape(tables))
+    paths = _Paths(tables, operator)
     if SIMPLEX in weights:
         estimates += weights[SIMPLEX] * np.stack([simplex(table, operator) for table in tables])
     for family in (*FAMILIES, POSTERIOR):
         stops = {candidate.steps: share for candidate, share in weights.items() if candidate.name == family.name}
-        for step, current in enumerate(_path(family, tables, operator, max(stops, default=-1))):
+        for step, current in enumerate(paths.along(family, max(stops, default=-1))):
             if step in stops:
                 estimates += stops[step] * current
     return estimates
@@ -240,8 +242,9 @@ def weigh(counts: Array, operator: Operator) -> dict[Candidate, float]:
         scores[SIMPLEX] = _predicts(np.stack([simplex(fold, operator) for fold in kept]), held, operator.stacked())
         # Of several columns the product of the marginals tells more than what cells hold in general.
         families += (POSTERIOR,) if counts.ndim == 1 else ()
+    paths = _Paths(kept, operator)
     for family in families:
-        scores |= _scores_along(family, kept, held, operator)
+        scores |= _scores_along(family, paths, held)
     if counts.ndim == 1:
         # Besides, it is as likely beforehand as all others together: along a path many are lucky at once.
         scores[FLAT] += _LUCK * math.log(counts.size) + math.log(len(scores))
@@ -258,26 +261,42 @@ def _folds(counts: Array) -> Iterator[HeldOutSplit]:
     return islice(splits(counts, FOLDS, dice), max(1, CELLS_AT_ONCE // max(counts.size, 1)))
 
 
-def _path(family: Candidate, tables: Array, operator: Operator, steps: int) -> Iterator[Array]:
-    """The estimates of a family for stacked tables, step by step; none for a negative number of steps."""
-    if steps < 0:
-        return
-    stacked = operator.stacked()
-    estimates = _starts(family, tables, operator)
-    yield estimates
-    for _ in range(steps):
-        estimates = _step(family, estimates, tables, stacked)
+@dataclass(frozen=True, eq=False)
+class _Paths:
+    """The estimates of families for stacked tables, step by step; families that start alike share the start."""
+
+    tables: Array
+    operator: Operator
+    _starts: dict[str, Array] = field(default_factory=dict)
+
+    @cached_property
+    def stacked(self) -> Operator:
+        """How all tables at once are perturbed."""
+        return self.operator.stacked()
+
+    def along(self, family: Candidate, steps: int) -> Iterator[Array]:
+        """None for a negative number of steps."""
+        if steps < 0:
+            return
+        estimates = self._start(family.start)
         yield estimates
+        for _ in range(steps):
+            estimates = _step(family, estimates, self.tables, self.stacked)
+            yield estimates
+
+    def _start(self, name: str) -> Array:
+        if name not in self._starts:
+            self._starts[name] = _STARTS[name](self.tables, self.operator)
+        return self._starts[name]
 
 
-def _scores_along(family: Candidate, kept: Array, held: Array, operator: Operator) -> dict[Candidate, float]:
+def _scores_along(family: Candidate, paths: _Paths, held: Array) -> dict[Candidate, float]:
     """The held-out likelihood of a family at each stop, all folds at once, until it has long been falling."""
-    stacked = operator.stacked()
     scores: dict[Candidate, float] = {}
-    for step, estimates in enumerate(_path(family, kept, operator, STOPS[-1])):
+    for step, estimates in enumerate(paths.along(family, STOPS[-1])):
         if step not in STOPS:
             continue
-        scores[replace(family, steps=step)] = _predicts(estimates, held, stacked)
+        scores[replace(family, steps=step)] = _predicts(estimates, held, paths.stacked)
         best = max(scores, key=lambda candidate: scores[candidate])
         if STOPS.index(step) - STOPS.index(best.steps) >= PATIENCE:
             break
@@ -298,10 +317,6 @@ def _totals(tables: Array) -> Array:
     return tables.sum(axis=tuple(range(1, tables.ndim)), keepdims=True)
 
 
-def _starts(family: Candidate, tables: Array, operator: Operator) -> Array:
-    return np.stack([_STARTS[family.start](table, operator) for table in tables])
-
-
 def _step(family: Candidate, estimates: Array, counts: Array, stacked: Operator) -> Array:
     """An EM step; a Dirichlet prior below one takes the same from every cell and leaves none below zero."""
     updated = em_step(estimates, counts, stacked)
@@ -312,17 +327,16 @@ def _step(family: Candidate, estimates: Array, counts: Array, stacked: Operator)
     return np.where(left > 0, sparse * (_totals(counts) / np.maximum(left, 1e-300)), updated)
 
 
-def product_of_marginals(counts: Array, operator: Operator) -> Array:
-    """The table that has the estimated marginals and no dependence."""
-    total = counts.sum()
-    if total == 0:
-        return np.zeros(operator.true_shape(counts))
-    product = np.full((1,) * counts.ndim, total)
-    for axis in range(counts.ndim):
-        alone = counts.sum(axis=tuple(other for other in range(counts.ndim) if other != axis))
-        shape = [1] * counts.ndim
+def product_of_marginals(tables: Array, operator: Operator) -> Array:
+    """The tables, stacked on a first axis, that have the estimated marginals and no dependence."""
+    totals = _totals(tables)
+    product, axes = totals, range(1, tables.ndim)
+    for axis in axes:
+        alone = tables.sum(axis=tuple(other for other in axes if other != axis))
+        shape = [len(tables)] + [1] * (tables.ndim - 1)
         shape[axis] = -1
-        product = product * (marginal(alone, operator.alone(axis)) / total).reshape(shape)
+        parts = marginal(alone, operator.alone(axis - 1)).reshape(shape)
+        product = product * np.divide(parts, totals, out=np.zeros_like(parts), where=totals > 0)
     return product
 
 
@@ -353,19 +367,20 @@ _MOST_SIZES = 512
 _PRIOR_STEPS = 100
 _STARTS: Mapping[str, Callable[[Array, Operator], Array]] = {
     "product": product_of_marginals,
-    "uniform": uniform,
-    "posterior": posterior_means,
+    "uniform": lambda tables, operator: np.stack([uniform(table, operator) for table in tables]),
+    "posterior": lambda tables, operator: np.stack([posterior_means(table, operator) for table in tables]),
 }
+"""For tables stacked on a first axis."""
 
 
 def marginal(counts: Array, transition: Transition | None) -> Array:
-    """The estimated counts along one axis by itself."""
+    """The estimated counts along the last axis by itself; of several tables at once, where it is not the only one."""
     if transition is None:
         return counts
     if isinstance(transition, UniformMixture):
-        return water_filling(counts, transition)
-    operator = Operator([transition])
-    estimate = uniform(counts, operator)
+        return np.apply_along_axis(water_filling, -1, counts, transition)
+    operator = Operator([*(None for _ in counts.shape[1:]), transition])
+    estimate = np.broadcast_to(counts.sum(axis=-1, keepdims=True) / transition.size, operator.true_shape(counts))
     for _ in range(_MARGINAL_STEPS):
         estimate = em_step(estimate, counts, operator)
     return estimate
