@@ -408,6 +408,20 @@ def test_a_number_on_a_grid_of_tenths_is_sent_as_it_would_be_written(serve, visi
         assert visitor.submissions()[0]["answers"]["much"] in {place / 10 for place in range(1, 10)}
 
 
+def test_a_number_between_two_steps_is_refused_before_the_draw_and_never_rounded(site, visit):
+    visitor = visit()
+    answer(visitor.page, site.address)
+    for typed in ("7000172.5", "7000172.999"):
+        visitor.page.get_by_label("How heavy is it?").fill(typed)
+        visitor.page.get_by_role("button", name="Draw what will be sent").click()
+        expect(
+            visitor.page.get_by_text("one of these numbers: 7,000,000, 7,000,001, 7,000,002 … 7,000,400.")
+        ).to_be_visible()
+    assert visitor.page.evaluate("localStorage.length") == 0
+    visitor.page.get_by_label("How heavy is it?").fill("7000173.0")
+    draw(visitor.page)
+
+
 def expect_complaints(visitor, *wanted):
     """The browser has complained of what the test caused, and of nothing else."""
     assert len(visitor.complaints) == len(wanted)

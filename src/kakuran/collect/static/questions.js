@@ -3,6 +3,7 @@
 const Questions = (() => {
   const { element, say, spoken, plain } = Page;
   const MANY = 7; // more answers than this are put into a list to choose from
+  const OFF_GRID = 1e-6; // how far a number may lie off its grid, in steps: what floats do, and no more
 
   const isNumber = (question) => question.kind === "numeric";
   const isGroup = (question) => !isNumber(question) && question.values.length <= MANY;
@@ -30,11 +31,19 @@ const Questions = (() => {
     return Math.max(0, (mantissa.split(".")[1]?.length ?? 0) - Number(exponent));
   }
 
-  /** The code of what was typed or chosen, undefined where it is no answer. */
+  /** The code of what was typed or chosen, undefined where it is no answer: no number is rounded to one. */
   function codeOf(question, given = "") {
     if (given === "") return undefined;
-    const code = isNumber(question) ? Math.round((Number(given) - question.low) / question.step) : Number(given);
+    if (isNumber(question) && !isOnGrid(question, given)) return undefined;
+    const code = isNumber(question) ? Math.round(stepsOf(question, given)) : Number(given);
     return code >= 0 && code < countOf(question) ? code : undefined;
+  }
+
+  const stepsOf = (question, given) => (Number(given) - question.low) / question.step;
+
+  function isOnGrid(question, given) {
+    const steps = stepsOf(question, given);
+    return Math.abs(steps - Math.round(steps)) < OFF_GRID;
   }
 
   function inWords(question, answer) {
@@ -61,16 +70,28 @@ const Questions = (() => {
     );
   }
 
-  /** Say at a question that it is still open, or no longer. */
-  function markOpen(question, id, isOpen) {
+  /** Say at a question that it is still open, and why what was given is no answer, or no longer. */
+  function markOpen(question, id, isOpen, given = "") {
     const line = document.getElementById(`${id}-error`);
-    const words = isNumber(question) ? "error.number" : "error.choice";
     line.hidden = !isOpen;
-    line.textContent = isOpen ? say(words, { low: plain(question.low), high: plain(question.high) }) : "";
+    line.textContent = isOpen ? whyOpen(question, given) : "";
     for (const field of line.parentElement.querySelectorAll("input, select")) {
       if (isOpen) field.setAttribute("aria-invalid", "true");
       else field.removeAttribute("aria-invalid");
     }
+  }
+
+  function whyOpen(question, given) {
+    if (!isNumber(question)) return say("error.choice");
+    const [low, high] = [plain(question.low), plain(question.high)];
+    const isOff = given !== "" && !isOnGrid(question, given);
+    return isOff ? say("error.grid", { first: firstOf(question), high }) : say("error.number", { low, high });
+  }
+
+  /** The first numbers that can be answered, short of the last. */
+  function firstOf(question) {
+    const codes = [0, 1, 2].filter((code) => code === 0 || code < countOf(question) - 1);
+    return codes.map((code) => plain(answerOf(question, code))).join(say("comma"));
   }
 
   function choiceFields(question, { id, given, typed }) {

@@ -87,7 +87,8 @@
     const questions = asked();
     const codes = Object.fromEntries(questions.map((question) => [question.name, codeOf(question)]));
     const open = questions.filter((question) => codes[question.name] === undefined);
-    for (const question of questions) Questions.markOpen(question, idOf(question), open.includes(question));
+    for (const question of questions)
+      Questions.markOpen(question, idOf(question), open.includes(question), typed[question.name]);
     if (open.length) {
       tell(alertLine, say("error.some", { count: open.length }));
       document.getElementById(idOf(open[0])).focus();
