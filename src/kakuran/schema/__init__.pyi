@@ -38,6 +38,7 @@ from .sources.arrow import (
 )
 from .sources.base import (
     CSV as CSV,
+    DUCKDB as DUCKDB,
     PARQUET as PARQUET,
     UNREADABLE as UNREADABLE,
     Part as Part,
@@ -49,11 +50,13 @@ from .sources.delimited import (
     CsvFormat as CsvFormat,
     CsvSource as CsvSource,
     UnevenRowsError as UnevenRowsError,
+    found_format as found_format,
     most_frequent as most_frequent,
     one_character as one_character,
     open_text as open_text,
 )
 from .sources.opening import (
+    FORMATS as FORMATS,
     open_source as open_source,
 )
 from .tree import (
