@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +153,7 @@ class Desk:
         self._drafts: list[Draft] = []
         self._at = -1
         self._known: dict[Any, Any] = {}
+        self._made: tuple[Targets, Source, str] | None = None
         self._release: tuple[Path, Release] | None = None
 
     def look_into(self, folder: str | None) -> dict[str, Any]:
@@ -391,8 +393,8 @@ class Desk:
             self._known[key] = work()
         return self._known[key]
 
-    def release(self, target: str, lang: str, say: Words, *, force: bool = False) -> dict[str, Any]:
-        """Draw and write the release, its schema, its reports and the script that does the same."""
+    def release(self, target: str, lang: str, *, force: bool = False) -> dict[str, Any]:
+        """Draw and write the release, its schema and the script that does the same; `finish` does the rest."""
         opened, draft = self.opened, self.draft
         files = Targets(Path(target).expanduser().absolute())
         beside = [files.schema, files.report, files.public, files.commands, files.python]
@@ -401,39 +403,39 @@ class Desk:
             plan = calibrate(draft.schema, k=draft.k, data=opened.source, calibration="worst-case", progress=advance)
         with self._doing("perturbing", opened.rows) as advance:
             manifest = perturb_file(opened.source, files.release, plan, force=force, progress=advance)
-        with self._doing("attacking", None) as advance:
-            audit = quick_audit(opened.source, files.release, advance)
         commands, python = (
-            written(opened.opening, files, draft.k, lang, force=force) for written in (commands_of, python_of)
+            said(opened.opening, files, draft.k, lang, force=force) for said in (commands_of, python_of)
         )
         draft.schema.save(files.schema)
         write_text(files.commands, commands)
         write_text(files.python, python)
-        with self._doing("reporting", 3 * opened.rows) as advance:
-            write_text(files.public, release_report(files.release, lang=lang, progress=advance))
-            told: Any = {"original": opened.source, "audit": audit, "command": commands}
-            write_text(files.report, release_report(files.release, lang=lang, progress=advance, **told))
-        verdict = {"passed": None, "said": ""} if audit is None else {
-            "passed": audit.passed,
-            "said": say("audit_passed", k=audit.k) if audit.passed else say.listed(audit.problems),
-        }  # fmt: skip
+        self._made = files, opened.source, commands
+        written = {"schema": files.schema, "commands": files.commands, "python": files.python}
         return {
             "records": manifest.records,
             "release": str(files.release),
-            "files": [
-                {"kind": kind, "path": str(path), "bytes": path.stat().st_size}
-                for kind, path in (
-                    *(("release", path) for path in targets(files.release)),
-                    ("schema", files.schema),
-                    ("public", files.public),
-                    ("internal", files.report),
-                    ("commands", files.commands),
-                    ("python", files.python),
-                )
-            ],
-            "audit": verdict,
+            "files": [*(_sized("release", path) for path in targets(files.release)), *starmap(_sized, written.items())],
             "commands": commands,
             "python": python,
+        }
+
+    def finish(self, lang: str, say: Words) -> dict[str, Any]:
+        """Play the attacker on what was released, and write both reports."""
+        if self._made is None:
+            raise ReleaseError("nothing was released yet")
+        files, source, commands = self._made
+        with self._doing("attacking", None) as advance:
+            audit = quick_audit(source, files.release, advance)
+        release = read_release(files.release)
+        with self._doing("reporting", 3 * release.n) as advance:
+            write_text(files.public, release_report(release, lang=lang, progress=advance))
+            told: Any = {"original": source, "audit": audit, "command": commands}
+            write_text(files.report, release_report(release, lang=lang, progress=advance, **told))
+        verdict = "" if audit is None else say.listed(audit.problems) or say("audit_passed", k=audit.k)
+        return {
+            "passed": None if audit is None else audit.passed,
+            "verdict": verdict,
+            "files": [_sized("public", files.public), _sized("internal", files.report)],
         }
 
     def read(self, path: str) -> dict[str, Any]:
@@ -497,6 +499,10 @@ def _found(source: Source) -> dict[str, str]:
         if isinstance(source, CsvSource)
         else {}
     )
+
+
+def _sized(kind: str, path: Path) -> dict[str, Any]:
+    return {"kind": kind, "path": str(path), "bytes": path.stat().st_size}
 
 
 def _differ_in_k(*drafts: Draft) -> bool:

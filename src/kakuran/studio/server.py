@@ -136,8 +136,8 @@ class Studio:
                 return self._desk.to_dict()
             if name in _LOOKS:
                 return _LOOKS[name](self._desk, given)
-            if name == "release":
-                return self._release(given)
+            if name == "finish":
+                return self._finish(given)
             if name == "show":
                 return self._ticket(given)
         raise HTTPException(404, "there is nothing like that")
@@ -162,11 +162,10 @@ class Studio:
         self._tickets[ticket] = path
         return {"address": f"shown/{ticket}"}
 
-    def _release(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        lang = _lang(given)
-        made = self._desk.release(given["target"], lang, words_in(lang), force=bool(given.get("force")))
-        self._reports.update(Path(file["path"]) for file in made["files"] if file["path"].endswith(".html"))
-        return made
+    def _finish(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        told = self._desk.finish(_lang(given), words_in(_lang(given)))
+        self._reports.update(Path(file["path"]) for file in told["files"])
+        return told
 
 
 _Given: TypeAlias = Mapping[str, Any]
@@ -189,10 +188,11 @@ _LOOKS: dict[str, Callable[[Desk, _Given], Any]] = {
     "curve": lambda desk, _: desk.curve(),
     "risk": lambda desk, _: desk.risk(),
     "rehearse": lambda desk, given: desk.rehearse(given["down"], given["across"], words_in(_lang(given))),
+    "release": lambda desk, given: desk.release(given["target"], _lang(given), force=bool(given.get("force"))),
     "read": lambda desk, given: desk.read(given["path"]),
     "ask": lambda desk, given: desk.ask(given, words_in(_lang(given))),
 }
-"""What only asks. All is in the body of a call, so that nothing of the data stands in an address."""
+"""What changes nothing of that. All is in the body of a call, so that nothing of the data stands in an address."""
 
 
 def _lang(given: Mapping[str, Any]) -> str:

@@ -200,7 +200,7 @@ const Choose = (() => {
       "section",
       { class: `design ${one.is_chosen ? "chosen" : ""}`, "data-key": one.key, "aria-label": named(one) },
       element("h3", {}, named(one), one.is_chosen ? element("span", { class: "badge" }, say("design.chosen")) : null),
-      element("p", { class: "small" }, one.sets > 1 ? say("design.sets", { sets: number(one.sets) }) : say("design.one")),
+      element("p", { class: "small" }, one.sets > 1 ? say("design.sets", { sets: number(one.sets) }) : say("design.whole")),
       element("ul", { class: "values" }, rows),
     );
   }

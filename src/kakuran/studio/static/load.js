@@ -22,7 +22,7 @@ const Load = (() => {
     return element(
       "section",
       { class: "card", "aria-labelledby": "choosing-title" },
-      element("h2", { id: "choosing-title" }, opened ? say("load.other") : say("load.title")),
+      element("h2", { id: "choosing-title" }, opened ? say("load.another") : say("load.title")),
       element(
         "form",
         {

@@ -38,7 +38,7 @@ const Reading = (() => {
     return element(
       "section",
       { class: "card", "aria-labelledby": "choosing-title" },
-      element("h2", { id: "choosing-title" }, studio.opened ? say("read.other") : say("read.title")),
+      element("h2", { id: "choosing-title" }, studio.opened ? say("read.another") : say("read.title")),
       element(
         "form",
         {

@@ -29,6 +29,7 @@ const Releasing = (() => {
         studio.calm();
         await studio.draw();
         document.getElementById("made-title").focus();
+        await finish(studio);
       } catch (fault) {
         start.removeAttribute("aria-disabled");
         studio.complain(fault);
@@ -51,6 +52,14 @@ const Releasing = (() => {
     );
   }
 
+  /** What takes longer than the release itself: the attack and the reports. */
+  async function finish(studio) {
+    const { made: mine } = studio;
+    const told = await Calls.callLong("finish", {}, studio.busy);
+    Object.assign(mine, { audit: told, files: [...mine.files, ...told.files] });
+    if (document.getElementById("made-title")) await studio.draw();
+  }
+
   function made(studio) {
     const { files, audit, commands, python, records, release } = studio.made;
     const open = async (path) => {
@@ -61,14 +70,14 @@ const Releasing = (() => {
         studio.complain(fault);
       }
     };
-    const verdict = audit.passed === null ? say("audit.none") : audit.said;
-    const tone = audit.passed === null ? "notice" : audit.passed ? "passed" : "failed";
+    const verdict = !audit ? say("audit.playing") : audit.passed === null ? say("audit.none") : audit.verdict;
+    const tone = audit?.passed == null ? "notice" : audit.passed ? "passed" : "failed";
     return [
       element(
         "section",
         { class: "card done", "aria-labelledby": "made-title" },
         element("h2", { id: "made-title", tabindex: -1 }, say("made", { records: number(records) })),
-        element("p", { class: tone }, verdict),
+        element("p", { class: tone, id: "verdict", role: "status" }, verdict),
         element(
           "ul",
           { class: "files" },
