@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from kakuran.design.expected import ExpectedError, expected_error, log_shares
 from kakuran.design.plan import Tell
-from kakuran.design.recipe import ColumnSets, MechanismChoice, Recipe, TellChoice, column_sets
+from kakuran.design.recipe import MOST_CELLS, ColumnSets, MechanismChoice, Recipe, TellChoice, column_sets
 from kakuran.errors import CalibrationError
 from kakuran.mechanism import MECHANISMS
 from kakuran.schema import Schema
@@ -117,9 +118,14 @@ def _candidates(
     together: list[tuple[Literal["all"] | int, ColumnSets | None, Mapping[str, float] | None]] = []
     for size in range(1 if about is None else 2, min(MOST_TOGETHER, len(schema.perturbed)) + 1):
         sets = column_sets(schema, size, about)
-        if sets is not None and len(sets) <= MANY_SETS:
+        if sets is not None and len(sets) <= MANY_SETS and _are_small(schema, sets):
             together.append((size, sets, None))
     return [*together, *whole]
+
+
+def _are_small(schema: Schema, sets: ColumnSets) -> bool:
+    """Whether columns told together have no more values than can be: those of numbers with fine steps may."""
+    return all(math.prod(schema[name].size for name in columns) <= MOST_CELLS for columns in sets)
 
 
 def _goes_with_others(choice: MechanismChoice) -> bool:

@@ -419,23 +419,24 @@ class Desk:
             "python": python,
         }
 
-    def finish(self, lang: str, say: Words) -> dict[str, Any]:
-        """Play the attacker on what was released, and write both reports."""
+    def finish(self, lang: str, say: Words, *, reports: bool = True) -> dict[str, Any]:
+        """Play the attacker on what was released, and write both reports, if they are wanted."""
         if self._made is None:
             raise ReleaseError("nothing was released yet")
         files, source, commands = self._made
         with self._doing("attacking", None) as advance:
             audit = quick_audit(source, files.release, advance)
-        release = read_release(files.release)
-        with self._doing("reporting", 3 * release.n) as advance:
-            write_text(files.public, release_report(release, lang=lang, progress=advance))
-            told: Any = {"original": source, "audit": audit, "command": commands}
-            write_text(files.report, release_report(release, lang=lang, progress=advance, **told))
+        if reports:
+            release = read_release(files.release)
+            with self._doing("reporting", 3 * release.n) as advance:
+                write_text(files.public, release_report(release, lang=lang, progress=advance))
+                told: Any = {"original": source, "audit": audit, "command": commands}
+                write_text(files.report, release_report(release, lang=lang, progress=advance, **told))
         verdict = "" if audit is None else say.listed(audit.problems) or say("audit_passed", k=audit.k)
         return {
             "passed": None if audit is None else audit.passed,
             "verdict": verdict,
-            "files": [_sized("public", files.public), _sized("internal", files.report)],
+            "files": [_sized("public", files.public), _sized("internal", files.report)] if reports else [],
         }
 
     def read(self, path: str) -> dict[str, Any]:

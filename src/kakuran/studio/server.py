@@ -163,7 +163,8 @@ class Studio:
         return {"address": f"shown/{ticket}"}
 
     def _finish(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        told = self._desk.finish(_lang(given), words_in(_lang(given)))
+        lang, reports = _lang(given), bool(given.get("reports", True))
+        told = self._desk.finish(lang, words_in(lang), reports=reports)
         self._reports.update(Path(file["path"]) for file in told["files"])
         return told
 

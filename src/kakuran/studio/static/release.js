@@ -5,6 +5,9 @@ const Releasing = (() => {
   const { field, input, button, code, size } = Parts;
   const SHOWN = new Set(["public", "internal"]);
 
+  const check = (id, label, checked) =>
+    element("label", { class: "check" }, element("input", { type: "checkbox", id, checked }), label);
+
   function draw(studio) {
     return [
       element("p", { class: "lead" }, say("release.lead")),
@@ -20,6 +23,7 @@ const Releasing = (() => {
       event.preventDefault();
       const target = document.getElementById("target").value;
       const force = document.getElementById("force").checked;
+      const reports = document.getElementById("reports").checked;
       const start = document.getElementById("make");
       start.setAttribute("aria-disabled", "true");
       try {
@@ -29,7 +33,7 @@ const Releasing = (() => {
         studio.calm();
         await studio.draw();
         document.getElementById("made-title").focus();
-        await finish(studio);
+        await finish(studio, reports);
       } catch (fault) {
         start.removeAttribute("aria-disabled");
         studio.complain(fault);
@@ -42,20 +46,16 @@ const Releasing = (() => {
       state.read_off.length ? element("p", { class: "notice" }, say("release.unsure", { columns: state.read_off.join(", ") })) : null,
       misfits,
       field("target", say("release.target"), input(studio.made?.target ?? state.targets), say("release.target.help")),
-      element(
-        "label",
-        { class: "check" },
-        element("input", { type: "checkbox", id: "force" }),
-        say("release.force"),
-      ),
+      check("reports", say("release.reports"), true),
+      check("force", say("release.force"), false),
       element("button", { class: "primary", type: "submit", id: "make" }, say("release.make")),
     );
   }
 
   /** What takes longer than the release itself: the attack and the reports. */
-  async function finish(studio) {
+  async function finish(studio, reports) {
     const { made: mine } = studio;
-    const told = await Calls.callLong("finish", {}, studio.busy);
+    const told = await Calls.callLong("finish", { reports }, studio.busy);
     Object.assign(mine, { audit: told, files: [...mine.files, ...told.files] });
     if (document.getElementById("made-title")) await studio.draw();
   }
