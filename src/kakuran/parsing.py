@@ -78,7 +78,7 @@ def naming(path: Path, kind: type[KakuranError] | None = None) -> Iterator[None]
 def read_document(path: Path, kind: str, way: str) -> dict[str, Any]:
     """What a TOML file says, or the way to one of its kind."""
     try:
-        return _read_tables(path)
+        return _tables_in(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise SchemaError(f"no such {kind}; {way}") from None
     except IsADirectoryError:
@@ -87,8 +87,15 @@ def read_document(path: Path, kind: str, way: str) -> dict[str, Any]:
         raise SchemaError(f"not a TOML file that can be read: {error}") from error
 
 
-def _read_tables(path: Path) -> dict[str, Any]:
-    text = path.read_text(encoding="utf-8")
+def parse_document(text: str) -> dict[str, Any]:
+    """What TOML says."""
+    try:
+        return _tables_in(text)
+    except ValueError as error:
+        raise SchemaError(f"not TOML that can be read: {error}") from error
+
+
+def _tables_in(text: str) -> dict[str, Any]:
     if _LONG_KEY.search(text):
         raise ValueError("a key has more than 100 parts")
     try:

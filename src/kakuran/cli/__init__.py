@@ -21,6 +21,7 @@ from kakuran.cli import (
     reproduce,
     schema,
     statistics,
+    studio,
     vertical,
     wide,
 )
@@ -61,6 +62,7 @@ def _paths(commands: Mapping[str, Any]) -> Iterator[str]:
 _CLOSE = 0.7
 _COMMANDS = {
     "demo": "See all of it on a made-up census.",
+    "studio": "All of a steward's work in the browser, on this machine.",
     "schema": "Propose a schema, or check a table against one.",
     "calibrate": "Show the noise k needs, and the error it will cause.",
     "advise": "Compare methods by expected error; say which to use.",
@@ -98,6 +100,7 @@ app = typer.Typer(
 )
 for command in (
     demo.demo,
+    studio.studio,
     perturb.calibrate,
     advise.advise,
     perturb.perturb,

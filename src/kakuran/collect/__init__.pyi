@@ -9,6 +9,9 @@ from .databases import (
 from .limits import (
     RequestLimits as RequestLimits,
 )
+from .messages import (
+    new_secret as new_secret,
+)
 from .records import (
     export_survey as export_survey,
     hidden_among as hidden_among,
@@ -28,7 +31,9 @@ from .serving import (
     Serving as Serving,
 )
 from .site import (
+    POLICY as POLICY,
     fingerprints as fingerprints,
+    served as served,
 )
 from .store import (
     Store as Store,

@@ -11,6 +11,7 @@ from .page import (
     Html as Html,
     folded as folded,
     page as page,
+    pair_section as pair_section,
     picture as picture,
     points as points,
     section as section,

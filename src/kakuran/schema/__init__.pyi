@@ -51,6 +51,7 @@ from .sources.arrow import (
 )
 from .sources.base import (
     CSV as CSV,
+    DUCKDB as DUCKDB,
     PARQUET as PARQUET,
     UNREADABLE as UNREADABLE,
     Part as Part,
@@ -62,11 +63,13 @@ from .sources.delimited import (
     CsvFormat as CsvFormat,
     CsvSource as CsvSource,
     UnevenRowsError as UnevenRowsError,
+    found_format as found_format,
     most_frequent as most_frequent,
     one_character as one_character,
     open_text as open_text,
 )
 from .sources.opening import (
+    FORMATS as FORMATS,
     WRITERS as WRITERS,
     open_source as open_source,
     writer_for as writer_for,

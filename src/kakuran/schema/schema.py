@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kakuran.errors import DataError, SchemaError, counted, which_there_are
-from kakuran.parsing import naming, read_document, tables_of, toml_of
+from kakuran.parsing import naming, parse_document, read_document, tables_of, toml_of
 from kakuran.schema.attribute import Attribute, Categorical, Dropped, Numeric, Weight, attribute_of, describe
 from kakuran.schema.codes import declared_type, decode, encode, encode_columns, no_reach, released_field
 from kakuran.schema.frames import check_columns_are_unique, to_arrow
@@ -206,21 +206,33 @@ class Schema:
     def load(cls, path: str | Path) -> Schema:
         """Read a schema from a TOML file."""
         with naming(Path(path)):
-            document = read_document(Path(path), "schema file", "make one with `kakuran schema infer`")
-            columns = document.get("columns")
-            if not isinstance(columns, dict) or set(document) - {"columns", *_WISHES}:
-                found = ", ".join(document) or "nothing"
-                raise SchemaError(
-                    f"expected tables named [columns.NAME], {', '.join(_WISHES)} and nothing else, got {found}"
-                )
-            return cls.from_dict(columns, **{name: document[name] for name in _WISHES if name in document})
+            return cls._of(read_document(Path(path), "schema file", "make one with `kakuran schema infer`"))
+
+    @classmethod
+    def from_toml(cls, text: str) -> Schema:
+        """The inverse of `to_toml`."""
+        return cls._of(parse_document(text))
+
+    @classmethod
+    def _of(cls, document: Mapping[str, Any]) -> Schema:
+        columns = document.get("columns")
+        if not isinstance(columns, dict) or set(document) - {"columns", *_WISHES}:
+            found = ", ".join(document) or "nothing"
+            raise SchemaError(
+                f"expected tables named [columns.NAME], {', '.join(_WISHES)} and nothing else, got {found}"
+            )
+        return cls.from_dict(columns, **{name: document[name] for name in _WISHES if name in document})
 
     def save(self, path: str | Path) -> None:
         """Write the schema as a TOML file a person can edit."""
+        write_text(Path(path), self.to_toml())
+
+    def to_toml(self) -> str:
+        """What `save` writes."""
         text = tables_of({f"columns.{toml_of(name)}": fields for name, fields in self.to_dict().items()})
         wished = {name: getattr(self, name) for name in _WISHES if getattr(self, name) != getattr(Schema, name)}
         wishes = [f"{name} = {toml_of(value)}\n" for name, value in wished.items()]
-        write_text(Path(path), f"{_HEADER}{''.join(wishes)}\n{text}")
+        return f"{_HEADER}{''.join(wishes)}\n{text}"
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """The schema as plain values, column by column; leaves out what is at its default."""

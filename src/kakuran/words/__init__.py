@@ -1,4 +1,4 @@
-"""The one catalogue of what is said to people: reports, charts and the collector's pages, a file a language.
+"""The one catalogue of what is said to people: reports, charts and pages, a file a language.
 
 What a report says is asked for by name; what the library says itself, by its English words (`Phrase`); what pages in a
 browser say, by a name of their own, with places that the browser fills in.
@@ -68,6 +68,7 @@ class Words:
     named: Mapping[str, str]
     translated: dict[str, str]
     pages: Mapping[str, str]
+    studio: Mapping[str, str]
 
     def __call__(self, name: str, **values: Any) -> str:
         """What has this name, with values filled in, phrases among them in this language."""
@@ -87,4 +88,4 @@ def words_in(lang: str) -> Words:
     if lang not in LANGUAGES:
         raise SchemaError(f"a report is written in {' or '.join(LANGUAGES)}, got {lang!r}")
     named = tomllib.loads(files("kakuran.words").joinpath(f"{lang}.toml").read_text(encoding="utf-8"))
-    return Words(lang, named, named.pop("translated", {}), named.pop("pages"))
+    return Words(lang, named, named.pop("translated", {}), named.pop("pages"), named.pop("studio"))

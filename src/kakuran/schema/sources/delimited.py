@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Literal, TextIO
 
@@ -18,7 +19,7 @@ import pyarrow.csv
 
 from kakuran.errors import DataError, SchemaError, counted
 from kakuran.schema.sources.base import Part, Source, Wanted, numbered, reading
-from kakuran.schema.written_numbers import NumberFormat, not_such_a_number, widest
+from kakuran.schema.written_numbers import NumberFormat, explaining, not_such_a_number, widest
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,8 @@ UNSPLIT = "Is something else between its columns? Of a CSV file name it with --d
 """What to ask where `look_unsplit`."""
 
 _START = 1 << 16
+_TELLING = 1000
+"""Rows that show how numbers are written."""
 _JAPANESE = re.compile("[\u3041-\u30ff\u4e00-\u9fff]{2}")
 
 
@@ -97,6 +100,23 @@ def read_header(path: Path, written: CsvFormat = AS_FOUND) -> CsvHeader:
     if not names:
         raise SchemaError(f"{path}: is empty; a CSV file starts with the names of its columns")
     return CsvHeader(names, delimiter, _known(written.encoding))
+
+
+def found_format(path: Path) -> CsvFormat:
+    """What would have to be told of a CSV file, as far as its first rows show: its encoding, its signs in numbers.
+
+    Nothing of what can be meant in two ways, as 1,234, nor of the delimiter, which is found anyway.
+    """
+    with path.open("rb") as file:
+        start = file.read(_START)
+    encoding = None if _is_text_in(UTF_8, start) else _guessed(start).partition(" ")[0]
+    delimiter = read_header(path, CsvFormat(encoding=encoding)).delimiter
+    with open_text(path, encoding) as lines:
+        rows = [*islice(csv.reader(lines, delimiter=delimiter), 1, _TELLING)]
+    columns = ({word for word in column if word.strip()} for column in zip_longest(*rows, fillvalue=""))
+    written = {told[0] for told in map(explaining, filter(None, columns)) if len(told) == 1} - {NumberFormat(".", None)}
+    numbers = written.pop() if len(written) == 1 else NumberFormat(".", None)
+    return CsvFormat(None, encoding, None if numbers.decimal == "." else numbers.decimal, numbers.thousands)
 
 
 def open_text(path: Path, encoding: str | None) -> TextIO:

@@ -1,0 +1,173 @@
+"""What a steward sees of a table: its first rows, a picture of every column, and what is odd, with remedies.
+
+A column is summed up once, when the table is opened, and by arrow; no more of the table ever reaches the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kakuran.schema import Dropped, Numeric, Schema, Source
+from kakuran.typing import Array, Progress
+
+MOST_CELLS = 50_000_000
+"""Cells of a table that are kept in memory; of a larger one, its first rows."""
+MOST_VALUES = 1000
+"""Values of a column that are listed."""
+MOST_BARS = 24
+FIRST_ROWS = 12
+FEWEST_TO_TELL = 30
+"""Values from which on it is no chance that none stands twice."""
+_LONGEST = 80
+_EXACT = 2**53
+"""Whole numbers below this come through JavaScript as they are."""
+
+
+@dataclass(frozen=True)
+class Card:
+    """A column of the table as it is, for the steward's eyes only.
+
+    Attributes
+    ----------
+    name : str
+        What it is called.
+    distinct, missing : int
+        How many different values it has, and how many records have none.
+    bars : list[tuple[str, int]]
+        What stands below each bar of its picture, and how many records it is of.
+    others : int
+        How many values are not among the bars.
+    values : list[Any] | None
+        All values, where there are few enough to be categories.
+    edges : list[float] | None
+        Of the bars, where they are of numbers.
+    codes : list[float]
+        Numbers that look as if they stood for something missing, such as 999.
+    """
+
+    name: str
+    distinct: int
+    missing: int
+    bars: list[tuple[str, int]]
+    others: int
+    values: list[Any] | None
+    edges: list[float] | None
+    codes: list[float]
+
+    def gave(self, described: Mapping[str, Any]) -> bool:
+        """Whether what is said of the column was read off it: its very values, or a bound that somebody has."""
+        if described.get("type") == "numeric" and self.edges:
+            return described["low"] == self.edges[0] or described["high"] == self.edges[-1]
+        return self.values is not None and sorted(described.get("values", ()), key=str) == sorted(self.values, key=str)
+
+
+def read_some(source: Source, progress: Progress = int) -> tuple[pa.Table, bool]:
+    """The records of a source, and whether that is all of them: only the first where they do not fit into memory."""
+    tables, cells = [], 0
+    for part in source.parts():
+        tables.append(pa.Table.from_batches([part.records]))
+        cells += part.records.num_rows * part.records.num_columns
+        progress(len(part))
+        if cells > MOST_CELLS:
+            break
+    if not tables:
+        return pa.table({name: pa.nulls(0) for name in source.names}), True
+    return pa.concat_tables(tables, promote_options="permissive"), cells <= MOST_CELLS
+
+
+def first_rows(table: pa.Table) -> list[list[str]]:
+    """The first rows, as text."""
+    columns = [table.column(place).slice(0, FIRST_ROWS).to_pylist() for place in range(table.num_columns)]
+    return [["" if value is None else str(value)[:_LONGEST] for value in row] for row in zip(*columns, strict=True)]
+
+
+def card_of(name: str, column: pa.ChunkedArray) -> Card:
+    """Sum up a column."""
+    if pa.types.is_nested(column.type):
+        return Card(name, 0, column.null_count, [], 0, None, None, [])
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    counted = pc.value_counts(column)
+    values, counts = counted.field(0), counted.field(1).to_numpy(zero_copy_only=False)
+    is_there = pc.fill_null(pc.not_equal(values.cast(pa.string()), ""), False).to_numpy(zero_copy_only=False)
+    is_number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+    if is_number:
+        is_there &= ~np.isnan(values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
+    missing, values, counts = int(counts[~is_there].sum()), values.filter(pa.array(is_there)), counts[is_there]
+    if is_number:
+        return _card_of_numbers(name, values, counts, missing)
+    ranked = np.argsort(-counts, kind="stable")[:MOST_BARS]
+    bars = [(str(values[int(place)].as_py())[:_LONGEST], int(counts[place])) for place in ranked]
+    return Card(name, len(values), missing, bars, max(len(values) - MOST_BARS, 0), _listed(values), None, [])
+
+
+def _card_of_numbers(name: str, values: pa.Array, counts: Any, missing: int) -> Card:
+    numbers = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    heights, edges = np.histogram(numbers, MOST_BARS, weights=counts) if len(numbers) else (np.zeros(0), np.zeros(0))
+    bars = [(f"{edges[place]:.4g} – {edges[place + 1]:.4g}", int(height)) for place, height in enumerate(heights)]
+    codes = _codes_among(np.sort(numbers))
+    return Card(name, len(values), missing, bars, 0, _listed(values), edges.tolist(), codes)
+
+
+def _listed(values: pa.Array) -> list[Any] | None:
+    if not 0 < len(values) <= MOST_VALUES:
+        return None
+    listed = [value if isinstance(value, str | int | float | bool) else str(value) for value in values.to_pylist()]
+    are_exact = all(not isinstance(value, int) or abs(value) < _EXACT for value in listed)
+    return sorted(listed) if are_exact else None
+
+
+def _codes_among(numbers: Array) -> list[float]:
+    """The largest number, if it is all nines and far above the others; the least, if it alone lies below zero."""
+    if len(numbers) < 3:
+        return []
+    low, second, below, high = numbers[0], numbers[1], numbers[-2], numbers[-1]
+    is_nines = set(f"{high:.0f}") == {"9"} and float(high).is_integer()
+    found = [float(high)] if is_nines and high >= 99 and below < 0.8 * high else []
+    return found + ([float(low)] if low < 0 <= second else [])
+
+
+def offers() -> dict[str, bool]:
+    """What this version's schema can say of a number, for a page that asks before it shows a field."""
+    known = {field.name for field in fields(Numeric)}
+    return {name: name in known for name in ("bands", "missing_codes", "clip")}
+
+
+def oddities(schema: Schema, cards: Mapping[str, Card], inferred: Schema, n: int) -> Iterator[dict[str, Any]]:
+    """What a steward should look at: of which column, what it is, and what a click can do about it."""
+    dropping, keeping = _remedy("drop", role="drop"), _remedy("category", missing="category")
+    codes_are_offered, bands_are_offered = offers()["missing_codes"], offers()["bands"]
+    for attribute in schema:
+        card = cards[attribute.name]
+        odd = {"column": attribute.name, "count": card.missing}
+        if isinstance(attribute, Dropped):
+            if isinstance(inferred[attribute.name], Dropped):
+                yield odd | {"kind": "dropped", "remedies": []}
+            continue
+        if card.distinct == n - card.missing and card.distinct >= FEWEST_TO_TELL and card.values != [0, 1]:
+            yield odd | {"kind": "identifier", "remedies": [dropping]}
+        if card.missing and attribute.missing == "error":
+            yield odd | {"kind": "missing", "remedies": [keeping, dropping]}
+        if isinstance(attribute, Numeric):
+            told = list(getattr(attribute, "missing_codes", ()))
+            for code in card.codes if codes_are_offered else ():
+                if code not in told:
+                    asked = _remedy("codes", missing_codes=[*told, _plain(code)], missing="category")
+                    yield odd | {"kind": "code", "count": code, "remedies": [asked]}
+            if bands_are_offered and attribute.points > MOST_VALUES and not getattr(attribute, "bands", None):
+                edges = [_plain(edge) for edge in np.linspace(attribute.low, attribute.high, 7).round()]
+                yield odd | {"kind": "fine", "count": attribute.points, "remedies": [_remedy("bands", bands=edges)]}
+
+
+def _remedy(kind: str, **changes: Any) -> dict[str, Any]:
+    return {"kind": kind, "changes": changes}
+
+
+def _plain(number: float) -> float:
+    return int(number) if float(number).is_integer() else float(number)

@@ -1,0 +1,545 @@
+"""A steward's work so far: what was opened, said and chosen. Each step calls what a Python user would call."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from itertools import starmap
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from kakuran.audit import Risk, quick_audit, risk_of, wrong_cells
+from kakuran.counts import Tally
+from kakuran.design import Design, Plan, by_size, calibrate, designs, preview, smallest_group
+from kakuran.errors import (
+    CalibrationError,
+    DataError,
+    InferredDomainWarning,
+    ReleaseError,
+    ScatteredNumbersWarning,
+    SchemaError,
+)
+from kakuran.release import Release, perturb, perturb_file, read_release, targets
+from kakuran.report import pair_section, release_report
+from kakuran.schema import (
+    CSV,
+    DUCKDB,
+    FORMATS,
+    CsvSource,
+    Dropped,
+    Schema,
+    Source,
+    encode_columns,
+    found_format,
+    open_source,
+    problems_of,
+)
+from kakuran.studio.asking import PointedQuestion
+from kakuran.studio.columns import Card, card_of, first_rows, oddities, offers, read_some
+from kakuran.studio.script import Opening, Targets, commands_of, python_of
+from kakuran.words import Words
+from kakuran.writing import check_free, write_text
+
+USUAL_K = 10.0
+CURVE = (2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0)
+"""The k at which errors are compared."""
+CLOSE_ENOUGH = 6
+"""Points of the curve that are worked out where a table has many columns."""
+MANY_COLUMNS = 8
+MOST_ACROSS = 24
+"""Cells on a side of a table that is rehearsed."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What is undone and redone: all that has been said of the table.
+
+    Attributes
+    ----------
+    schema : Schema
+        What is public of every column, and what the release is to be good for.
+    k : float
+        The promise.
+    confirmed : frozenset[str]
+        The columns whose domain the steward says is public, though it was read off the data.
+    """
+
+    schema: Schema
+    k: float = USUAL_K
+    confirmed: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, eq=False)
+class OpenTable:
+    """A table that was opened, summed up.
+
+    Attributes
+    ----------
+    opening : Opening
+        What was asked for.
+    source : Source
+        All of its records.
+    table : pa.Table
+        Those in memory.
+    is_whole : bool
+        Whether these are all.
+    inferred : Schema
+        What its data look like.
+    """
+
+    opening: Opening
+    source: Source
+    table: pa.Table
+    is_whole: bool
+    inferred: Schema
+    cards: Mapping[str, Card]
+    _misfits: dict[str, tuple[Any, DataError | None]] = field(default_factory=dict)
+
+    @property
+    def data(self) -> Any:
+        """What to count: the records in memory, if these are all."""
+        return self.table if self.is_whole else self.source
+
+    @cached_property
+    def rows(self) -> int:
+        """How many records there are."""
+        return self.table.num_rows if self.is_whole else smallest_group(self.inferred, self.source)
+
+    def misfits(self, schema: Schema) -> Iterator[DataError]:
+        """What is wrong with each column; one is looked at again only when something else is said of it."""
+        for attribute in schema.released:
+            known, problem = self._misfits.get(attribute.name, (None, None))
+            if known != attribute:
+                alone = [one if one is attribute else Dropped(one.name) for one in schema]
+                problem = next(problems_of(open_source(self.table), Schema(alone)), None)
+                self._misfits[attribute.name] = attribute, problem
+            if problem is not None:
+                yield problem
+
+
+class Desk:
+    """One steward's work on one table, and the release that is read.
+
+    Parameters
+    ----------
+    folder : Path
+        Where files are looked for, and releases are written unless somebody says where.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from kakuran.release import write_table
+    >>> from kakuran.samples import census
+    >>> from kakuran.studio import Desk
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_table(Path(folder, "people.parquet"), census(500))
+    ...     desk = Desk(Path(folder))
+    ...     desk.open(str(Path(folder, "people.parquet")))
+    ...     desk.edit("region", {"role": "keep"})
+    >>> [one.name for one in desk.draft.schema.kept], desk.opened.rows
+    (['region'], 500)
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.progress: dict[str, Any] = {}
+        self._opened: OpenTable | None = None
+        self._drafts: list[Draft] = []
+        self._at = -1
+        self._known: dict[Any, Any] = {}
+        self._made: tuple[Targets, Source, str] | None = None
+        self._release: tuple[Path, Release] | None = None
+
+    def look_into(self, folder: str | None) -> dict[str, Any]:
+        """What lies in a folder: other folders, and files that may hold a table."""
+        place = Path(folder).expanduser() if folder else self.folder
+        try:
+            found = sorted(one for one in place.resolve(strict=True).iterdir() if not one.name.startswith("."))
+        except OSError as error:
+            raise SchemaError(f"{place}: cannot be looked into: {error.strerror}") from None
+        return {
+            "folder": str(place.resolve()),
+            "parent": str(place.resolve().parent),
+            "folders": [one.name for one in found if one.is_dir()],
+            "files": [one.name for one in found if one.suffix in (*FORMATS, *DUCKDB) and one.is_file()],
+        }
+
+    def open(self, named: str, sql: str | None = None, **told: str) -> None:
+        """Open a table and draft its schema; what is not told of a CSV file is found."""
+        named = named.strip()
+        path = Path(named).expanduser()
+        if path.exists():
+            named = str(path.resolve())
+        told = {name: value for name, value in told.items() if value}
+        if not told and not sql and path.suffix in CSV and path.is_file():
+            told = {name: value for name, value in vars(found_format(path)).items() if value}
+        opening = Opening(named, sql or None, told)
+        with self._doing("reading", None) as advance:
+            source = open_source(named, opening.sql, **told)
+            table, is_whole = read_some(source, advance)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", InferredDomainWarning)  # the page says so, column by column
+                inferred = Schema.infer(table)
+            cards = {name: card_of(name, table.column(name)) for name in table.column_names}
+        self._opened = OpenTable(opening, source, table, is_whole, inferred, cards)
+        self._drafts, self._at, self._known = [], -1, {}
+        self._say(Draft(inferred, min(USUAL_K, float(max(self._opened.rows, 2)))))
+
+    @property
+    def opened(self) -> OpenTable:
+        """The table that is open."""
+        if self._opened is None:
+            raise SchemaError("no table is open yet; open one first")
+        return self._opened
+
+    @property
+    def draft(self) -> Draft:
+        """What has been said so far."""
+        if not self._drafts:
+            raise SchemaError("no table is open yet; open one first")
+        return self._drafts[self._at]
+
+    def edit(self, column: str, changes: Mapping[str, Any]) -> None:
+        """Say something else of a column; what is changed to nothing is as if it had never been said."""
+        draft, described = self.draft, self.draft.schema.to_dict()
+        if column not in described:
+            draft.schema[column]  # which says what there is
+        before = described[column]
+        if before.get("role") == "drop" or changes.get("type", before.get("type")) != before.get("type"):
+            before = self._domain_of(column, changes.get("type"))
+        fields = {name: value for name, value in {**before, **changes}.items() if value is not None}
+        self._say(replace(draft, schema=_with(draft.schema, described | {column: fields})))
+
+    def _domain_of(self, column: str, kind: str | None) -> dict[str, Any]:
+        """A domain to start from, of a kind, as the data look."""
+        drafted, card = self.opened.inferred.to_dict()[column], self.opened.cards[column]
+        if kind in (None, drafted.get("type")) and "type" in drafted:
+            return drafted
+        if kind != "numeric" and card.values is not None:
+            return {"type": "categorical", "values": card.values}
+        if kind != "categorical" and card.edges:
+            return {"type": "numeric", "low": math.floor(card.edges[0]), "high": math.ceil(card.edges[-1]), "step": 1}
+        raise SchemaError(
+            f"column {column!r}: its values are too many, or none of them is one of this kind; leave it out"
+        )
+
+    def wish(self, **wishes: Any) -> None:
+        """Say what the release is to promise (`k`) and to be good for (`tell`, `about`, `purpose`)."""
+        draft = self.draft
+        k = wishes.pop("k", None)
+        schema = draft.schema if not wishes else replace(draft.schema, **wishes)
+        self._say(replace(draft, schema=schema, k=draft.k if k is None else _checked_k(k)))
+
+    def confirm(self, columns: Sequence[str], *, is_public: bool) -> None:
+        """Say that domains that were read off the data are public all the same, or take that back."""
+        before = self.draft.confirmed
+        confirmed = before.union(columns) if is_public else before.difference(columns)
+        self._say(replace(self.draft, confirmed=confirmed))
+
+    def write(self, toml: str) -> None:
+        """Say all of it in TOML."""
+        schema = Schema.from_toml(toml)
+        schema.check_columns(self.opened.source.names)
+        self._say(replace(self.draft, schema=schema))
+
+    def _say(self, draft: Draft) -> None:
+        """Add a draft, unless nothing changed; while only k moves, as on a slider, it is one change."""
+        if self._at >= 0 and draft == self._drafts[self._at]:
+            return
+        if self._at > 0 and _differ_in_k(*self._drafts[self._at - 1 : self._at + 1], draft):
+            self._at -= 1
+        self._drafts[self._at + 1 :] = [draft]
+        self._at += 1
+
+    def undo(self) -> None:
+        """Go back to what was said before."""
+        self._at = max(self._at - 1, 0)
+
+    def redo(self) -> None:
+        """Say again what was undone."""
+        self._at = min(self._at + 1, len(self._drafts) - 1)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All that the page shows of it; of the data no more than their first rows and sums."""
+        if self._opened is None:
+            return {"folder": str(self.folder), "opened": None}
+        opened, draft = self._opened, self.draft
+        described = draft.schema.to_dict()
+        read_off = (name for name, card in opened.cards.items() if card.gave(described[name]))
+        return {
+            "folder": str(self.folder),
+            "opened": {
+                "named": opened.opening.named,
+                "sql": opened.opening.sql,
+                "told": {**opened.opening.told, **_found(opened.source)},
+                "rows": opened.rows,
+                "is_whole": opened.is_whole,
+                "names": opened.table.column_names,
+                "first_rows": first_rows(opened.table),
+                "cards": {name: asdict(card) for name, card in opened.cards.items()},
+            },
+            "offers": offers(),
+            "columns": described,
+            "wishes": {name: getattr(draft.schema, name) for name in ("tell", "about", "purpose")},
+            "toml": draft.schema.to_toml(),
+            "k": draft.k,
+            "read_off": [name for name in read_off if name not in draft.confirmed],
+            "confirmed": sorted(draft.confirmed),
+            "odd": [*oddities(draft.schema, opened.cards, opened.inferred, opened.rows)],
+            "misfits": [{"column": one.column, "message": str(one)} for one in opened.misfits(draft.schema)],
+            "can_undo": self._at > 0,
+            "can_redo": self._at < len(self._drafts) - 1,
+            "targets": str(self._suggested()),
+        }
+
+    def _suggested(self) -> Path:
+        path = Path(self.opened.opening.named)
+        return (path.parent if path.exists() else self.folder) / f"{path.stem or 'table'}-release.parquet"
+
+    def choice(self, say: Words) -> dict[str, Any]:
+        """What is promised and expected at this k, design by design."""
+        draft, plan, n = self.draft, self._plan(), self._fewest()
+        errors = by_size(preview(plan))
+        compared = self._designs(draft.k)
+        chosen = _chosen(compared, draft.schema.tell)
+        return {
+            "n": n,
+            "k": draft.k,
+            "epsilon": _finite(plan.epsilon),
+            "central": _finite(plan.central()),
+            "verdict": say.of(compared[chosen].expected.verdict) if chosen is not None else "",
+            "scattered": [say.of(one) for one in plan.scattered],
+            "designs": [_described(one) | {"is_chosen": place == chosen} for place, one in enumerate(compared)],
+            "tables": [
+                {"ways": one.ways, "columns": one.typical.columns, "count": one.typical.count,
+                 "error": one.typical.error, "guessing": one.guessing, "tables": one.tables}
+                for one in errors
+            ],
+        }  # fmt: skip
+
+    def curve(self) -> list[dict[str, Any]]:
+        """What every design is expected to lose, k by k."""
+        n, draft = self._fewest(), self.draft
+        ways = _ways(draft.schema)
+        at = [k for k in CURVE if k <= n]
+        if len(draft.schema.perturbed) > MANY_COLUMNS:
+            at = at[:: max(1, round(len(at) / CLOSE_ENOUGH))]
+        return [{"k": k, "errors": {_key(one): one.expected.of(ways) for one in self._designs(k)}} for k in at]
+
+    def risk(self) -> dict[str, Any]:
+        """How easily people are found in the table as it is."""
+        schema = self.draft.schema
+        found: Risk = self._once(("risk", schema.to_toml()), lambda: risk_of(schema.encode(self.opened.table)))
+        return asdict(found) | {"worst": found.worst}
+
+    def rehearse(self, down: str, across: str, say: Words) -> dict[str, Any]:
+        """Two columns as they are and as they would come back: a draw that is thrown away."""
+        schema = self.draft.schema
+        release = self._rehearsal()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = release.crosstab(down, across)
+        if max(found.counts.shape) > MOST_ACROSS:
+            raise SchemaError(f"{down} × {across} has {found.counts.size:,} cells, too many to look at")
+        table = self.opened.table.select([down, across])
+        truth = Tally.of(encode_columns(schema.some([down, across]), table), found.axes).counts
+        sides = [(axis.name, [say.of(label) for label in axis.labels]) for axis in found.axes]
+        shown = pair_section(
+            say, sides[0], sides[1], {"original": truth, "reconstructed": found.counts}, unclear=found.unclear
+        )
+        return {"html": shown, "wrong": wrong_cells(truth, found.counts), "caption": say.of(found.caption)}
+
+    def _rehearsal(self) -> Release:
+        draft, table = self.draft, self.opened.table
+
+        def drawn() -> Release:
+            plan = self._plan() if self.opened.is_whole else self._planned(smallest_group(draft.schema, table))
+            return perturb(table, plan)
+
+        return self._once(("rehearsal", draft.schema.to_toml(), draft.k), drawn)
+
+    def _plan(self) -> Plan:
+        draft = self.draft
+        return self._once(("plan", draft.schema.to_toml(), draft.k), lambda: self._planned(self._fewest()))
+
+    def _planned(self, n: int) -> Plan:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ScatteredNumbersWarning)  # which the page says in its own words
+            return calibrate(self.draft.schema, n=n, k=self.draft.k)
+
+    def _fewest(self) -> int:
+        schema, opened = self.draft.schema, self.opened
+        if not schema.kept:
+            return opened.rows
+        return self._once(("fewest", schema.to_toml()), lambda: smallest_group(schema, opened.data))
+
+    def _designs(self, k: float) -> list[Design]:
+        schema = self.draft.schema
+        wishes: Any = {"about": schema.about, "purpose": schema.purpose or "two-way"}
+        asked = ("designs", replace(schema, tell=None).to_toml(), k)
+        return self._once(asked, lambda: designs(schema, n=self._fewest(), k=k, **wishes))
+
+    def _once(self, key: Any, work: Callable[[], Any]) -> Any:
+        """What was worked out for the same question before, or now; of many, the last are remembered."""
+        if key not in self._known:
+            while len(self._known) >= 64:
+                self._known.pop(next(iter(self._known)))
+            self._known[key] = work()
+        return self._known[key]
+
+    def release(self, target: str, lang: str, *, force: bool = False) -> dict[str, Any]:
+        """Draw and write the release, its schema and the script that does the same; `finish` does the rest."""
+        opened, draft = self.opened, self.draft
+        files = Targets(Path(target).expanduser().absolute())
+        beside = [files.schema, files.report, files.public, files.commands, files.python]
+        check_free(*targets(files.release), *beside, force=force)
+        with self._doing("counting", opened.rows) as advance:
+            plan = calibrate(draft.schema, k=draft.k, data=opened.source, calibration="worst-case", progress=advance)
+        with self._doing("perturbing", opened.rows) as advance:
+            manifest = perturb_file(opened.source, files.release, plan, force=force, progress=advance)
+        commands, python = (
+            said(opened.opening, files, draft.k, lang, force=force) for said in (commands_of, python_of)
+        )
+        draft.schema.save(files.schema)
+        write_text(files.commands, commands)
+        write_text(files.python, python)
+        self._made = files, opened.source, commands
+        written = {"schema": files.schema, "commands": files.commands, "python": files.python}
+        return {
+            "records": manifest.records,
+            "release": str(files.release),
+            "files": [*(_sized("release", path) for path in targets(files.release)), *starmap(_sized, written.items())],
+            "commands": commands,
+            "python": python,
+        }
+
+    def finish(self, lang: str, say: Words, *, reports: bool = True) -> dict[str, Any]:
+        """Play the attacker on what was released, and write both reports, if they are wanted."""
+        if self._made is None:
+            raise ReleaseError("nothing was released yet")
+        files, source, commands = self._made
+        with self._doing("attacking", None) as advance:
+            audit = quick_audit(source, files.release, advance)
+        if reports:
+            release = read_release(files.release)
+            with self._doing("reporting", 3 * release.n) as advance:
+                write_text(files.public, release_report(release, lang=lang, progress=advance))
+                told: Any = {"original": source, "audit": audit, "command": commands}
+                write_text(files.report, release_report(release, lang=lang, progress=advance, **told))
+        verdict = "" if audit is None else say.listed(audit.problems) or say("audit_passed", k=audit.k)
+        return {
+            "passed": None if audit is None else audit.passed,
+            "verdict": verdict,
+            "files": [_sized("public", files.public), _sized("internal", files.report)] if reports else [],
+        }
+
+    def read(self, path: str) -> dict[str, Any]:
+        """Open a release, to ask things of it."""
+        found = Path(path.strip()).expanduser().resolve()
+        release = read_release(found)
+        self._release = found, release
+        plan = release.plan
+        return {
+            "path": str(found),
+            "records": release.n,
+            "k": release.k,
+            "epsilon": _finite(release.epsilon),
+            "columns": plan.schema.to_dict() | {one.name: None for one in plan.schema if isinstance(one, Dropped)},
+            "seeded": release.manifest.seeded,
+        }
+
+    def ask(self, asked: Mapping[str, Any], say: Words) -> dict[str, Any]:
+        """Ask something of the release; the answer as a report has it, and the code that asks the same."""
+        if self._release is None:
+            raise ReleaseError("no release is open yet; open one first")
+        path, release = self._release
+        question = PointedQuestion.of(asked)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # which cells are unclear, the answer says itself
+            found = question.put_to(release)
+        return {
+            "html": question.shown(found, say),
+            "python": question.python(str(path)),
+            "command": question.command(str(path)),
+        }
+
+    @contextmanager
+    def _doing(self, what: str, total: int | None) -> Iterator[Callable[[int], object]]:
+        """Keep count of how far something is, for whoever asks meanwhile."""
+        counted: dict[str, Any] = {"what": what, "done": 0, "total": total}
+        self.progress = counted
+
+        def advance(records: int) -> None:
+            counted["done"] += records
+
+        try:
+            yield advance
+        finally:
+            self.progress = {}
+
+
+def _with(schema: Schema, described: Mapping[str, Mapping[str, Any]]) -> Schema:
+    """The schema with other columns; it is no longer about one that is not perturbed any more."""
+    wishes = {name: getattr(schema, name) for name in ("tell", "about", "purpose")}
+    made = Schema.from_dict(described, **wishes)
+    if schema.about not in [None, *(one.name for one in made.perturbed)]:
+        made = replace(made, about=None)
+    return made
+
+
+def _found(source: Source) -> dict[str, str]:
+    """What the first line of a CSV file told."""
+    return (
+        {"delimiter": source.header.delimiter, "encoding": source.header.encoding}
+        if isinstance(source, CsvSource)
+        else {}
+    )
+
+
+def _sized(kind: str, path: Path) -> dict[str, Any]:
+    return {"kind": kind, "path": str(path), "bytes": path.stat().st_size}
+
+
+def _differ_in_k(*drafts: Draft) -> bool:
+    return len({repr(replace(draft, k=0.0)) for draft in drafts}) == 1
+
+
+def _checked_k(k: Any) -> float:
+    if isinstance(k, bool) or not isinstance(k, int | float) or not math.isfinite(k):
+        raise CalibrationError(f"k must be a number, got {k!r}")
+    return float(k)
+
+
+def _finite(number: float) -> float | None:
+    return float(number) if math.isfinite(number) else None
+
+
+def _ways(schema: Schema) -> int:
+    """How many columns the tables have that are to lose least."""
+    asked = {"one-way": 1, "two-way": 2, "three-way": 3}[schema.purpose or "two-way"]
+    return min(asked + (schema.about is not None), 3, len(schema.perturbed))
+
+
+def _chosen(compared: Sequence[Design], tell: Any) -> int | None:
+    """The place of the design that a schema asks for; the first one where it leaves that open."""
+    if tell in (None, "auto"):
+        return 0
+    return next((place for place, one in enumerate(compared) if _key(one) == str(tell)), None)
+
+
+def _key(design: Design) -> str:
+    return str(design.tell) if _is_even(design) else "weighed"
+
+
+def _is_even(design: Design) -> bool:
+    return design.tell != "all" or len(set(design.recipe.shares.values())) <= 1
+
+
+def _described(design: Design) -> dict[str, Any]:
+    return {"key": _key(design), "tell": design.tell, "sets": len(design.tells), **asdict(design.expected)}

@@ -1,0 +1,126 @@
+"""What was clicked, as commands and as Python, so that it can be done again without clicking."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What was opened, and how.
+
+    Attributes
+    ----------
+    named : str
+        A path, or the address of a database.
+    sql : str | None
+        A query.
+    told : Mapping[str, str]
+        How a CSV file is written, where that was told or found: delimiter, encoding, decimal, thousands.
+    """
+
+    named: str
+    sql: str | None = None
+    told: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def words(self) -> list[str]:
+        """For a command."""
+        options = {"sql": self.sql, **self.told}
+        return [self.named, *(word for name, value in options.items() if value for word in (f"--{name}", value))]
+
+    @property
+    def python(self) -> str:
+        """As a call."""
+        options = {"sql": self.sql, **self.told}
+        return call("kk.open_source", self.named, **{name: value for name, value in options.items() if value})
+
+
+@dataclass(frozen=True)
+class Targets:
+    """The files that a release is written to, all of one name.
+
+    Attributes
+    ----------
+    release : Path
+        The perturbed records.
+    """
+
+    release: Path
+
+    def _beside(self, ending: str) -> Path:
+        return self.release.with_name(f"{self.release.stem}-{ending}")
+
+    @property
+    def schema(self) -> Path:
+        """What each column may hold."""
+        return self._beside("schema.toml")
+
+    @property
+    def report(self) -> Path:
+        """The steward's report, beside the originals."""
+        return self._beside("internal.html")
+
+    @property
+    def public(self) -> Path:
+        """The report that goes with the release."""
+        return self._beside("public.html")
+
+    @property
+    def commands(self) -> Path:
+        """The script."""
+        return self._beside("again.sh")
+
+    @property
+    def python(self) -> Path:
+        """The same in Python."""
+        return self._beside("again.py")
+
+
+def commands_of(opening: Opening, targets: Targets, k: float, lang: str, *, force: bool = False) -> str:
+    """The commands that make the release, its reports and its audit."""
+    release, said = str(targets.release), ["--lang", lang, *(["--force"] if force else [])]
+    perturb = ["--schema", str(targets.schema), "--k", _written(k), "--output", release]
+    public, internal = ["--report", str(targets.public), "--public"], ["--report", str(targets.report)]
+    lines = [
+        ["kakuran", "perturb", *opening.words, *perturb, *public, *said],
+        ["kakuran", "audit", opening.named, release, *opening.words[1:], *internal, *said],
+    ]
+    return "".join(f"{shlex.join(line)}\n" for line in lines)
+
+
+def python_of(opening: Opening, targets: Targets, k: float, lang: str, *, force: bool = False) -> str:
+    """The same in Python."""
+    release, public = str(targets.release), str(targets.public)
+    return (
+        "from pathlib import Path\n\nimport kakuran as kk\n\n"
+        f"source = {opening.python}\n"
+        f"schema = {call('kk.Schema.load', str(targets.schema))}\n"
+        f'plan = kk.calibrate(schema, k={_written(k)}, data=source, calibration="worst-case")\n'
+        f"kk.perturb_file(source, {release!r}, plan{', force=True' if force else ''})\n\n"
+        f"{call('Path', public)}.write_text({call('kk.release_report', release, lang=lang)}, encoding='utf-8')\n"
+    )
+
+
+def _written(k: float) -> str:
+    return f"{k:.0f}" if k == int(k) else repr(k)
+
+
+def call(name: str, *given: Any, **named: Any) -> str:
+    """A call as Python writes it."""
+    return f"{name}({', '.join([*map(repr, given), *(f'{one}={value!r}' for one, value in named.items())])})"
+
+
+def command(*words: str, **options: str | Sequence[str] | None) -> str:
+    """A command of kakuran, each option as often as it has values."""
+    told = [
+        word
+        for name, values in options.items()
+        for value in ([values] if isinstance(values, str) else values or ())
+        for word in (f"--{name}", value)
+    ]
+    return shlex.join(["kakuran", *words, *told])

@@ -1,0 +1,285 @@
+"use strict";
+/* Choose: what is promised and what that costs, while the slider moves; a rehearsal for the steward's eyes only. */
+const Choose = (() => {
+  const { element, say, number, percent } = Page;
+  const { field, input, select, segments, button } = Parts;
+  const PAUSE = 120; // milliseconds that a slider must stand still
+  const STEPS = 100; // of the slider
+  const ask = { choice: Calls.latest("choice"), curve: Calls.latest("curve"), risk: Calls.latest("risk") };
+  let timer;
+  let pair = [null, null];
+
+  function draw(studio) {
+    const frame = element("div", { id: "choice", "aria-live": "polite" });
+    const curve = element("section", { id: "curve", class: "card", "aria-labelledby": "curve-title" });
+    const risk = element("section", { id: "risk", class: "card", "aria-labelledby": "risk-title" });
+    const show = (withCurve) => look(studio, { frame, curve, risk }, withCurve);
+    show(true);
+    return [
+      element("p", { class: "lead" }, say("choose.lead")),
+      controls(studio, show),
+      frame,
+      element("div", { class: "halves" }, curve, risk),
+      rehearsal(studio),
+      element(
+        "div",
+        { class: "buttons next" },
+        button("next", say("next.release"), () => studio.go("release"), "primary"),
+      ),
+    ];
+  }
+
+  function controls(studio, show) {
+    const { k, opened, wishes, columns } = studio.state;
+    const most = Math.max(Math.min(1000, opened.rows), 3);
+    const at = (value) => Math.round((Math.log(value / 2) / Math.log(most / 2)) * STEPS);
+    const of = (place) => nice(2 * (most / 2) ** (place / STEPS));
+    const told = columnsTold(columns);
+    const say_k = (value, isLast) => {
+      slider.setAttribute("aria-valuetext", `k = ${number(value)}`);
+      clearTimeout(timer);
+      timer = setTimeout(async () => {
+        if (await studio.change("wish", { wishes: { k: value } }, false)) show(isLast);
+      }, PAUSE);
+    };
+    const slider = element("input", {
+      type: "range",
+      min: 0,
+      max: STEPS,
+      oninput: (event) => {
+        const value = of(Number(event.target.value));
+        document.getElementById("k").value = value;
+        say_k(value, false);
+      },
+    });
+    slider.value = at(k);
+    const wish = async (changes) => {
+      if (await studio.change("wish", { wishes: changes }, false)) show(true);
+    };
+    return element(
+      "section",
+      { class: "card controls", "aria-labelledby": "promise-title" },
+      element("h2", { id: "promise-title" }, say("choose.promise")),
+      element(
+        "div",
+        { class: "k" },
+        field("k-slider", say("k.label"), slider, say("k.help")),
+        field(
+          "k",
+          "k",
+          input(k, {
+            inputmode: "decimal",
+            size: 6,
+            onchange: (event) => {
+              slider.value = at(Number(event.target.value));
+              say_k(Number(event.target.value), true);
+            },
+          }),
+        ),
+      ),
+      element(
+        "div",
+        { class: "line" },
+        segments(
+          "purpose",
+          say("purpose"),
+          ["one-way", "two-way", "three-way"].map((one) => [one, say(`purpose.${one}`)]),
+          wishes.purpose ?? "two-way",
+          (purpose) => wish({ purpose }),
+        ),
+        field(
+          "about",
+          say("about"),
+          select([["", say("about.nothing")], ...told.map((name) => [name, name])], wishes.about ?? "", (about) =>
+            wish({ about: about || null }),
+          ),
+          say("about.help"),
+        ),
+      ),
+    );
+  }
+
+  const columnsTold = (columns) =>
+    Object.entries(columns)
+      .filter(([, { role }]) => !role || role === "perturb")
+      .map(([name]) => name);
+
+  /** A round number nearby: 2 digits are enough for a promise. */
+  const nice = (value) => Number(value.toPrecision(value < 10 ? 1 : 2));
+
+  async function look(studio, { frame, curve, risk }, withCurve) {
+    try {
+      const found = await ask.choice({});
+      if (!found) return;
+      studio.calm();
+      frame.replaceChildren(promise(found), ...found.scattered.map(warning), designs(studio, found, frame, curve, risk));
+      const points = withCurve || !curve.points ? await ask.curve({}) : curve.points;
+      if (!points) return;
+      curve.points = points;
+      drawCurve(studio, curve, found);
+      if (withCurve || !risk.before) risk.before = (await ask.risk({})) ?? risk.before;
+      if (risk.before) drawRisk(risk, found);
+    } catch (fault) {
+      frame.replaceChildren();
+      studio.complain(fault);
+    }
+  }
+
+  const warning = (words) => element("p", { class: "notice" }, words);
+
+  function promise(found) {
+    const fact = (name, value, help) =>
+      element("div", {}, element("dt", {}, name), element("dd", {}, value), element("dd", { class: "help" }, help));
+    return element(
+      "section",
+      { class: "card", "aria-label": say("choose.means") },
+      element(
+        "dl",
+        { class: "facts" },
+        fact("k", number(found.k, found.k % 1 ? 1 : 0), say("k.means", { k: number(found.k, found.k % 1 ? 1 : 0) })),
+        fact("ε", found.epsilon === null ? "∞" : number(found.epsilon, 2), say("epsilon.means")),
+        fact(
+          say("central"),
+          found.central === null ? "∞" : number(found.central, 2),
+          say("central.means"),
+        ),
+        found.tables.map(({ ways, count, error }) =>
+          fact(
+            say(`table.${ways}`),
+            count ? `± ${percent(Math.min(error / count, 9.99))}` : "–",
+            say("table.means", { count: number(count) }),
+          ),
+        ),
+      ),
+      found.verdict ? element("p", {}, say("verdict", { what: found.verdict })) : null,
+    );
+  }
+
+  function designs(studio, found, frame, curve, risk) {
+    const { tell } = studio.state.wishes;
+    const worst = Math.max(...found.designs.flatMap((one) => [one.one_way, one.two_way, one.three_way]), 0.01);
+    const choose = async (key) => {
+      const wanted = key === "auto" ? null : key === "all" ? "all" : Number(key);
+      if (await studio.change("wish", { wishes: { tell: wanted } }, false)) look(studio, { frame, curve, risk }, false);
+    };
+    const chosen = tell == null || tell === "auto" ? "auto" : String(tell);
+    return element(
+      "section",
+      { class: "card", "aria-labelledby": "designs-title" },
+      element("h2", { id: "designs-title" }, say("designs")),
+      element("p", { class: "small" }, say("designs.help")),
+      segments(
+        "design",
+        say("designs.choose"),
+        [
+          ["auto", say("design.auto")],
+          ...found.designs
+            .filter(({ key }) => key !== "weighed" && !(key === "all" && studio.state.wishes.about))
+            .map(({ key }) => [key, say(key === "all" ? "design.all" : `design.${key}`)]),
+        ],
+        chosen,
+        choose,
+      ),
+      element("div", { class: "designs" }, found.designs.map((one) => design(one, worst))),
+    );
+  }
+
+  function design(one, worst) {
+    const rows = ["one_way", "two_way", "three_way"].map((name) => {
+      const bar = element("span", { class: `bar ${one.is_chosen ? "chosen" : ""}` });
+      bar.style.setProperty("--share", one[name] / worst);
+      return element(
+        "li",
+        {},
+        bar,
+        element("span", { class: "name" }, say(`wrong.${name}`)),
+        element("span", { class: "count" }, percent(one[name], 1)),
+      );
+    });
+    return element(
+      "section",
+      { class: `design ${one.is_chosen ? "chosen" : ""}`, "data-key": one.key, "aria-label": named(one) },
+      element("h3", {}, named(one), one.is_chosen ? element("span", { class: "badge" }, say("design.chosen")) : null),
+      element("p", { class: "small" }, one.sets > 1 ? say("design.sets", { sets: number(one.sets) }) : say("design.whole")),
+      element("ul", { class: "values" }, rows),
+    );
+  }
+
+  const named = ({ key }) => say(`design.${key}`);
+
+  function drawCurve(studio, frame, found) {
+    const lines = found.designs.map(({ key, is_chosen }, place) => ({ key, place, isChosen: is_chosen }));
+    frame.replaceChildren(
+      element("h2", { id: "curve-title" }, say("curve")),
+      element("p", { class: "small" }, say("curve.help")),
+      element(
+        "ul",
+        { class: "key" },
+        found.designs.map((one, place) =>
+          element("li", {}, element("span", { class: `swatch line-${place % 6}` }), named(one)),
+        ),
+      ),
+      Pictures.curve(frame.points, lines, found.k, say("curve")),
+    );
+  }
+
+  function drawRisk(frame, found) {
+    const { uniques, prosecutor, worst } = frame.before;
+    frame.replaceChildren(
+      element("h2", { id: "risk-title" }, say("risk")),
+      element("p", { class: "small" }, say("risk.help")),
+      Pictures.risk([
+        { label: say("risk.uniques"), share: uniques, kind: "before" },
+        { label: say("risk.average"), share: prosecutor, kind: "before" },
+        { label: say("risk.worst"), share: worst, kind: "before" },
+        { label: say("risk.after"), share: 1 / found.k, kind: "after" },
+      ]),
+    );
+  }
+
+  function rehearsal(studio) {
+    const told = columnsTold(studio.state.columns);
+    if (told.length < 2) return null;
+    const about = studio.state.wishes.about;
+    const first = about && told.includes(about) ? about : told[0];
+    pair = [told.includes(pair[0]) ? pair[0] : first, told.includes(pair[1]) ? pair[1] : told.find((one) => one !== first)];
+    const frame = element("div", { id: "rehearsed", class: "answer", "aria-live": "polite" });
+    const pick = (place, label) =>
+      field(
+        `pair-${place}`,
+        label,
+        select(
+          told.map((name) => [name, name]),
+          pair[place],
+          (name) => (pair[place] = name),
+        ),
+      );
+    const rehearse = async () => {
+      try {
+        const [down, across] = pair;
+        const found = await Calls.callLong("rehearse", { down, across }, studio.busy);
+        frame.innerHTML = found.html; // made by kakuran.report, which escapes every name and label
+        frame.append(element("p", {}, say("rehearsal.wrong", { share: percent(found.wrong, 1) })));
+        studio.calm();
+      } catch (fault) {
+        studio.complain(fault);
+      }
+    };
+    return element(
+      "section",
+      { class: "card", "aria-labelledby": "rehearsal-title" },
+      element("h2", { id: "rehearsal-title" }, say("rehearsal")),
+      element("p", { class: "small" }, say("rehearsal.help")),
+      element(
+        "div",
+        { class: "line" },
+        pick(0, say("rows")),
+        pick(1, say("columns")),
+        button("rehearse", say("rehearse"), rehearse),
+      ),
+      frame,
+    );
+  }
+
+  return Object.freeze({ draw });
+})();

@@ -1,0 +1,148 @@
+"use strict";
+/* The page as a whole: its steps, what is known so far, and how a step is drawn again without losing one's place. */
+(() => {
+  const { element, say } = Page;
+  const STEPS = { load: Load, public: Public, choose: Choose, release: Releasing, read: Reading };
+  const NEEDS_TABLE = new Set(["public", "choose", "release"]);
+  const screen = document.getElementById("screen");
+  const alertLine = document.getElementById("alert");
+  const busyLine = document.getElementById("busy");
+  let step = "load";
+  let isPressed = false;
+
+  const studio = {
+    state: null,
+    made: null, // the release that was written last
+    opened: null, // the release that is read
+    answer: null,
+    go,
+    draw,
+    change,
+    busy,
+    complain,
+    calm: () => Page.tell(alertLine, ""),
+  };
+
+  function complain(fault) {
+    Page.tell(alertLine, fault.code === 401 ? say("locked") : fault.message);
+    if (!(fault instanceof Calls.Refused)) throw fault;
+    alertLine.scrollIntoView({ block: "nearest" });
+  }
+
+  /** Call something that changes what is known; what is shown follows. */
+  async function change(name, given, shouldDraw = true) {
+    try {
+      studio.state = await Calls.callLong(name, given, busy);
+      studio.calm();
+      if (shouldDraw) await draw();
+      else drawAround();
+      return true;
+    } catch (fault) {
+      complain(fault);
+      await draw();
+      return false;
+    }
+  }
+
+  /** Say how far something is that takes its time; nothing once it is over. */
+  function busy(progress) {
+    if (!progress) return busyLine.replaceChildren();
+    const { what, done, total } = progress;
+    const words = what ? say(`busy.${what}`) : say("busy");
+    busyLine.replaceChildren(
+      element("p", {}, words),
+      element("progress", { max: total || null, value: total ? Math.min(done, total) : null, "aria-label": words }),
+    );
+  }
+
+  function go(to) {
+    if (NEEDS_TABLE.has(to) && !studio.state.opened) return;
+    step = to;
+    studio.calm();
+    draw();
+    screen.focus({ preventScroll: true });
+    scrollTo({ top: 0 });
+  }
+
+  /** Draw the step; whatever had the focus has it again. A click that has begun is not drawn away. */
+  async function draw() {
+    while (isPressed) await new Promise((done) => setTimeout(done, 20));
+    const focused = document.activeElement?.id;
+    drawAround();
+    screen.replaceChildren(...[STEPS[step].draw(studio)].flat(Infinity).filter(Boolean));
+    if (focused && focused !== "screen") document.getElementById(focused)?.focus({ preventScroll: true });
+  }
+
+  function drawAround() {
+    const { state } = studio;
+    document.title = `${say(`step.${step}`)} · kakuran studio`;
+    document.getElementById("steps").setAttribute("aria-label", say("steps"));
+    document.getElementById("steps").replaceChildren(
+      element(
+        "ol",
+        {},
+        Object.keys(STEPS).map((name, place) =>
+          element(
+            "li",
+            {},
+            element(
+              "button",
+              {
+                type: "button",
+                id: `step-${name}`,
+                "aria-current": name === step ? "step" : null,
+                disabled: NEEDS_TABLE.has(name) && !state.opened,
+                onclick: () => go(name),
+              },
+              element("span", { class: "place" }, String(place + 1)),
+              say(`step.${name}`),
+            ),
+          ),
+        ),
+      ),
+    );
+    document.getElementById("history").replaceChildren(
+      ...(state.opened ? ["undo", "redo"] : []).map((name) =>
+        element(
+          "button",
+          {
+            type: "button",
+            id: name,
+            class: "secondary small-button",
+            disabled: !state[`can_${name}`],
+            onclick: () => change(name),
+          },
+          say(name),
+        ),
+      ),
+    );
+  }
+
+  /** Ctrl-Z takes back what was said of the table, unless somebody is writing. */
+  function shortcut(event) {
+    const isWriting = event.target.matches("input:not([type=radio]):not([type=checkbox]):not([type=range]), textarea");
+    if (isWriting || !(event.ctrlKey || event.metaKey) || !studio.state?.opened) return;
+    const name = { z: event.shiftKey ? "redo" : "undo", y: "redo" }[event.key.toLowerCase()];
+    if (!name) return;
+    event.preventDefault();
+    if (studio.state[`can_${name}`]) change(name);
+  }
+
+  async function open() {
+    Calls.takeSecret();
+    Page.offerLanguages(Object.keys(Texts), () => studio.state && draw());
+    addEventListener("pointerdown", () => (isPressed = true), { capture: true });
+    for (const end of ["pointerup", "pointercancel"])
+      addEventListener(end, () => setTimeout(() => (isPressed = false)), { capture: true });
+    addEventListener("keydown", shortcut);
+    try {
+      studio.state = await Calls.call("state");
+      if (studio.state.opened) step = "load";
+      draw();
+    } catch (fault) {
+      complain(fault);
+    }
+  }
+
+  open();
+})();

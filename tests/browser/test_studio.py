@@ -1,0 +1,281 @@
+"""From a file to a release to a cross-tab, in a browser; and what another page in that browser gets of it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pyarrow as pa
+import pytest
+from playwright.sync_api import expect
+from typer.testing import CliRunner
+
+from kakuran.cli import app
+from kakuran.release import read_manifest, read_release, write_table
+from kakuran.samples import census
+from kakuran.studio import Desk, running
+
+from .conftest import WIDTHS
+from .test_accessibility import SMALL_TARGETS, poor_contrast
+
+ADULT = Path(__file__).parents[3] / "shared/data/adult.data"
+ADULT_COLUMNS = (
+    "age,workclass,fnlwgt,education,education_num,marital_status,occupation,relationship,race,sex,gain,loss,hours,"
+    "country,income"
+)
+NAMELESS = """() => [...document.querySelectorAll("button, input, select, textarea, summary, [tabindex='0']")]
+    .filter((one) => one.checkVisibility())
+    .filter((one) => !(one.labels?.length || one.ariaLabel || one.textContent.trim() || one.closest("label")))
+    .map((one) => one.outerHTML.slice(0, 80))"""
+HOSTILE = '<img src=x onerror=alert(1)>"&{{k}}'
+
+
+def office_file(rows: int = 900) -> bytes:
+    """Semicolons, Shift-JIS, commas before decimals, empty cells, dates."""
+    columns = (["事務", "販売", "介護", "技能"], ["東", "", "西"], ["2024-01-05", "2024-11-30"], ["3,5", "12,0", "0,5"])
+    lines = [";".join(column[row * 7 % len(column)] for column in columns) for row in range(rows)]
+    return "\n".join(["職業;地域;日付;額", *lines, ""]).encode("cp932")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("studio")
+    write_table(place / "census.parquet", census(3_000))
+    (place / "office.csv").write_bytes(office_file())
+    hostile = {HOSTILE: [HOSTILE, "b"] * 300, "</script><script>alert(2)</script>": ["<b>x</b>", "y"] * 300}
+    write_table(place / "hostile.parquet", pa.table(hostile))
+    return place
+
+
+@pytest.fixture(scope="module")
+def address(folder):
+    with running(Desk(folder)) as (served, _):
+        yield served
+
+
+def load(page, address, file):
+    page.goto("about:blank")
+    page.goto(address)
+    page.locator(".browser .file", has_text=file).click()
+    expect(page.get_by_role("heading", name=file)).to_be_visible()
+
+
+def go_on(page):
+    page.locator("#next").click()
+
+
+def make_release(page, target, *, with_reports=False):
+    page.locator("#target").fill(str(target))
+    page.locator("#reports").set_checked(with_reports)
+    page.locator("#make").click()
+    expect(page.locator("#made-title")).to_be_visible()
+
+
+def do_what_the_script_says(page, target, other):
+    """Run the first command that the page shows, to write another release of the same."""
+    command = page.locator("#commands").inner_text().splitlines()[0].replace(f"{target.stem}.", f"{other.stem}.")
+    words = shlex.split(command)[1:]
+    del words[words.index("--report") : words.index("--public") + 1]
+    done = CliRunner().invoke(app, words, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return read_manifest(other)
+
+
+def test_a_new_user_walks_from_file_to_release_to_cross_tab(visit, address, folder):
+    visitor = visit(viewport=WIDTHS["desktop"])
+    page, target = visitor.page, folder / "colleagues.parquet"
+    load(page, address, "census.parquet")
+    go_on(page)
+    page.get_by_role("button", name="All of this is public knowledge").click()
+    age = page.get_by_role("region", name="age", exact=True)
+    age.get_by_role("textbox", name="Least").fill("0")
+    age.get_by_role("textbox", name="Least").press("Enter")
+    expect(page.locator("#toml")).to_have_value(re.compile("low = 0\n"))
+    age.get_by_role("textbox", name="Most").fill("120")
+    age.get_by_role("textbox", name="Most").press("Enter")
+    expect(page.locator("#toml")).to_have_value(re.compile("low = 0\nhigh = 120"))
+    go_on(page)
+    expect(page.locator(".design.chosen")).to_have_count(1)
+    page.get_by_label("Questions will be about").select_option("job")
+    expect(page.locator("#risk li")).to_have_count(4)
+    page.get_by_role("button", name="Rehearse").click()
+    expect(page.locator("#rehearsed img")).to_be_visible()
+    go_on(page)
+    make_release(page, target, with_reports=True)
+    expect(page.locator("#verdict")).to_contain_text("Passed")
+    expect(page.get_by_text("Public report")).to_be_visible()
+    other = do_what_the_script_says(page, target, folder / "typed.parquet")
+    made = read_manifest(target)
+    assert other.plan.to_dict() == made.plan.to_dict()
+    assert (made.plan.k, made.plan.schema["age"].high, {"job"} <= set(made.plan.tells[0].columns)) == (10, 120, True)
+    with page.context.expect_page() as opened:
+        page.get_by_role("button", name="Open", exact=True).first.click()
+    expect(opened.value.get_by_role("heading", level=1)).to_contain_text("3,000")
+    go_on(page)
+    page.locator("#ask-0").select_option("job")
+    page.locator("#ask-1").select_option("sex")
+    page.locator("#ask").click()
+    expect(page.locator("#answer table")).to_be_visible()
+    first = page.locator("#answer tbody tr").first.inner_text().split("\t")
+    found = read_release(target).crosstab("job", "sex")
+    assert first[2] == f"{found.counts[0, 0]:,.0f}"
+    assert "release.crosstab('job', 'sex')" in page.locator("#ask-python").inner_text()
+    stored = page.evaluate("JSON.stringify([{ ...localStorage }, Object.keys(sessionStorage)])")
+    assert stored in ('[{},["kakuran:studio"]]', '[{"kakuran:language":"en"},["kakuran:studio"]]')
+    addresses = {request.url for request in visitor.requests if "/api/" in request.url}
+    assert all(one.rsplit("/", 1)[1].isalpha() for one in addresses)
+    assert page.url.endswith("/")
+
+
+def test_an_offices_file_with_gaps_is_mended_by_clicks_and_released_in_japanese(visit, address, folder):
+    page = visit(locale="ja-JP").page
+    load(page, address, "office.csv")
+    expect(page.get_by_label("文字コード")).to_have_value("cp932")
+    expect(page.get_by_label("列の区切り")).to_have_value(";")
+    expect(page.get_by_label("小数点")).to_have_value(",")
+    page.get_by_role("button", name="空も一つの値とする").click()
+    expect(page.get_by_role("button", name="空も一つの値とする")).to_have_count(0)
+    go_on(page)
+    page.get_by_role("button", name="すべて公知である").click()
+    page.locator("#undo").click()
+    expect(page.get_by_role("button", name="すべて公知である")).to_be_visible()
+    page.locator("#redo").click()
+    go_on(page)
+    page.locator("#k").fill("5")
+    page.locator("#k").press("Enter")
+    expect(page.locator(".facts dd").first).to_have_text("5")
+    go_on(page)
+    target = folder / "office-out.csv"
+    make_release(page, target)
+    made = read_manifest(target)
+    assert do_what_the_script_says(page, target, folder / "office-again.csv").plan.to_dict() == made.plan.to_dict()
+    assert (made.plan.k, made.plan.schema["地域"].missing) == (5, "category")
+    go_on(page)
+    page.locator("#ask-0").select_option("職業")
+    page.locator("#ask").click()
+    expect(page.locator("#answer tbody tr")).to_have_count(4)
+
+
+@pytest.mark.skipif(not ADULT.exists(), reason="the Adult data set is not beside the checkout")
+def test_adult_is_released_at_k_10_to_study_income_by_education(visit, address, folder):
+    rows = [line.replace(", ", ",") for line in ADULT.read_text().splitlines() if line.strip()]
+    (folder / "adult.csv").write_text("\n".join([ADULT_COLUMNS, *rows[:8_000], ""]))
+    page = visit(viewport=WIDTHS["desktop"]).page
+    load(page, address, "adult.csv")
+    go_on(page)
+    page.get_by_role("region", name="fnlwgt", exact=True).get_by_label("Drop").check()
+    page.get_by_role("button", name="All of this is public knowledge").click()
+    go_on(page)
+    page.get_by_label("Questions will be about").select_option("income")
+    expect(page.locator(".design.chosen")).to_have_count(1)
+    go_on(page)
+    target = folder / "adult-out.parquet"
+    make_release(page, target)
+    assert (
+        do_what_the_script_says(page, target, folder / "adult-again.parquet").plan.to_dict()
+        == read_manifest(target).plan.to_dict()
+    )
+    expect(page.locator("#verdict.passed")).to_be_visible()
+    go_on(page)
+    page.locator("#ask-0").select_option("education")
+    page.locator("#ask-1").select_option("income")
+    page.locator("#ask").click()
+    expect(page.locator("#answer tbody tr")).to_have_count(32)
+
+
+@pytest.mark.parametrize(("scheme", "size"), [("light", "desktop"), ("dark", "phone")])
+def test_every_step_stands_out_has_names_and_fits(visit, address, scheme, size):
+    page = visit(viewport=WIDTHS[size], color_scheme=scheme).page
+    load(page, address, "census.parquet")
+    for step, shown in (("load", "#browser li"), ("public", "#toml"), ("choose", "#risk li"), ("release", "#make")):
+        page.locator(f"#step-{step}").click()
+        page.locator(shown).first.wait_for()
+        assert poor_contrast(page) == [], step
+        assert page.evaluate(SMALL_TARGETS) == [], step
+        assert page.evaluate(NAMELESS) == [], step
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), step
+        assert page.get_by_role("heading", level=1).count() == 1
+
+
+def test_a_bound_is_moved_and_everything_reached_with_the_keyboard_alone(visit, address):
+    page = visit(viewport=WIDTHS["desktop"]).page
+    load(page, address, "census.parquet")
+    page.locator("#step-public").focus()
+    page.keyboard.press("Enter")
+    handle = page.get_by_role("slider", name="Most")
+    handle.focus()
+    for _ in range(6):
+        page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    expect(page.locator("#toml")).to_have_value(re.compile("high = 100"))
+    page.locator("#step-load").focus()
+    page.keyboard.press("Control+z")
+    expect(page.locator("#toml")).to_have_value(re.compile("high = 94"))
+
+
+def test_hostile_names_and_values_are_only_text(visit, address):
+    page = visit(viewport=WIDTHS["desktop"]).page
+    page.on("dialog", lambda dialog: pytest.fail(dialog.message))
+    load(page, address, "hostile.parquet")
+    for step, shown in (("public", "#toml"), ("choose", "#risk li")):
+        page.locator(f"#step-{step}").click()
+        page.locator(shown).first.wait_for()
+    page.get_by_role("button", name="Rehearse").click()
+    page.locator("#rehearsed img").wait_for()
+    assert page.evaluate("document.querySelectorAll('img[src=x], #screen script, #screen b').length") == 0
+
+
+class _Elsewhere(BaseHTTPRequestHandler):
+    """Another website."""
+
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("content-type", "text/html")
+        self.end_headers()
+        self.wfile.write(b"<!doctype html><title>evil</title>")
+
+    def log_message(self, *_):
+        pass
+
+
+def test_another_website_in_the_same_browser_can_neither_read_nor_drive_it(visit, address):
+    steward = visit()
+    load(steward.page, address, "census.parquet")
+    home, secret = address.split("/#")
+    with HTTPServer(("127.0.0.1", 0), _Elsewhere) as elsewhere:
+        Thread(target=elsewhere.serve_forever, daemon=True).start()
+        other = steward.context.new_page()
+        other.goto(f"http://localhost:{elsewhere.server_address[1]}/")
+        tried = other.evaluate(
+            """async ([home, secret]) => {
+                const tries = [
+                    ["GET", "", {}],
+                    ["POST", "api/state", { headers: { Authorization: `Bearer ${secret}` } }],
+                    ["POST", "api/undo", { headers: { "Content-Type": "text/plain" } }],
+                    ["POST", "api/undo", { mode: "no-cors" }],
+                ];
+                const results = [];
+                for (const [method, path, options] of tries) {
+                    try {
+                        const body = method === "GET" ? undefined : "{}";
+                        const reply = await fetch(`${home}/${path}`, { method, body, ...options });
+                        results.push([reply.type, reply.status, (await reply.text()).length]);
+                    } catch (fault) { results.push("refused"); }
+                }
+                const frame = document.createElement("iframe");
+                frame.src = home;
+                document.body.append(frame);
+                await new Promise((done) => { frame.onload = done; setTimeout(done, 2000); });
+                try { results.push(frame.contentDocument?.title ?? "closed"); } catch { results.push("closed"); }
+                return results;
+            }""",
+            [home, secret],
+        )
+        elsewhere.shutdown()
+    assert tried == ["refused"] * 4 + ["closed"]
+    assert any("CORS" in one for one in steward.complaints)
+    steward.complaints.clear()
+    expect(steward.page.get_by_role("heading", name="census.parquet")).to_be_visible()

@@ -1,0 +1,226 @@
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import replace
+
+import pytest
+from typer.testing import CliRunner
+
+import kakuran as kk
+from kakuran.cli import app
+from kakuran.release import read_manifest
+from kakuran.studio import Desk
+from kakuran.words import words_in
+
+SAY = words_in("en")
+
+
+def column(desk, name):
+    return desk.draft.schema.to_dict()[name]
+
+
+def test_what_is_said_of_a_column_is_said_in_toml_too_and_the_other_way_round(desk):
+    desk.edit("age", {"low": 0, "high": 120})
+    assert "low = 0\nhigh = 120" in desk.to_dict()["toml"]
+    desk.write(desk.to_dict()["toml"].replace("high = 120", "high = 130"))
+    assert column(desk, "age")["high"] == 130
+
+
+def test_every_change_is_undone_and_redone_and_a_new_one_ends_what_could_be_redone(desk):
+    drafts = [desk.draft]
+    for work in (
+        lambda: desk.edit("region", {"role": "keep"}),
+        lambda: desk.wish(about="job"),
+        lambda: desk.wish(k=20),
+        lambda: desk.confirm(["sex"], is_public=True),
+    ):
+        work()
+        drafts.append(desk.draft)
+    for before in reversed(drafts[:-1]):
+        desk.undo()
+        assert desk.draft == before
+    desk.undo()
+    assert desk.draft == drafts[0]
+    for after in drafts[1:]:
+        desk.redo()
+        assert desk.draft == after
+    desk.undo()
+    desk.edit("sex", {"role": "drop"})
+    assert not desk.to_dict()["can_redo"]
+
+
+def test_a_slider_that_was_moved_for_long_is_undone_at_once(desk):
+    for k in range(2, 40):
+        desk.wish(k=k)
+    desk.undo()
+    assert desk.draft.k == 10
+
+
+def test_a_column_that_was_dropped_comes_back_as_it_was_drafted(desk):
+    before = column(desk, "job")
+    desk.edit("job", {"role": "drop"})
+    assert column(desk, "job") == {"role": "drop"}
+    desk.edit("job", {"role": None})
+    assert column(desk, "job") == before
+
+
+def test_a_number_becomes_categories_and_a_number_again(desk):
+    desk.edit("age", {"type": "categorical"})
+    assert column(desk, "age")["values"] == list(range(15, 95))
+    desk.edit("age", {"type": "numeric"})
+    assert column(desk, "age") == {"type": "numeric", "low": 15, "high": 94, "step": 1}
+
+
+def test_a_domain_that_was_read_off_the_data_is_marked_until_it_is_said_or_said_to_be_public(desk):
+    assert desk.to_dict()["read_off"] == ["sex", "age", "job", "region"]
+    desk.edit("age", {"low": 0})
+    assert "age" in desk.to_dict()["read_off"], "its upper bound is still somebody's age"
+    desk.edit("age", {"high": 120})
+    desk.confirm(["sex", "job"], is_public=True)
+    assert desk.to_dict()["read_off"] == ["region"]
+
+
+def test_a_release_is_no_longer_about_a_column_that_is_not_told(desk):
+    desk.wish(about="job")
+    desk.edit("job", {"role": "keep"})
+    assert desk.draft.schema.about is None
+
+
+def test_odd_columns_are_found_and_a_remedy_mends_them(folder):
+    desk = Desk(folder)
+    desk.open(str(folder / "odd.parquet"))
+    odd = {(one["column"], one["kind"]): one["remedies"] for one in desk.to_dict()["odd"]}
+    assert {("id", "identifier"), ("job", "missing")} <= set(odd)
+    desk.edit("id", odd["id", "identifier"][0]["changes"])
+    desk.edit("job", odd["job", "missing"][0]["changes"])
+    left = {(one["column"], one["kind"]) for one in desk.to_dict()["odd"]}
+    assert left.isdisjoint({("id", "identifier"), ("job", "missing")})
+    assert [one["column"] for one in desk.to_dict()["misfits"]] == []
+
+
+def test_values_outside_a_domain_are_told_before_anything_is_released(desk):
+    desk.edit("sex", {"values": ["female"]})
+    (misfit,) = desk.to_dict()["misfits"]
+    assert misfit["column"] == "sex"
+    assert "male" in misfit["message"]
+    desk.undo()
+    assert desk.to_dict()["misfits"] == []
+
+
+def test_an_offices_file_is_read_as_it_is_written(folder):
+    desk = Desk(folder)
+    desk.open(str(folder / "office.csv"))
+    opened = desk.to_dict()["opened"]
+    assert (opened["told"]["encoding"], opened["told"]["delimiter"], opened["told"]["decimal"]) == ("cp932", ";", ",")
+    assert opened["cards"]["地域"]["missing"] > 0
+    assert opened["cards"]["額"]["edges"][-1] <= 40
+    assert desk.draft.schema.to_dict()["番号"] == {"role": "drop"}
+
+
+def test_designs_are_those_that_python_compares_and_the_plan_is_calibrates(desk):
+    desk.wish(k=5, about="job", purpose="one-way")
+    told = desk.choice(SAY)
+    found = kk.designs(desk.draft.schema, n=desk.opened.rows, k=5, about="job", purpose="one-way")
+    assert [(one["tell"], one["two_way"]) for one in told["designs"]] == [
+        (one.tell, one.expected.two_way) for one in found
+    ]
+    plan = kk.calibrate(desk.draft.schema, n=desk.opened.rows, k=5)
+    assert (told["epsilon"], told["central"]) == (plan.epsilon, plan.central())
+    assert [one["is_chosen"] for one in told["designs"]] == [True] + [False] * (len(found) - 1)
+
+
+def test_a_curve_has_every_design_at_every_k_and_more_k_costs_more(desk):
+    points = desk.curve()
+    assert [point["k"] for point in points][:4] == [2, 3, 5, 10]
+    assert points[0]["errors"]["2"] < points[-1]["errors"]["2"]
+
+
+def test_a_kept_column_leaves_fewer_to_hide_among(desk):
+    desk.edit("region", {"role": "keep"})
+    assert desk.choice(SAY)["n"] < desk.opened.rows
+
+
+def test_a_rehearsal_is_near_the_truth_and_tells_how_near(desk):
+    told = desk.rehearse("job", "sex", SAY)
+    assert 0 < told["wrong"] < 0.25
+    assert "<img alt=" in told["html"]
+
+
+def test_a_release_equals_in_schema_plan_and_manifest_what_its_scripts_make(desk, tmp_path):
+    desk.edit("age", {"role": "drop"})
+    desk.edit("region", {"role": "keep"})
+    desk.wish(k=5, about="job")
+    target = tmp_path / "clicked.parquet"
+    made = desk.release(str(target), "ja")
+    assert all(file["bytes"] for file in made["files"])
+    typed, ran = tmp_path / "typed", tmp_path / "ran"
+    schema = (tmp_path / "clicked-schema.toml").read_text(encoding="utf-8")
+    for other in (typed, ran):
+        other.mkdir()
+        (other / "clicked-schema.toml").write_text(schema, encoding="utf-8")
+    for line in made["commands"].replace(f"{tmp_path}/", f"{typed}/").splitlines():
+        done = CliRunner().invoke(app, shlex.split(line)[1:], catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+    exec(made["python"].replace(f"{tmp_path}/", f"{ran}/"), {})
+    clicked = read_manifest(target)
+    for other in (typed, ran):
+        manifest = read_manifest(other / "clicked.parquet")
+        assert manifest.plan.to_dict() == clicked.plan.to_dict()
+        assert replace(manifest, plan=clicked.plan) == clicked
+    assert (typed / "clicked-public.html").read_text(encoding="utf-8").startswith('<!doctype html>\n<html lang="ja">')
+
+
+def test_what_exists_is_not_replaced_unless_that_is_wanted(desk, tmp_path):
+    target = tmp_path / "out.csv"
+    (tmp_path / "out-public.html").write_text("mine")
+    with pytest.raises(kk.ReleaseError, match="exists already"):
+        desk.release(str(target), "en")
+    assert [path.name for path in tmp_path.iterdir()] == ["out-public.html"]
+    desk.release(str(target), "en", force=True)
+    assert len(kk.read_release(target).table) == desk.opened.rows
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"kind": "crosstab", "columns": ["job", "sex", ""], "where": "age > 30"},
+        {"kind": "share", "columns": ["job"], "value": "care", "by": ["sex"]},
+        {"kind": "mean", "columns": ["age"], "by": [""]},
+        {"kind": "regress", "columns": ["age", "sex"]},
+    ],
+    ids=lambda asked: asked["kind"],
+)
+def test_the_code_beside_an_answer_gives_that_answer(desk, read_release, asked, capsys):
+    told = read_release.ask(asked, SAY)
+    space = {}
+    exec(told["python"], space)
+    assert isinstance(space["answer"], kk.Answer)
+    assert capsys.readouterr().out
+    assert "<table>" in told["html"]
+    command = shlex.split(told["command"])
+    assert command[0] == "kakuran"
+    if asked["kind"] != "regress":
+        done = CliRunner().invoke(app, [*command[1:], "--json"], catch_exceptions=False)
+        cells = json.loads(done.stdout)
+        assert cells == json.loads(json.dumps(space["answer"].to_dict()))
+
+
+@pytest.fixture(scope="module")
+def read_release(folder, tmp_path_factory):
+    made = Desk(folder)
+    made.open(str(folder / "census.parquet"))
+    target = tmp_path_factory.mktemp("released") / "out.parquet"
+    kk.perturb_file(folder / "census.parquet", target, kk.calibrate(made.draft.schema, n=made.opened.rows, k=5))
+    made.read(str(target))
+    return made
+
+
+def test_what_cannot_be_asked_is_said(read_release, folder):
+    for asked in ({"kind": "secrets"}, {"kind": "crosstab", "columns": [""]}, {"kind": "regress", "columns": ["age"]}):
+        with pytest.raises(kk.SchemaError):
+            read_release.ask(asked, SAY)
+    with pytest.raises(kk.ReleaseError, match="open one first"):
+        Desk(folder).ask({"kind": "crosstab", "columns": ["job"]}, SAY)
+    with pytest.raises(kk.SchemaError, match="open one first"):
+        Desk(folder).edit("job", {})
