@@ -100,9 +100,9 @@ def released_type(attribute: Categorical | Numeric, reach: int = 0) -> pa.DataTy
     return decode(attribute, np.empty(0, np.int32), reach).type
 
 
-def declared_type(attribute: Categorical | Numeric) -> pa.DataType:
-    """The arrow type a column is read as where its source leaves that open."""
-    if isinstance(attribute, Date):
+def declared_type(attribute: Categorical | Numeric, *, is_released: bool = False) -> pa.DataType:
+    """The arrow type an original or released column is read as where its source leaves that open."""
+    if isinstance(attribute, Date) or (is_released and isinstance(attribute, Numeric) and not attribute.is_even):
         return pa.string()
     return pa.array(attribute.values).type if isinstance(attribute, Categorical) else pa.float64()
 

@@ -205,13 +205,15 @@ _HEADER = """\
 """
 
 
-def read_parts(source: Source, schema: Schema, columns: Sequence[str] | None = None) -> Iterator[Part]:
-    """The released columns of a source, or some of them, part by part; others are not even read."""
+def read_parts(
+    source: Source, schema: Schema, columns: Sequence[str] | None = None, *, is_released: bool = False
+) -> Iterator[Part]:
+    """The columns of originals or a release, or some of them, part by part; others are not even read."""
     names = source.names
     check_columns_are_unique(names)
     schema.check_columns(names)
     wanted = schema.released if columns is None else schema.some(columns)
-    return source.parts({attribute.name: declared_type(attribute) for attribute in wanted})
+    return source.parts({one.name: declared_type(one, is_released=is_released) for one in wanted})
 
 
 def problems_of(source: Source, schema: Schema) -> Iterator[DataError]:
