@@ -110,8 +110,8 @@ def in_bands(number: Numeric) -> Numeric:
     width = _round(number.span / BANDS, number.step)
     # None that would leave a sliver at an end.
     first, last = math.ceil(number.low / width + 0.5), math.floor(number.high / width - 0.5)
-    round_ones = width * np.arange(first, last + 1)
-    inner = np.unique(number.numbers_of(number.codes_of(round_ones).astype(np.int64))).tolist()
+    places = number.codes_of(width * np.arange(first, last + 1, dtype=float))
+    inner = np.unique(number.numbers_of(places[(places > 0) & (places < number.points - 1)].astype(np.int64))).tolist()
     return Numeric(
         number.name,
         step=number.step,
