@@ -422,6 +422,35 @@ def test_a_number_between_two_steps_is_refused_before_the_draw_and_never_rounded
     draw(visitor.page)
 
 
+def test_what_lies_beyond_ordered_answers_is_called_the_same_in_the_browser(serve, visit):
+    values = ["bad", "poor", "fair", "good", "great"]
+    mood = {"type": "categorical", "values": values, "ordered": True, "text": {"en": "How are you?"}}
+    age = {"type": "numeric", "bands": [0, 18, 30, 45, 65, 120], "text": {"en": "How old are you?"}}
+    site = serve(languages=["en"], title={"en": "You"}, introduction={}, k=300, questions={"mood": mood, "age": age})
+    visitor = visit()
+    visitor.page.goto(site.address)
+    visitor.page.get_by_label("18–29").check()
+    visitor.page.get_by_label("fair").check()
+    visitor.page.get_by_role("button", name="Draw what will be sent").click()
+    send(visitor.page)
+    assert site.n == 1
+    names = visitor.page.evaluate(
+        """async () => {
+            const survey = await (await fetch("/api/survey")).json();
+            return survey.questions.map((question) => {
+                const reach = question.mechanism.half_width;
+                const every = Array.from(Array(question.values.length + 2 * reach).keys());
+                return [reach, every.map((at) => Questions.answerOf(question, at - reach))];
+            });
+        }"""
+    )
+    for question, (reach, found) in zip(site.survey.questions, names, strict=True):
+        assert reach == site.survey.plan.reach(question.name) > 0
+        assert tuple(found) == question.attribute.names_of(reach)
+    released = {question.name: found for question, (_, found) in zip(site.survey.questions, names, strict=True)}
+    assert all(value in released[name] for name, value in visitor.submissions()[0]["answers"].items())
+
+
 def expect_complaints(visitor, *wanted):
     """The browser has complained of what the test caused, and of nothing else."""
     assert len(visitor.complaints) == len(wanted)

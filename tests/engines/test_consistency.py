@@ -290,3 +290,49 @@ def test_the_table_an_engine_counts_calibrates_as_the_table_does(tally_of, reque
     tally = tally_of(request, table, tmp_path)
     found, expected = (kk.calibrate(SCHEMA, data=data, k=5, tell="all") for data in (tally, table))
     assert found == expected
+
+
+KINDS = kk.Schema(
+    [
+        kk.Numeric("age", bands=[0, 18, 30, 45, 65, 120], clip=True, missing_codes=[999]),
+        kk.Categorical("mood", ["poor", "fair", "good", "great"], ordered=True, missing_codes=["?"]),
+        kk.Date("onset", "2020-01-06", "2020-07-05", step="week"),
+    ]
+)
+KINDS_PLAN = kk.calibrate(KINDS, n=5_000, k=100, tell="all")
+
+
+def patients():
+    dice = np.random.default_rng(3)
+    days = np.datetime64("2020-01-06") + np.minimum(dice.gamma(5, 15, 5_000).astype(int), 181)
+    return pa.table(
+        {
+            "age": np.where(dice.random(5_000) < 0.1, 999, dice.integers(-2, 125, 5_000)),
+            "mood": np.array(["poor", "fair", "good", "great", "?"])[dice.integers(0, 5, 5_000)],
+            "onset": pa.array(days.astype("M8[D]")),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    assert all(KINDS_PLAN.reach(name) > 0 for name in KINDS.names)
+    return kk.perturb(patients(), KINDS_PLAN)
+
+
+class TestKinds:
+    """Bands, ordered categories with outputs beyond their ends, and dates."""
+
+    def test_records_are_counted_alike(self, engine, drawn, tmp_path):
+        axes = [[every_code(one, KINDS_PLAN.reach(one.name))] for one in KINDS.released]
+        found = engine.hold(drawn.table, drawn.manifest, tmp_path).records.tallies(axes)
+        for one, tally in zip(KINDS.released, found, strict=True):
+            codes = drawn.codes()[one.name] + KINDS_PLAN.reach(one.name)
+            assert (tally.counts == np.bincount(codes, minlength=len(tally.counts))).all()
+
+    def test_releases_come_from_one_distribution(self, engine, drawn, tmp_path):
+        made = engine.perturb(patients(), KINDS_PLAN, tmp_path)
+        for one in KINDS.released:
+            axes = [every_code(one, KINDS_PLAN.reach(one.name))]
+            counts = np.stack([release.tally(axes).counts for release in (made, drawn)])
+            assert chi2_contingency(counts[:, counts.sum(axis=0) > 0]).pvalue > FALSE_ALARM

@@ -8,10 +8,12 @@ from fractions import Fraction
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
 
 import kakuran as kk
+from kakuran.schema import decode, encode
 from kakuran.schema.attribute import LARGEST_GRID
 
 
@@ -254,3 +256,115 @@ class TestCells:
     def test_more_cells_than_points_or_none_are_refused(self, count):
         with pytest.raises(kk.SchemaError, match=f"column 'x' has 11 grid points; it cannot be cut into {count} cells"):
             kk.Numeric("x", 0, 10, step=1).cells(count)
+
+
+AGE = kk.Numeric("age", bands=[0, 18, 30, 120])
+
+
+class TestBands:
+    def test_bounds_and_step_come_from_the_edges(self):
+        assert (AGE.low, AGE.high, AGE.step, AGE.points) == (0, 120, 1, 3)
+        assert kk.Numeric("x", bands=[0, 0.25, 1.5]).step == 0.01
+
+    def test_a_band_begins_with_its_edge_and_only_the_last_ends_with_one(self):
+        assert AGE.codes_of(np.array([0, 17, 18, 29.4, 29.6, 120.0])).tolist() == [0, 0, 1, 1, 2, 2]
+        assert AGE.codes_of(np.array([-1, 121.0])).tolist() == [-1, 3]
+
+    def test_their_names_say_which_numbers_are_in_them(self):
+        assert AGE.names_of(0) == ("0–17", "18–29", "30–120")
+        assert AGE.names_of(1) == ("0–17 -1", "0–17", "18–29", "30–120", "30–120 +1")
+
+    def test_they_are_read_back_as_numbers_with_edges(self):
+        first, last = AGE.ends_of(np.arange(3))
+        assert first.tolist() == [0, 18, 30]
+        assert last.tolist() == [17, 29, 120]
+        assert AGE.numbers_of(np.arange(3)).tolist() == [8.5, 23.5, 75]
+        assert AGE.borders_of(np.arange(4)).tolist() == [-0.5, 17.5, 29.5, 120.5]
+
+    def test_more_numbers_than_a_grid_may_have_fit_into_bands(self):
+        assert kk.Numeric("income", bands=[0, 10**6, 10**9]).points == 2
+
+    @pytest.mark.parametrize(
+        ("bands", "words"),
+        [
+            ([0, 18], "at least three rising numbers"),
+            ([0, 18, 18], "at least three rising numbers"),
+            ("0-18", "must be a list of numbers"),
+            ([0, "18", 20], "every edge of the bands must be a finite number, got '18'"),
+            ([0, float("inf"), 20], "every edge of the bands must be a finite number"),
+        ],
+    )
+    def test_what_are_no_bands_is_refused(self, bands, words):
+        with pytest.raises(kk.SchemaError, match=words):
+            kk.Numeric("age", bands=bands)
+
+    def test_bounds_that_are_not_those_of_the_bands_are_refused(self):
+        with pytest.raises(kk.SchemaError, match="high is 99 but its bands end at 120; leave out high"):
+            kk.Numeric("age", high=99, bands=[0, 18, 120])
+
+    def test_edges_off_the_grid_are_refused(self):
+        with pytest.raises(kk.SchemaError, match="choose edges a whole number of steps apart"):
+            kk.Numeric("age", step=5, bands=[0, 18, 120])
+
+    def test_they_survive_toml(self, tmp_path):
+        schema = kk.Schema([AGE, kk.Numeric("height", 1, 2, step=0.1, clip=True, missing_codes=[-9])])
+        schema.save(tmp_path / "schema.toml")
+        assert kk.Schema.load(tmp_path / "schema.toml") == schema
+
+
+class TestMissingCodes:
+    def test_missing_is_a_category_then(self):
+        age = kk.Numeric("age", 0, 120, step=1, missing_codes=[999])
+        schema = kk.Schema([age, kk.Categorical("job", ["clerk", "nurse"], missing_codes=["?"])])
+        codes = schema.encode(pa.table({"age": [999, 7, None], "job": ["?", "nurse", ""]}))
+        assert codes["age"].tolist() == [121, 7, 121]
+        assert codes["job"].tolist() == [2, 1, 2]
+
+    def test_a_code_that_may_be_a_value_is_refused(self):
+        with pytest.raises(kk.SchemaError, match="99 lies between 0 and 120, so it may be a number"):
+            kk.Numeric("age", 0, 120, step=1, missing_codes=[99])
+        with pytest.raises(kk.SchemaError, match="'clerk' is among its values"):
+            kk.Categorical("job", ["clerk", "nurse"], missing_codes=["clerk"])
+
+    def test_a_released_number_that_looks_like_a_code_is_none(self):
+        age = kk.Numeric("age", 0, 10, step=1, missing_codes=[11])
+        assert encode(age, pa.array([11, None]), 2).tolist() == [11, 13]
+
+
+class TestClipping:
+    def test_what_lies_beyond_is_put_on_the_bounds(self):
+        schema = kk.Schema([kk.Numeric("age", 0, 10, step=1, clip=True)])
+        assert schema.encode(pa.table({"age": [-3, 5, 11.7]}))["age"].tolist() == [0, 5, 10]
+
+    def test_bands_and_dates_are_clipped_as_well(self):
+        schema = kk.Schema(
+            [kk.Numeric("age", bands=[0, 5, 10], clip=True), kk.Date("day", "2020-01-01", "2020-01-03", clip=True)]
+        )
+        codes = schema.encode(pa.table({"age": [-3, 11], "day": ["1999-01-01", "2030-01-01"]}))
+        assert codes["age"].tolist() == [0, 1]
+        assert codes["day"].tolist() == [0, 2]
+
+    def test_without_it_the_way_out_is_named(self):
+        with pytest.raises(kk.DataError, match="clip = true puts what lies beyond on the bounds"):
+            kk.Schema([kk.Numeric("age", 0, 10, step=1)]).encode(pa.table({"age": [11]}))
+
+
+class TestOrdered:
+    def test_places_beyond_the_ends_have_names(self):
+        mood = kk.Categorical("mood", ["poor", "fair", "good"], ordered=True)
+        assert mood.names_of(2) == ("poor -2", "poor -1", "poor", "fair", "good", "good +1", "good +2")
+        assert kk.Categorical("stars", [1, 2, 3, 5], ordered=True).names_of(2) == (-1, 0, 1, 2, 3, 5, 6, 7)
+        assert kk.Categorical("class", [3, 2, 1], ordered=True).names_of(1) == (4, 3, 2, 1, 0)
+
+    def test_a_value_with_such_a_name_is_refused(self):
+        with pytest.raises(kk.SchemaError, match=r"'b \+1' is what a release calls a place beyond the ends; rename"):
+            kk.Categorical("x", ["b +1", "a", "b"], ordered=True).names_of(1)
+
+    def test_what_is_released_is_read_back(self):
+        mood = kk.Categorical("mood", ["poor", "fair", "good"], ordered=True, missing="category")
+        codes = np.arange(-2, 6, dtype=np.int32)
+        assert encode(mood, decode(mood, codes, 2), 2).tolist() == codes.tolist()
+
+    def test_two_values_or_true_and_false_are_no_line(self):
+        assert not kk.Categorical("x", ["a", "b"], ordered=True).is_line
+        assert not kk.Categorical("x", ["a", "b", "c"]).is_line

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from kakuran.design.calibration import calibrate
 from kakuran.design.preview import TableError, preview
 from kakuran.errors import CalibrationError, check_is
@@ -108,7 +110,8 @@ def in_bands(number: Numeric) -> Numeric:
     width = _round(number.span / BANDS, number.step)
     # None that would leave a sliver at an end.
     first, last = math.ceil(number.low / width + 0.5), math.floor(number.high / width - 0.5)
-    inner = [_exact(place, width) for place in range(first, last + 1)]
+    places = number.codes_of(width * np.arange(first, last + 1, dtype=float))
+    inner = np.unique(number.numbers_of(places[(places > 0) & (places < number.points - 1)].astype(np.int64))).tolist()
     return Numeric(
         number.name,
         step=number.step,
@@ -126,8 +129,3 @@ def _round(width: float, step: float) -> float:
     choices = [float(f"{factor}e{exponent}") for exponent in (power, power + 1) for factor in (1, 2, 2.5, 5)]
     whole = [one for one in choices if abs(one / step - round(one / step)) < 1e-9 and round(one / step) >= 1]
     return min(whole or [step * math.ceil(width / step)], key=lambda one: abs(math.log(one / width)))
-
-
-def _exact(place: int, width: float) -> float:
-    """place × width without the digits that binary fractions add."""
-    return float(f"{place * width:.12g}")

@@ -237,11 +237,13 @@ def _finished(manifest: Manifest, entering: Entering | None) -> Manifest:
 
 
 def _with_types_of(original: pa.Table, released: pa.Table) -> pa.Table:
-    """Give columns their original types where every released value fits."""
+    """Give columns their original types where every released value fits; dates that were text stay dates."""
     for place, name in enumerate(released.column_names):
         if name not in original.column_names:  # what says which columns a record tells
             continue
         column = released.column(name)
+        if pa.types.is_date(column.type) and not pa.types.is_temporal(original.schema.field(name).type):
+            continue
         if pa.types.is_dictionary(column.type) and not pa.types.is_dictionary(original.schema.field(name).type):
             column = column.cast(column.type.value_type)
         try:

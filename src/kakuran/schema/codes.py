@@ -110,9 +110,9 @@ def released_field(attribute: Categorical | Numeric, reach: int = 0) -> pa.Field
     return pa.field(attribute.name, released_type(attribute, reach), metadata=notes(labels))
 
 
-def declared_type(attribute: Categorical | Numeric) -> pa.DataType:
-    """The arrow type a column is read as where its source leaves that open."""
-    if isinstance(attribute, Date):
+def declared_type(attribute: Categorical | Numeric, *, is_released: bool = False) -> pa.DataType:
+    """The arrow type an original or released column is read as where its source leaves that open."""
+    if isinstance(attribute, Date) or (is_released and isinstance(attribute, Numeric) and not attribute.is_even):
         return pa.string()
     return pa.array(attribute.values).type if isinstance(attribute, Categorical) else pa.float64()
 

@@ -31,7 +31,7 @@ MOST_CODES = 9
 """Whole numbers 1 … 9 are taken for codes of categories, and so are 0 and 1."""
 
 MISSING_CODES = (-1, -9, -99, -999, 99, 999, 9999, 99999)
-"""Numbers that often stand for missing ones; taken so where all others lie far off."""
+"""Numbers that often stand for missing ones; suspected of it where all others lie far off."""
 
 _DIGITS = 3
 """Decimals are kept to the thousandth of the range, or to where they end."""
@@ -106,7 +106,7 @@ class ColumnSummary:
         return self._codes in ({0.0, 1.0}, set(map(float, range(1, len(self._codes) + 1))))
 
     @property
-    def missing_codes(self) -> list[int]:
+    def likely_missing(self) -> list[int]:
         """Numbers that stand for missing ones likely: far above twice all others, or below zero where none else is."""
         if self._values < FEWEST_TO_TELL or not self._low <= self._high:
             return []
@@ -175,8 +175,7 @@ class ColumnSummary:
         if self.family == "text" and (self.looks_like_identifiers or self.holds_written_numbers):
             return Dropped(self.name)
         if self.holds_codes:
-            codes = sorted(map(int, self._codes or ()))
-            return Categorical(self.name, codes, missing_codes=self.missing_codes)
+            return Categorical(self.name, sorted({*map(int, self._codes or ()), *self._suspected}))
         if self.family in ("text", "true/false") and 0 < len(self._words) <= MOST_CATEGORIES:
             return self._category()
         if self.family == "numbers" and not self.is_beyond_any_grid:
@@ -192,18 +191,15 @@ class ColumnSummary:
         return date_between(self.name, *bounds, order=order if self._dates.depends else None)
 
     def _number(self) -> Attribute:
-        """Between what was seen; what may stand for missing is a number like others where it does not lie far off."""
-        gone = self.missing_codes
-        kept = [code for code in self._suspected if code not in gone]
-        low, high = min([self._low, *kept]), max([self._high, *kept])
+        low, high = min([self._low, *self._suspected]), max([self._high, *self._suspected])
         if not low <= high:
             return Dropped(self.name)
-        exponent = max(self._exponent, _finest_exponent(low, high)) if kept else self._exponent
+        exponent = max(self._exponent, _finest_exponent(low, high)) if self._suspected else self._exponent
         if exponent < 0 and high > low:
             exponent = max(exponent, math.floor(math.log10(high - low)) - _DIGITS)
         first, last = math.floor(low / 10.0**exponent + 1e-6), math.ceil(high / 10.0**exponent - 1e-6)
         bounds = (_scaled(first, exponent), _scaled(max(last, first + 1), exponent))
-        return Numeric(self.name, *bounds, step=_scaled(1, exponent), missing_codes=gone)
+        return Numeric(self.name, *bounds, step=_scaled(1, exponent))
 
     def _category(self) -> Categorical:
         """All that the file says numbers may stand for, also what nobody has: that is public knowledge."""
@@ -309,8 +305,9 @@ _NOTES: tuple[tuple[str, Callable[[ColumnSummary], bool]], ...] = (
         lambda column: not column.is_dropped and column.holds_dates,
     ),
     (
-        "Have a number far off that likely stands for missing, and is drafted so (missing_codes)",
-        lambda column: column.family == "numbers" and bool(column.missing_codes),
+        "Have a number such as 999 far off, which may stand for missing (if so, set missing_codes = [999], and bounds "
+        "without it)",
+        lambda column: column.family == "numbers" and bool(column.likely_missing),
     ),
     (
         'Perhaps identifiers, as no value stands twice (if so, set role = "drop")',
@@ -318,7 +315,7 @@ _NOTES: tuple[tuple[str, Callable[[ColumnSummary], bool]], ...] = (
     ),
     (
         'Have missing values (fill them in, or set missing = "category")',
-        lambda column: not column.is_dropped and column.has_missing and not column.missing_codes,
+        lambda column: not column.is_dropped and column.has_missing,
     ),
     (
         "Numbers some of which stand for something in the file, as for a refusal (declare in it which mean missing)",

@@ -262,18 +262,22 @@ _HEADER = """\
 """
 
 
-def read_parts(source: Source, schema: Schema, columns: Sequence[str] | None = None) -> Iterator[Part]:
-    """The released columns of a source and whose each row is, or some columns, part by part; others are not read."""
+def read_parts(
+    source: Source, schema: Schema, columns: Sequence[str] | None = None, *, is_released: bool = False
+) -> Iterator[Part]:
+    """The columns of originals and whose each row is, or of a release, or some, part by part; others are not read."""
     names = source.names
     check_columns_are_unique(names)
     schema.check_columns(names)
-    return source.parts(_wanted(schema, columns))
+    return source.parts(_wanted(schema, columns, is_released=is_released))
 
 
-def _wanted(schema: Schema, columns: Sequence[str] | None = None) -> dict[str, pa.DataType]:
+def _wanted(
+    schema: Schema, columns: Sequence[str] | None = None, *, is_released: bool = False
+) -> dict[str, pa.DataType]:
     some = schema.released if columns is None else schema.some(columns)
     people = [schema.person] if schema.person is not None and (columns is None or schema.person in columns) else []
-    return {one.name: declared_type(one) for one in some} | dict.fromkeys(people, pa.string())
+    return {one.name: declared_type(one, is_released=is_released) for one in some} | dict.fromkeys(people, pa.string())
 
 
 def problems_of(source: Source, schema: Schema) -> Iterator[DataError]:

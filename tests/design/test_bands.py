@@ -1,0 +1,47 @@
+"""Bands that are proposed, and whether they gain what is said."""
+
+from __future__ import annotations
+
+import pytest
+
+import kakuran as kk
+from kakuran.design.bands import in_bands
+
+SCHEMA = kk.Schema(
+    [kk.Numeric("age", 0, 120, step=1), kk.Numeric("weight", 0, 200, step=1), kk.Categorical("sex", ["f", "m"])]
+)
+
+
+@pytest.mark.parametrize(
+    ("number", "bands"),
+    [
+        (kk.Numeric("x", 0, 120, step=1), [0, 20, 40, 60, 80, 100, 120]),
+        (kk.Numeric("x", 15, 94, step=1), [15, 20, 30, 40, 50, 60, 70, 80, 94]),
+        (kk.Numeric("x", 1.5, 2.13, step=0.01), [1.5, 1.6, 1.7, 1.8, 1.9, 2, 2.13]),
+        (kk.Numeric("x", 15, 95, step=10), [15, 35, 55, 75, 95]),
+        (kk.Numeric("x", -7, 7000, step=7), [-7, 1169, 2338, 3507, 4676, 5845, 7000]),
+    ],
+)
+def test_bands_begin_at_round_numbers_that_the_grid_has(number, bands):
+    found = in_bands(number)
+    assert (found.low, found.high, found.step) == (number.low, number.high, number.step)
+    assert list(found.bands) == bands
+
+
+def test_what_is_said_is_what_the_preview_of_such_a_plan_says():
+    proposal = kk.propose_bands(SCHEMA, n=5_000, k=10)[0]
+    plan = kk.calibrate(kk.Schema([proposal.column, *list(SCHEMA)[1:]]), n=5_000, k=10)
+    expected = next(error for error in kk.preview(plan) if error.columns == ("age",))
+    assert proposal.after == expected
+    assert f"±{100 * expected.relative:.2g} % instead of" in str(proposal)
+
+
+def test_nothing_is_proposed_where_bands_would_not_help_or_nobody_is_there():
+    assert kk.propose_bands(kk.Schema([kk.Categorical("sex", ["f", "m"])]), n=5_000, k=10) == []
+    assert kk.propose_bands(SCHEMA, n=5, k=10) == []
+
+
+def test_numbers_with_too_many_values_to_be_told_together_get_a_plan_all_the_same():
+    fine = kk.Schema([kk.Numeric(name, 0, 1_000_000, step=1) for name in ("income", "wealth")])
+    assert kk.calibrate(fine, n=5_000, k=10).k >= 10
+    assert kk.propose_bands(fine, n=5_000, k=10)
