@@ -55,6 +55,7 @@ from .sources.delimited import (
     open_text as open_text,
 )
 from .sources.opening import (
+    FORMATS as FORMATS,
     WRITERS as WRITERS,
     open_source as open_source,
     writer_for as writer_for,
