@@ -31,6 +31,9 @@ LARGEST_GRID = 1 << 20
 """Grid points a number may have; noise is far coarser than a millionth of the range."""
 
 
+ONE_VALUE = "one value only, so perturbing cannot hide anything; list its other values, keep it, or drop it"
+"""What is said of a category that has no other."""
+
 FARTHEST = 2**62
 """Whole numbers lie below this, and above its negative."""
 
