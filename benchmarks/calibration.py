@@ -54,7 +54,10 @@ def _compare(
 ) -> Claim:
     rows = table.num_rows
     _check_they_agree(schema, table.slice(0, few), distances)
-    ours = race([Contestant("ours", lambda: calibrate(schema, k=K, data=table, tell="all"))], rounds)["ours"]
+    ours = race(
+        [Contestant("ours", lambda: calibrate(schema, k=K, data=table, calibration="data-dependent", tell="all"))],
+        rounds,
+    )["ours"]
     naive = seconds(lambda: naive_budget(distances, few)) * (rows / few) ** 2
     return within(text, ours, naive, f"everybody against everybody in numpy, {few:,} rows scaled up", bar)
 
@@ -71,6 +74,9 @@ def naive_budget(distances: Distances, rows: int) -> float:
 
 def _check_they_agree(schema: Schema, table: pa.Table, distances: Distances) -> None:
     """A race between two different answers would mean nothing."""
-    ours, naive = 2 * calibrate(schema, k=K, data=table, tell="all").epsilon, naive_budget(distances, table.num_rows)
+    ours, naive = (
+        2 * calibrate(schema, k=K, data=table, calibration="data-dependent", tell="all").epsilon,
+        naive_budget(distances, table.num_rows),
+    )
     if not math.isclose(ours, naive, rel_tol=0.01):
         raise RuntimeError(f"the naive calibration finds a budget of {naive:g}, ours {ours:g}; they should agree")

@@ -187,7 +187,7 @@ USES = {
     "infer": kk.Schema.infer,
     "perturb words": lambda table: kk.perturb(table, kk.calibrate(WORDS, n=4, k=2, tell="all")),
     "perturb numbers": lambda table: kk.perturb(table, kk.calibrate(NUMBERS, n=4, k=2, tell="all")),
-    "calibrate": lambda table: kk.calibrate(NUMBERS, k=2, data=table, tell="all"),
+    "calibrate": lambda table: kk.calibrate(NUMBERS, k=2, data=table, calibration="data-dependent", tell="all"),
     "microaggregate": lambda table: microaggregate(table, 2),
     "check": lambda table: kk.check_anonymity(table, ["x"], ["x"]),
     "loss": lambda table: information_loss(table, table, "discrete"),

@@ -60,7 +60,7 @@ def test_intervals_of_numbers_hold_the_truth_even_where_cells_are_far_from_evenl
 def test_without_noise_the_counts_are_exact():
     table = pa.table({"job": ["a"] * 50 + ["b"] * 70})
     schema = kk.Schema([kk.Categorical("job", ["a", "b", "c"])])
-    release = kk.perturb(table, kk.calibrate(schema, data=table, k=10, tell="all"))
+    release = kk.perturb(table, kk.calibrate(schema, data=table, calibration="data-dependent", k=10, tell="all"))
     assert release.plan["job"].retention == 1
     assert release.crosstab("job").counts.round(6).tolist() == [50, 70, 0]
 

@@ -60,7 +60,7 @@ def drawn(people, plan, claimed=None, *, shuffle=True, order="shuffled"):
 @pytest.mark.parametrize("k", [2, 5, 20])
 @pytest.mark.parametrize("calibration", ["worst case", "data-dependent"])
 def test_an_honest_release_passes_and_nobody_is_linked_above_the_promise(people, schema, k, calibration):
-    basis = {"n": people.num_rows} if calibration == "worst case" else {"data": people}
+    basis = {"n": people.num_rows} if calibration == "worst case" else {"data": people, "calibration": calibration}
     outcome = kk.audit(people, kk.perturb(people, kk.calibrate(schema, k=k, **basis)))
     assert outcome.passed, outcome.problems
     assert outcome.worst_posterior <= outcome.certified <= outcome.bound * (1 + 1e-9) == pytest.approx(1 / k)

@@ -95,7 +95,7 @@ def test_honest_releases_pass_and_nobody_is_linked_above_the_promise(design: dic
 
 def test_a_data_dependent_release_passes_and_uses_what_it_may() -> None:
     schema = _schema()
-    plan = kk.calibrate(schema, data=_table(schema), k=5, tell=2)
+    plan = kk.calibrate(schema, data=_table(schema), calibration="data-dependent", k=5, tell=2)
     outcome = kk.audit(_table(schema), kk.perturb(_table(schema), plan))
     assert outcome.passed, outcome.problems
     assert outcome.certified == pytest.approx(1 / 5, rel=1e-3)

@@ -267,7 +267,7 @@ class TestThePromise:
         most = smallest_group(schema, table)
         assume(most >= 2)
         k = data.draw(st.floats(1.01, most * (1 - 1e-5)))
-        plan = self.calibrated(schema, style, data=frame_of(schema, table), k=k)
+        plan = self.calibrated(schema, style, data=frame_of(schema, table), calibration="data-dependent", k=k)
         self.assert_kept(plan, table, data)
 
     @staticmethod
@@ -291,7 +291,9 @@ class TestThePromise:
 def test_no_release_at_all_breaks_the_promise_of_a_small_plan(calibration):
     schema = kk.Schema(SCHEMAS["a category and a number"])
     table = np.array([[0, 0], [1, 4], [0, 2]], np.int32)
-    promise = {"n": len(table)} if calibration == "n" else {"data": frame_of(schema, table)}
+    promise = (
+        {"n": len(table)} if calibration == "n" else {"data": frame_of(schema, table), "calibration": "data-dependent"}
+    )
     plan = kk.calibrate(schema, k=2, tell="all", **promise)
     mechanisms = mechanisms_of(plan)
     surest = max(worst_link(mechanisms, table, released).max() for released in all_releases(mechanisms, table))
@@ -303,7 +305,7 @@ def test_people_with_other_kept_values_are_no_crowd():
     schema = kk.Schema([kk.Categorical("a", ["x", "y"]), kk.Categorical("town", ["u", "v"], role="keep")])
     table = np.array([[0, 0], [0, 0], [0, 1]], np.int32)
     with pytest.raises(CalibrationError, match="kept values"):
-        kk.calibrate(schema, data=frame_of(schema, table), k=2, tell="all")
+        kk.calibrate(schema, data=frame_of(schema, table), calibration="data-dependent", k=2, tell="all")
     plan = kk.calibrate(schema, n=3, k=2, tell="all")
     links = worst_link(mechanisms_of(plan), table, table)
     assert links[2] == 1

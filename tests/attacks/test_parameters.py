@@ -34,7 +34,7 @@ def records(n):
 
 def parameters(table, k):
     """What is published."""
-    plan = kk.calibrate(SCHEMA, data=tally_of(table), k=k, mechanisms=NOISE, tell="all")
+    plan = kk.calibrate(SCHEMA, data=tally_of(table), calibration="data-dependent", k=k, mechanisms=NOISE, tell="all")
     return {name: mechanism.parameters() for name, mechanism in plan.mechanisms.items()}
 
 
@@ -90,7 +90,9 @@ def test_rounded_parameters_single_out_one_of_40_people():
 def test_two_tables_on_one_rung_have_the_same_manifest_to_the_last_digit():
     tables = [records(301)[:300], records(301)[1:]]
     assert abs(exact_epsilon(tables[0], 5) - exact_epsilon(tables[1], 5)) > 1e-4
-    plans = [kk.calibrate(SCHEMA, data=tally_of(table), k=5, tell="all") for table in tables]
+    plans = [
+        kk.calibrate(SCHEMA, data=tally_of(table), calibration="data-dependent", k=5, tell="all") for table in tables
+    ]
     manifests = [Manifest(plan, 300, "shuffled", seeded=False).to_json() for plan in plans]
     assert manifests[0] == manifests[1]
 
@@ -98,7 +100,9 @@ def test_two_tables_on_one_rung_have_the_same_manifest_to_the_last_digit():
 def test_rounding_takes_at_most_a_tenth_of_epsilon_and_a_fiftieth_on_average():
     lost = [
         1
-        - kk.calibrate(SCHEMA, data=tally_of(records(n)), k=k, mechanisms=NOISE, tell="all").epsilon
+        - kk.calibrate(
+            SCHEMA, data=tally_of(records(n)), calibration="data-dependent", k=k, mechanisms=NOISE, tell="all"
+        ).epsilon
         / exact_epsilon(records(n), k)
         for n in (30, 100, 300, 1000)
         for k in (1.5, 2, 3, 5, 8)

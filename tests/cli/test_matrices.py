@@ -95,6 +95,29 @@ def test_a_table_of_another_shape_is_refused_with_the_way_out(kakuran, folder, l
     assert words in refused.stderr
 
 
+@pytest.mark.parametrize(
+    ("file", "layout"),
+    [
+        ("baskets.txt", "baskets"),
+        ("long.parquet", "long"),
+        ("pairs.csv", "long"),
+        ("uneven.csv", "baskets"),
+        ("yes.csv", "wide"),
+    ],
+)
+def test_the_layout_is_guessed_and_shown(kakuran, folder, baskets, file, layout):
+    (folder / "pairs.csv").write_text("who,what\n" + "".join(f"{row % 9},{row % 5 + 40}\n" for row in range(90)))
+    (folder / "uneven.csv").write_text("beer,tea,rice\nbeer,tea\n" * 10)
+    (folder / "yes.csv").write_text("beer,tea\n" + "0,1\n1,1\n" * 10)
+    made = kakuran("factorise", file, "--k", 2, "-o", "out.csv", "--dry-run", "--rank", 1)
+    assert f"note: layout: {layout} (" in made.stderr
+
+
+def test_a_layout_that_is_not_plain_to_see_is_asked_for(refused, folder):
+    (folder / "sales.csv").write_text("day,who,what,pieces\n1,ann,tea,2\n2,bob,rice,1\n")
+    refused(("factorise", "sales.csv", "--k", 2, "-o", "out.csv"), 3, "say --layout")
+
+
 def test_the_long_layout_numbers_people_anew(kakuran, folder, baskets):
     made = kakuran(
         "factorise", "long.parquet", "--layout", "long", "--kind", "counts", "--k", 5, "-o", "out.parquet", "--json"

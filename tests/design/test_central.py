@@ -216,7 +216,10 @@ def test_a_plan_for_a_central_promise_keeps_it_and_says_its_k():
         ({"n": 100, "central_epsilon": 1, "delta": 0}, "delta must lie between 0 and 1"),
         ({"n": 100, "central_epsilon": "1"}, "central_epsilon must lie above 0, got '1'"),
         ({"n": 1, "central_epsilon": 1}, "at least 2 records"),
-        ({"data": {"a": ["x", "y"], "b": ["u", "v"]}, "central_epsilon": 1}, 'needs calibration="worst-case"'),
+        (
+            {"data": {"a": ["x", "y"], "b": ["u", "v"]}, "calibration": "data-dependent", "central_epsilon": 1},
+            'needs calibration="worst-case"',
+        ),
     ],
 )
 def test_what_cannot_be_promised_is_refused(asked, words):
@@ -233,7 +236,7 @@ def test_a_data_dependent_plan_promises_nothing_in_the_central_sense():
 
     table = pa.table({"a": ["x", "y"] * 50, "b": ["u", "v"] * 50})
     with pytest.raises(kk.CalibrationError, match="promises nothing in the central sense"):
-        kk.calibrate(PAIR, data=table, k=5).central()
+        kk.calibrate(PAIR, data=table, calibration="data-dependent", k=5).central()
 
 
 @pytest.mark.filterwarnings("ignore::kakuran.NotForPublicationWarning")
@@ -250,7 +253,7 @@ def test_a_release_says_it_of_itself_and_withholds_it_where_it_does_not_hold(tmp
         assert '"central"' not in known.manifest.to_json()
         with pytest.raises(kk.ReleaseError, match="seed or order is known promises nothing in the central sense"):
             known.central()
-    fitted = kk.perturb(table, kk.calibrate(PAIR, data=table, k=10))
+    fitted = kk.perturb(table, kk.calibrate(PAIR, data=table, calibration="data-dependent", k=10))
     assert '"central"' not in fitted.manifest.to_json()
 
 

@@ -112,18 +112,23 @@ class TestChecking:
 
     def test_an_empty_table_is_refused(self):
         schema, table = groups(60, 40)
-        for plan in (kk.calibrate(schema, n=5, k=3, tell="all"), kk.calibrate(schema, data=table, k=3, tell="all")):
+        for plan in (
+            kk.calibrate(schema, n=5, k=3, tell="all"),
+            kk.calibrate(schema, data=table, calibration="data-dependent", k=3, tell="all"),
+        ):
             with pytest.raises(CalibrationError, match="the table is empty"):
                 plan.check(plan.tally())
 
     def test_a_data_dependent_plan_looks_at_all_released_columns(self):
         schema, table = groups(60, 40)
-        plan = kk.calibrate(schema, data=table, k=3, tell="all")
+        plan = kk.calibrate(schema, data=table, calibration="data-dependent", k=3, tell="all")
         assert [axis.name for axis in plan.tally().axes] == ["job", "age", "pay", "town"]
         assert plan.check(count_columns(schema, table)) is None
 
 
-@pytest.mark.parametrize("asked", [{"n": 100}, {"data": pa.table({"age": [None, *range(1, 100)]})}])
+@pytest.mark.parametrize(
+    "asked", [{"n": 100}, {"data": pa.table({"age": [None, *range(1, 100)]}), "calibration": "data-dependent"}]
+)
 def test_a_number_that_may_be_missing_and_loses_its_order_is_warned_of(asked):
     fine, coarse = (kk.Schema([kk.Numeric("age", 0, 100, step=step, missing="category")]) for step in (1, 20))
     with pytest.warns(kk.ScatteredNumbersWarning, match="age: its 102 values are perturbed like categories") as told:

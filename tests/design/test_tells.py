@@ -81,7 +81,7 @@ def test_a_plan_survives_its_manifest():
 def test_the_least_crowd_is_just_enough_with_the_data():
     table = {"a": ["a0", "a1"] * 50, "b": ["b0"] * 100, "c": ["c0", "c1", "c2", "c3"] * 25, "d": ["d0"] * 100}
     schema = kk.Schema([one for one in SCHEMA if one.name in NAMES])
-    plan = kk.calibrate(schema, data=pa.table(table), k=40, tell=2)
+    plan = kk.calibrate(schema, data=pa.table(table), calibration="data-dependent", k=40, tell=2)
     assert plan.calibration == "data-dependent"
     assert math.isfinite(plan.epsilon)
     assert plan.epsilon > kk.calibrate(schema, n=100, k=40, tell=2).epsilon

@@ -288,7 +288,9 @@ def tally_on_spark(request, table, _):
 def test_the_table_an_engine_counts_calibrates_as_the_table_does(tally_of, request, tmp_path):
     table = people(3_000)
     tally = tally_of(request, table, tmp_path)
-    found, expected = (kk.calibrate(SCHEMA, data=data, k=5, tell="all") for data in (tally, table))
+    found, expected = (
+        kk.calibrate(SCHEMA, data=data, calibration="data-dependent", k=5, tell="all") for data in (tally, table)
+    )
     assert found == expected
 
 

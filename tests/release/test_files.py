@@ -136,7 +136,7 @@ class TestRoundTrip:
     def test_a_data_dependent_plan_is_read_again(self, suffix, tmp_path):
         schema = kk.Schema([kk.Categorical("job", ["x", "y"]), kk.Numeric("age", 0, 9, step=1)])
         table = people(schema)
-        release = kk.perturb(table, kk.calibrate(schema, data=table, k=20, tell="all"))
+        release = kk.perturb(table, kk.calibrate(schema, data=table, calibration="data-dependent", k=20, tell="all"))
         release.save(tmp_path / f"out.{suffix}")
         assert kk.read_release(tmp_path / f"out.{suffix}").plan == release.plan
 
@@ -240,7 +240,9 @@ class TestManifest:
     def test_it_is_json_that_any_program_reads_even_when_a_number_is_infinite(self, noise, tmp_path):
         schema = kk.Schema([kk.Categorical("job", ["x", "y"]), kk.Numeric("age", 0, 9, step=1)])
         table = pa.table({"job": ["x", "y"] * 50, "age": [3, 4] * 50})
-        asked = {"n": 20, "k": 20} if noise == "without limit" else {"data": table, "k": 5}
+        asked = (
+            {"n": 20, "k": 20} if noise == "without limit" else {"data": table, "calibration": "data-dependent", "k": 5}
+        )
         plan = kk.calibrate(schema, **asked, mechanisms={"age": "bounded-laplace"})
         assert math.isinf(plan["age"].scale if noise == "without limit" else plan.epsilon)
         release = kk.perturb(table, plan)

@@ -384,13 +384,15 @@ class TestPromise:
         schema = kk.Schema([kk.Categorical("job", ["x", "y", "z"]), kk.Numeric("age", 0, 50, step=1)])
         rng = np.random.default_rng(0)
         table = pa.table({"job": rng.choice(["x", "y", "z"], 500), "age": rng.integers(0, 51, 500)})
-        plan = kk.calibrate(schema, data=table, k=10, tell="all")
+        plan = kk.calibrate(schema, data=table, calibration="data-dependent", k=10, tell="all")
         assert kk.perturb(table, plan).n == 500
         assert kk.perturb(table.take(rng.permutation(500)), plan).n == 500
 
     def test_a_data_dependent_plan_refuses_another_table(self):
         schema = kk.Schema([kk.Categorical("job", ["x", "y"])])
-        plan = kk.calibrate(schema, data=pa.table({"job": ["x"] * 50 + ["y"] * 50}), k=10, tell="all")
+        plan = kk.calibrate(
+            schema, data=pa.table({"job": ["x"] * 50 + ["y"] * 50}), calibration="data-dependent", k=10, tell="all"
+        )
         lonely = pa.table({"job": ["x"] * 99 + ["y"]})
         with pytest.raises(kk.CalibrationError, match=r"calibrated on another table: .* below k=10"):
             kk.perturb(lonely, plan)

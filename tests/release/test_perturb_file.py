@@ -454,6 +454,6 @@ class TestRefusals:
         schema = kk.Schema([kk.Categorical("job", ["x", "y"])])
         own = write(pa.table({"job": ["x", "y"] * 100}), tmp_path / "own.csv")
         other = write(pa.table({"job": ["x"] * 199 + ["y"]}), tmp_path / "other.csv")
-        plan = kk.calibrate(schema, data=own, k=10, tell="all")
+        plan = kk.calibrate(schema, data=own, calibration="data-dependent", k=10, tell="all")
         assert perturb_file(own, tmp_path / "out.parquet", plan).records == 200
         self.refused(kk.CalibrationError, "another table", other, tmp_path / "other.parquet", plan)

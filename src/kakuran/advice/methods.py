@@ -305,8 +305,8 @@ class Trial:
     def plan(self, k: float, tell: TellChoice | None, data: Tally | None = None) -> Plan:
         """How the table would be perturbed: for the worst case, or with just the noise that these data need."""
         about = None if tell == "all" else self.about
-        n = self.n if data is None else None
-        return calibrate(self.schema, k=k, n=n, data=data, tell=tell, about=about, purpose=self.purpose)
+        asked: Any = {"n": self.n} if data is None else {"data": data, "calibration": "data-dependent"}
+        return calibrate(self.schema, k=k, tell=tell, about=about, purpose=self.purpose, **asked)
 
     @property
     def records(self) -> int:

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from kakuran.cli import (
     advise,
@@ -40,6 +40,29 @@ class _Commands(TyperGroup):
             near = " or ".join(f"'kakuran {path}'" for path in _near_commands(word, self.commands))
             ctx.fail(f"No such command {word!r}. " + (f"Did you mean {near}?" if near else _JOURNEYS))
         return super().resolve_command(ctx, args)
+
+
+class _Once(TyperCommand):
+    """Refuses an option that is given twice and means one thing: which of both was meant, nobody knows."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        single = {
+            name: one.opts[0]
+            for one in self.params
+            for name in one.opts
+            if name.startswith("-") and not (getattr(one, "is_flag", False) or getattr(one, "multiple", False))
+        }
+        found: dict[str, str] = {}
+        words = iter(args)
+        for word in words:
+            name, sign, value = word.partition("=")
+            if word == "--" or name not in single:
+                continue
+            value = value if sign else next(words, "")
+            if single[name] in found:
+                ctx.fail(f"{name} is given twice: {found[single[name]]} and {value}")
+            found[single[name]] = value
+        return super().parse_args(ctx, args)
 
 
 def _near_commands(word: str, commands: Mapping[str, Any]) -> list[str]:
@@ -121,6 +144,9 @@ for command in (
 ):
     app.command(short_help=_COMMANDS[command.__name__])(command)
 _GROUPS = {"schema": schema.app, "ledger": ledger.app, "collect": collect.app, "vertical": vertical.app}
+for one in (app, *_GROUPS.values()):
+    for registered in one.registered_commands:
+        registered.cls = _Once
 for name, group in _GROUPS.items():
     app.add_typer(group, name=name, short_help=_COMMANDS[name])
 

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args, 
 
 import typer
 
-from kakuran.cli.console import answer_json, check_picture, check_report, progress, say, shown
+from kakuran.cli.console import answer_json, check_picture, check_report, complain, progress, say, shown
+from kakuran.errors import DataError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -149,6 +150,24 @@ class CsvOptions:
             if asked := way_to_read(table.column(name)):
                 say(f"column {name!r} is taken for text. {say_how(asked)}", "warning")
         return table
+
+
+def check_fits(source: Source, schema: Schema) -> int:
+    """How many records a table has, all of which fit its schema; else all that is wrong is said, column by column."""
+    from kakuran.engine import check_values
+    from kakuran.schema import ONE_VALUE, problems_of
+
+    for attribute in schema.perturbed:
+        if attribute.size == 1:
+            say(f"column {attribute.name!r} has {ONE_VALUE}", "warning")
+    try:
+        with progress("checking", source.rows) as advance:
+            return check_values(source, schema, advance)
+    except DataError as first:
+        problems = [*problems_of(source, schema)]
+        for problem in problems[:-1]:
+            complain(problem)
+        raise (problems or [first])[-1] from None
 
 
 class Language(StrEnum):
@@ -375,11 +394,13 @@ def complete(table: Table) -> list[str]:
 
 def pairs(option: str, texts: Sequence[str] | None) -> dict[str, str]:
     """What a repeatable option says column by column."""
-    pairs = {}
+    pairs: dict[str, str] = {}
     for text in texts or ():
         name, sign, value = text.rpartition("=")
         if not sign:
             raise typer.BadParameter(f"{option} is given as COLUMN=VALUE, got {text!r}")
+        if name in pairs:
+            raise typer.BadParameter(f"{option} is given twice for {name!r}: {pairs[name]} and {value}")
         pairs[name] = value
     return pairs
 

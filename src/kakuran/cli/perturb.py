@@ -23,6 +23,7 @@ from kakuran.cli.options import (
     SchemaFile,
     SeedOption,
     Sql,
+    check_fits,
     grouped,
     numbers,
     pairs,
@@ -83,7 +84,7 @@ class PlanOptions:
         typer.Option(
             "--weight",
             metavar="COLUMN=SHARE",
-            help="A column's share of the budget, as age=0.5; all must add up to 1. Repeatable.",
+            help="A column's share of the budget, as age=0.5; the others share the rest. Repeatable.",
         ),
     ] = None
     mechanism: Annotated[
@@ -166,9 +167,11 @@ def calibrate(
     """Show the noise that keeps the promise and the error it will cause."""
     from kakuran.schema import Schema
 
-    source = None if data is None else csv.open(data, sql)
+    source, schema = None if data is None else csv.open(data, sql), Schema.load(promise.schema)
+    if source is not None:
+        check_fits(source, schema)
     with progress("counting", None) as advance:
-        plan = promise.plan(Schema.load(promise.schema), source, n, advance)
+        plan = promise.plan(schema, source, n, advance)
     _answer(plan, results, promise)
 
 

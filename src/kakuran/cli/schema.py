@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from kakuran.cli.console import check_new, complain, progress, say
-from kakuran.cli.options import CsvOptions, Data, Force, SchemaFile, Sql, grouped
-from kakuran.errors import DataError, counted
+from kakuran.cli.console import check_new, progress, say
+from kakuran.cli.options import CsvOptions, Data, Force, SchemaFile, Sql, check_fits, grouped
+from kakuran.errors import counted
 
 USUAL_K = 10
 """The k at which bands are weighed before anybody has chosen one."""
@@ -55,17 +55,7 @@ def infer(
 @grouped
 def check(data: Data, schema: SchemaFile, sql: Sql = None, *, csv: CsvOptions) -> None:
     """Check all values against a schema; name columns that do not fit."""
-    from kakuran.engine import check_values
-    from kakuran.schema import Schema, problems_of
+    from kakuran.schema import Schema
 
-    source = csv.open(data, sql)
-    declared = Schema.load(schema)
-    try:
-        with progress("checking", source.rows) as advance:
-            records = check_values(source, declared, advance)
-    except DataError as first:
-        problems = [*problems_of(source, declared)]
-        for problem in problems[:-1]:
-            complain(problem)
-        raise (problems or [first])[-1] from None
+    records = check_fits(csv.open(data, sql), Schema.load(schema))
     say(f"{schema} fits {counted(records, 'record')}")

@@ -158,18 +158,19 @@ def _check_one_row_a_person(schema: Path | None) -> None:
 @grouped
 def factorise(
     data: Annotated[
-        Path, typer.Argument(metavar="DATA", help="People × items: CSV, Parquet, or text with a basket a line.")
+        Path,
+        typer.Argument(metavar="DATA", help="People × items: a table as for perturb, or text with a basket a line."),
     ],
     k: Annotated[int, typer.Option("--k", help="Nobody can be linked to a row with probability above 1/k.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Release to write, in the layout of the data.")],
     layout: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--layout",
-            help="baskets: a line a basket; long: person, item, count; wide: a column an item.",
+            help="baskets: a line a basket; long: person, item, count; wide: a column an item. Guessed and shown.",
             autocompletion=one_of("baskets", "long", "wide"),
         ),
-    ] = "wide",
+    ] = None,
     column: Annotated[
         list[str] | None,
         typer.Option(
@@ -219,6 +220,7 @@ def factorise(
     from kakuran.wide import (
         check_transactions_target,
         counts_matrix,
+        guess_layout,
         outsized_rows,
         read_transactions,
         release_matrix,
@@ -226,7 +228,9 @@ def factorise(
     )
     from kakuran.words import words_in
 
-    chosen: Any = _layout(layout)
+    chosen: Any = _layout(layout) if layout else guess_layout(data, column or (), identifier, **vars(csv))
+    if layout is None:
+        say(f"layout: {chosen} ({_LAYOUTS[chosen]}), as it seems; say another with --layout", "note")
     if ledger is not None and seed is not None:
         raise ReleaseError("a release from a known seed can be undone, so no ledger can count it: leave out --seed")
     if not dry_run:
@@ -279,7 +283,10 @@ def factorise(
         say("rows keep their order: not for publication", "warning")
 
 
+_LAYOUTS = {"baskets": "a line a basket", "long": "person, item and perhaps count", "wide": "a column an item"}
+
+
 def _layout(text: str) -> str:
-    if text not in ("baskets", "long", "wide"):
+    if text not in _LAYOUTS:
         raise typer.BadParameter(f"--layout is baskets, long or wide, got {text!r}")
     return text

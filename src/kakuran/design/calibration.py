@@ -67,7 +67,7 @@ def calibrate(
     data: Any = None,
     central_epsilon: float | None = None,
     delta: float = DELTA,
-    calibration: Calibration | None = None,
+    calibration: Calibration = "worst-case",
     tell: TellChoice | None = None,
     about: str | None = None,
     purpose: Purpose | None = None,
@@ -87,14 +87,15 @@ def calibrate(
         People in the table (worst case), each with one record unless the schema names their column; with kept columns,
         in the smallest group that shares their values.
     data : frame, path, source or Tally
-        The table itself, instead of n.
+        The table itself, instead of n. In the worst case its records are counted, or those of the smallest group that
+        shares the kept values, and nothing else is taken from it.
     central_epsilon, delta : float
         The promise that the shuffled release as a whole is (ε, δ)-differentially private, as `Plan.central` has it; the
         plan then promises the k that goes with it. Worst case only.
     calibration : {"worst-case", "data-dependent"}
-        What is taken from the data: by default everything, which needs less noise, but the parameters then depend on
-        the data and hold for this table only; ε is rounded down to two digits, so that they tell little of it. With
-        ``"worst-case"`` only n is counted in them.
+        Whether the promise holds whatever the data, or the noise is just what these data need: less, but the parameters
+        then depend on the data and hold for this table only; ε is rounded down to two digits, so that they tell little
+        of it.
     tell : "auto", "all", int or list of column sets
         What each record tells: whole records, each column on its own (``"all"``); so many of its columns, drawn at
         random and perturbed as one value with the whole budget, the others empty; one of these sets of columns; or
@@ -104,7 +105,8 @@ def calibrate(
     purpose : {"one-way", "two-way", "three-way"}
         The tables that ``"auto"`` should lose least of; as the schema says by default, or else two-way.
     weights : mapping from column to float
-        Each column's share of the budget, adding up to 1; equal by default.
+        Each column's share of the budget. Columns that are not named share the rest equally; if all are named, shares
+        add up to 1. Equal by default.
     mechanisms : mapping from column to str or Mechanism
         ``"retention"``, ``"subset"``, ``"square-wave"``, ``"laplace"``, ``"bounded-laplace"`` or
         ``"bounded-gaussian"``, or a ready mechanism such as `PRAM`, whose cost is taken off the budget first. By
@@ -126,9 +128,7 @@ def calibrate(
     if not schema.perturbed:
         raise CalibrationError("the schema has no column to perturb")
     if (n is None) == (data is None):
-        raise CalibrationError("give either n (worst case) or data (data-dependent), not both and not neither")
-    is_worst_case = data is None or schema.person is not None
-    calibration = calibration or ("worst-case" if is_worst_case else "data-dependent")
+        raise CalibrationError("give either n (how many records) or data (to count them in), not both and not neither")
     if calibration not in get_args(Calibration):
         raise CalibrationError(f"calibration must be worst-case or data-dependent, got {calibration!r}")
     if calibration == "data-dependent" and data is None:
@@ -252,7 +252,10 @@ def count_columns(
         return data.count_columns(attributes)
     if isinstance(data, Tally):
         if [(axis.name, axis.size) for axis in data.axes] != [(one.name, one.size) for one in attributes]:
-            raise CalibrationError("the table was counted over other columns than those of the schema")
+            raise CalibrationError(
+                "the table was counted over other columns than those of the schema: count those that are kept for the "
+                'worst case, all that are released for calibration="data-dependent"'
+            )
         return data
     if schema.person is not None:
         return _count_people(schema, open_source(data), attributes, progress)

@@ -21,7 +21,7 @@ from kakuran.mechanism import (
     k_for,
     neighbourhood_of,
 )
-from kakuran.schema import Categorical, Numeric, Schema
+from kakuran.schema import ONE_VALUE, Categorical, Numeric, Schema
 
 TellChoice: TypeAlias = Literal["all", "auto"] | int | Sequence[Sequence[str]]
 """Whole records; what is expected to lose least; so many columns of each; or these sets of columns."""
@@ -237,10 +237,7 @@ def _default(attribute: Categorical | Numeric) -> str:
 
 def _checked_choice(attribute: Categorical | Numeric, choice: MechanismChoice) -> MechanismChoice:
     if attribute.size < 2:
-        raise CalibrationError(
-            f"column {attribute.name!r} has one value only, so perturbing cannot hide anything; "
-            "list its other values, keep it, or drop it"
-        )
+        raise CalibrationError(f"column {attribute.name!r} has {ONE_VALUE}")
     if isinstance(choice, Mechanism):
         choice.check_fits(attribute)
         return choice
@@ -255,18 +252,22 @@ def _shares(chosen: Mapping[str, MechanismChoice], weights: Mapping[str, float] 
     names = [name for name, choice in chosen.items() if isinstance(choice, str)]
     if weights is None:
         return {name: 1 / len(names) for name in names}
-    if set(weights) != set(names):
-        missing, surplus = sorted(set(names) - set(weights)), sorted(set(weights) - set(names))
-        odd = [f"{name!r} is missing" for name in missing] + [f"{name!r} is not one of them" for name in surplus]
-        raise CalibrationError(f"weights must name exactly the columns {', '.join(names)}; {', '.join(odd)}")
+    surplus = sorted(set(weights) - set(names))
+    if surplus:
+        raise CalibrationError(f"weights share the budget of {', '.join(names)}; {surplus[0]!r} is not one of them")
     for name, weight in weights.items():
         if not is_real(weight) or not 0 < weight <= 1:
             raise CalibrationError(
                 f"the weight of {name!r} must lie between 0 and 1, got {weight!r}; to leave a column out, drop it"
             )
-    if abs(sum(weights.values()) - 1) > 1e-9:
-        raise CalibrationError(f"weights must add up to 1, got {sum(weights.values()):.12g}")
-    return dict(weights)
+    others, rest = [name for name in names if name not in weights], 1 - sum(weights.values())
+    if not others and abs(rest) > 1e-9:
+        raise CalibrationError(f"weights must add up to 1, got {1 - rest:.12g}")
+    if others and rest < 1e-9:
+        raise CalibrationError(
+            f"weights must add up to less than 1 to leave a share for {', '.join(others)}, got {1 - rest:.12g}"
+        )
+    return {name: weights[name] if name in weights else rest / len(others) for name in names}
 
 
 def _at_swap_cost(attribute: Categorical | Numeric, choice: MechanismChoice, swap_cost: float) -> Mechanism:

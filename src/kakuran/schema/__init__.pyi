@@ -1,4 +1,5 @@
 from .attribute import (
+    ONE_VALUE as ONE_VALUE,
     Attribute as Attribute,
     Categorical as Categorical,
     Dropped as Dropped,

@@ -35,6 +35,9 @@ LARGEST_GRID = 1 << 20
 MANY, MANY_BANDS = 10, 100
 """Into how many cells a number is cut where nobody says: one on a grid, and one in bands, as far as it has them."""
 _ROUNDING = 1e-9
+ONE_VALUE = "one value only, so perturbing cannot hide anything; list its other values, keep it, or drop it"
+"""What is said of a category that has no other."""
+
 FARTHEST = 2**62
 """Whole numbers lie below this, and above its negative."""
 

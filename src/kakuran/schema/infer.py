@@ -79,6 +79,12 @@ class ColumnSummary:
         return isinstance(self.attribute(), Dropped)
 
     @property
+    def has_one_value(self) -> bool:
+        """Whether the draft lists one category and no other."""
+        found = self.attribute()
+        return isinstance(found, Categorical) and found.size == 1
+
+    @property
     def is_beyond_any_grid(self) -> bool:
         """Whether numbers are so large that no grid tells them apart."""
         return self.family == "numbers" and not max(self._high, -self._low) < FARTHEST
@@ -308,6 +314,10 @@ _NOTES: tuple[tuple[str, Callable[[ColumnSummary], bool]], ...] = (
         "Have a number such as 999 far off, which may stand for missing (if so, set missing_codes = [999], and bounds "
         "without it)",
         lambda column: column.family == "numbers" and bool(column.likely_missing),
+    ),
+    (
+        'With one value only, so perturbing cannot hide anything (list its other values, or set role = "drop")',
+        lambda column: column.has_one_value,
     ),
     (
         'Perhaps identifiers, as no value stands twice (if so, set role = "drop")',

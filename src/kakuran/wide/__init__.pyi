@@ -44,6 +44,7 @@ from .microaggregation import (
 )
 from .transactions import (
     check_transactions_target as check_transactions_target,
+    guess_layout as guess_layout,
     read_transactions as read_transactions,
     write_transactions as write_transactions,
 )

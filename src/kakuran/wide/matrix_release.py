@@ -140,7 +140,7 @@ def _calibrated(attributes: list[Any], codes: dict[str, NDArray[np.int32]], k: f
         return calibrate(schema, k=k, n=n, tell="all", mechanisms=chosen)
     tally = _narrower_tally(schema, codes)
     tally.update(codes)
-    return calibrate(schema, k=k, data=tally, tell="all", mechanisms=chosen)
+    return calibrate(schema, k=k, data=tally, calibration=calibration, tell="all", mechanisms=chosen)
 
 
 def _narrower_tally(schema: Schema, codes: dict[str, NDArray[np.int32]]) -> Tally:

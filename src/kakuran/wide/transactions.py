@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
@@ -19,6 +20,7 @@ from kakuran.errors import DataError, SchemaError
 from kakuran.release import MATRIX_KEY, check_table, manifest_path, targets
 from kakuran.schema import (
     CSV,
+    FORMATS,
     PARQUET,
     CsvFormat,
     UnevenRowsError,
@@ -39,6 +41,8 @@ from kakuran.writing import check_apart, check_free, whole_or_nothing
 
 BasketLayout: TypeAlias = Literal["baskets", "long", "wide"]
 
+_MOST_BESIDE_PEOPLE = 2
+"""Columns that a long table has beside that of people: of items, and perhaps of counts."""
 _SNIFFED = 1 << 16
 _FEW, _MOST = 10, 0.9
 """From so many people on, and for more than this share of them, an item that nobody else has counts as an id."""
@@ -100,6 +104,51 @@ def read_transactions(
     except UnevenRowsError as error:
         raise SchemaError(f"{error}; if every line is a basket, say so with --layout baskets") from None
     return _read_long(path, table, columns) if layout == "long" else _read_wide(table, identifier)
+
+
+def guess_layout(
+    path: Path,
+    columns: Sequence[str] = (),
+    identifier: str | None = None,
+    *,
+    sheet: str | None = None,
+    **written: str | None,
+) -> BasketLayout:
+    """The layout that people × items seem to have; parameters are those of `read_transactions`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from kakuran.wide import guess_layout
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     sales = Path(folder, "sales.csv")
+    ...     _ = sales.write_text("who,what\\nann,tea\\nann,rice\\nbob,tea\\n")
+    ...     guess_layout(sales)
+    'long'
+    """
+    if columns or identifier is not None:
+        return "long" if columns else "wide"
+    if path.suffix not in FORMATS and path.is_file():
+        return "baskets"
+    try:
+        table = read_all(open_source(path, sheet=sheet, **written))
+    except UnevenRowsError:
+        return "baskets"
+    others = [column.cast(pa.int8()) if pa.types.is_boolean(column.type) else column for column in table.columns[1:]]
+    are_numbers = bool(others) and all(map(is_numeric, others))
+    if are_numbers and (len(others) > _MOST_BESIDE_PEOPLE or all(map(_is_yes_or_no, others))):
+        return "wide"
+    if 0 < len(others) <= _MOST_BESIDE_PEOPLE:
+        return "long"
+    raise SchemaError(
+        f"{path}: whether a row is a person, a person with an item, or a basket is not plain to see; say --layout "
+        "wide, with --id for who it is, --layout long, with -c for person, item and perhaps count, or --layout baskets"
+    )
+
+
+def _is_yes_or_no(column: pa.ChunkedArray) -> bool:
+    return bool(pc.all(pc.is_in(column, pa.array([0, 1, None], column.type))).as_py())
 
 
 def _read_baskets(path: Path, written: CsvFormat) -> Transactions:

@@ -19,7 +19,9 @@ if __name__ == "__main__":
     frame = spark.createDataFrame(people).repartition(3)
     tally = Originals(frame, schema).count_columns(schema.released)
     assert spark.conf.get(BYTES_A_BATCH, None) is None
-    kk.perturb_file(frame, folder / "out", kk.calibrate(schema, data=tally, k=5, tell="all"))
+    kk.perturb_file(
+        frame, folder / "out", kk.calibrate(schema, data=tally, calibration="data-dependent", k=5, tell="all")
+    )
     counted, read = kk.read_release(folder / "out", spark=spark), kk.read_release(folder / "out")
     for one in (counted, read):
         print(one.n, one.crosstab("sex", "region").counts.round(6).tolist())

@@ -68,10 +68,20 @@ def test_a_cluster_that_locks_its_settings_is_left_as_it_is():
 def test_however_rows_are_handed_over_the_crowd_is_the_same(session):
     schema, people = census_schema(), census(3_000)
     originals = Originals(session.createDataFrame(people).repartition(2), schema)
-    expected = kk.calibrate(schema, data=people, k=5, tell="all")
-    assert kk.calibrate(schema, data=originals.count_columns(schema.released), k=5, tell="all") == expected
+    expected = kk.calibrate(schema, data=people, calibration="data-dependent", k=5, tell="all")
+    assert (
+        kk.calibrate(
+            schema, data=originals.count_columns(schema.released), calibration="data-dependent", k=5, tell="all"
+        )
+        == expected
+    )
     session.conf.set(BYTES_A_BATCH, "1k")
-    assert kk.calibrate(schema, data=originals.count_columns(schema.released), k=5, tell="all") == expected
+    assert (
+        kk.calibrate(
+            schema, data=originals.count_columns(schema.released), calibration="data-dependent", k=5, tell="all"
+        )
+        == expected
+    )
 
 
 def test_small_batches_are_joined_in_their_order():

@@ -177,7 +177,7 @@ def test_the_promise_is_checked_before_anything_is_published(spark, tmp_path):
     with pytest.raises(CalibrationError, match="the table is empty"):
         kk.perturb_file(frame.limit(0), tmp_path / "out", kk.calibrate(kept, n=90, k=5, tell="all"))
     tally = Originals(frame, kept).count_columns(kept.released)
-    plan = kk.calibrate(kept, data=tally, k=5, tell="all")
+    plan = kk.calibrate(kept, data=tally, calibration="data-dependent", k=5, tell="all")
     with pytest.raises(CalibrationError, match="calibrated on another table"):
         kk.perturb_file(frame.where("sex = 'female' or age < 0").limit(4), tmp_path / "out", plan)
     assert names_in(tmp_path) == []

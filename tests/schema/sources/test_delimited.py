@@ -41,7 +41,12 @@ def test_a_strange_character_far_down_is_told_of(tmp_path):
     with pytest.raises(kk.SchemaError, match=r"in\.csv: is not ascii; name its encoding"):
         read_all(kk.open_source(path, encoding="ascii"))
     assert not (tmp_path / "out.csv").exists()
-    assert kk.calibrate(schema, data=kk.open_source(path, encoding="cp932"), k=5, tell="all").n == 20_001
+    assert (
+        kk.calibrate(
+            schema, data=kk.open_source(path, encoding="cp932"), calibration="data-dependent", k=5, tell="all"
+        ).n
+        == 20_001
+    )
 
 
 @pytest.mark.parametrize("records", [40, 500_000])
@@ -50,7 +55,10 @@ def test_a_row_with_too_few_cells_is_named_and_not_shown(tmp_path, records):
     path.write_text("job,age\n" + "nurse,30\n" * records + "secret\n" + "nurse,30\n" * 40)
     schema = kk.Schema([kk.Categorical("job", ["nurse", "clerk"]), kk.Numeric("age", 0, 99, step=1)])
     told = rf"in\.csv: row {records + 2:,}, the names being row 1, has 1 cell where 2 columns are named"
-    for read in (kk.Schema.infer, lambda path: kk.calibrate(schema, data=path, k=5, tell="all")):
+    for read in (
+        kk.Schema.infer,
+        lambda path: kk.calibrate(schema, data=path, calibration="data-dependent", k=5, tell="all"),
+    ):
         with pytest.raises(kk.SchemaError, match=told) as refusal:
             read(path)
         assert "secret" not in str(refusal.value)
@@ -121,7 +129,16 @@ class TestWrittenNumbers:
     def test_whole_numbers_that_are_categories_may_be_written_so(self, tmp_path):
         (tmp_path / "in.csv").write_text("size\n" + '"1,000"\n"2,000"\n' * 10)
         schema = kk.Schema([kk.Categorical("size", [1000, 2000])])
-        assert kk.calibrate(schema, k=2, data=kk.open_source(tmp_path / "in.csv", thousands=","), tell="all").n == 20
+        assert (
+            kk.calibrate(
+                schema,
+                k=2,
+                data=kk.open_source(tmp_path / "in.csv", thousands=","),
+                calibration="data-dependent",
+                tell="all",
+            ).n
+            == 20
+        )
 
     @pytest.mark.parametrize(
         ("told", "way_out"),
