@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from html import escape
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 60
 """Rows of an answer that a notebook shows."""
+_WIDE = 50
+"""Letters of a line over a picture."""
 
 
 class Answer(ABC):
@@ -104,6 +107,12 @@ def truth_of(about: About, unit: str | None) -> Phrase:
     """Which truth a number is about, and what is counted in it where that is not records."""
     truth = Phrase("this table") if about == "table" else Phrase("this population")
     return truth if unit is None else Phrase("{truth}, counted in {unit}", truth=truth, unit=unit)
+
+
+def title_of(caption: str, unit: str | None, translate: Translate) -> str:
+    """A caption over a picture, and below it what is counted, where that is not records."""
+    told = [] if unit is None else wrap(translate(Phrase("counted in {unit}", unit=unit)), _WIDE)
+    return "\n".join([translate(caption), *told])
 
 
 def _row(kind: str, cells: Any) -> str:

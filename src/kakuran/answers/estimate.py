@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kakuran.answers.answer import Answer, truth_of
+from kakuran.answers.answer import Answer, title_of, truth_of
 from kakuran.charts import ESTIMATE, NAIVE, Series, column_chart, estimate_heatmaps, plain
 from kakuran.counts import Cells
 from kakuran.errors import SchemaError, counted
@@ -196,7 +196,7 @@ class Estimate(Answer):
             (self.low, self.high),
             self.unclear,
             [", ".join(cell) for cell in product(*places)],
-            "\n".join(map(translate, [self.caption, *hatched])),
+            "\n".join([self._title(translate), *map(translate, hatched)]),
         )
 
     def _columns(self, name: str, labels: list[str], translate: Translate) -> Figure:
@@ -204,8 +204,11 @@ class Estimate(Answer):
         series = [Series(translate(Phrase("estimated")), counts, ESTIMATE, (low, high))]
         if self.rests_on == "counts":
             series.insert(0, Series(translate(Phrase("naive: counted in the release")), naive, NAIVE))
-        width, up = max(4.0, 1.5 + 0.45 * len(labels)), translate(Phrase("records"))
-        return column_chart(labels, {translate(self.caption): series}, width=width, along=plain(name), up=up)
+        width, up = max(4.0, 1.5 + 0.45 * len(labels)), translate(Phrase("records")) if self.unit is None else ""
+        return column_chart(labels, {self._title(translate): series}, width=width, along=plain(name), up=up)
+
+    def _title(self, translate: Translate) -> str:
+        return title_of(replace(self, unit=None).caption, self.unit, translate)
 
     def __str__(self) -> str:
         if self.axes:

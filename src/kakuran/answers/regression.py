@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import ndtr, ndtri
 
-from kakuran.answers.answer import Answer, truth_of
+from kakuran.answers.answer import Answer, title_of, truth_of
 from kakuran.answers.formula import ModelFormula
 from kakuran.answers.groups import ReadNumber, told_cells
 from kakuran.answers.question import check_told, counted_cells, model_cells
@@ -240,7 +240,12 @@ class Regression(Answer):
         places = [place for place, _ in shown]
         estimates, low, high = (np.ravel(some)[places] for some in (self.coefficients, self.low, self.high))
         series = [Series("", estimates, ESTIMATE, (low, high))]
-        return bar_chart([name for _, name in shown], series, title=translate(self.caption), written="{x:g}")
+        return bar_chart(
+            [name for _, name in shown],
+            series,
+            title=title_of(replace(self, unit=None).caption, self.unit, translate),
+            written="{x:g}",
+        )
 
 
 def _short(number: float | None, digits: int) -> str:

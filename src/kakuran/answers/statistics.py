@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import ndtri
 
-from kakuran.answers.answer import Answer, truth_of
+from kakuran.answers.answer import Answer, title_of, truth_of
 from kakuran.answers.estimate import Estimate
 from kakuran.answers.groups import (
     AskedOf,
@@ -176,9 +176,8 @@ class Statistic(Answer):
             series.insert(0, Series(translate(Phrase("naive: counted in the release")), naive, NAIVE))
         along = plain(" × ".join(axis.name for axis in self.axes))
         width = max(4.0, 1.5 + 0.45 * len(labels))
-        return column_chart(
-            labels, {translate(self.caption): series}, width=width, along=along, up=plain(translate(self.name))
-        )
+        title = title_of(replace(self, unit=None).caption, self.unit, translate)
+        return column_chart(labels, {title: series}, width=width, along=along, up=plain(translate(self.name)))
 
 
 def _written(value: float | str) -> str:

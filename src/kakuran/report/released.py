@@ -32,7 +32,7 @@ from kakuran.report.page import (
     table,
 )
 from kakuran.report.rows import plan_rows, risk_after, risk_before
-from kakuran.schema import Categorical, Dropped, Layout, Numeric, Source, open_source
+from kakuran.schema import Categorical, Dropped, Layout, Numeric, Source, Weight, open_source
 from kakuran.typing import Array, Indices, Progress
 from kakuran.words import Phrase, Words, words_in
 
@@ -133,7 +133,7 @@ def _promise(manifest: Manifest, say: Words) -> list[str]:
         if math.isfinite(plan.epsilon)
         else say("epsilon_infinite")
     )
-    for_people = "_people" if plan.unit else ""
+    for_people, weight = "_people" if plan.unit else "", plan.schema.weight
     good_for = say("good_for", what=say.of(expected_error(plan.tells, plan.n).verdict))
     return [
         paragraph(good_for, kind="lead"),
@@ -145,6 +145,7 @@ def _promise(manifest: Manifest, say: Words) -> list[str]:
         paragraph(say("of_people", unit=plan.unit, person=plan.schema.person), kind="lead") if plan.unit else "",
         paragraph(say("among", kept=kept)) if kept else "",
         paragraph(say("estimates", level=LEVEL), kind="note"),
+        paragraph(say("not_weighed", weight=weight.name), kind="note") if weight else "",
     ]
 
 
@@ -154,7 +155,8 @@ def _mechanisms(plan: Plan, say: Words) -> list[Html]:
     for attribute in plan.schema:
         _, kind, symbol, value, epsilon = perturbed.get(attribute.name, [""] * 5)
         if attribute.name not in perturbed:
-            kind = say("is_dropped" if isinstance(attribute, Dropped) else "is_kept")
+            kept = "is_class" if isinstance(attribute, Weight) else "is_kept"
+            kind = say("is_dropped" if isinstance(attribute, Dropped) else kept)
         parameter = f"{symbol} = {value}" if symbol else ""
         rows.append([attribute.name, domain_of(attribute, say), kind, parameter, epsilon])
     header = [say("column"), say("domain"), say("mechanism"), say("parameter"), "ε"]
