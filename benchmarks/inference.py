@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,9 @@ import kakuran as kk
 from benchmarks.claims import Claim, at_most, no_peer
 from benchmarks.measures import ADULT, NAMES
 from kakuran.answers.formula import ModelFormula
+from kakuran.answers.groups import told_cells
+from kakuran.answers.regression import _Columns, _Seconds
+from kakuran.model import moments_of
 
 NOTE = "Coverage is over all numbers of an answer and all draws; the least is that of a single number."
 LOW, HIGH = 0.87, 0.94
@@ -186,14 +189,20 @@ def _statistics(name: str, table: Table, draws: int) -> Iterator[Claim]:
 def _regressions(name: str, table: Table, draws: int, k: float, linear: str, logistic: str) -> Iterator[Claim]:
     sets = {formula: _clean(table, formula) for formula in (linear, logistic)}
     found, areas = {formula: Held(clean[0]) for formula, clean in sets.items()}, []
+    inverted: list[NDArray[np.float64]] = []
     for _ in range(draws):
         release = table.release(k)
         for formula, held in found.items():
             answer = release.regress(formula, about="table")
             held.add(answer.low, answer.high, answer.coefficients, answer.naive)
+            if formula == linear:
+                inverted.append(np.abs(_inverted(release, formula) - held.true))
         areas.append(_area(answer.predict(table.frame), sets[logistic][2]))
     for formula, held in found.items():
         yield from held.claims(f"{name}, k = {k:g}: {formula}", sets[formula][1])
+    misses, beside = float(np.median(found[linear].misses)), float(np.median(inverted))
+    text = f"{name}, k = {k:g}: {linear}: median distance from the truth"
+    yield at_most(text, misses, beside, beside=f"every pair inverted by itself {beside:.3g}")
     if name == "Adult":
         clean = _area(sets[logistic][3], sets[logistic][2])
         area = float(np.mean(areas))
@@ -204,6 +213,22 @@ def _regressions(name: str, table: Table, draws: int, k: float, linear: str, log
             bar=f"≥ {AUC[int(k)]}",
             is_met=area >= AUC[int(k)],
         )
+
+
+def _inverted(release: kk.Release, formula: str) -> NDArray[np.float64]:
+    """Least squares as RRreg would invert: what two columns have in common from the records that tell both alone."""
+    columns = _Columns.of(release.plan, ModelFormula.of(formula, release.plan.schema))
+    told = told_cells(release.reader, columns.cells, int)
+    moments = moments_of(told, columns.bases, release.n, order=2)
+    sums, counts = np.zeros(len(moments.names)), np.zeros(len(moments.names))
+    for one in told:
+        alone = moments_of([one], columns.bases, release.n, order=2)
+        places = [moments.names.index(name) for name in alone.names]
+        sums[places] += one.n * alone.values
+        counts[places] += one.n
+    every = _Seconds.of(columns, replace(moments, values=sums / counts)).table
+    targets, predictors = columns.design
+    return np.asarray(np.linalg.solve(predictors @ every @ predictors.T, predictors @ every @ targets[0]))
 
 
 def _clean(table: Table, formula: str) -> tuple[NDArray[np.float64], ...]:
