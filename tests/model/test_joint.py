@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -140,8 +141,8 @@ def test_the_likelihood_never_falls_without_leaps(seed: int) -> None:
     before = -math.inf
     for _ in range(6):
         # The prior is part of what is climbed.
-        prior = climb.PRIOR * (layout.flat[:, None] * np.log(point.profiles)).sum()
-        further, expected = layout.step(point, counts, layout.flat)
+        prior = climb.PRIOR * (layout.flat[:, None, None] * np.log(point.profiles)).sum()
+        further, expected = layout.step(point, counts, layout.flat[:, None])
         likelihood = sum((seen * np.log(shares)).sum() for seen, shares in zip(counts, expected, strict=True)) + prior
         assert likelihood >= before - 1e-7 * abs(likelihood)
         point, before = further, likelihood
@@ -153,11 +154,33 @@ def test_expected_counts_are_what_each_operator_makes_of_the_table(seed: int) ->
     tells = list(_any_tells(dice))
     layout = climb.ToldLayout(SIZES, tells)
     point = layout.start(3, dice)
-    _, expected = layout.step(point, layout.laid_out([one.counts for one in tells]), layout.flat)
-    whole = distributions.ClassMixture.average([point], layout.starts)
+    _, expected = layout.step(point, layout.laid_out([one.counts for one in tells]), layout.flat[:, None])
+    whole = distributions.ClassMixture.average(point, layout.starts)
     tables = [one.operator.forward(whole.table(one.axes, [None] * len(one.axes))) for one in tells]
     for found, meant in zip(expected, layout.laid_out(tables), strict=True):
-        np.testing.assert_allclose(found, meant, rtol=1e-9)
+        np.testing.assert_allclose(found[0], meant, rtol=1e-9)
+
+
+@given(st.integers(0, 10**6))
+def test_climbs_that_step_and_leap_together_go_where_each_goes_by_itself(seed: int) -> None:
+    dice = np.random.default_rng(seed)
+    tells = list(_any_tells(dice))
+    layout = climb.ToldLayout(SIZES, tells)
+    starts = [layout.start(3, dice) for _ in range(2)]
+    counts = [layout.laid_out([one.counts + dice.integers(0, 9, one.counts.shape) for one in tells]) for _ in starts]
+    averages = np.column_stack([layout.flat, starts[0].profiles[:, 0, 0]])
+
+    def gone(point: Any, seen: list[Array], averages: Array) -> tuple[Any, list[Array]]:
+        once, expected = layout.step(point, seen, averages)
+        return layout.leap(point, once, layout.step(once, seen, averages)[0], 4.0), expected
+
+    together, expected = gone(climb.ClassPoint.together(starts), climb._stacked(counts), averages)
+    for place, (start, seen, found) in enumerate(zip(starts, counts, together.apart(), strict=True)):
+        apart, alone = gone(start, climb._stacked([seen]), averages[:, [place]])
+        np.testing.assert_allclose(found.shares, apart.shares, rtol=1e-9)
+        np.testing.assert_allclose(found.profiles, apart.profiles, rtol=1e-9)
+        for one, other in zip(expected, alone, strict=True):
+            np.testing.assert_allclose(one[place], other[0], rtol=1e-9)
 
 
 def _any_tells(dice: np.random.Generator) -> Iterator[ToldCounts]:

@@ -32,6 +32,8 @@ _MOST_STEPS = 300
 _LEAST_STEPS = 60
 _MOST_WORK = 200_000_000
 """Steps of one climb, each as many as there are cells × classes."""
+_WORK_AT_ONCE = 1 << 18
+"""Cells × classes up to which all parts climb at once: calls of numpy would take longer than what they compute."""
 _PATIENCE = 40
 _FURTHEST = 64.0
 _FURTHER = 1.15
@@ -75,10 +77,20 @@ class ToldCounts:
 
 @dataclass(frozen=True, eq=False)
 class ClassPoint:
-    """A point of the climb: the share of each latent class, and the profiles of all columns, cells × classes."""
+    """A point of each of some climbs: climbs × the shares of latent classes, and the profiles of all columns."""
 
     shares: Array
     profiles: Array
+    """Cells × climbs × classes."""
+
+    @classmethod
+    def together(cls, some: Sequence[ClassPoint]) -> ClassPoint:
+        """All climbs of some."""
+        return cls(np.concatenate([one.shares for one in some]), np.concatenate([one.profiles for one in some], axis=1))
+
+    def apart(self) -> list[ClassPoint]:
+        """Each climb by itself."""
+        return [ClassPoint(self.shares[[one]], self.profiles[:, [one]]) for one in range(len(self.shares))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,31 +175,35 @@ class ToldLayout:
             for block in self.blocks
         ]
 
-    def step(self, point: ClassPoint, counts: Sequence[Array], average: Array) -> tuple[ClassPoint, list[Array]]:
-        """Where EM goes from a point, and the shares of the cells of every tell that the point leads to."""
+    def step(self, point: ClassPoint, counts: Sequence[Array], averages: Array) -> tuple[ClassPoint, list[Array]]:
+        """Where EM goes from a point, and the shares of the cells of every tell that the point leads to.
+
+        Counts, and these shares, have the climbs first; averages are cells × climbs.
+        """
         leaves = self._leaves(point.profiles)
         rows = self._product(leaves, self._factors) * point.shares
         kept = self._product(leaves, self._kept) * point.shares if self._has_kept else None
-        chance = self._by_chance if kept is None else self._by_chance * kept.sum(axis=1, keepdims=True)
-        found, by_row, replaced, everything = np.zeros_like(leaves), np.empty_like(rows), np.zeros(len(rows)), []
+        chance = self._by_chance if kept is None else (self._by_chance * kept.sum(axis=2)).T[:, :, None]
+        found, by_row, replaced, everything = np.zeros_like(leaves), np.empty_like(rows), np.zeros(rows.shape[:2]), []
         for block, seen in zip(self.blocks, counts, strict=True):
-            at, last = block.rows, leaves[block.last]
-            expected = self._together[at] * (rows[at] @ last.T) + chance[at] * block.anywhere
+            at = block.rows
+            here, last = _climbs_first(rows[at]), _climbs_first(leaves[block.last])
+            expected = self._together[at] * (here @ last.swapaxes(1, 2)) + chance[..., at, :] * block.anywhere
             everything.append(np.maximum(expected, 1e-300, out=expected))
             ratio = seen / expected
             if kept is not None:
-                replaced[at] = ratio @ block.anywhere
+                replaced[at] = (ratio @ block.anywhere).T
             ratio *= self._together[at]
-            found[block.last] += last * (ratio.T @ rows[at])
-            by_row[at] = rows[at] * (ratio @ last)
-        found += self._gather @ by_row
+            found[block.last] += _climbs_first(last * (ratio.swapaxes(1, 2) @ here))
+            by_row[at] = _climbs_first(here * (ratio @ last))
+        found += _gathered(self._gather, by_row)
         shares = by_row.sum(axis=0)
         if kept is not None:
-            by_row = kept * self._by_chance * replaced[:, None]
-            found += self._gather_kept @ by_row
+            by_row = kept * (self._by_chance * replaced)[:, :, None]
+            found += _gathered(self._gather_kept, by_row)
             shares = shares + by_row.sum(axis=0)
-        found = self._back(found, leaves, point.profiles) + PRIOR * average[:, None]
-        return ClassPoint(normalised(shares + _LEAST), self.normalised(found)), everything
+        found = self._back(found, leaves, point.profiles) + PRIOR * averages[:, :, None]
+        return ClassPoint(_shared_out(shares + _LEAST), self.normalised(found)), everything
 
     def _leaves(self, profiles: Array) -> Array:
         """The profiles as they are and as they are perturbed, and ones."""
@@ -195,7 +211,7 @@ class ToldLayout:
             transition.forward(profiles[self.starts[axis] : self.starts[axis + 1]], 0)
             for (axis, _), (_, transition) in self._perturbed.items()
         ]
-        return np.concatenate([profiles, *perturbed, np.ones((1, profiles.shape[1]))])
+        return np.concatenate([profiles, *perturbed, np.ones((1, *profiles.shape[1:]))])
 
     def _product(self, leaves: Array, factors: Indices) -> Array:
         return reduce(np.multiply, (leaves[column] for column in factors.T))
@@ -212,13 +228,14 @@ class ToldLayout:
     def leap(self, point: ClassPoint, once: ClassPoint, twice: ClassPoint, furthest: float) -> ClassPoint:
         """Further along two steps of EM (SQUAREM, Varadhan and Roland 2008); EM alone takes thousands under noise."""
         start, first, second = (
-            np.log(np.maximum(np.vstack([one.shares, one.profiles]), _LEAST)) for one in (point, once, twice)
+            np.log(np.maximum(np.concatenate([one.shares[None], one.profiles]), _LEAST)) for one in (point, once, twice)
         )
         slope = first - start
         bend = second - first - slope
-        reach = np.clip(np.linalg.norm(slope) / max(float(np.linalg.norm(bend)), _LEAST), 1, furthest)
+        sizes = [np.sqrt((change**2).sum(axis=(0, 2), keepdims=True)) for change in (slope, bend)]
+        reach = np.clip(sizes[0] / np.maximum(sizes[1], _LEAST), 1, furthest)
         further = np.exp(np.clip(start + 2 * reach * slope + reach**2 * bend, -500, 100))
-        return ClassPoint(normalised(further[0]), self.normalised(further[1:]))
+        return ClassPoint(_shared_out(further[0]), self.normalised(further[1:]))
 
     def normalised(self, profiles: Array) -> Array:
         """With shares that add up to 1 in every column and class."""
@@ -228,7 +245,7 @@ class ToldLayout:
         """Somewhere to climb from: classes that know next to nothing, each something else."""
         spread = _SPREAD if classes > 1 else 0.0
         profiles = self.flat[:, None] * np.exp(spread * dice.standard_normal((len(self.flat), classes)))
-        return ClassPoint(np.full(classes, 1 / classes), self.normalised(profiles))
+        return ClassPoint(np.full((1, classes), 1 / classes), self.normalised(profiles[:, None]))
 
     @cached_property
     def flat(self) -> Array:
@@ -301,6 +318,22 @@ class _Laid:
         return chance
 
 
+def _climbs_first(table: Array) -> Array:
+    """Or second again, if they were."""
+    return table.swapaxes(0, 1)
+
+
+def _gathered(indicator: Any, rows: Array) -> Array:
+    """The sums of rows that an indicator marks."""
+    found: Array = (indicator @ rows.reshape(len(rows), -1)).reshape(-1, *rows.shape[1:])
+    return found
+
+
+def _shared_out(shares: Array) -> Array:
+    """Shares of classes that add up to 1 in every climb."""
+    return shares / shares.sum(axis=1, keepdims=True)
+
+
 def normalised(shares: Array) -> Array:
     """Scaled to add up to 1."""
     return shares / shares.sum()
@@ -333,26 +366,34 @@ def dice_of(told: Sequence[ToldCounts]) -> Randomness:
 
 
 def climb(
-    tells: ToldLayout, parts: Sequence[HeldOut], starts: Sequence[ClassPoint], averages: Sequence[Array]
-) -> tuple[list[ClassPoint], float]:
+    tells: ToldLayout, parts: Sequence[HeldOut], starts: Sequence[ClassPoint], averages: Array
+) -> tuple[ClassPoint, float]:
     """Climb without each part until the parts have long been predicted worse; where that was best, and how well.
 
-    All climbs stop at the same step: one that stopped by its own part alone would often go too far by luck.
+    All climbs stop at the same step: one that stopped by its own part alone would often go too far by luck. Small ones
+    take each step together.
     """
-    counts = [tells.laid_out(part.kept) for part in parts]
-    held = [tells.laid_out(part.held) for part in parts]
-    points, furthest, judged = list(starts), 2.0, 0
+    kept, held = [tells.laid_out(part.kept) for part in parts], [tells.laid_out(part.held) for part in parts]
+    work = sum(block.size for block in kept[0]) * starts[0].shares.size
+    many = len(parts) if len(parts) * work <= _WORK_AT_ONCE else 1
+    groups = [slice(first, first + many) for first in range(0, len(parts), many)]
+    counts, judging = ([_stacked(side[group]) for group in groups] for side in (kept, held))
+    points, furthest, judged = [ClassPoint.together(starts[group]) for group in groups], 2.0, 0
     best, score = points, -math.inf
-    work = sum(block.size for block in counts[0]) * len(starts[0].shares)
     for step in range(0, min(_MOST_STEPS, max(_LEAST_STEPS, _MOST_WORK // work)), 2):
         further, found = [], 0.0
-        for point, seen, judging, average in zip(points, counts, held, averages, strict=True):
-            once, expected = tells.step(point, seen, average)
-            found += float(sum((some * np.log(shares)).sum() for some, shares in zip(judging, expected, strict=True)))
-            further.append(tells.leap(point, once, tells.step(once, seen, average)[0], furthest))
+        for group, point, seen, unseen in zip(groups, points, counts, judging, strict=True):
+            once, expected = tells.step(point, seen, averages[:, group])
+            found += float(sum((some * np.log(shares)).sum() for some, shares in zip(unseen, expected, strict=True)))
+            further.append(tells.leap(point, once, tells.step(once, seen, averages[:, group])[0], furthest))
         if found > score:
             best, score, judged = points, found, step
         elif step - judged >= _PATIENCE:
             break
         points, furthest = further, min(furthest * _FURTHER, _FURTHEST)
-    return best, score
+    return ClassPoint.together(best), score
+
+
+def _stacked(parts: Sequence[Sequence[Array]]) -> list[Array]:
+    """Block by block, the counts of all parts."""
+    return [np.stack(blocks) for blocks in zip(*parts, strict=True)]

@@ -73,11 +73,10 @@ class ClassMixture:
     profiles: tuple[Array, ...]
 
     @classmethod
-    def average(cls, points: Sequence[ClassPoint], starts: Indices) -> ClassMixture:
-        """The mixture of several, which is one more of them."""
-        shares = np.concatenate([point.shares for point in points]) / len(points)
-        profiles = np.concatenate([point.profiles for point in points], axis=1)
-        return cls(shares, tuple(np.split(profiles, starts[1:-1])))
+    def average(cls, point: ClassPoint, starts: Indices) -> ClassMixture:
+        """The mixture of what several climbs reached, which is one more of them."""
+        profiles = point.profiles.reshape(len(point.profiles), -1)
+        return cls(point.shares.ravel() / len(point.shares), tuple(np.split(profiles, starts[1:-1])))
 
     def table(self, axes: Sequence[int], groups: Sequence[Indices | None]) -> Array:
         """Half of the columns against the other half, so that no table is held for every class."""

@@ -187,19 +187,17 @@ class _Kind:
 def _classes(sizes: Sequence[int], evidence: _Evidence, dice: np.random.Generator) -> Iterator[_Kind]:
     """More and more latent classes, until many predict what was held out worse than fewer."""
     tells = ToldLayout(sizes, evidence.told)
-    averages, best = [tells.flat] * len(evidence.parts), -math.inf
+    averages, best = np.repeat(tells.flat[:, None], len(evidence.parts), axis=1), -math.inf
     for classes in CLASSES:
         starts = [tells.start(classes, dice) for _ in evidence.parts]
-        points, score = climb(tells, evidence.parts, starts, averages)
+        point, score = climb(tells, evidence.parts, starts, averages)
         if classes > ENOUGH and score < best - LUCK:
             break
         best = max(best, score)
         if classes == 1:
-            averages = [point.profiles[:, 0] for point in points]
+            averages = point.profiles[:, :, 0]
         name = Phrase("{classes} latent classes", classes=classes) if classes > 1 else Phrase("independent columns")
-        yield _Kind(
-            name, [ClassMixture.average(some, tells.starts) for some in (*([point] for point in points), points)]
-        )
+        yield _Kind(name, [ClassMixture.average(some, tells.starts) for some in (*point.apart(), point)])
 
 
 @dataclass(frozen=True, eq=False)
