@@ -11,6 +11,7 @@ import kakuran as kk
 from kakuran.cli import app
 from kakuran.release import read_manifest
 from kakuran.studio import Desk
+from kakuran.studio.columns import offers
 from kakuran.words import words_in
 
 SAY = words_in("en")
@@ -97,6 +98,15 @@ def test_odd_columns_are_found_and_a_remedy_mends_them(folder):
     left = {(one["column"], one["kind"]) for one in desk.to_dict()["odd"]}
     assert left.isdisjoint({("id", "identifier"), ("job", "missing")})
     assert [one["column"] for one in desk.to_dict()["misfits"]] == []
+
+
+@pytest.mark.skipif(not offers()["bands"], reason="numbers are told on a grid only")
+def test_a_number_is_told_in_bands_and_on_a_grid_again(desk):
+    desk.edit("age", {"bands": [0, 18, 65, 120], "low": None, "high": None})
+    assert desk.draft.schema["age"].points == 3
+    assert "age" not in desk.to_dict()["read_off"]
+    desk.edit("age", {"bands": None, "low": 0, "high": 120})
+    assert desk.draft.schema["age"].points == 121
 
 
 def test_values_outside_a_domain_are_told_before_anything_is_released(desk):

@@ -6,7 +6,7 @@ A column is summed up once, when the table is opened, and by arrow; no more of t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,11 @@ MOST_CELLS = 50_000_000
 MOST_VALUES = 1000
 """Values of a column that are listed."""
 MOST_BARS = 24
+PERIODS = 8
+"""Into which dates are cut for a look."""
 FIRST_ROWS = 12
+BANDS = 6
+"""About how many a click makes."""
 FEWEST_TO_TELL = 30
 """Values from which on it is no chance that none stands twice."""
 _LONGEST = 80
@@ -40,13 +44,13 @@ class Card:
     distinct, missing : int
         How many different values it has, and how many records have none.
     bars : list[tuple[str, int]]
-        What stands below each bar of its picture, and how many records it is of.
+        Its most frequent values, or periods of time, and how many records have them.
     others : int
         How many values are not among the bars.
     values : list[Any] | None
         All values, where there are few enough to be categories.
-    edges : list[float] | None
-        Of the bars, where they are of numbers.
+    edges, heights : list[float], list[int]
+        Of numbers: where each column of their histogram begins and the last ends, and how many records it is of.
     codes : list[float]
         Numbers that look as if they stood for something missing, such as 999.
     """
@@ -57,14 +61,18 @@ class Card:
     bars: list[tuple[str, int]]
     others: int
     values: list[Any] | None
-    edges: list[float] | None
-    codes: list[float]
+    edges: list[float] = field(default_factory=list)
+    heights: list[int] = field(default_factory=list)
+    codes: list[float] = field(default_factory=list)
 
-    def gave(self, described: Mapping[str, Any]) -> bool:
+    def gave(self, described: Mapping[str, Any], drafted: Mapping[str, Any]) -> bool:
         """Whether what is said of the column was read off it: its very values, or a bound that somebody has."""
-        if described.get("type") == "numeric" and self.edges:
-            return described["low"] == self.edges[0] or described["high"] == self.edges[-1]
-        return self.values is not None and sorted(described.get("values", ()), key=str) == sorted(self.values, key=str)
+        if "values" in described:
+            listed = set(described["values"])
+            return any(found is not None and set(found) == listed for found in (self.values, drafted.get("values")))
+        ends = described.get("bands") or [described.get("low"), described.get("high")]
+        seen = {*self.edges[:1], *self.edges[-1:], drafted.get("low"), drafted.get("high")} - {None}
+        return ends[0] in seen or ends[-1] in seen
 
 
 def read_some(source: Source, progress: Progress = int) -> tuple[pa.Table, bool]:
@@ -90,7 +98,7 @@ def first_rows(table: pa.Table) -> list[list[str]]:
 def card_of(name: str, column: pa.ChunkedArray) -> Card:
     """Sum up a column."""
     if pa.types.is_nested(column.type):
-        return Card(name, 0, column.null_count, [], 0, None, None, [])
+        return Card(name, 0, column.null_count, [], 0, None)
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     counted = pc.value_counts(column)
@@ -100,19 +108,34 @@ def card_of(name: str, column: pa.ChunkedArray) -> Card:
     if is_number:
         is_there &= ~np.isnan(values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
     missing, values, counts = int(counts[~is_there].sum()), values.filter(pa.array(is_there)), counts[is_there]
-    if is_number:
-        return _card_of_numbers(name, values, counts, missing)
+    if pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
+        return _card_of_days(name, values, counts, missing)
     ranked = np.argsort(-counts, kind="stable")[:MOST_BARS]
-    bars = [(str(values[int(place)].as_py())[:_LONGEST], int(counts[place])) for place in ranked]
-    return Card(name, len(values), missing, bars, max(len(values) - MOST_BARS, 0), _listed(values), None, [])
+    bars = [(_shown(values[int(place)].as_py()), int(counts[place])) for place in ranked]
+    card = Card(name, len(values), missing, bars, max(len(values) - MOST_BARS, 0), _listed(values))
+    return _with_histogram(card, values, counts) if is_number and len(values) else card
 
 
-def _card_of_numbers(name: str, values: pa.Array, counts: Any, missing: int) -> Card:
+def _shown(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)[:_LONGEST]
+
+
+def _with_histogram(card: Card, values: pa.Array, counts: Any) -> Card:
+    """Of numbers that are numbers: what seems to stand for something missing is left out."""
     numbers = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    heights, edges = np.histogram(numbers, MOST_BARS, weights=counts) if len(numbers) else (np.zeros(0), np.zeros(0))
-    bars = [(f"{edges[place]:.4g} – {edges[place + 1]:.4g}", int(height)) for place, height in enumerate(heights)]
     codes = _codes_among(np.sort(numbers))
-    return Card(name, len(values), missing, bars, 0, _listed(values), edges.tolist(), codes)
+    is_number = ~np.isin(numbers, codes)
+    heights, edges = np.histogram(numbers[is_number], MOST_BARS, weights=counts[is_number])
+    return replace(card, edges=edges.tolist(), heights=heights.astype(int).tolist(), codes=codes)
+
+
+def _card_of_days(name: str, values: pa.Array, counts: Any, missing: int) -> Card:
+    """In the order of time, not of how many there are."""
+    days = values.cast(pa.timestamp("ns")).cast(pa.date32(), safe=False).cast(pa.int32()).to_numpy(zero_copy_only=False)
+    heights, edges = np.histogram(days, PERIODS, weights=counts) if len(days) else (np.zeros(0), np.zeros(0))
+    starts = np.ceil(edges).astype("datetime64[D]")
+    bars = [(f"{starts[place]} –", int(height)) for place, height in enumerate(heights)]
+    return Card(name, len(values), missing, bars, 0, _listed(values))
 
 
 def _listed(values: pa.Array) -> list[Any] | None:
@@ -135,7 +158,7 @@ def _codes_among(numbers: Array) -> list[float]:
 
 def offers() -> dict[str, bool]:
     """What this version's schema can say of a number, for a page that asks before it shows a field."""
-    known = {field.name for field in fields(Numeric)}
+    known = {one.name for one in fields(Numeric)}
     return {name: name in known for name in ("bands", "missing_codes", "clip")}
 
 
@@ -161,8 +184,17 @@ def oddities(schema: Schema, cards: Mapping[str, Card], inferred: Schema, n: int
                     asked = _remedy("codes", missing_codes=[*told, _plain(code)], missing="category")
                     yield odd | {"kind": "code", "count": code, "remedies": [asked]}
             if bands_are_offered and attribute.points > MOST_VALUES and not getattr(attribute, "bands", None):
-                edges = [_plain(edge) for edge in np.linspace(attribute.low, attribute.high, 7).round()]
-                yield odd | {"kind": "fine", "count": attribute.points, "remedies": [_remedy("bands", bands=edges)]}
+                banded = _remedy("bands", bands=_round_bands(attribute), low=None, high=None)
+                yield odd | {"kind": "fine", "count": attribute.points, "remedies": [banded]}
+
+
+def _round_bands(number: Numeric) -> list[float]:
+    """Some bands from bound to bound that begin at round numbers."""
+    rough = (number.high - number.low) / BANDS
+    width = 10.0 ** np.floor(np.log10(rough))
+    width *= next(factor for factor in (1, 2, 2.5, 5, 10) if factor * width >= rough * 0.999)
+    inner = np.arange(np.floor(number.low / width) + 1, np.ceil(number.high / width)) * width
+    return [_plain(edge) for edge in (number.low, *inner.round(12), number.high)]
 
 
 def _remedy(kind: str, **changes: Any) -> dict[str, Any]:

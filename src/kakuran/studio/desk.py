@@ -42,7 +42,7 @@ from kakuran.schema import (
 )
 from kakuran.studio.asking import PointedQuestion
 from kakuran.studio.columns import Card, card_of, first_rows, oddities, offers, read_some
-from kakuran.studio.script import Opening, Targets, commands_of, python_of
+from kakuran.studio.script import NamedTable, Targets, commands_of, python_of
 from kakuran.words import Words
 from kakuran.writing import check_free, write_text
 
@@ -81,7 +81,7 @@ class OpenTable:
 
     Attributes
     ----------
-    opening : Opening
+    opening : NamedTable
         What was asked for.
     source : Source
         All of its records.
@@ -93,7 +93,7 @@ class OpenTable:
         What its data look like.
     """
 
-    opening: Opening
+    opening: NamedTable
     source: Source
     table: pa.Table
     is_whole: bool
@@ -179,7 +179,7 @@ class Desk:
         told = {name: value for name, value in told.items() if value}
         if not told and not sql and path.suffix in CSV and path.is_file():
             told = {name: value for name, value in vars(found_format(path)).items() if value}
-        opening = Opening(named, sql or None, told)
+        opening = NamedTable(named, sql or None, told)
         with self._doing("reading", None) as advance:
             source = open_source(named, opening.sql, **told)
             table, is_whole = read_some(source, advance)
@@ -270,8 +270,8 @@ class Desk:
         if self._opened is None:
             return {"folder": str(self.folder), "opened": None}
         opened, draft = self._opened, self.draft
-        described = draft.schema.to_dict()
-        read_off = (name for name, card in opened.cards.items() if card.gave(described[name]))
+        described, drafted = draft.schema.to_dict(), opened.inferred.to_dict()
+        read_off = (name for name, card in opened.cards.items() if card.gave(described[name], drafted[name]))
         return {
             "folder": str(self.folder),
             "opened": {
@@ -286,6 +286,7 @@ class Desk:
             },
             "offers": offers(),
             "columns": described,
+            "drafted": {name: fields.get("type") for name, fields in drafted.items()},
             "wishes": {name: getattr(draft.schema, name) for name in ("tell", "about", "purpose")},
             "toml": draft.schema.to_toml(),
             "k": draft.k,

@@ -10,7 +10,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Opening:
+class NamedTable:
     """What was opened, and how.
 
     Attributes
@@ -81,7 +81,7 @@ class Targets:
         return self._beside("again.py")
 
 
-def commands_of(opening: Opening, targets: Targets, k: float, lang: str, *, force: bool = False) -> str:
+def commands_of(opening: NamedTable, targets: Targets, k: float, lang: str, *, force: bool = False) -> str:
     """The commands that make the release, its reports and its audit."""
     release, said = str(targets.release), ["--lang", lang, *(["--force"] if force else [])]
     perturb = ["--schema", str(targets.schema), "--k", _written(k), "--output", release]
@@ -93,7 +93,7 @@ def commands_of(opening: Opening, targets: Targets, k: float, lang: str, *, forc
     return "".join(f"{shlex.join(line)}\n" for line in lines)
 
 
-def python_of(opening: Opening, targets: Targets, k: float, lang: str, *, force: bool = False) -> str:
+def python_of(opening: NamedTable, targets: Targets, k: float, lang: str, *, force: bool = False) -> str:
     """The same in Python."""
     release, public = str(targets.release), str(targets.public)
     return (

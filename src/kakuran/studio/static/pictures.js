@@ -3,6 +3,7 @@
 const Pictures = (() => {
   const { element, drawn, number, percent } = Page;
   const MOST_ROWS = 8;
+  const NEAR = 52; // pixels within which two numbers would touch
 
   /** A picture that is drawn again whenever its frame changes width. */
   function fitted(frame, draw) {
@@ -54,13 +55,13 @@ const Pictures = (() => {
     const [from, to] = [Math.min(least, points[0]), Math.max(most, points.at(-1))];
     const room = Math.max(to - from, step) * 0.12;
     const [first, last] = [from - room, to + room];
-    const highest = Math.max(...card.bars.map(([, count]) => count), 1);
+    const highest = Math.max(...card.heights, 1);
     const [top, tall] = [18, 84];
     return fitted(element("div", { class: "chart numbers" }), (width) => {
       const [left, right] = [12, width - 12];
       const along = (value) => left + ((value - first) / (last - first)) * (right - left);
       const back = (x) => first + ((x - left) / (right - left)) * (last - first);
-      const columns = card.bars.map(([, count], place) => {
+      const columns = card.heights.map((count, place) => {
         const [start, end] = [along(card.edges[place]), along(card.edges[place + 1])];
         const height = (count / highest) * tall;
         return drawn("rect", {
@@ -84,6 +85,12 @@ const Pictures = (() => {
         });
       });
       picture.append(...handles);
+      const apart = points.map(along);
+      for (const [place, one] of handles.entries()) {
+        const isEnd = place === 0 || place === points.length - 1;
+        const room = Math.min(apart[place] - apart[place - 1], apart.at(-1) - apart[place] - NEAR / 2);
+        one.firstChild.classList.toggle("crowded", !isEnd && room < NEAR);
+      }
       return picture;
     });
   }

@@ -54,7 +54,7 @@ const Public = (() => {
         said.role ?? "perturb",
         (role) => edit({ role: role === "perturb" ? null : role }),
       ),
-      isDropped ? null : domain(id, said, seen, state.offers, edit),
+      isDropped ? null : domain(id, said, seen, state.drafted[name], state.offers, edit),
       misfit ? element("p", { class: "error" }, misfit.message) : null,
       state.read_off.includes(name)
         ? element(
@@ -80,14 +80,18 @@ const Public = (() => {
     const points = bands ?? (said.type === "numeric" ? [said.low, said.high] : [seen.edges[0], seen.edges.at(-1)]);
     if (!points.every(Number.isFinite)) return Pictures.values(seen, state.opened.rows);
     const names = bands ? bands.map((edge) => say("edge", { edge: plain(edge) })) : [say("low"), say("high")];
-    const moved = (to) => (said.type === "numeric" ? edit(bands ? { bands: to } : { low: to[0], high: to[1] }) : null);
+    const moved = (to) => (said.type === "numeric" ? edit(bands ? inBands(to) : { low: to[0], high: to[1] }) : null);
     return Pictures.numbers(seen, { points, names, step: said.step ?? 1, moved }, say("histogram", { column: name }));
   }
 
-  function domain(id, said, seen, offers, edit) {
+  /** Bands say where a number begins and ends, too. */
+  const inBands = (bands) => ({ bands, low: null, high: null });
+
+  function domain(id, said, seen, drafted, offers, edit) {
     const canBeWords = seen.values !== null;
     const canBeNumbers = Boolean(seen.edges?.length);
-    const kinds = [...new Set([said.type, canBeWords && "categorical", canBeNumbers && "numeric"].filter(Boolean))];
+    const can = [said.type, drafted, canBeWords && "categorical", canBeNumbers && "numeric"];
+    const kinds = [...new Set(can.filter(Boolean))];
     return element(
       "div",
       { class: "domain" },
@@ -104,13 +108,15 @@ const Public = (() => {
         : null,
       said.type === "numeric" ? bounds(id, said, offers, edit) : null,
       said.type === "categorical" ? words(id, said, edit) : null,
+      said.type === "date" ? dates(id, said, edit) : null,
       element(
         "label",
         { class: "check" },
         element("input", {
           type: "checkbox",
           id: `${id}-missing`,
-          checked: said.missing === "category",
+          checked: said.missing === "category" || Boolean(said.missing_codes),
+          disabled: Boolean(said.missing_codes),
           onchange: (event) => edit({ missing: event.target.checked ? "category" : null }),
         }),
         say("missing.category"),
@@ -124,20 +130,19 @@ const Public = (() => {
       const found = event.target.value.split(/[\s,;]+/).filter(Boolean).map(Number);
       return found.length ? found : null;
     };
-    const listed = (name) => [
-      offers[name]
-        ? field(
-            `${id}-${name}`,
-            say(name),
-            input((said[name] ?? []).join(", "), { onchange: (event) => edit({ [name]: asNumbers(event) }) }),
-          )
-        : null,
-    ];
+    const listed = (name, changes) =>
+      field(
+        `${id}-${name}`,
+        say(name),
+        input((said[name] ?? []).join(", "), { onchange: (event) => edit(changes(asNumbers(event))) }),
+      );
+    const [low, high] = said.bands ? [said.bands[0], said.bands.at(-1)] : [said.low, said.high];
+    const banded = (bands) => (bands ? inBands(bands) : { bands, low, high });
     return [
       element(
         "div",
         { class: "bounds" },
-        ["low", "high", "step"].map((name) =>
+        (said.bands ? ["step"] : ["low", "high", "step"]).map((name) =>
           field(
             `${id}-${name}`,
             say(name),
@@ -149,8 +154,26 @@ const Public = (() => {
           ),
         ),
       ),
-      listed("bands"),
-      listed("missing_codes"),
+      offers.bands ? listed("bands", banded) : null,
+      offers.missing_codes ? listed("missing_codes", (codes) => ({ missing_codes: codes })) : null,
+    ];
+  }
+
+  function dates(id, said, edit) {
+    const day = (name) =>
+      field(
+        `${id}-${name}`,
+        say(`date.${name}`),
+        input(said[name], { type: "date", onchange: (event) => edit({ [name]: event.target.value || null }) }),
+      );
+    const periods = ["day", "week", "month", "quarter", "year"].map((one) => [one, say(`period.${one}`)]);
+    return [
+      element("div", { class: "bounds two" }, day("low"), day("high")),
+      field(
+        `${id}-step`,
+        say("step.date"),
+        select(periods, said.step ?? "day", (step) => edit({ step })),
+      ),
     ];
   }
 
