@@ -13,6 +13,7 @@ import typer
 from kakuran.cli.console import answer_json, answer_table, answer_text, check_new, say
 from kakuran.cli.ledger import say_spent
 from kakuran.cli.options import Force, Host, Json, LedgerFile, Port, grouped
+from kakuran.cli.places import to_write
 from kakuran.errors import counted, needing
 
 if TYPE_CHECKING:
@@ -22,6 +23,10 @@ app = typer.Typer(no_args_is_help=True, help="A survey whose answers are perturb
 
 SurveyFile: TypeAlias = Annotated[Path, typer.Argument(metavar="SURVEY", help="The survey (TOML).")]
 Output: TypeAlias = Annotated[Path, typer.Option("--output", "-o", help="File to write.")]
+
+ReleaseOutput: TypeAlias = Annotated[
+    Path, typer.Option("--output", "-o", help="Release: .parquet, .csv; - is Parquet.", callback=to_write(".parquet"))
+]
 
 
 @dataclass(frozen=True)
@@ -133,7 +138,7 @@ def status(kept: SurveyOptions, json: Json = False) -> None:
 
 @app.command()
 @grouped
-def export(kept: SurveyOptions, output: Output, ledger: LedgerFile = None, force: Force = False) -> None:
+def export(kept: SurveyOptions, output: ReleaseOutput, ledger: LedgerFile = None, force: Force = False) -> None:
     """Write the records so far as a release, .parquet or .csv.
 
     Exports of one survey are one release that grows: each holds the earlier ones and at least as many new records as

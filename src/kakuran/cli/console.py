@@ -28,6 +28,7 @@ from typing import Any, Literal, NoReturn, TypeAlias
 import typer
 
 from kakuran import errors
+from kakuran.cli.places import elsewhere, in_words
 
 _EXIT_CODES: Sequence[tuple[type[errors.KakuranError], int]] = (
     (errors.SchemaError, 3),
@@ -68,7 +69,8 @@ def run(app: typer.Typer) -> NoReturn:
             say(f"no such option: {name}", "error")  # which typer would repeat as it is
             sys.exit(2)
     try:
-        app()
+        with elsewhere():
+            app()
     except errors.KakuranError as error:
         complain(error)
         sys.exit(next((code for kind, code in _EXIT_CODES if isinstance(error, kind)), 3))
@@ -80,6 +82,7 @@ def shown(text: str) -> str:
 
     Those are control and format characters, such as ESC and the overrides of writing direction; lines stay lines.
     """
+    text = in_words(text)
     if text.isprintable():
         return text
     return "".join(sign.encode("unicode_escape").decode() if _is_unseen(sign) else sign for sign in text)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args, 
 import typer
 
 from kakuran.cli.console import answer_json, check_picture, check_report, progress, say, shown
+from kakuran.cli.places import to_read, to_write
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -162,9 +163,14 @@ Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the answer 
 class Results:
     """What becomes of that which a command finds."""
 
-    plot: Annotated[Path | None, typer.Option("--plot", help="Picture to write (.png, .svg or .pdf).")] = None
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="Picture to write (.png, .svg or .pdf).", callback=to_write(".png"))
+    ] = None
     report: Annotated[
-        Path | None, typer.Option("--report", help="Report to write: one .html file for screen and paper.")
+        Path | None,
+        typer.Option(
+            "--report", help="Report to write: one .html file for screen and paper.", callback=to_write(".html")
+        ),
     ] = None
     public: Annotated[
         bool, typer.Option("--public", help="Leave out of the report all that needs the originals, and what was typed.")
@@ -252,13 +258,15 @@ def typed() -> str:
     return shlex.join(["kakuran", *sys.argv[1:]])
 
 
-SchemaFile: TypeAlias = Annotated[Path, typer.Option("--schema", "-s", help="Schema file (TOML).")]
+SchemaFile: TypeAlias = Annotated[Path, typer.Option("--schema", "-s", help="Schema file (TOML).", callback=to_read)]
 Data: TypeAlias = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="A Parquet, CSV or Arrow file; a folder or a quoted pattern of such; a DuckDB file; postgresql://…",
+        help="A Parquet, CSV or Arrow file; a folder or a quoted pattern of such; a DuckDB file; postgresql://… "
+        "Or - or s3://…, gs://…, abfs://…",
         show_default=False,
+        callback=to_read,
     ),
 ]
 Sql: TypeAlias = Annotated[
@@ -267,7 +275,14 @@ Sql: TypeAlias = Annotated[
 ]
 K: TypeAlias = Annotated[float, typer.Option("--k", help="Nobody can be linked with probability above 1/k.")]
 ReleaseFile: TypeAlias = Annotated[
-    Path, typer.Argument(metavar="RELEASE", help="A release: .parquet, .csv with its manifest, or a folder.")
+    Path,
+    typer.Argument(
+        metavar="RELEASE", help="A release: .parquet, .csv with its manifest, or a folder; or -.", callback=to_read
+    ),
+]
+TableOutput: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", help="Table to write (.csv or .parquet; - is CSV).", callback=to_write(".csv")),
 ]
 SeedOption: TypeAlias = Annotated[
     int | None, typer.Option("--seed", help="Insecure: a reproducible draw, marked as not for publication.")

@@ -9,6 +9,7 @@ import typer
 
 from kakuran.cli.console import check_new, complain, progress, say
 from kakuran.cli.options import CsvOptions, Data, Force, SchemaFile, Sql, grouped
+from kakuran.cli.places import to_write
 from kakuran.errors import DataError, counted
 
 app = typer.Typer(no_args_is_help=True, help="Propose a schema, or check a table against one.")
@@ -18,7 +19,9 @@ app = typer.Typer(no_args_is_help=True, help="Propose a schema, or check a table
 @grouped
 def infer(
     data: Data,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Schema file to write (TOML).")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Schema file to write (TOML).", callback=to_write(".toml"))
+    ],
     sql: Sql = None,
     force: Force = False,
     *,

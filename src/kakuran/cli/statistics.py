@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from kakuran.cli.console import answer_table, answer_text, progress, say
-from kakuran.cli.options import AnswerResults, ReleaseFile, grouped, numbers, one_of
+from kakuran.cli.options import AnswerResults, ReleaseFile, TableOutput, grouped, numbers, one_of
 
 if TYPE_CHECKING:
     from kakuran.answers import Statistic
@@ -58,7 +57,7 @@ def estimate(
             "--population", help="Intervals for the population the records were drawn from, not for this table."
         ),
     ] = False,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Table to write (.csv or .parquet).")] = None,
+    output: TableOutput = None,
     *,
     results: AnswerResults,
 ) -> None:

@@ -28,6 +28,7 @@ from kakuran.cli.options import (
     grouped,
     one_of,
 )
+from kakuran.cli.places import to_read, to_write
 from kakuran.errors import ProtocolError, ReleaseError
 from kakuran.sockets import bare_host
 
@@ -40,7 +41,9 @@ EARLIER = "earlier.runs"
 app = typer.Typer(no_args_is_help=True, help="One regression over columns that several companies hold.")
 
 PlanFile: TypeAlias = Annotated[Path, typer.Option("--plan", help="The plan (TOML) all parties hold.")]
-OwnData: TypeAlias = Annotated[Path, typer.Option("--data", help="Our own table: a CSV, Parquet or Arrow file.")]
+OwnData: TypeAlias = Annotated[
+    Path, typer.Option("--data", help="Our own table: a CSV, Parquet or Arrow file.", callback=to_read)
+]
 Me: TypeAlias = Annotated[str, typer.Option("--as", help="Which party of the plan we are.")]
 KeyFile: TypeAlias = Annotated[Path | None, typer.Option("--key", help="Our key; NAME.key beside the plan by default.")]
 
@@ -273,7 +276,9 @@ def predict(
         list[str] | None, typer.Argument(metavar="HOST:PORT", help="HOST:PORT of every party before us.")
     ] = None,
     receiver: Annotated[str | None, typer.Option("--receiver", help="Who gets them; the target's holder.")] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Predictions by id.")] = Path("predictions.csv"),
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Predictions by id.", callback=to_write(".csv"))
+    ] = Path("predictions.csv"),
     force: Force = False,
     *,
     csv: CsvOptions,

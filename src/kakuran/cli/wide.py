@@ -25,6 +25,7 @@ from kakuran.cli.options import (
     typed,
     whole_or_auto,
 )
+from kakuran.cli.places import to_read, to_write
 from kakuran.errors import ReleaseError, counted
 
 if TYPE_CHECKING:
@@ -37,7 +38,9 @@ if TYPE_CHECKING:
 def microaggregate(
     data: Data,
     k: Annotated[int, typer.Option("--k", help="At least k records will share their values.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Table to write (.parquet or .csv).")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Table to write (.parquet or .csv).", callback=to_write(".csv"))
+    ],
     sql: Sql = None,
     column: Annotated[
         list[str] | None,
@@ -125,10 +128,16 @@ def microaggregate(
 @grouped
 def factorise(
     data: Annotated[
-        Path, typer.Argument(metavar="DATA", help="People × items: CSV, Parquet, or text with a basket a line.")
+        Path,
+        typer.Argument(
+            metavar="DATA", help="People × items: CSV, Parquet, or text with a basket a line.", callback=to_read
+        ),
     ],
     k: Annotated[int, typer.Option("--k", help="Nobody can be linked to a row with probability above 1/k.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Release to write, in the layout of the data.")],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", help="Release to write, in the layout of the data.", callback=to_write(".csv")),
+    ],
     layout: Annotated[
         str,
         typer.Option(
