@@ -117,6 +117,13 @@ def answer_json(value: Any) -> None:
     typer.echo("".join(json.dumps(sign)[1:-1] if _is_unseen(sign) else sign for sign in text))
 
 
+def answer_done(wanted: bool, **facts: Any) -> None:
+    """What was done by a command that has no other answer, for programs that want one; paths by their names."""
+    if wanted:
+        told = {name: in_words(str(value)) if isinstance(value, Path) else value for name, value in facts.items()}
+        answer_json(told)
+
+
 def _finite(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _finite(part) for name, part in value.items()}

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from kakuran.cli.console import check_new, complain, progress, say
-from kakuran.cli.options import CsvOptions, Data, Force, SchemaFile, Sql, grouped
+from kakuran.cli.console import answer_done, check_new, complain, progress, say
+from kakuran.cli.options import CsvOptions, Data, Force, Json, SchemaFile, Sql, grouped
 from kakuran.cli.places import to_write
 from kakuran.errors import DataError, counted
 
@@ -24,6 +24,7 @@ def infer(
     ],
     sql: Sql = None,
     force: Force = False,
+    json: Json = False,
     *,
     csv: CsvOptions,
 ) -> None:
@@ -36,11 +37,12 @@ def infer(
         schema = Schema.infer(source, progress=advance)
     schema.save(output)
     say(f"wrote {output}: {counted(len(schema), 'column')}, of which {len(schema.perturbed)} will be perturbed")
+    answer_done(json, schema=output, columns=len(schema), perturbed=[one.name for one in schema.perturbed])
 
 
 @app.command()
 @grouped
-def check(data: Data, schema: SchemaFile, sql: Sql = None, *, csv: CsvOptions) -> None:
+def check(data: Data, schema: SchemaFile, sql: Sql = None, json: Json = False, *, csv: CsvOptions) -> None:
     """Check all values against a schema; name columns that do not fit."""
     from kakuran.engine import check_values
     from kakuran.schema import Schema, problems_of
@@ -56,3 +58,4 @@ def check(data: Data, schema: SchemaFile, sql: Sql = None, *, csv: CsvOptions) -
             complain(problem)
         raise (problems or [first])[-1] from None
     say(f"{schema} fits {counted(records, 'record')}")
+    answer_done(json, schema=schema, records=records)

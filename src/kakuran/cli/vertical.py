@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from kakuran.cli.console import answer_json, answer_table, check_new, say
+from kakuran.cli.console import answer_done, answer_json, answer_table, check_new, say
 from kakuran.cli.options import (
     LAST_PORT,
     AnswerResults,
@@ -85,6 +85,7 @@ def init(
     least: Annotated[int | None, typer.Option("--least", help="Variables every party keeps (2).")] = None,
     intercept: Annotated[bool | None, typer.Option("--intercept/--no-intercept", help="Fit a constant.")] = None,
     key: KeyFile = None,
+    json: Json = False,
     *,
     csv: CsvOptions,
 ) -> None:
@@ -112,6 +113,7 @@ def init(
     _warn_of_limits(made)
     say(f"fingerprint of {plan}: {made.fingerprint}")
     say("send the plan to the others; when all have joined, compare the fingerprint by telephone")
+    answer_done(json, plan=plan, party=me, columns=list(made.terms(me).columns), fingerprint=made.fingerprint)
 
 
 @app.command()
@@ -280,6 +282,7 @@ def predict(
         Path, typer.Option("--output", "-o", help="Predictions by id.", callback=to_write(".csv"))
     ] = Path("predictions.csv"),
     force: Force = False,
+    json: Json = False,
     *,
     csv: CsvOptions,
 ) -> None:
@@ -297,10 +300,12 @@ def predict(
         predictions = predict_together(links, plan, fitted, table, receiver=receiver, notify=say)
     if predictions is None:
         say(f"{receiver} has the predictions")
+        answer_done(json, receiver=receiver)
         return
     rows = predictions.with_ids(table, ids, plan.target)
     write_table(output, rows)
     say(f"wrote {output}: {rows.num_rows:,} predicted")
+    answer_done(json, receiver=receiver, predictions=output, records=rows.num_rows)
 
 
 @app.command()
@@ -311,6 +316,7 @@ def demo(
         str, typer.Option("--protocol", help="gram or residual.", autocompletion=one_of("gram", "residual"))
     ] = "gram",
     force: Force = False,
+    json: Json = False,
 ) -> None:
     """Run two made-up companies as two processes on this machine."""
     import pyarrow.csv
@@ -334,7 +340,11 @@ def demo(
     port = _free_port()
     _run(folder, bank=("serve", *bank, "--port", f"{port}"), shop=("join", f"127.0.0.1:{port}", *shop))
     fits = {name: VerticalFit.load(folder / name / f"{name}.fit.json") for name in tables}
-    _compare(fits["bank"], fits["shop"], _pooled(tables["bank"], tables["shop"], fits["bank"].chosen))
+    pooled = _pooled(tables["bank"], tables["shop"], fits["bank"].chosen)
+    together = _together(fits["bank"], fits["shop"])
+    answer_done(json, folder=folder, together=together, pooled=pooled)
+    if not json:
+        _compare(together, pooled)
     say(f"both folders are in {folder}; what travelled is in the transcripts of the *.fit.json")
 
 
@@ -348,9 +358,12 @@ def _pooled(bank: Any, shop: Any, chosen: tuple[str, ...]) -> dict[str, float]:
     return dict(zip(("(intercept)", *chosen), found.tolist(), strict=True))
 
 
-def _compare(bank: VerticalFit, shop: VerticalFit, pooled: dict[str, float]) -> None:
-    ours = {"(intercept)": bank.intercept or 0.0}
-    ours |= {name: own.coefficient for fit in (bank, shop) for name, own in fit.own.items()}
+def _together(bank: VerticalFit, shop: VerticalFit) -> dict[str, float]:
+    own = {name: own.coefficient for fit in (bank, shop) for name, own in fit.own.items()}
+    return {"(intercept)": bank.intercept or 0.0, **own}
+
+
+def _compare(ours: dict[str, float], pooled: dict[str, float]) -> None:
     rows = [[name, f"{ours[name]:.8g}", f"{value:.8g}"] for name, value in pooled.items()]
     answer_table("fitted by two companies, and by one that sees both tables", ["column", "together", "pooled"], rows)
 
