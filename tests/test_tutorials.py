@@ -6,6 +6,7 @@ command, as processes of their own.
 
 import contextlib
 import io
+import os
 import re
 import shlex
 import sys
@@ -16,7 +17,11 @@ import pytest
 from kakuran.cli import main
 
 DOCS = Path(__file__).parents[1] / "docs"
-TUTORIALS = [*sorted((DOCS / "tutorials").glob("*.md")), DOCS / "ja/steward.md", DOCS / "guides/other-programs.md"]
+TUTORIALS = [
+    *sorted((DOCS / "tutorials").glob("*.md")),
+    DOCS / "ja/steward.md",
+    *(DOCS / f"guides/{name}.md" for name in ("other-programs", "pipelines")),
+]
 TESTED = (
     "central", "choosing-k", "ledger", "people", "public-domains", "repeated-releases", "statistics", "trees",
     "weights",
@@ -37,6 +42,7 @@ def type_in(line, monkeypatch):
 @pytest.mark.filterwarnings("ignore::kakuran.InferredDomainWarning")
 def test_every_step_of_a_tutorial_works(tutorial, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setattr("signal.signal", lambda *_: None)
     monkeypatch.setattr("warnings.showwarning", None)
     names: dict[str, object] = {}

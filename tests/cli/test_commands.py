@@ -9,8 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.main import get_command
 
 import kakuran as kk
+from kakuran.cli import app
 from kakuran.perturbation import Kernel
 from kakuran.release import Manifest, Release
 from kakuran.samples import census, census_schema
@@ -266,3 +268,33 @@ def test_a_number_that_may_be_missing_and_loses_its_order_is_warned_of(kakuran, 
     report = (folder / "gaps.html").read_text(encoding="utf-8")
     assert [warning in shown.stderr, warning in made.stderr, warning[9:] in report] == [told] * 3
     assert ("keeps the order of a number" in report) == told
+
+
+def commands(group, path=()):
+    for name, command in group.commands.items():
+        inner = getattr(command, "commands", None)
+        yield from [((*path, name), command)] if inner is None else commands(command, (*path, name))
+
+
+def test_every_command_answers_programs():
+    offered = {path: {name for one in found.params for name in one.opts} for path, found in commands(get_command(app))}
+    assert len(offered) > 30
+    assert [path for path, options in offered.items() if "--json" not in options] == []
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        (("schema", "infer", "people.csv", "-o", "new.toml"), {"schema": "new.toml", "columns": 4}),
+        (("schema", "check", "people.csv", "-s", "schema.toml"), {"schema": "schema.toml", "records": 800}),
+        (("demo", "--n", 300, "--folder", "shown"), {"n": 300, "k": 10, "release": "shown/release.parquet"}),
+        (("ledger", "init", "ledger", "--people", "all", "--k", 5), {"people": "all"}),
+        (("collect", "init"), {"survey": "survey.toml"}),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)
+def test_commands_that_only_do_something_tell_programs_what(kakuran, command, expected):
+    told = kakuran(*command, "--json")
+    assert told.returncode == 0, told.stderr
+    answer = json.loads(told.stdout)
+    assert expected.items() <= answer.items()

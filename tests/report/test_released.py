@@ -13,7 +13,7 @@ from kakuran.report.answers import estimate_answer
 from kakuran.report.contents import departure, look_at, most_telling
 from kakuran.samples import census, census_schema
 from kakuran.schema import schema as counting
-from kakuran.words import words_in
+from kakuran.words import Phrase, words_in
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def test_a_report_is_one_well_formed_page_that_asks_nothing_of_the_network(publi
     for page in (public, steward):
         found = read(page)
         assert found.links
-        assert all(link.startswith("data:image/svg+xml;base64,") for link in found.links)
+        assert all(link.startswith(("data:image/svg+xml;base64,", "#part-")) for link in found.links)
         assert "script" not in {tag for tag, _ in found.tags}
         policy = next(a["content"] for tag, a in found.tags if a.get("http-equiv") == "Content-Security-Policy")
         assert policy == "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -175,8 +175,8 @@ def test_dollars_in_names_and_values_are_no_formulas():
     release = kk.perturb(table, kk.calibrate(schema, n=1_000, k=2, tell="all"))
     page = kk.release_report(release, answer=[estimate_answer(release.crosstab(odd, "other"), None, words_in("en"))])
     drawn = [base64.b64decode(found).decode() for found in re.findall(r"base64,([^\"]*)", page)]
-    assert len(drawn) == 5  # one of them for narrow screens
-    assert all(r"$\frac{$" in one for one in drawn)
+    assert len(drawn) == 6  # one of them for narrow screens, and one of how wrong tables are expected to be
+    assert sum(r"$\frac{$" in one for one in drawn) == 5
 
 
 def test_kept_replaced_and_dropped_columns_are_told_apart(read):
@@ -248,3 +248,29 @@ def test_a_pair_that_belongs_together_is_found_in_the_release_alone():
     contents = look_at(kk.perturb(table, kk.calibrate(schema, n=20_000, k=2, tell="all")))
     assert [[axis.name for axis in pair.estimate.axes] for pair in contents.pairs] == [["job", "sex"]]
     assert departure(contents.pairs[0].estimate.naive) > 15  # far beyond the 2.3 that would do
+
+
+def test_a_report_opens_with_a_verdict_and_a_picture_then_says_what_follows(public, read):
+    before, _, after = public.partition('<p class="verdict">')
+    assert before.partition("<main>")[2].count("<p") == 1  # that its seed is known
+    assert re.search(r"^Good for .* in the wrong cell.*; nobody can be linked .* above 1/3\.</p>", after)
+    assert after.index("<figure>") < after.index('<dl class="facts">') < after.index("<nav") < after.index("<h2")
+    named = re.findall(r'<a href="#(part-\d)">(.*?)</a>', public)
+    assert named == re.findall(r'<h2 id="(part-\d)">(.*?)</h2>', public)
+    assert len(named) >= 4
+
+
+def test_a_report_of_many_columns_folds_all_but_the_first():
+    schema = kk.Schema([kk.Categorical(f"c{place}", ["no", "yes"]) for place in range(20)])
+    table = pa.table({name: ["no", "yes"] * 1_000 for name in schema.names})
+    page = kk.release_report(kk.perturb(table, kk.calibrate(schema, n=2_000, k=2)))
+    unfolded = re.sub("<details>.*?</details>", "", page, flags=re.DOTALL)
+    assert page.count("<h3>") == 20 + page.count("<picture>")
+    assert unfolded.count("<h3>") == 6 + unfolded.count("<picture>")
+    assert "14 more columns" in page
+
+
+def test_unclear_is_not_called_what_data_call_unknown():
+    said = words_in("ja")
+    assert [text for text in [*said.named.values(), *said.translated.values()] if "不明" in text] == []
+    assert said.of(Phrase("unclear")) == "判別不能"

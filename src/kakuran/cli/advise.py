@@ -9,6 +9,7 @@ import typer
 
 from kakuran.cli.console import answer_table, answer_text, working
 from kakuran.cli.options import AnswerResults, CsvOptions, K, Sql, grouped, typed
+from kakuran.cli.places import to_read
 
 if TYPE_CHECKING:
     from kakuran.advice import Advice
@@ -21,12 +22,17 @@ def advise(
     data: Annotated[
         str | None,
         typer.Argument(
-            metavar="DATA", help="Table to try methods on, as for perturb, if it may be looked at; or give --n."
+            metavar="DATA",
+            help="Table to try methods on, as for perturb, if it may be looked at; or give --n.",
+            callback=to_read,
         ),
     ] = None,
     sql: Sql = None,
     schema: Annotated[
-        Path | None, typer.Option("--schema", "-s", help="Schema file (TOML); without it, a wide table of 0 and 1.")
+        Path | None,
+        typer.Option(
+            "--schema", "-s", help="Schema file (TOML); without it, a wide table of 0 and 1.", callback=to_read
+        ),
     ] = None,
     n: Annotated[
         int | None,

@@ -13,6 +13,7 @@ from kakuran.cli.options import (
     AnswerResults,
     ReleaseFile,
     Results,
+    TableOutput,
     Weights,
     columns_of_release,
     grouped,
@@ -23,6 +24,7 @@ from kakuran.cli.options import (
     whole_or_auto,
     whole_or_listed,
 )
+from kakuran.cli.places import to_write
 
 if TYPE_CHECKING:
     from kakuran.answers import DecisionTree, Density, Estimate, MixtureEstimate
@@ -109,9 +111,7 @@ def crosstab(
             "--percent", metavar="COLUMN", help="Tell cells in percent of each value of this column, or of all records."
         ),
     ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Table to write: .csv, .parquet, .xlsx, .sav, .dta.")
-    ] = None,
+    output: TableOutput = None,
     *,
     options: EstimateOptions,
     results: AnswerResults,
@@ -322,7 +322,15 @@ def _show_mixture(found: MixtureEstimate, density: Density | None) -> None:
 @grouped
 def synthesise(
     release: ReleaseFile,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Table to write: .csv, .parquet, .xlsx, .sav, .dta.")],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Table to write: .csv, .parquet, .xlsx, .sav, .dta; - is CSV.",
+            callback=to_write(".csv"),
+        ),
+    ],
     rows: Annotated[
         int | None, typer.Option("--rows", min=1, help="How many records; as many as the release holds by default.")
     ] = None,

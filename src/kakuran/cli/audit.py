@@ -10,6 +10,7 @@ import typer
 
 from kakuran.cli.console import answer_table, progress, say, working
 from kakuran.cli.options import AnswerResults, CsvOptions, Data, DistanceOptions, Results, Sql, complete, grouped, typed
+from kakuran.cli.places import to_read
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,8 +23,10 @@ if TYPE_CHECKING:
 
 @grouped
 def audit(
-    original: Annotated[str, typer.Argument(metavar="DATA", help="The true table, as given to perturb.")],
-    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="The release made from it.")],
+    original: Annotated[
+        str, typer.Argument(metavar="DATA", help="The true table, as given to perturb.", callback=to_read)
+    ],
+    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="The release made from it.", callback=to_read)],
     sql: Sql = None,
     *,
     csv: CsvOptions,
@@ -127,10 +130,12 @@ def loss(
     original: Annotated[
         Path,
         typer.Argument(
-            metavar="BEFORE", help="The table before (CSV or Parquet), which --delimiter, --decimal … are about."
+            metavar="BEFORE",
+            help="The table before (CSV or Parquet), which --delimiter, --decimal … are about.",
+            callback=to_read,
         ),
     ],
-    masked: Annotated[Path, typer.Argument(metavar="AFTER", help="The table after.")],
+    masked: Annotated[Path, typer.Argument(metavar="AFTER", help="The table after.", callback=to_read)],
     schema: Annotated[
         Path | None,
         typer.Option(

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from kakuran.cli.console import answer_json, answer_table, answer_text, check_new, say
+from kakuran.cli.console import answer_done, answer_json, answer_table, answer_text, check_new, say
 from kakuran.cli.ledger import say_spent
 from kakuran.cli.options import Force, Host, Json, LedgerFile, Port, grouped
+from kakuran.cli.places import to_write
 from kakuran.errors import counted, needing
 
 if TYPE_CHECKING:
@@ -22,6 +23,10 @@ app = typer.Typer(no_args_is_help=True, help="A survey whose answers are perturb
 
 SurveyFile: TypeAlias = Annotated[Path, typer.Argument(metavar="SURVEY", help="The survey (TOML).")]
 Output: TypeAlias = Annotated[Path, typer.Option("--output", "-o", help="File to write.")]
+
+ReleaseOutput: TypeAlias = Annotated[
+    Path, typer.Option("--output", "-o", help="Release: .parquet, .csv; - is Parquet.", callback=to_write(".parquet"))
+]
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,7 @@ def _warn_of_small_k(survey: Survey, n: int) -> None:
 
 
 @app.command()
-def init(survey: SurveyFile = Path("survey.toml"), force: Force = False) -> None:
+def init(survey: SurveyFile = Path("survey.toml"), force: Force = False, json: Json = False) -> None:
     """Write a survey to start from."""
     from importlib import resources
 
@@ -71,6 +76,7 @@ def init(survey: SurveyFile = Path("survey.toml"), force: Force = False) -> None
     template = resources.files("kakuran.collect") / "template.toml"
     write_text(survey, template.read_text(encoding="utf-8"))
     say(f"{survey} is yours to edit; then: kakuran collect serve {survey}")
+    answer_done(json, survey=survey)
 
 
 @app.command()
@@ -88,6 +94,7 @@ def serve(
         list[str] | None, typer.Option("--proxy", help="Address of a proxy in front of us. Repeatable.")
     ] = None,
     rate: Annotated[float, typer.Option("--rate", help="Records a second from one address; 0 for no limit.")] = 50.0,
+    json: Json = False,
 ) -> None:
     """Serve the survey and its dashboard until Ctrl-C (or SIGTERM)."""
     import math
@@ -106,8 +113,11 @@ def serve(
             for version, count in other_versions(store).items():
                 say(f"the database holds {counted(count, 'record')} of version {version}, counted apart", "warning")
             say(f"perturb.js {fingerprints()['perturb.js']}")
-            answer_text(f"respondents  {address}/")
-            answer_text(f"dashboard    {address}/dashboard#{token}")
+            if json:
+                answer_json({"respondents": f"{address}/", "dashboard": f"{address}/dashboard#{token}"})
+            else:
+                answer_text(f"respondents  {address}/")
+                answer_text(f"dashboard    {address}/dashboard#{token}")
             try:
                 server.run([listening])
             except KeyboardInterrupt:  # uvicorn has stopped in good order and passes the signal on
@@ -133,7 +143,9 @@ def status(kept: SurveyOptions, json: Json = False) -> None:
 
 @app.command()
 @grouped
-def export(kept: SurveyOptions, output: Output, ledger: LedgerFile = None, force: Force = False) -> None:
+def export(
+    kept: SurveyOptions, output: ReleaseOutput, ledger: LedgerFile = None, force: Force = False, json: Json = False
+) -> None:
     """Write the records so far as a release, .parquet or .csv.
 
     Exports of one survey are one release that grows: each holds the earlier ones and at least as many new records as
@@ -159,25 +171,28 @@ def export(kept: SurveyOptions, output: Output, ledger: LedgerFile = None, force
         waiting, missing = counted(stands["waiting"], "later answer"), stands["missing"]
         say(f"{waiting} left out until {missing:,} more have come to hide among", "warning")
     _warn_of_small_k(survey, min(stands["cohorts"]))
+    answer_done(json, release=output, records=release.n, cohorts=stands["cohorts"], waiting=stands["waiting"])
 
 
 @app.command()
 @grouped
-def close(kept: SurveyOptions) -> None:
+def close(kept: SurveyOptions, json: Json = False) -> None:
     """Take no more answers; running servers obey at once."""
     with kept.opened() as (survey, store):
         store.set_state("closed")
-        records = counted(store.count(), "record")
-        say(f"{survey.id} is closed with {records}; `kakuran collect reopen` takes answers again")
+        records = store.count()
+        say(f"{survey.id} is closed with {counted(records, 'record')}; `kakuran collect reopen` takes answers again")
+    answer_done(json, survey=survey.id, state="closed", records=records)
 
 
 @app.command()
 @grouped
-def reopen(kept: SurveyOptions) -> None:
+def reopen(kept: SurveyOptions, json: Json = False) -> None:
     """Take answers again."""
     with kept.opened() as (survey, store):
         store.set_state("open")
         say(f"{survey.id} is open")
+    answer_done(json, survey=survey.id, state="open")
 
 
 @app.command()
@@ -188,6 +203,7 @@ def invite(
     address: Annotated[str, typer.Option("--address", help="Of the survey, as https://survey.example/.")],
     output: Output,
     force: Force = False,
+    json: Json = False,
 ) -> None:
     """Make links that are good for one answer sheet each."""
     check_new(output, force=force)
@@ -200,25 +216,34 @@ def invite(
             file.touch(0o600)
             make_links(store, count, address, lambda links: file.write_text("\n".join([*links, ""]), encoding="utf-8"))
     say(f"{count:,} links in {output}; they are kept nowhere else")
+    answer_done(json, links=count, file=output)
 
 
 @app.command()
 @grouped
-def backup(kept: SurveyOptions, output: Output, force: Force = False) -> None:
+def backup(kept: SurveyOptions, output: Output, force: Force = False, json: Json = False) -> None:
     """Copy the whole database into one file, while the server runs."""
     check_new(output, force=force)
     with kept.opened() as (_, store):
         from kakuran.collect import back_up
 
-        say(f"{counted(back_up(store, output), 'record')} in {output}")
+        records = back_up(store, output)
+    say(f"{counted(records, 'record')} in {output}")
+    answer_done(json, backup=output, records=records)
 
 
 @app.command()
 @grouped
-def restore(kept: SurveyOptions, source: Annotated[Path, typer.Argument(metavar="BACKUP", help="A backup.")]) -> None:
+def restore(
+    kept: SurveyOptions,
+    source: Annotated[Path, typer.Argument(metavar="BACKUP", help="A backup.")],
+    json: Json = False,
+) -> None:
     """Fill a new database, SQLite or PostgreSQL, from a backup."""
     with kept.opened() as (_, store):
         from kakuran.collect import restore as fill
 
         store.claim()
-        say(f"{counted(fill(store, source), 'record')} restored")
+        records = fill(store, source)
+    say(f"{counted(records, 'record')} restored")
+    answer_done(json, records=records)

@@ -28,6 +28,7 @@ from typing import Any, Literal, NoReturn, TypeAlias
 import typer
 
 from kakuran import errors
+from kakuran.cli.places import elsewhere, in_words
 
 _EXIT_CODES: Sequence[tuple[type[errors.KakuranError], int]] = (
     (errors.SchemaError, 3),
@@ -68,7 +69,8 @@ def run(app: typer.Typer) -> NoReturn:
             say(f"no such option: {name}", "error")  # which typer would repeat as it is
             sys.exit(2)
     try:
-        app()
+        with elsewhere():
+            app()
     except errors.KakuranError as error:
         complain(error)
         sys.exit(next((code for kind, code in _EXIT_CODES if isinstance(error, kind)), 3))
@@ -80,6 +82,7 @@ def shown(text: str) -> str:
 
     Those are control and format characters, such as ESC and the overrides of writing direction; lines stay lines.
     """
+    text = in_words(text)
     if text.isprintable():
         return text
     return "".join(sign.encode("unicode_escape").decode() if _is_unseen(sign) else sign for sign in text)
@@ -112,6 +115,13 @@ def answer_json(value: Any) -> None:
     """The answer, for programs; what JSON has no number for is text, as in a manifest: "inf"."""
     text = json.dumps(_finite(value), ensure_ascii=False, indent=2, allow_nan=False)
     typer.echo("".join(json.dumps(sign)[1:-1] if _is_unseen(sign) else sign for sign in text))
+
+
+def answer_done(wanted: bool, **facts: Any) -> None:
+    """What was done by a command that has no other answer, for programs that want one; paths by their names."""
+    if wanted:
+        told = {name: in_words(str(value)) if isinstance(value, Path) else value for name, value in facts.items()}
+        answer_json(told)
 
 
 def _finite(value: Any) -> Any:

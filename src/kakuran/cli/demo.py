@@ -25,7 +25,7 @@ def demo(
     k: Annotated[float, typer.Option("--k", help="Nobody can be linked with probability above 1/k.")] = 10,
     n: Annotated[int, typer.Option("--n", help="How many made-up people.")] = 50_000,
     *,
-    results: Annotated[Results, "plot", "lang", "force"],
+    results: Annotated[Results, "plot", "lang", "force", "json"],
 ) -> None:
     """Release a made-up census and reconstruct a cross-tab from the release alone."""
     from kakuran.counts import Tally
@@ -53,6 +53,18 @@ def demo(
     truth = Tally.of(schema.encode(people), estimate.axes).counts
     jobs, sexes = (axis.labels for axis in estimate.axes)
     tables = (truth, estimate.naive, estimate.counts)
+    naive, reconstructed = (abs(table - truth).sum() / truth.sum() / 2 for table in tables[1:])
+    described = {"n": n, "k": k, "epsilon": plan.epsilon, "release": str(target)}
+    described["in_the_wrong_cell"] = {"naive": naive, "reconstructed": reconstructed}
+    results.answer(described, lambda: _show(jobs, sexes, tables))
+    say(f"records counted in the wrong cell: naive {naive:.1%}, reconstructed {reconstructed:.1%}")
+    results.draw(lambda _: _draw(jobs, sexes, tables, results.lang))
+    results.tell_release(target, lambda: open_source(source))
+    if results.report is None:
+        say(f"no report: {MissingExtraError('a picture', 'plot')}")
+
+
+def _show(jobs: Sequence[str], sexes: Sequence[str], tables: Sequence[Array]) -> None:
     answer_table(
         "job × sex: original, naive (counted in the release), reconstructed (from the release alone)",
         ["job", *(f"{what} {sex}" for sex in sexes for what in ("original", "naive", "recon."))],
@@ -61,12 +73,6 @@ def demo(
             for row, job in enumerate(jobs)
         ],
     )
-    naive, reconstructed = (abs(table - truth).sum() / truth.sum() for table in tables[1:])
-    say(f"records counted in the wrong cell: naive {naive / 2:.1%}, reconstructed {reconstructed / 2:.1%}")
-    results.draw(lambda _: _draw(jobs, sexes, tables, results.lang))
-    results.tell_release(target, lambda: open_source(source))
-    if results.report is None:
-        say(f"no report: {MissingExtraError('a picture', 'plot')}")
 
 
 def _draw(jobs: Sequence[str], sexes: Sequence[str], tables: Sequence[Array], lang: str) -> Figure:

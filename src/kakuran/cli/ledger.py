@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from kakuran.cli.console import answer_table, say
-from kakuran.cli.options import Results, grouped
+from kakuran.cli.console import answer_json, answer_table, say
+from kakuran.cli.options import Json, Results, grouped
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,11 +36,15 @@ def init(
         typer.Option("--epsilon", help="All releases together are (ε, δ)-differentially private."),
     ] = None,
     delta: Annotated[float, typer.Option("--delta", help="δ of --epsilon.")] = 1e-6,
+    json: Json = False,
 ) -> None:
     """Make a ledger, with what is promised over all releases: k, ε or both."""
     from kakuran.design import Ledger
 
-    say(f"{ledger}: {_promised(Ledger.create(ledger, people, k=k, epsilon=epsilon, delta=delta).account())}")
+    account = Ledger.create(ledger, people, k=k, epsilon=epsilon, delta=delta).account()
+    say(f"{ledger}: {_promised(account)}")
+    if json:
+        answer_json(described(account))
 
 
 @app.command()

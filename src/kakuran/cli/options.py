@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args, 
 import typer
 
 from kakuran.cli.console import answer_json, check_picture, check_report, complain, progress, say, shown
+from kakuran.cli.places import to_read, to_write
 from kakuran.errors import DataError
 
 if TYPE_CHECKING:
@@ -185,9 +186,14 @@ Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the answer 
 class Results:
     """What becomes of that which a command finds."""
 
-    plot: Annotated[Path | None, typer.Option("--plot", help="Picture to write (.png, .svg or .pdf).")] = None
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="Picture to write (.png, .svg or .pdf).", callback=to_write(".png"))
+    ] = None
     report: Annotated[
-        Path | None, typer.Option("--report", help="Report to write: one .html file for screen and paper.")
+        Path | None,
+        typer.Option(
+            "--report", help="Report to write: one .html file for screen and paper.", callback=to_write(".html")
+        ),
     ] = None
     public: Annotated[
         bool, typer.Option("--public", help="Leave out of the report all that needs the originals, and what was typed.")
@@ -300,14 +306,15 @@ def typed() -> str:
     return shlex.join(["kakuran", *sys.argv[1:]])
 
 
-SchemaFile: TypeAlias = Annotated[Path, typer.Option("--schema", "-s", help="Schema file (TOML).")]
+SchemaFile: TypeAlias = Annotated[Path, typer.Option("--schema", "-s", help="Schema file (TOML).", callback=to_read)]
 Data: TypeAlias = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
         help="A file of Parquet, CSV, Arrow, Excel, SPSS, Stata or SAS; a folder or a quoted pattern of such; a DuckDB "
-        "file; postgresql://…",
+        "file; postgresql://… Or - or s3://…, gs://…, abfs://…",
         show_default=False,
+        callback=to_read,
     ),
 ]
 Sql: TypeAlias = Annotated[
@@ -318,7 +325,15 @@ K: TypeAlias = Annotated[float, typer.Option("--k", help="Nobody can be linked w
 ReleaseFile: TypeAlias = Annotated[
     Path,
     typer.Argument(
-        metavar="RELEASE", help="A release: .parquet; .csv, .xlsx, .sav or .dta with its manifest; or a folder."
+        metavar="RELEASE",
+        help="A release: .parquet; .csv, .xlsx, .sav or .dta with its manifest; a folder; or -.",
+        callback=to_read,
+    ),
+]
+TableOutput: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--output", "-o", help="Table to write: .csv, .parquet, .xlsx, .sav, .dta; - is CSV.", callback=to_write(".csv")
     ),
 ]
 SeedOption: TypeAlias = Annotated[

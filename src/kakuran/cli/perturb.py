@@ -28,6 +28,7 @@ from kakuran.cli.options import (
     numbers,
     pairs,
 )
+from kakuran.cli.places import to_read, to_write
 from kakuran.errors import CalibrationError, counted
 
 if TYPE_CHECKING:
@@ -152,7 +153,9 @@ def _mechanism(value: str) -> str | Mechanism:
 @grouped
 def calibrate(
     promise: PlanOptions,
-    data: Annotated[str | None, typer.Argument(metavar="DATA", help="The table, as for perturb; or give --n.")] = None,
+    data: Annotated[
+        str | None, typer.Argument(metavar="DATA", help="The table, as for perturb; or give --n.", callback=to_read)
+    ] = None,
     sql: Sql = None,
     n: Annotated[
         int | None,
@@ -187,7 +190,13 @@ def perturb(
     data: Data,
     promise: PlanOptions,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Release: .parquet, .csv, .xlsx, .sav or .dta; on Spark a folder.")
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Release: .parquet, .csv, .xlsx, .sav or .dta; - is Parquet; on Spark a folder.",
+            callback=to_write(".parquet"),
+        ),
     ],
     sql: Sql = None,
     engine: Annotated[

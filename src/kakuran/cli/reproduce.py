@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from kakuran.cli.console import answer_text, require_plots, say
+from kakuran.cli.console import answer_done, answer_text, require_plots, say
+from kakuran.cli.options import Json
 
 PAPERS = ("s0", "s1", "s2", "s3", "s4")
 _WITH_DATA = ("s0", "s1")
@@ -28,6 +29,7 @@ def reproduce(
     data: Annotated[
         Path | None, typer.Option("--data", help="Folder with the real data some tables need (adult.data, …).")
     ] = None,
+    json: Json = False,
 ) -> None:
     """Run the papers' experiments again: their tables and figures beside ours, and what does not reproduce."""
     from kakuran.reproduction import overview
@@ -43,8 +45,11 @@ def reproduce(
         options = {"data": data} if name in _WITH_DATA else {}
         found[name] = import_module(f"kakuran.reproduction.{name}").reproduce(folder, quick=quick, **options)
         _keep(folder / f"{name}.md", found[name].text, name, quick=quick, has_data=bool(options.get("data")))
-        answer_text(found[name].text)
-    answer_text(overview(found))
+        if not json:
+            answer_text(found[name].text)
+    if not json:
+        answer_text(overview(found))
+    answer_done(json, folder=folder, papers={name: one.text for name, one in found.items()})
     if paper == "all":
         _keep(folder / "index.md", overview(found), "all", quick=quick, has_data=data is not None)
 

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from kakuran.cli.console import check_new, progress, say
-from kakuran.cli.options import CsvOptions, Data, Force, SchemaFile, Sql, check_fits, grouped
+from kakuran.cli.console import answer_done, check_new, progress, say
+from kakuran.cli.options import CsvOptions, Data, Force, Json, SchemaFile, Sql, check_fits, grouped
+from kakuran.cli.places import to_write
 from kakuran.errors import counted
 
 USUAL_K = 10
@@ -21,9 +22,12 @@ app = typer.Typer(no_args_is_help=True, help="Propose a schema, or check a table
 @grouped
 def infer(
     data: Data,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Schema file to write (TOML).")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Schema file to write (TOML).", callback=to_write(".toml"))
+    ],
     sql: Sql = None,
     force: Force = False,
+    json: Json = False,
     *,
     csv: CsvOptions,
 ) -> None:
@@ -49,13 +53,15 @@ def infer(
         say(f"in bands, numbers would come out better (error of a typical cell at k = {USUAL_K}, with `bands = […]`):")
     for proposal in proposals:
         say(f"  {proposal}")
+    answer_done(json, schema=output, columns=len(schema), perturbed=[one.name for one in schema.perturbed])
 
 
 @app.command()
 @grouped
-def check(data: Data, schema: SchemaFile, sql: Sql = None, *, csv: CsvOptions) -> None:
+def check(data: Data, schema: SchemaFile, sql: Sql = None, json: Json = False, *, csv: CsvOptions) -> None:
     """Check all values against a schema; name columns that do not fit."""
     from kakuran.schema import Schema
 
     records = check_fits(csv.open(data, sql), Schema.load(schema))
     say(f"{schema} fits {counted(records, 'record')}")
+    answer_done(json, schema=schema, records=records)

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from kakuran.cli.console import answer_table, answer_text, progress, say
-from kakuran.cli.options import AnswerResults, ReleaseFile, Weights, grouped, numbers, one_of, open_release, weighing
+from kakuran.cli.options import (
+    AnswerResults,
+    ReleaseFile,
+    TableOutput,
+    Weights,
+    grouped,
+    numbers,
+    one_of,
+    open_release,
+    weighing,
+)
 
 if TYPE_CHECKING:
     from kakuran.answers import Statistic
@@ -56,9 +65,7 @@ def estimate(
             "--population", help="Intervals for the population the records were drawn from, not for this table."
         ),
     ] = False,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Table to write: .csv, .parquet, .xlsx, .sav, .dta.")
-    ] = None,
+    output: TableOutput = None,
     *,
     results: AnswerResults,
 ) -> None:

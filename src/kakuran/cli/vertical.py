@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from kakuran.cli.console import answer_json, answer_table, check_new, say
+from kakuran.cli.console import answer_done, answer_json, answer_table, check_new, say
 from kakuran.cli.options import (
     LAST_PORT,
     AnswerResults,
@@ -28,6 +28,7 @@ from kakuran.cli.options import (
     grouped,
     one_of,
 )
+from kakuran.cli.places import to_read, to_write
 from kakuran.errors import ProtocolError, ReleaseError
 from kakuran.sockets import bare_host
 
@@ -40,7 +41,9 @@ EARLIER = "earlier.runs"
 app = typer.Typer(no_args_is_help=True, help="One regression over columns that several companies hold.")
 
 PlanFile: TypeAlias = Annotated[Path, typer.Option("--plan", help="The plan (TOML) all parties hold.")]
-OwnData: TypeAlias = Annotated[Path, typer.Option("--data", help="Our own table: a CSV, Parquet or Arrow file.")]
+OwnData: TypeAlias = Annotated[
+    Path, typer.Option("--data", help="Our own table: a CSV, Parquet or Arrow file.", callback=to_read)
+]
 Me: TypeAlias = Annotated[str, typer.Option("--as", help="Which party of the plan we are.")]
 KeyFile: TypeAlias = Annotated[Path | None, typer.Option("--key", help="Our key; NAME.key beside the plan by default.")]
 
@@ -82,6 +85,7 @@ def init(
     least: Annotated[int | None, typer.Option("--least", help="Variables every party keeps (2).")] = None,
     intercept: Annotated[bool | None, typer.Option("--intercept/--no-intercept", help="Fit a constant.")] = None,
     key: KeyFile = None,
+    json: Json = False,
     *,
     csv: CsvOptions,
 ) -> None:
@@ -109,6 +113,7 @@ def init(
     _warn_of_limits(made)
     say(f"fingerprint of {plan}: {made.fingerprint}")
     say("send the plan to the others; when all have joined, compare the fingerprint by telephone")
+    answer_done(json, plan=plan, party=me, columns=list(made.terms(me).columns), fingerprint=made.fingerprint)
 
 
 @app.command()
@@ -273,8 +278,11 @@ def predict(
         list[str] | None, typer.Argument(metavar="HOST:PORT", help="HOST:PORT of every party before us.")
     ] = None,
     receiver: Annotated[str | None, typer.Option("--receiver", help="Who gets them; the target's holder.")] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Predictions by id.")] = Path("predictions.csv"),
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Predictions by id.", callback=to_write(".csv"))
+    ] = Path("predictions.csv"),
     force: Force = False,
+    json: Json = False,
     *,
     csv: CsvOptions,
 ) -> None:
@@ -292,10 +300,12 @@ def predict(
         predictions = predict_together(links, plan, fitted, table, receiver=receiver, notify=say)
     if predictions is None:
         say(f"{receiver} has the predictions")
+        answer_done(json, receiver=receiver)
         return
     rows = predictions.with_ids(table, ids, plan.target)
     write_table(output, rows)
     say(f"wrote {output}: {rows.num_rows:,} predicted")
+    answer_done(json, receiver=receiver, predictions=output, records=rows.num_rows)
 
 
 @app.command()
@@ -306,6 +316,7 @@ def demo(
         str, typer.Option("--protocol", help="gram or residual.", autocompletion=one_of("gram", "residual"))
     ] = "gram",
     force: Force = False,
+    json: Json = False,
 ) -> None:
     """Run two made-up companies as two processes on this machine."""
     import pyarrow.csv
@@ -329,7 +340,11 @@ def demo(
     port = _free_port()
     _run(folder, bank=("serve", *bank, "--port", f"{port}"), shop=("join", f"127.0.0.1:{port}", *shop))
     fits = {name: VerticalFit.load(folder / name / f"{name}.fit.json") for name in tables}
-    _compare(fits["bank"], fits["shop"], _pooled(tables["bank"], tables["shop"], fits["bank"].chosen))
+    pooled = _pooled(tables["bank"], tables["shop"], fits["bank"].chosen)
+    together = _together(fits["bank"], fits["shop"])
+    answer_done(json, folder=folder, together=together, pooled=pooled)
+    if not json:
+        _compare(together, pooled)
     say(f"both folders are in {folder}; what travelled is in the transcripts of the *.fit.json")
 
 
@@ -343,9 +358,12 @@ def _pooled(bank: Any, shop: Any, chosen: tuple[str, ...]) -> dict[str, float]:
     return dict(zip(("(intercept)", *chosen), found.tolist(), strict=True))
 
 
-def _compare(bank: VerticalFit, shop: VerticalFit, pooled: dict[str, float]) -> None:
-    ours = {"(intercept)": bank.intercept or 0.0}
-    ours |= {name: own.coefficient for fit in (bank, shop) for name, own in fit.own.items()}
+def _together(bank: VerticalFit, shop: VerticalFit) -> dict[str, float]:
+    own = {name: own.coefficient for fit in (bank, shop) for name, own in fit.own.items()}
+    return {"(intercept)": bank.intercept or 0.0, **own}
+
+
+def _compare(ours: dict[str, float], pooled: dict[str, float]) -> None:
     rows = [[name, f"{ours[name]:.8g}", f"{value:.8g}"] for name, value in pooled.items()]
     answer_table("fitted by two companies, and by one that sees both tables", ["column", "together", "pooled"], rows)
 

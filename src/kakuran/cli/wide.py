@@ -26,6 +26,7 @@ from kakuran.cli.options import (
     typed,
     whole_or_auto,
 )
+from kakuran.cli.places import to_read, to_write
 from kakuran.errors import ReleaseError, SchemaError, counted
 
 if TYPE_CHECKING:
@@ -38,7 +39,12 @@ if TYPE_CHECKING:
 def microaggregate(
     data: Data,
     k: Annotated[int, typer.Option("--k", help="At least k records will share their values.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Table to write: .parquet, .csv, .xlsx, .sav, .dta.")],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", help="Table to write: .parquet, .csv, .xlsx, .sav, .dta.", callback=to_write(".csv")
+        ),
+    ],
     sql: Sql = None,
     column: Annotated[
         list[str] | None,
@@ -159,10 +165,17 @@ def _check_one_row_a_person(schema: Path | None) -> None:
 def factorise(
     data: Annotated[
         Path,
-        typer.Argument(metavar="DATA", help="People × items: a table as for perturb, or text with a basket a line."),
+        typer.Argument(
+            metavar="DATA",
+            help="People × items: a table as for perturb, or text with a basket a line.",
+            callback=to_read,
+        ),
     ],
     k: Annotated[int, typer.Option("--k", help="Nobody can be linked to a row with probability above 1/k.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Release to write, in the layout of the data.")],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", help="Release to write, in the layout of the data.", callback=to_write(".csv")),
+    ],
     layout: Annotated[
         str | None,
         typer.Option(

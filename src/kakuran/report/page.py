@@ -5,6 +5,8 @@ All reports fill in this page: whether it may be published, its few numbers, its
 
 from __future__ import annotations
 
+import itertools
+import re
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -41,6 +43,7 @@ def page(
     say: Words,
     title: str,
     *parts: str,
+    opening: Sequence[str] = (),
     internal: str = "",
     warnings: Iterable[str] = (),
     numbers: Sequence[tuple[str, str]] = (),
@@ -48,24 +51,37 @@ def page(
     command: str | None = None,
     footer: str = "",
 ) -> str:
-    """A whole page: why it is internal, what to know first, its numbers, its parts, its limits, what made it."""
+    """A whole page: why it is internal, what to know first, contents, its numbers, parts and limits, what made it."""
     style = files("kakuran.report").joinpath("style.css").read_text(encoding="utf-8")
-    content = [
+    first = [
         paragraph(internal, kind="internal") if internal else "",
         *(paragraph(warning, kind="warning") for warning in warnings),
+        *opening,
         facts(numbers) if numbers else "",
+    ]
+    rest = [
         *parts,
         section(say("limits"), points(limits)) if limits else "",
         "" if command is None else section(say("command"), code(command)),
     ]
+    body = _with_contents(_joined(rest), say) if opening else _joined(rest)
     return (
         f'<!doctype html>\n<html lang="{escape(say.lang)}">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n"
-        f"<h1>{escape(title)}</h1>\n{_joined(content)}</main>\n"
+        f"<h1>{escape(title)}</h1>\n{_joined(first)}{body}</main>\n"
         f"<footer>{text(footer or say('made', version=version('kakuran')))}</footer>\n</body>\n</html>\n"
     )
+
+
+def _with_contents(parts: str, say: Words) -> str:
+    """Parts behind a list of them that leads to each."""
+    headings = re.findall("<h2>(.*?)</h2>", parts)
+    places = itertools.count(1)
+    anchored = re.sub("<h2>", lambda _: f'<h2 id="part-{next(places)}">', parts)
+    leading = "".join(f'<li><a href="#part-{place}">{name}</a></li>\n' for place, name in enumerate(headings, 1))
+    return f'<nav aria-label="{escape(say("contents"))}"><ol>\n{leading}</ol></nav>\n{anchored}'
 
 
 def text(said: str) -> Html:
@@ -162,7 +178,8 @@ def pair_section(
     named = {say(kind): table for kind, table in tables.items()}
     drawn = partial(heatmaps_to_compare, down, across, named, unclear)
     described = say("heatmap_of", series=say.listed(named), **pair)
-    return section(say("pair", **pair), picture(drawn(), described, drawn(is_stacked=True)), *numbers, level=3)
+    shown = picture(drawn(), described, drawn(is_stacked=True))
+    return section(say("pair", **pair), shown, folded(say("the_numbers"), *numbers), level=3)
 
 
 def _address(figure: Figure) -> str:

@@ -24,6 +24,7 @@ from kakuran.report.page import (
     Html,
     bars_beside_table,
     beside,
+    folded,
     page,
     pair_section,
     paragraph,
@@ -38,6 +39,10 @@ from kakuran.words import Phrase, Words, words_in
 
 MOST_CELLS = 40
 """Cells of one column that are shown."""
+MOST_COLUMNS = 6
+"""Columns whose counts are unfolded."""
+MOST_UNFOLDED = 2
+"""Pairs of columns whose counts are."""
 MOST_ON_PAPER = 8
 """Columns of a table that fit on a sheet."""
 
@@ -94,16 +99,18 @@ def release_report(
     contents = look_at(release, originals, progress)
     is_internal = originals is not None or audit is not None or command is not None
     plan, sources = manifest.plan, say("with_originals" if is_internal else "alone")
+    verdict = _verdict(plan, say)
     return page(
         say,
         say("title", n=manifest.records),
-        *answer,
+        *([*answer, *verdict] if answer else []),
         section(say("promise"), *_promise(manifest, say)),
         section(say("how"), *_mechanisms(plan, say)),
         _one_way_section(contents, say),
         _two_way_section(contents, say),
         "" if originals is None else _loss_section(contents, release, originals, say),
         "" if audit is None else _audit_section(audit, say),
+        opening=[] if answer else verdict,
         internal=say("internal") if is_internal else "",
         warnings=_warnings(manifest, say),
         numbers=[
@@ -117,6 +124,26 @@ def release_report(
         command=command,
         footer=say("made_by", version=version("kakuran"), alone=sources),
     )
+
+
+def _verdict(plan: Plan, say: Words) -> list[Html]:
+    """What the release is good for: in a sentence, and in a picture of how wrong tables of it are expected to be."""
+    expected = expected_error(plan.tells, plan.n)
+    sentence = paragraph(say("verdict", what=expected.verdict, k=plan.k), kind="verdict")
+    possible = {"one": expected.one_way, "two": expected.two_way, "margins": expected.by_margins}
+    ways = (possible | {"three": expected.three_way}) if len(plan.schema.perturbed) > 2 else possible
+    if len(plan.schema.perturbed) < 2:
+        return [sentence]
+    names, shares = [say(f"expected_{name}") for name in ways], np.array([*ways.values()])
+    figure = bar_chart(names, [Series(say("wrong_share"), shares, COLOUR_OF["reconstructed"])], written="{x:.0%}")
+    rows = [[name, f"{share:.1%}"] for name, share in zip(names, shares, strict=True)]
+    return [
+        sentence,
+        beside(
+            picture(figure, say("expected_picture")),
+            table(say("expected_caption"), [say("expected_of"), say("wrong_share")], rows),
+        ),
+    ]
 
 
 def _warnings(manifest: Manifest, say: Words) -> list[str]:
@@ -134,9 +161,7 @@ def _promise(manifest: Manifest, say: Words) -> list[str]:
         else say("epsilon_infinite")
     )
     for_people, weight = "_people" if plan.unit else "", plan.schema.weight
-    good_for = say("good_for", what=say.of(expected_error(plan.tells, plan.n).verdict))
     return [
-        paragraph(good_for, kind="lead"),
         paragraph(say("k", k=plan.k, who=say(f"who_{plan.calibration}")), kind="lead"),
         paragraph(epsilon, kind="lead"),
         paragraph(say(f"central{for_people}", epsilon=f"{manifest.central():.3g}", delta=f"{DELTA:f}"), kind="lead")
@@ -200,7 +225,14 @@ def _number(epsilon: float) -> str:
 def _one_way_section(contents: Contents, say: Words) -> Html:
     """Every column: the counts side by side, as bars and as a table."""
     untold = [paragraph(say("nothing", column=name), kind="note") for name in contents.untold]
-    return section(say("one_way"), *(_one_way(view, say) for view in contents.columns), *untold)
+    columns = [_one_way(view, say) for view in contents.columns]
+    return section(say("one_way"), *_first(columns, MOST_COLUMNS, "more_columns", say), *untold)
+
+
+def _first(parts: Sequence[Html], most: int, name: str, say: Words) -> list[Html]:
+    """The first parts, and the others folded: a page is read from its top."""
+    others = parts[most:]
+    return [*parts[:most], *([folded(say(name, count=len(others)), *others)] if others else [])]
 
 
 def _one_way(view: View, say: Words) -> Html:
@@ -239,7 +271,8 @@ def _two_way_section(contents: Contents, say: Words) -> Html:
     words = [paragraph(say(_why(contents.pairs)))]
     if len(contents.paired) < len(contents.columns):
         words.append(paragraph(say("two_way_few", count=len(contents.paired), most=MOST_ACROSS), kind="note"))
-    return section(say("two_way"), *words, *(_pair(view, say) for view in contents.pairs))
+    pairs = [_pair(view, say) for view in contents.pairs]
+    return section(say("two_way"), *words, *_first(pairs, MOST_UNFOLDED, "more_pairs", say))
 
 
 def _why(pairs: Sequence[View]) -> str:

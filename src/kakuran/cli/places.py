@@ -1,0 +1,187 @@
+"""Where commands read and write beyond this machine's files: `-` and object stores (s3://, gs://, abfs://).
+
+What is named so is copied into a private folder, which commands work in as in any other, and which is gone at the end;
+what they write there is sent on once they have succeeded. Everything said names the address, not the copy.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
+
+import typer
+
+from kakuran.errors import ReleaseError, SchemaError
+
+Place = TypeVar("Place", str, Path, str | None, Path | None)
+
+STANDARD = "-"
+_STORE = re.compile(r"(s3|gs|gcs|abfs|abfss):/+(.*)")
+_SIGNS = {b"PAR1": ".parquet", b"ARROW1": ".arrow"}
+"""How files begin that are not CSV."""
+
+
+@dataclass
+class _Copies:
+    """Copies of what lies elsewhere, and copies that have to go there."""
+
+    called: dict[str, str] = field(default_factory=dict)
+    incoming: set[str] = field(default_factory=set)
+    outgoing: dict[str, Path] = field(default_factory=dict)
+
+    def room(self, address: str, name: str) -> Path:
+        """A place for a copy, for its owner alone."""
+        from tempfile import mkdtemp
+
+        folder = mkdtemp(prefix="kakuran-")
+        is_standard = address == STANDARD
+        local = f"{folder}/{name}" if is_standard else f"{folder}/"
+        self.called[local] = STANDARD if is_standard else f"{address.partition('?')[0].rpartition('/')[0]}/"
+        return Path(folder, name)
+
+    def check_apart(self) -> None:
+        """Refuse to write over what is read."""
+        for address in self.incoming & self.outgoing.keys() - {STANDARD}:
+            raise ReleaseError(f"{address}: is the original itself; write elsewhere")
+
+
+_copies = _Copies()
+
+
+def in_words(text: str) -> str:
+    """A text with the addresses of copies in the place of their names."""
+    for name, address in _copies.called.items():
+        text = text.replace(name, address)
+    return text
+
+
+def to_read(context: typer.Context, place: Place) -> Place:
+    """What is named, or a copy of it."""
+    address = _address(context, place)
+    if address is None:
+        return place
+    _copies.incoming.add(address)
+    _copies.check_apart()
+    return type(place)(_received() if address == STANDARD else _fetched(address))  # type: ignore[misc]
+
+
+def to_write(ending: str) -> Callable[[typer.Context, Path | None], Path | None]:
+    """Where to write, or a copy that will be sent there; what goes to the standard output ends so."""
+
+    def placed(context: typer.Context, place: Path | None) -> Path | None:
+        address = _address(context, place)
+        if address is None:
+            return place
+        if address == STANDARD:
+            sys.stdout = sys.stderr  # what is shown to people would be in the middle of it
+        local = _copies.room(address, f"standard-output{ending}") if address == STANDARD else _room_for(address)
+        _copies.outgoing[address] = local
+        _copies.check_apart()
+        return local
+
+    return placed
+
+
+def _address(context: typer.Context, place: str | Path | None) -> str | None:
+    """Where it is, if not on this machine; a path has lost one of the slashes."""
+    if place is None or context.resilient_parsing:
+        return None
+    if str(place) == STANDARD:
+        return STANDARD
+    found = _STORE.fullmatch(str(place))
+    return None if found is None else "{}://{}".format(*found.groups())
+
+
+def _received() -> Path:
+    """What comes through the standard input; it may be read more than once."""
+    incoming: BinaryIO = sys.stdin.buffer
+    start = incoming.read(8)
+    if not start:
+        raise SchemaError("-: nothing came through the standard input; pipe a CSV, Parquet or Arrow file into it")
+    ending = next((ending for sign, ending in _SIGNS.items() if start.startswith(sign)), ".csv")
+    local = _copies.room(STANDARD, f"standard-input{ending}")
+    with local.open("wb") as file:
+        file.write(start)
+        shutil.copyfileobj(incoming, file)
+    return local
+
+
+def _fetched(address: str) -> Path:
+    """An object, or a folder of them, and the manifest beside a release that is CSV."""
+    from pyarrow import fs
+
+    with _saying(address, "could not be read"):
+        store, path = fs.FileSystem.from_uri(address)
+        found = store.get_file_info(path)
+    if found.type == fs.FileType.NotFound:
+        raise SchemaError(f"{address}: there is no such object or folder")
+    with _saying(address, "could not be read"):
+        local = _copies.room(address, found.base_name)
+        if not found.is_file:
+            local.mkdir()
+        beside = local.with_name(f"{local.stem}.release.json")
+        manifest = f"{path.rpartition('/')[0]}/{beside.name}"
+        fs.copy_files(path, str(local), store, fs.LocalFileSystem())
+        if local.suffix == ".csv" and store.get_file_info(manifest).is_file:
+            fs.copy_files(manifest, str(beside), store, fs.LocalFileSystem())
+    return local
+
+
+def _room_for(address: str) -> Path:
+    """A place to write; what is there already has an empty file of its name, so that it is not replaced unasked."""
+    from pyarrow import fs
+
+    with _saying(address, "could not be looked up"):
+        store, path = fs.FileSystem.from_uri(address)
+        local = _copies.room(address, Path(path).name)
+        if store.get_file_info(path).type != fs.FileType.NotFound:
+            local.touch()
+    return local
+
+
+@contextmanager
+def elsewhere() -> Iterator[None]:
+    """Send what a command has written, if it ended well; leave no copy, however it ended."""
+    standard = sys.stdout
+    for kept in (_copies.called, _copies.incoming, _copies.outgoing):  # called is needed to say what went wrong
+        kept.clear()
+    try:
+        yield
+    except SystemExit as ended:
+        if not ended.code:
+            for address, local in _copies.outgoing.items():
+                for file in sorted(local.parent.iterdir()):
+                    if file.stat().st_size:  # else it was there before, and was not replaced
+                        _send(file, address, standard)
+        raise
+    finally:
+        sys.stdout = standard
+        for name, address in _copies.called.items():
+            shutil.rmtree(Path(name).parent if address == STANDARD else name, ignore_errors=True)
+
+
+def _send(file: Path, address: str, standard: Any) -> None:
+    """To its address, or to the standard output; beside what it belongs to."""
+    if address == STANDARD:
+        with file.open("rb") as written:
+            shutil.copyfileobj(written, standard.buffer)
+        return
+    from pyarrow import fs
+
+    with _saying(address, "could not be written"):
+        store, path = fs.FileSystem.from_uri(address)
+        fs.copy_files(str(file), f"{path.rpartition('/')[0]}/{file.name}", fs.LocalFileSystem(), store)
+
+
+@contextmanager
+def _saying(address: str, problem: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError, NotImplementedError) as error:  # arrow's own are among them
+        raise ReleaseError(f"{address}: {problem}: {error}") from error
