@@ -67,6 +67,8 @@ class Density(Answer):
         What it did, in words.
     missing : float
         Estimated share of the true records without a number; the shares of the bins are of the others.
+    column : Numeric | None
+        What the column may hold, where its numbers are dates: edges are days since 1970-01-01.
 
     Examples
     --------
@@ -91,6 +93,7 @@ class Density(Answer):
     method: DensityMethod
     reason: str
     missing: float = 0.0
+    column: Numeric | None = None
 
     @property
     def densities(self) -> Array:
@@ -129,18 +132,25 @@ class Density(Answer):
 
     def _table(self) -> dict[str, Array]:
         """One row a bin: where it begins and ends, its share, the ends of the interval, and the naive share."""
-        bounds = {"from": self.edges[:-1], "to": self.edges[1:]}
+        bounds: dict[str, Any] = {"from": self.edges[:-1], "to": self.edges[1:]}
+        if self.column is not None:
+            halves = {"from": 0.5, "to": -0.5}  # edges lie between the last day of a bin and the first of the next
+            bounds = {name: [self.column.written(edge + halves[name]) for edge in bounds[name]] for name in bounds}
         return bounds | {"share": self.shares, "low": self.low, "high": self.high, "naive": self.naive}
 
     def plot(self, translate: Translate = str) -> Figure:
         """The estimated density with its intervals, over the uncorrected one."""
-        return density_chart(self.name, self.edges, self.shares, (self.low, self.high), self.naive, translate)
+        written = None if self.column is None else self.column.written
+        return density_chart(self.name, self.edges, self.shares, (self.low, self.high), self.naive, translate, written)
 
     def __str__(self) -> str:
-        low, middle, high = self.quantile([0.25, 0.5, 0.75])
+        low, middle, high = (
+            f"{number:.4g}" if self.column is None else self.column.written(number + 0.5)
+            for number in self.quantile([0.25, 0.5, 0.75])
+        )
         missing = f"; {self.missing:.1%} missing" if self.missing else ""
         bins = counted(len(self.shares), "bin")
-        return f"{self.name}: {middle:.4g} ({low:.4g} … {high:.4g}){missing}; {bins}, {self.reason}"
+        return f"{self.name}: {middle} ({low} … {high}){missing}; {bins}, {self.reason}"
 
 
 def density(
@@ -170,6 +180,7 @@ def density(
         method,
         found.reason,
         told.missing or 0.0,
+        None if attribute.has_mean else attribute,
     )
 
 

@@ -295,8 +295,15 @@ def _by_counts(
         moments.covariance_of(slopes[:, 1:], reader.held(asking.about, [axis.name for axis in axes])),
         lambda _: np.full(groups.count, np.nan),
         "counts",
-        Phrase("unbiased, from what {tells} tells say", tells=len(told)),
+        _reason(reader.plan, targets, len(told)),
     )
+
+
+def _reason(plan: Plan, targets: Sequence[ReadNumber], tells: int) -> Phrase:
+    """How it was found; where in its bands a number lies nobody tells."""
+    if all(plan.schema[target.name].is_even for target in targets):
+        return Phrase("unbiased, from what {tells} tells say", tells=tells)
+    return Phrase("from what {tells} tells say, with numbers taken to be even within their bands", tells=tells)
 
 
 def _indicators(size: int) -> Array:

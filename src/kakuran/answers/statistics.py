@@ -163,6 +163,8 @@ class Statistic(Answer):
         if self.axes:
             lines = ["  ".join(cells) for cells in _aligned([self.header, *self.rows()], len(self.axes))]
             return "\n".join([self.caption, *lines])
+        if "value" in self.more:
+            return "{} ({} … {})".format(*(self.more[name].item() for name in ("value", "value_low", "value_high")))
         beside = Phrase("as a model has it") if self.rests_on == "model" else f"naive {_written(self.naive.item())}"
         shown = (_written(value.item()) for value in (self.estimates, self.low, self.high))
         return "{} ({} … {}; {})".format(*shown, beside)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -287,10 +287,18 @@ def _put_heatmap(
 
 
 def density_chart(
-    name: str, edges: Array, shares: Array, interval: tuple[Array, Array], naive: Array, translate: Translate = str
+    name: str,
+    edges: Array,
+    shares: Array,
+    interval: tuple[Array, Array],
+    naive: Array,
+    translate: Translate = str,
+    written: Callable[[float], str] | None = None,
 ) -> Figure:
-    """The estimated density of a number with its intervals, over the uncorrected one."""
+    """The estimated density of a number, or of dates as they are written, with intervals and the uncorrected one."""
     figure, plot = new_plot(8, 3.6, xlabel=plain(name), ylabel=translate(Phrase("density")))
+    if written is not None:
+        plot.xaxis.set_major_formatter(lambda number, _: written(number))
     low, high = (end / np.diff(edges) for end in interval)
     counted, estimated = Phrase("naive: counted in the release"), Phrase("reconstructed, with 95 % interval")
     plot.stairs(naive / np.diff(edges), edges, fill=True, color=NAIVE, label=translate(counted))
