@@ -32,7 +32,8 @@ class Answer(ABC):
     --------
     >>> import kakuran as kk, pyarrow as pa
     >>> table = pa.table({"job": ["clerk", "nurse", "nurse", "nurse"] * 500})
-    >>> plan = kk.calibrate(kk.Schema([kk.Categorical("job", ["clerk", "nurse"])]), data=table, k=10)
+    >>> schema = kk.Schema([kk.Categorical("job", ["clerk", "nurse"])])
+    >>> plan = kk.calibrate(schema, data=table, calibration="data-dependent", k=10)
     >>> release = kk.perturb(table, plan)
     >>> [isinstance(answer, kk.Answer) for answer in (release.crosstab("job"), release.impossible())]
     [True, True]

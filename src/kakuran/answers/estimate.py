@@ -74,7 +74,8 @@ class Estimate(Answer):
     --------
     >>> import kakuran as kk, pyarrow as pa
     >>> table = pa.table({"job": ["clerk", "nurse", "nurse", "nurse"] * 500})
-    >>> plan = kk.calibrate(kk.Schema([kk.Categorical("job", ["clerk", "nurse"])]), data=table, k=10)
+    >>> schema = kk.Schema([kk.Categorical("job", ["clerk", "nurse"])])
+    >>> plan = kk.calibrate(schema, data=table, calibration="data-dependent", k=10)
     >>> estimate = kk.perturb(table, plan).crosstab("job")  # k = 10 holds here without any noise
     >>> estimate.to_arrow().to_pylist()[1]
     {'job': 'nurse', 'count': 1500.0, 'low': 1500.0, 'high': 1500.0, 'naive': 1500.0}

@@ -149,11 +149,13 @@ def perturb_file(
 ) -> Manifest:
     """Perturb a source of any size into a CSV or Parquet file, with constant memory; like `perturb` otherwise.
 
+    Files of Excel, SPSS and Stata (``.xlsx``, ``.sav``, ``.dta``) are written, too, but are made in memory.
+
     Parameters
     ----------
     source : Any
-        A Parquet, CSV or Arrow file, a folder or pattern of such, a DuckDB or PostgreSQL database, a polars LazyFrame:
-        whatever `kakuran.open_source` takes, or what it gave; or a Spark DataFrame.
+        A file of Parquet, CSV, Arrow, Excel, SPSS, Stata or SAS, a folder or pattern of such, a DuckDB or PostgreSQL
+        database, a polars LazyFrame: whatever `kakuran.open_source` takes, or what it gave; or a Spark DataFrame.
     target : str | Path
         The file to write; it appears whole or not at all. For a Spark DataFrame a folder, which the executors see too.
     plan : Plan

@@ -176,7 +176,7 @@ class Release:
         return self.manifest.central(delta)
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
-        """Write the release as Parquet (manifest inside) or CSV (manifest beside it)."""
+        """Write the release as Parquet, with its manifest inside, or as CSV, Excel, SPSS or Stata, with it beside."""
         check_target(Path(path), force=force)
         kernel = Kernel(self.plan)
         batch = kernel.decode(self.codes())

@@ -17,6 +17,8 @@ from kakuran.words import Words, words_in
 from kakuran.writing import check_free
 
 METADATA_KEY = "kakuran.synthetic"
+_READERS = {".csv": "csv", ".xlsx": "excel", ".sav": "spss", ".dta": "stata"}
+"""What pandas calls the readers of files that are not Parquet."""
 _WAYS = ("one_way_error", "two_way_error", "three_way_error")
 _NEVER = ("people", "errors", "rare", "triples", "fine", "link", "safer")
 """What must not be read from made-up records."""
@@ -36,7 +38,7 @@ def check_synthetic(path: str | Path, *, force: bool) -> None:
 def save_synthetic(
     synthetic: SyntheticTable, path: str | Path, *, lang: str = "en", force: bool = False
 ) -> SyntheticQuality:
-    """Write made-up records as CSV or Parquet, and beside them a page that says what they are.
+    """Write made-up records as CSV, Parquet, Excel, SPSS or Stata, and beside them a page that says what they are.
 
     CSV opens right in Excel, also a Japanese one. The page is called as the table, with ``.about.html`` at the end.
 
@@ -45,7 +47,7 @@ def save_synthetic(
     synthetic : SyntheticTable
         The records; they are never all in memory.
     path : str or Path
-        A ``.csv`` or ``.parquet`` file.
+        A ``.csv``, ``.parquet``, ``.xlsx``, ``.sav`` or ``.dta`` file.
     lang : str, optional
         Of the page: ``"en"`` or ``"ja"``.
     force : bool, optional
@@ -166,7 +168,7 @@ def _copies(synthetic: SyntheticTable, name: str | None, say: Words) -> Html:
     numbers = [one.name for one in synthetic.plan.schema.released if isinstance(one, Numeric)]
     typed = say(
         "synthetic_use",
-        reader="csv" if name is None or name.endswith(".csv") else "parquet",
+        reader=_READERS.get(Path(name or "plain.csv").suffix, "parquet"),
         file=name or "plain.csv",
         copy=synthetic.columns[0],
         column=numbers[0] if numbers else synthetic.columns[1],
