@@ -68,6 +68,11 @@ class ColumnSummary:
         return self._seen is not None and len(self._seen) >= FEWEST_TO_TELL
 
     @property
+    def repeats_many_words(self) -> bool:
+        """Whether it has more texts than categories may be, and some of them more than once."""
+        return self.family == "text" and len(self._words) > MOST_CATEGORIES and self._seen is None
+
+    @property
     def holds_written_numbers(self) -> bool:
         """Whether the text is numbers with commas or the like in them, as in 1,234 and 3,5."""
         if self.family != "text":
@@ -206,6 +211,10 @@ _NOTES: tuple[tuple[str, Callable[[ColumnSummary], bool]], ...] = (
             and column.family != "other"
             and not (column.holds_written_numbers or column.is_beyond_any_grid)
         ),
+    ),
+    (
+        'Dropped, but perhaps say whose a row is, as values stand twice (if so, name one above: person = "COLUMN")',
+        lambda column: column.is_dropped and column.repeats_many_words,
     ),
     (
         'Perhaps identifiers, as no value stands twice (if so, set role = "drop")',
