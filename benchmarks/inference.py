@@ -152,12 +152,8 @@ def _visits(people: int, draws: int) -> Iterator[Claim]:
     of_people, classes = (np.bincount(who, emergency) / times).mean(), ([1, 2, 3, 4, 8], [1, 2, 3, 6])
     for name, weight, true in (
         ("people, by a row of each", kk.Dropped("times"), of_people),
-        ("visits, by kept weights", kk.Weight("times", [1, 2, 3, 4, 8], [1, 2, 3, 6]), emergency.mean()),
-        (
-            "visits, by perturbed weights",
-            kk.Weight("times", [1, 2, 3, 4, 8], [1, 2, 3, 6], perturb=True),
-            emergency.mean(),
-        ),
+        ("visits, by kept weights", kk.Weight("times", *classes), emergency.mean()),
+        ("visits, by perturbed weights", kk.Weight("times", *classes, perturb=True), emergency.mean()),
     ):
         plan = kk.calibrate(kk.Schema([*columns, weight], person="who"), data=visits, k=10)
         held = Held(np.array([true]))
