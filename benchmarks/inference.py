@@ -3,6 +3,10 @@
 On Adult, of which each record tells two columns, and on people drawn from normal numbers that go together, cut into
 categories: no latent classes. Widths stand beside those of an analysis of the perturbed records as if they were true
 and of the true ones, as samples. The naive intervals are as narrow as they are wrong.
+
+Besides, on visits of people who come once to six times: shares of people by a row of each drawn at random, and of all
+visits by weights that are kept or perturbed. Of people they hold oftener, as the draw of rows is taken for one from a
+population.
 """
 
 from __future__ import annotations
@@ -41,6 +45,7 @@ def measure(*, quick: bool) -> Iterator[Claim]:
     made_up = _made_up(5_000 if quick else 30_000)
     yield from _statistics("numbers cut into categories", made_up, draws)
     yield from _regressions("numbers cut into categories", made_up, draws, 10, "a ~ b + c", "d ~ a + b + c")
+    yield from _visits(3_000 if quick else 20_000, draws)
     if not ADULT.exists():
         yield no_peer("statistics of Adult", "—", "the Adult data set is not beside the checkout", "as above")
         return
@@ -136,6 +141,36 @@ def _questions(
             np.array([(1 - together**2) / np.sqrt(n)]),
         ),
     }
+
+
+def _visits(people: int, draws: int) -> Iterator[Claim]:
+    """Who comes often comes to the emergency ward; weights are how often, told in classes."""
+    dice = np.random.default_rng(1)
+    times = dice.choice([1, 2, 3, 6], people, p=[0.5, 0.25, 0.15, 0.1])
+    who = np.repeat(np.arange(people), times)
+    emergency = dice.random(len(who)) < np.where(times[who] > 2, 0.6, 0.1)
+    ward = np.where(emergency, "emergency", dice.choice(["surgery", "maternity"], len(who)))
+    visits = pa.table({"who": who, "ward": ward, "sex": np.where(who % 2, "female", "male"), "times": times[who]})
+    columns = [kk.Categorical("ward", ["surgery", "maternity", "emergency"]), kk.Categorical("sex", ["female", "male"])]
+    of_people, classes = (np.bincount(who, emergency) / times).mean(), ([1, 2, 3, 4, 8], [1, 2, 3, 6])
+    for name, weight, true in (
+        ("people, by a row of each", kk.Dropped("times"), of_people),
+        ("visits, by kept weights", kk.Weight("times", *classes), emergency.mean()),
+        ("visits, by perturbed weights", kk.Weight("times", *classes, perturb=True), emergency.mean()),
+    ):
+        plan = kk.calibrate(kk.Schema([*columns, weight], person="who"), data=visits, k=10)
+        held = Held(np.array([true]))
+        for _ in range(draws):
+            found = kk.perturb(visits, plan).share("ward == 'emergency'")
+            held.add(found.low, found.high, found.estimates, found.naive)
+        cover, bias = float(np.mean(held.held)), float(np.mean(held.misses))
+        yield Claim(
+            f"share of {name}, k = 10, {people:,} people: intervals of 90 % hold the truth, {draws} draws",
+            f"{cover:.1%}",
+            f"median width {float(np.median(held.widths)):.3g}; mean distance from the truth {bias:.3g}",
+            bar=f"≥ {LOW:.0%}",
+            is_met=cover >= LOW,
+        )
 
 
 @dataclass

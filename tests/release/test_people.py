@@ -158,6 +158,15 @@ def test_an_order_cannot_be_kept(released, plan):
         released(plan, shuffle=False)
 
 
+def test_people_are_counted_over_many_parts_of_a_file(visits, tmp_path, monkeypatch):
+    monkeypatch.setattr(base, "BATCH", 300)
+    monkeypatch.setattr("kakuran.design.calibration._PEOPLE_AT_A_TIME", 500)
+    pq.write_table(visits, tmp_path / "visits.parquet", row_group_size=400)
+    read = []
+    plan = kk.calibrate(SCHEMA, data=tmp_path / "visits.parquet", k=5, progress=read.append)
+    assert (plan.n, sum(read), len(read) > 10) == (PEOPLE // 2, len(visits), True)
+
+
 def test_ids_may_be_numbers_text_or_categories(visits, plan):
     ids = visits["patient_id"].combine_chunks()
     numbers = pa.array([int(one.as_py()[1:]) for one in ids])

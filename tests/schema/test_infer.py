@@ -77,6 +77,16 @@ class TestSources:
             kk.Schema.infer(source(tmp_path))
 
 
+def test_ids_that_stand_twice_may_say_whose_rows_are():
+    people = [f"P{number}" for number in range(1_200)]
+    with pytest.warns(kk.InferredDomainWarning, match="perhaps say whose a row is, .*: patient"):
+        drafted = kk.Schema.infer(pa.table({"patient": people + people[:600], "ill": ["yes", "no"] * 900}))
+    assert drafted["patient"].role == "drop"
+    with pytest.warns(kk.InferredDomainWarning) as told:
+        kk.Schema.infer(pa.table({"patient": people, "ill": ["yes", "no"] * 600}))
+    assert "whose a row is" not in str(told[0].message)
+
+
 def test_the_warning_points_at_the_line_that_asked():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

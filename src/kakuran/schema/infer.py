@@ -119,6 +119,11 @@ class ColumnSummary:
         return sorted(code for code in self._suspected if (self._low >= 0 if code < 0 else code > 2 * self._high))
 
     @property
+    def repeats_many_words(self) -> bool:
+        """Whether it has more texts than categories may be, and some of them more than once."""
+        return self.family == "text" and len(self._words) > MOST_CATEGORIES and self._seen is None
+
+    @property
     def holds_written_numbers(self) -> bool:
         """Whether the text is numbers with commas or the like in them, as in 1,234 and 3,5."""
         if self.family != "text":
@@ -318,6 +323,10 @@ _NOTES: tuple[tuple[str, Callable[[ColumnSummary], bool]], ...] = (
     (
         'With one value only, so perturbing cannot hide anything (list its other values, or set role = "drop")',
         lambda column: column.has_one_value,
+    ),
+    (
+        'Dropped, but perhaps say whose a row is, as values stand twice (if so, name one above: person = "COLUMN")',
+        lambda column: column.is_dropped and column.repeats_many_words,
     ),
     (
         'Perhaps identifiers, as no value stands twice (if so, set role = "drop")',
