@@ -204,10 +204,9 @@ class _Climb:
 
 def _memberships(records: PlacedRecords, perturbed: Sequence[Array], shares: Array, held: Array) -> tuple[Array, float]:
     """The probability of each class for each record, and the log-likelihood of those held out."""
-    members = np.broadcast_to(shares, (len(held), len(shares)))
-    for seen, places in zip(perturbed, records.places, strict=True):
-        # Times the number of cells, so that products over many attributes stay near one.
-        members = members * (len(seen) * seen)[places]
+    # Times the number of cells, so that products over many attributes stay near one.
+    seen = np.concatenate([len(axis) * axis for axis in perturbed])
+    members = shares * np.exp(records.indicator @ np.log(np.maximum(seen, 1e-300)))
     total = np.maximum(members.sum(axis=1, keepdims=True), 1e-300)
     return members / total, float(held @ np.log(total[:, 0]) - held.sum() * np.log(records.sizes).sum())
 
