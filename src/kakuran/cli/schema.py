@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
-from kakuran.cli.console import answer_done, check_new, complain, progress, say
+from kakuran.cli.console import answer_done, check_new, complain, progress, say, so_many_records
 from kakuran.cli.options import CsvOptions, Data, Force, Json, SchemaFile, Sql, grouped
 from kakuran.cli.places import to_write
-from kakuran.errors import DataError, counted
+from kakuran.errors import DataError
+from kakuran.words import Phrase
 
 app = typer.Typer(no_args_is_help=True, help="Propose a schema, or check a table against one.")
 
@@ -36,7 +37,8 @@ def infer(
     with progress("reading", source.rows) as advance:
         schema = Schema.infer(source, progress=advance)
     schema.save(output)
-    say(f"wrote {output}: {counted(len(schema), 'column')}, of which {len(schema.perturbed)} will be perturbed")
+    facts = {"columns": len(schema), "perturbed": len(schema.perturbed)}
+    say(Phrase("wrote {file}: {columns} columns, of which {perturbed} will be perturbed", file=output, **facts))
     answer_done(json, schema=output, columns=len(schema), perturbed=[one.name for one in schema.perturbed])
 
 
@@ -57,5 +59,5 @@ def check(data: Data, schema: SchemaFile, sql: Sql = None, json: Json = False, *
         for problem in problems[:-1]:
             complain(problem)
         raise (problems or [first])[-1] from None
-    say(f"{schema} fits {counted(records, 'record')}")
+    say(Phrase("{schema} fits {records}", schema=schema, records=so_many_records(records)))
     answer_done(json, schema=schema, records=records)

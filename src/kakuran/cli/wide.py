@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kakuran.cli.console import answer_json, answer_table, say, working
+from kakuran.cli.console import answer_json, answer_table, say, speaking, working
 from kakuran.cli.ledger import entered
 from kakuran.cli.options import (
     CsvOptions,
@@ -26,7 +26,8 @@ from kakuran.cli.options import (
     whole_or_auto,
 )
 from kakuran.cli.places import to_read, to_write
-from kakuran.errors import ReleaseError, counted
+from kakuran.errors import ReleaseError
+from kakuran.words import Phrase
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -115,11 +116,19 @@ def microaggregate(
     results.tell(
         lambda: aggregated_report(released, made.k, names, lang=results.lang, **compared), public=results.public
     )
-    say(f"wrote {output}: {table.num_rows:,} records, at least {made.k} share their {', '.join(names)}")
+    say(
+        Phrase(
+            "wrote {file}: {records:,} records, at least {k} share their {columns}",
+            file=output,
+            records=table.num_rows,
+            k=made.k,
+            columns=", ".join(names),
+        )
+    )
     if kept:
-        say(f"as they were: {', '.join(kept)}; name columns to leave out with --drop", "note")
+        say(Phrase("as they were: {columns}; name columns to leave out with --drop", columns=", ".join(kept)), "note")
     if keep_order:
-        say("records keep their order: not for publication", "warning")
+        say(Phrase("records keep their order: not for publication"), "warning")
     if results.json:
         lost = {one.name: one.lost for one in losses}
         answer_json({"records": table.num_rows, "k": made.k, "groups": int(made.groups.max()) + 1, "lost": lost})
@@ -198,7 +207,6 @@ def factorise(
         release_matrix,
         write_transactions,
     )
-    from kakuran.words import words_in
 
     chosen: Any = _layout(layout)
     if ledger is not None and seed is not None:
@@ -223,10 +231,10 @@ def factorise(
     way = released.manifest["protect"]
     results.answer(
         released.manifest | {"losses": released.losses},
-        lambda: answer_table(*loss_table(released.losses, way, words_in("en"))),
+        lambda: answer_table(*loss_table(released.losses, way, speaking())),
     )
     if released.is_no_better_than_empty:
-        say("an empty table would be as good: take a smaller k, or leave out what few people have", "warning")
+        say(Phrase("an empty table would be as good: take a smaller k, or leave out what few people have"), "warning")
 
     def figure(words: Words) -> Figure:
         named = {words(f"way_{name}"): loss for name, loss in released.losses.items()}
@@ -236,7 +244,8 @@ def factorise(
     if not dry_run:
         with entered(ledger, output, "matrix", n=matrix.shape[0], k=k, shuffled=not keep_order):
             files = " and ".join(map(str, write_transactions(output, released, source, chosen)))
-        say(f"wrote {files}: {counted(matrix.shape[0], 'row')}, {counted(matrix.shape[1], 'item')}, k = {k}")
+        rows, items = matrix.shape
+        say(Phrase("wrote {file}: {rows:,} rows, {items:,} items, k = {k}", file=files, rows=rows, items=items, k=k))
         compared: Any = {"original": matrix, "losses": released.losses, "command": typed()}
         shown: Any = {} if results.public else compared
         results.tell(
@@ -244,7 +253,7 @@ def factorise(
             public=results.public,
         )
     if keep_order:
-        say("rows keep their order: not for publication", "warning")
+        say(Phrase("rows keep their order: not for publication"), "warning")
 
 
 def _layout(text: str) -> str:
