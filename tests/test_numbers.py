@@ -21,6 +21,7 @@ WORDS_ONLY = {
     "decisions/links.md", "decisions/package-names.md", "how-to-add/answer.md", "how-to-add/file-format.md",
     "how-to-add/mechanism.md", "decisions/reports.md", "decisions/shuffled-releases.md", "decisions/sources.md",
     "decisions/spark-draws-once.md", "decisions/spark-rows.md", "guides/other-programs.md", "guides/pipelines.md",
+    "ja/ppc.md",
 }  # fmt: skip
 
 
@@ -57,6 +58,11 @@ def test_both_readmes_tell_to_type_the_same():
     assert typed(ROOT / "README.md") == typed(ROOT / "README.ja.md")
 
 
+@pytest.mark.parametrize("tutorial", ["analyst", "retailer", "survey-owner", "two-companies"])
+def test_a_tutorial_in_japanese_tells_to_type_what_the_tested_english_one_does(tutorial):
+    assert typed(DOCS / f"ja/{tutorial}.md") == typed(DOCS / f"tutorials/{tutorial}.md")
+
+
 def test_everything_in_japanese_calls_things_by_the_same_names():
     pages = [ROOT / "README.ja.md", *(DOCS / "ja").glob("*.md"), *(ROOT / "src/kakuran").rglob("words.ja.toml")]
     others = re.compile("対応付け|単純集計|(?<!条)件数|値域|母数|維持・置換")
@@ -73,6 +79,9 @@ def test_both_readmes_lead_to_the_same_pages():
     translated = {
         "README.ja.md": "README.md",
         "docs/index.md": "docs/ja/index.md",
-        "docs/tutorials/steward.md": "docs/ja/steward.md",
+        **{
+            f"docs/tutorials/{name}.md": f"docs/ja/{name}.md"
+            for name in ("steward", "analyst", "retailer", "survey-owner", "two-companies")
+        },
     }
     assert {translated.get(link, link) for link in english} <= japanese

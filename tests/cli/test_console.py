@@ -172,3 +172,40 @@ def test_the_shell_is_not_offered_names_that_would_command_the_terminal(tmp_path
     kk.perturb(table, kk.calibrate(schema, n=200, k=2)).save(tmp_path / "out.parquet")
     context = SimpleNamespace(params={"release": tmp_path / "out.parquet"})
     assert columns_of_release(context, "") == ["able"]
+
+
+@pytest.fixture
+def in_japanese(kakuran, monkeypatch):
+    """What a command says and shows where the system speaks Japanese, without what is written so in any language."""
+
+    def run(*arguments):
+        told = kakuran(*arguments)
+        assert told.returncode == 0, told.stderr
+        return told
+
+    for name in ("KAKURAN_LANG", "LC_ALL", "LC_MESSAGES"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("LANG", "ja_JP.UTF-8")
+    return run
+
+
+def test_the_terminal_speaks_the_language_of_the_system_or_the_one_that_is_asked_for(in_japanese, monkeypatch):
+    own = {"sex", "age", "job", "region", "schema", "toml", "out", "parquet", "retention", "square", "wave"}
+    steps = [
+        ("schema", "check", "people.csv", "-s", "schema.toml"),
+        ("calibrate", "people.csv", "-s", "schema.toml", "--k", 10),
+        ("perturb", "people.csv", "-s", "schema.toml", "--k", 10, "-o", "out.parquet"),
+        ("crosstab", "out.parquet", "sex"),
+        ("estimate", "out.parquet", "mean", "age", "--by", "sex"),
+        ("audit", "people.csv", "out.parquet"),
+        ("check", "people.csv", "-q", "sex"),
+    ]
+    for step in steps:
+        told = in_japanese(*step)
+        left = set(re.findall("[A-Za-z]{2,}", told.stdout + told.stderr)) - own - {"female", "male", "Pk"}
+        assert left == set(), step
+    assert "推定法" in in_japanese("crosstab", "out.parquet", "sex").stderr
+    assert "estimator: " in in_japanese("crosstab", "out.parquet", "sex", "--lang", "en").stderr
+    monkeypatch.setenv("LANG", "fr_FR.UTF-8")
+    assert "estimator: " in in_japanese("crosstab", "out.parquet", "sex").stderr
+    assert "推定法" in in_japanese("crosstab", "out.parquet", "sex", "--lang", "ja").stderr

@@ -228,7 +228,8 @@ class Estimate(Answer):
     @property
     def header(self) -> list[str]:
         """Of the numbers in those rows."""
-        return ["count", "low", "high", "naive", *([Phrase("% of {whole}", whole=self.percent)] * bool(self.percent))]
+        numbers = [Phrase("count"), Phrase("low"), Phrase("high"), Phrase("naive")]
+        return [*numbers, *([Phrase("% of {whole}", whole=self.percent)] * bool(self.percent))]
 
 
 def _shown(*numbers: float) -> Iterator[str]:

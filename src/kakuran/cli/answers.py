@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args
 
 import typer
 
-from kakuran.cli.console import answer_table, answer_text, progress, say, working
+from kakuran.cli.console import answer_table, answer_text, progress, said, say, speaking, working
 from kakuran.cli.options import (
     AnswerResults,
     ReleaseFile,
@@ -25,6 +25,7 @@ from kakuran.cli.options import (
     whole_or_listed,
 )
 from kakuran.cli.places import to_write
+from kakuran.words import Phrase
 
 if TYPE_CHECKING:
     from kakuran.answers import DecisionTree, Density, Estimate, MixtureEstimate
@@ -132,7 +133,7 @@ def crosstab(
     _give(estimate, where, release, results)
     if output is not None:
         write_table(output, estimate.to_arrow())
-        say(f"wrote {output}")
+        say(Phrase("wrote {file}", file=output))
 
 
 @grouped
@@ -166,15 +167,15 @@ def _show_estimate(estimate: Estimate) -> None:
         _show_cells(estimate)
     else:
         answer_text(str(estimate))
-    say(f"estimator: {estimate.reason}")
+    say(Phrase("estimator: {reason}", reason=estimate.reason))
 
 
 def _show_cells(estimate: Estimate) -> None:
     names = [axis.name for axis in estimate.axes]
     answer_table(
-        f"{' × '.join(names)}: {estimate.caption}",
+        f"{' × '.join(names)}: {said(estimate.caption)}",
         [*names, *estimate.header, ""],
-        [*estimate.rows()],
+        [*estimate.rows(said)],
         text_columns=len(names),
     )
 
@@ -235,7 +236,7 @@ def _show_tree(found: DecisionTree) -> None:
     answer_text(str(found))
     ranked = sorted(found.importances.items(), key=lambda pair: -pair[1])
     matters = ", ".join(f"{name} {share:.0%}" for name, share in ranked if share > 0.005)
-    say(f"what matters: {matters or 'nothing that this release shows reliably'}")
+    say(Phrase("what matters: {columns}", columns=matters or Phrase("nothing that this release shows reliably")))
 
 
 @grouped
@@ -257,15 +258,19 @@ def bayes(
 ) -> None:
     """Predict a column by naive Bayes: what each other column by itself tells of it, added up."""
     from kakuran.report import bayes_answer, bits_rows
-    from kakuran.words import words_in
 
     results.check()
     opened = open_release(release)
     with progress("counting", None) as advance:
         found = opened.bayes(target, features=features or None, method=method, progress=advance)  # type: ignore[arg-type]
-    words = words_in("en")
+    words = speaking()
     results.answer(found.to_dict(), lambda: answer_table(words("bits_of", target=target), *bits_rows(found, words)))
-    say(f"held-out log-likelihood {found.held_out:.4g}: the larger, the better; compare with kakuran tree")
+    say(
+        Phrase(
+            "held-out log-likelihood {value:.4g}: the larger, the better; compare with kakuran tree",
+            value=found.held_out,
+        )
+    )
     results.draw(lambda words: found.plot(words.of))
     results.tell_answer(release, lambda words: bayes_answer(found, words))
 
@@ -303,20 +308,19 @@ def mixture(
     described = found.to_dict() | ({} if density is None else {"density": density.to_dict()})
     results.answer(described, lambda: _show_mixture(found, density))
     if not found.mixture.converged:
-        say("the fit has not settled; the noise hides much of these clusters", "warning")
+        say(Phrase("the fit has not settled; the noise hides much of these clusters"), "warning")
     results.draw(lambda words: (density or found).plot(words.of))
     results.tell_answer(release, lambda words: mixture_answer(found, density, words))
 
 
 def _show_mixture(found: MixtureEstimate, density: Density | None) -> None:
     from kakuran.report import cluster_rows, quantile_row
-    from kakuran.words import words_in
 
-    words = words_in("en")
+    words = speaking()
     answer_table(words("clusters_caption"), *cluster_rows(found, words))
     if density is not None:
         header, row = quantile_row(density)
-        answer_table(f"{words('quantiles', column=density.name)} ({density.reason})", header, [row])
+        answer_table(f"{words('quantiles', column=density.name)} ({said(density.reason)})", header, [row])
 
 
 @grouped
@@ -352,4 +356,10 @@ def synthesise(
     with working("drawing"):
         quality = save_synthetic(found, output, lang=results.lang, force=results.force)
     results.answer(found.to_dict() | {"quality": quality.to_dict()}, lambda: answer_text(f"{found}\n{quality}"))
-    say(f"wrote {output}: no row of it is a person; {about_path(output)} says what must not be read from it")
+    say(
+        Phrase(
+            "wrote {file}: no row of it is a person; {page} says what must not be read from it",
+            file=output,
+            page=about_path(output),
+        )
+    )

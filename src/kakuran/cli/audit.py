@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from kakuran.cli.console import answer_table, progress, say, working
+from kakuran.cli.console import answer_table, progress, said, say, speaking, working
 from kakuran.cli.options import AnswerResults, CsvOptions, Data, DistanceOptions, Results, Sql, complete, grouped, typed
 from kakuran.cli.places import to_read
+from kakuran.words import Phrase
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,7 +48,7 @@ def audit(
     results.draw(lambda words: outcome.plot(words.of))
     results.tell_release(release, lambda: source, outcome)
     if outcome.passed:
-        say(f"no attack linked anybody with probability above 1/{outcome.k:g}", "passed")
+        say(Phrase("no attack linked anybody with probability above 1/{k:g}", k=outcome.k), "passed")
     _exit_with(outcome.problems)
 
 
@@ -59,9 +60,8 @@ def _exit_with(problems: Sequence[str]) -> NoReturn:
 
 def _show_audit(audit: Audit) -> None:
     from kakuran.report import risk_after, risk_before
-    from kakuran.words import words_in
 
-    words = words_in("en")
+    words = speaking()
     answer_table(words("audit_before"), [words("risk"), words("value")], risk_before(audit, words))
     title = words("audit_after", attacked=audit.attacked, n=audit.n)
     answer_table(title, [words("risk"), words("probability")], risk_after(audit, words))
@@ -100,14 +100,14 @@ def check(
 
 def _show_anonymity(found: Anonymity) -> None:
     rows = [
-        ["records", f"{found.records:,}"],
-        ["classes", f"{found.classes:,}"],
-        ["smallest class, k", f"{found.k:,}"],
-        ["records nobody else is like", f"{found.uniques:,} ({found.uniques / found.records:.1%})"],
-        ["right guesses, on average", f"{found.expected_risk:.3g}"],
-        ["right guesses, at worst", f"{found.highest_risk:.3g}"],
+        [said(Phrase("records")), f"{found.records:,}"],
+        [said(Phrase("classes")), f"{found.classes:,}"],
+        [said(Phrase("smallest class, k")), f"{found.k:,}"],
+        [said(Phrase("records nobody else is like")), f"{found.uniques:,} ({found.uniques / found.records:.1%})"],
+        [said(Phrase("right guesses, on average")), f"{found.expected_risk:.3g}"],
+        [said(Phrase("right guesses, at worst")), f"{found.highest_risk:.3g}"],
     ]
-    answer_table("Anonymity", ["", "value"], rows)
+    answer_table(Phrase("Anonymity"), ["", speaking()("value")], rows)
     if found.sensitive:
         answer_table(
             "Sensitive columns, in the worst class",

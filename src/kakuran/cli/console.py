@@ -15,12 +15,14 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import signal
 import sys
 import unicodedata
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, NoReturn, TypeAlias
@@ -29,6 +31,7 @@ import typer
 
 from kakuran import errors
 from kakuran.cli.places import elsewhere, in_words
+from kakuran.words import LANGUAGES, Phrase, Words, words_in
 
 _EXIT_CODES: Sequence[tuple[type[errors.KakuranError], int]] = (
     (errors.SchemaError, 3),
@@ -57,8 +60,18 @@ _COLOURS: Mapping[Tone, str] = {
 }
 
 
+_TONES: Mapping[Tone, Phrase] = {
+    "error": Phrase("error"),
+    "failed": Phrase("failed"),
+    "warning": Phrase("warning"),
+    "note": Phrase("note"),
+    "passed": Phrase("passed"),
+}
+
+
 def run(app: typer.Typer) -> NoReturn:
     """Run the command line; turn known errors into one clear sentence and an exit code."""
+    speak(by_locale())
     signal.signal(signal.SIGTERM, _interrupt)
     warnings.showwarning = _show_warning
     warnings.simplefilter("always", errors.InferredDomainWarning)
@@ -92,13 +105,45 @@ def _is_unseen(sign: str) -> bool:
     return sign not in _PLAIN and unicodedata.category(sign) in ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
+def by_locale() -> str:
+    """The language to speak where nobody says which: as KAKURAN_LANG or the system has it, if we know it."""
+    told = (os.environ.get(name) for name in ("KAKURAN_LANG", "LC_ALL", "LC_MESSAGES", "LANG"))
+    first = next((one for one in told if one), "en")[:2]
+    return first if first in LANGUAGES else "en"
+
+
+def speak(lang: str) -> None:
+    """Say everything from now on in a language."""
+    global _lang  # noqa: PLW0603 - there is one terminal
+    _lang = lang
+
+
+def speaking() -> Words:
+    """What to say in the language that is spoken."""
+    return _words(_lang)
+
+
+_words = cache(words_in)
+_lang = "en"
+
+
+def said(text: str) -> str:
+    """A text in the language that is spoken, if it is a phrase."""
+    return text if _lang == "en" else speaking().of(text)
+
+
+def so_many_records(count: int) -> Phrase:
+    """How many records there are, in words that fit one, too."""
+    return Phrase("1 record") if count == 1 else Phrase("{count:,} records", count=count)
+
+
 def say(message: str, kind: Tone | None = None) -> None:
     """Tell the person at the terminal something that is not the answer; brackets in it are just brackets."""
     from rich.console import Console
     from rich.text import Text
 
-    label = Text() if kind is None else Text.assemble((f"{kind}:", f"bold {_COLOURS[kind]}"), " ")
-    Console(stderr=True, soft_wrap=True, highlight=False).print(label.append(shown(message)))
+    label = Text() if kind is None else Text.assemble((f"{said(_TONES[kind])}:", f"bold {_COLOURS[kind]}"), " ")
+    Console(stderr=True, soft_wrap=True, highlight=False).print(label.append(shown(said(message))))
 
 
 def complain(error: errors.KakuranError) -> None:
@@ -141,6 +186,7 @@ def answer_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]
     from rich.table import Table
     from rich.text import Text
 
+    title, header = said(title), [said(name) for name in header]
     header, rows = _in_one_line(header), [_in_one_line(row) for row in rows]
     filled = [place for place, name in enumerate(header) if name or any(row[place] for row in rows)]
     table = Table(header_style="bold", show_header=any(header))
@@ -231,7 +277,7 @@ def progress(title: str, total: int | None) -> Iterator[Callable[[int], object]]
         try:
             yield lambda records: bar.advance(task, records)
         except KeyboardInterrupt:
-            say("interrupted; nothing was written")
+            say(Phrase("interrupted; nothing was written"))
             raise typer.Exit(130) from None
 
 
@@ -245,7 +291,7 @@ def working(title: str) -> Iterator[Callable[[str], object]]:
         try:
             yield lambda stage: status.update(escape(shown(f"{title}: {stage}")))
         except KeyboardInterrupt:
-            say("interrupted; nothing was written")
+            say(Phrase("interrupted; nothing was written"))
             raise typer.Exit(130) from None
 
 

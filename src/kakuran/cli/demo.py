@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kakuran.cli.console import answer_table, can_draw, progress, require_plots, say
+from kakuran.cli.console import answer_table, can_draw, progress, require_plots, said, say
 from kakuran.cli.options import Results, grouped
 from kakuran.errors import MissingExtraError
+from kakuran.words import Phrase
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,7 +48,16 @@ def demo(
     plan = calibrate(schema, n=n, k=k)
     with progress("perturbing", n) as advance:
         perturb_file(source, target, plan, force=results.force, progress=advance)
-    say(f"{n:,} made-up people in {source}; released as {target}: k = {k:g}, ε = {plan.epsilon:.3g}")
+    say(
+        Phrase(
+            "{n:,} made-up people in {source}; released as {target}: k = {k:g}, ε = {epsilon:.3g}",
+            n=n,
+            source=source,
+            target=target,
+            k=k,
+            epsilon=plan.epsilon,
+        )
+    )
 
     estimate = read_release(target).crosstab("job", "sex")
     truth = Tally.of(schema.encode(people), estimate.axes).counts
@@ -57,7 +67,13 @@ def demo(
     described = {"n": n, "k": k, "epsilon": plan.epsilon, "release": str(target)}
     described["in_the_wrong_cell"] = {"naive": naive, "reconstructed": reconstructed}
     results.answer(described, lambda: _show(jobs, sexes, tables))
-    say(f"records counted in the wrong cell: naive {naive:.1%}, reconstructed {reconstructed:.1%}")
+    say(
+        Phrase(
+            "records counted in the wrong cell: naive {naive:.1%}, reconstructed {reconstructed:.1%}",
+            naive=naive,
+            reconstructed=reconstructed,
+        )
+    )
     results.draw(lambda _: _draw(jobs, sexes, tables, results.lang))
     results.tell_release(target, lambda: open_source(source))
     if results.report is None:
@@ -65,9 +81,10 @@ def demo(
 
 
 def _show(jobs: Sequence[str], sexes: Sequence[str], tables: Sequence[Array]) -> None:
+    kinds = (Phrase("original"), Phrase("naive"), Phrase("recon."))
     answer_table(
-        "job × sex: original, naive (counted in the release), reconstructed (from the release alone)",
-        ["job", *(f"{what} {sex}" for sex in sexes for what in ("original", "naive", "recon."))],
+        Phrase("job × sex: original, naive (counted in the release), reconstructed (from the release alone)"),
+        ["job", *(f"{said(what)} {sex}" for sex in sexes for what in kinds)],
         [
             [job, *(f"{table[row, column]:,.0f}" for column in range(len(sexes)) for table in tables)]
             for row, job in enumerate(jobs)
@@ -78,7 +95,7 @@ def _show(jobs: Sequence[str], sexes: Sequence[str], tables: Sequence[Array]) ->
 def _draw(jobs: Sequence[str], sexes: Sequence[str], tables: Sequence[Array], lang: str) -> Figure:
     """The three tables as bars, side by side."""
     from kakuran.charts import ESTIMATE, INK, NAIVE, Series, column_chart
-    from kakuran.words import Phrase, words_in
+    from kakuran.words import words_in
 
     words = words_in(lang)
     kinds = (words("original"), words.of(Phrase("naive: counted in the release")), words("reconstructed"))

@@ -12,6 +12,7 @@ import typer
 
 from kakuran.cli.console import answer_json, answer_table, say
 from kakuran.cli.options import Json, Results, grouped
+from kakuran.words import Phrase
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -87,7 +88,7 @@ def say_what_would_be_spent(ledger: Path, spending: Spending) -> None:
     from kakuran.design import Ledger
 
     account = Ledger(ledger).check(spending)
-    say(f"{ledger} would let it be released, and then:")
+    say(Phrase("{ledger} would let it be released, and then:", ledger=ledger))
     say_spent(account)
 
 

@@ -18,9 +18,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args, 
 
 import typer
 
-from kakuran.cli.console import answer_json, check_picture, check_report, complain, progress, say, shown
+from kakuran.cli.console import (
+    answer_json,
+    by_locale,
+    check_picture,
+    check_report,
+    complain,
+    progress,
+    say,
+    shown,
+    speak,
+)
 from kakuran.cli.places import to_read, to_write
 from kakuran.errors import DataError
+from kakuran.words import Phrase
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -178,6 +189,15 @@ class Language(StrEnum):
     ja = "ja"
 
 
+def _spoken(context: typer.Context, lang: Language) -> Language:
+    """The language that was asked for, or else that of the system; everything is said in it from now on."""
+    source = context.get_parameter_source("lang")
+    if source is not None and source.name == "DEFAULT":
+        lang = Language(by_locale())
+    speak(lang)
+    return lang
+
+
 Force: TypeAlias = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
 
@@ -199,7 +219,14 @@ class Results:
         bool, typer.Option("--public", help="Leave out of the report all that needs the originals, and what was typed.")
     ] = False
     lang: Annotated[
-        Language, typer.Option("--lang", envvar="KAKURAN_LANG", help="Language of the report and of pictures.")
+        Language,
+        typer.Option(
+            "--lang",
+            envvar="KAKURAN_LANG",
+            help="Language of what is said, of the report and of pictures; as the system has it by default.",
+            callback=_spoken,
+            show_default=False,
+        ),
     ] = Language.en
     force: Force = False
     json: Json = False
@@ -231,7 +258,7 @@ class Results:
             drawn = figure(self.words)
             with whole_or_nothing(self.plot) as folder:
                 drawn.savefig(folder / self.plot.name, dpi=144)
-            say(f"drew {self.plot}")
+            say(Phrase("drew {file}", file=self.plot))
 
     def tell(self, page: Callable[[], str], *, public: bool) -> None:
         """Write the report, if one is wanted, and say where it is and who may see it."""
@@ -239,7 +266,10 @@ class Results:
 
         if self.report is not None:
             write_text(self.report, page())
-            say(f"wrote {self.report}{'' if public else ': internal, not for publication'}")
+            if public:
+                say(Phrase("wrote {file}", file=self.report))
+            else:
+                say(Phrase("wrote {file}: internal, not for publication", file=self.report))
 
     def tell_release(self, release: Path, original: Callable[[], Source], audit: Audit | None = None) -> None:
         """Write the report of a release: for everybody, or for its steward, with an audit and what was typed."""
@@ -272,7 +302,7 @@ def _quick_audit(original: Source, release: Path) -> Audit | None:
     with progress("attacking", None) as advance:
         found = quick_audit(original, release, advance)
     if found is None:
-        say("the report has no audit: the table is large; play it with kakuran audit")
+        say(Phrase("the report has no audit: the table is large; play it with kakuran audit"))
     return found
 
 

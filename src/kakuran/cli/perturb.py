@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kakuran.cli.console import answer_table, progress, say
+from kakuran.cli.console import answer_table, progress, said, say, so_many_records, speaking
 from kakuran.cli.ledger import say_spent, say_what_would_be_spent
 from kakuran.cli.options import (
     CsvOptions,
@@ -29,7 +29,8 @@ from kakuran.cli.options import (
     pairs,
 )
 from kakuran.cli.places import to_read, to_write
-from kakuran.errors import CalibrationError, counted
+from kakuran.errors import CalibrationError
+from kakuran.words import Phrase
 
 if TYPE_CHECKING:
     from kakuran.design import Design, Plan, TableError, TablesOfSize
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from kakuran.schema import Schema
     from kakuran.typing import Progress
 
-_WAYS = ("one-way", "two-way", "three-way")
+_WAYS = (Phrase("one-way"), Phrase("two-way"), Phrase("three-way"))
 
 
 @dataclass(frozen=True)
@@ -244,7 +245,7 @@ def perturb(
             manifest = perturb_file(source, output, plan, force=results.force, progress=advance, **order)
         _say_written(f"the folder {output}" if on_spark else " and ".join(map(str, targets(output))), manifest)
         if keep_order:
-            say("records keep their order: not for publication", "warning")
+            say(Phrase("records keep their order: not for publication"), "warning")
         if ledger is not None:
             say_spent(Ledger(ledger).account())
         results.tell_release(output, lambda: csv.open(data, sql))
@@ -269,16 +270,31 @@ def _say_written(where: str, manifest: Manifest) -> None:
     from kakuran.design import DELTA
 
     plan = manifest.plan
-    say(f"wrote {where}: {counted(manifest.records, *plan.counted_as)}, k = {plan.k:g}, ε = {plan.epsilon:.4g}")
+    is_of_people = plan.counted_as[0] == "person"
+    people = Phrase("{count:,} people", count=manifest.records)
+    facts = {"records": people if is_of_people else so_many_records(manifest.records), "k": plan.k}
+    say(Phrase("wrote {file}: {records}, k = {k:g}, ε = {epsilon:.4g}", file=where, epsilon=plan.epsilon, **facts))
     if plan.unit is not None:
-        say(f"counted are {plan.unit}; {plan.schema.person!r} is not in the release")
+        say(Phrase("counted are {unit}; {person!r} is not in the release", unit=plan.unit, person=plan.schema.person))
     if manifest.is_central:
-        given = ", if nobody has two records in it" if plan.unit is None else ""
-        say(f"as a whole, shuffled: ε = {manifest.central():.3g} at δ = {DELTA:f}{given}")
+        central: dict[str, Any] = {"epsilon": manifest.central(), "delta": DELTA}
+        say(
+            Phrase(
+                "as a whole, shuffled: ε = {epsilon:.3g} at δ = {delta:f}, if nobody has two records in it", **central
+            )
+            if plan.unit is None
+            else Phrase("as a whole, shuffled: ε = {epsilon:.3g} at δ = {delta:f}", **central)
+        )
     if plan.layout.told:
         fewest, most = (end(map(len, plan.layout.told)) for end in (min, max))
-        told = f"{most}" if fewest == most else f"{fewest} to {most}"
-        say(f"each record tells {told} of its {len(plan.schema.perturbed)} perturbed columns; the others are empty")
+        told = f"{most}" if fewest == most else Phrase("{least} to {most}", least=fewest, most=most)
+        say(
+            Phrase(
+                "each record tells {told} of its {columns} perturbed columns; the others are empty",
+                told=told,
+                columns=len(plan.schema.perturbed),
+            )
+        )
 
 
 def _answer(plan: Plan, results: Results, promise: PlanOptions) -> None:
@@ -297,47 +313,58 @@ def _answer(plan: Plan, results: Results, promise: PlanOptions) -> None:
     results.answer(described, lambda: _show_plan(plan, errors, compared))
     on_model = sum(table.rests_on == "model" for table in errors)
     if on_model and not results.json:
-        say(f"{on_model:,} of {len(errors):,} tables rest on the joint model: no record tells all of their columns")
+        say(
+            Phrase(
+                "{count:,} of {all:,} tables rest on the joint model: no record tells all of their columns",
+                count=on_model,
+                all=len(errors),
+            )
+        )
     if not results.json:
         if central is not None:
-            say(f"the release as a whole, shuffled, has ε = {central:.3g} at δ = {promise.delta:g}")
-        say(f"it will tell {expected.verdict}")
+            told = {"epsilon": central, "delta": promise.delta}
+            say(Phrase("the release as a whole, shuffled, has ε = {epsilon:.3g} at δ = {delta:g}", **told))
+        say(Phrase("it will tell {verdict}", verdict=expected.verdict))
 
 
 def _show_plan(plan: Plan, errors: Sequence[TableError], compared: Sequence[Design]) -> None:
     from kakuran.design import by_size
     from kakuran.report import plan_rows
-    from kakuran.words import words_in
 
-    title = f"k = {plan.k:g}, n = {plan.n:,}, ε = {plan.epsilon:.4g} ({plan.calibration})"
-    rows = plan_rows(plan, words_in("en"))
-    answer_table(title, ["column", "mechanism", "parameter", "value", "ε"], rows, text_columns=2)
+    title = f"k = {plan.k:g}, n = {plan.n:,}, ε = {plan.epsilon:.4g} ({speaking()(plan.calibration)})"
+    words = speaking()
+    header = [words("column"), words("mechanism"), words("parameter"), words("value"), "ε"]
+    answer_table(title, header, plan_rows(plan, words), text_columns=2)
     answer_table(
-        "Expected error of a typical cell",
-        ["tables", "of", "records in a cell", "±"],
+        Phrase("Expected error of a typical cell"),
+        [Phrase("tables"), Phrase("of"), Phrase("records in a cell"), "±"],
         [row for found in by_size(errors) for row in _in_short(found)],
         text_columns=2,
     )
     answer_table(
-        "People in the wrong cell, as expected of each design",
-        ["each record tells", "1-way", "2-way", "3-way", "2-way by margins"],
+        Phrase("People in the wrong cell, as expected of each design"),
+        [Phrase("each record tells"), Phrase("1-way"), Phrase("2-way"), Phrase("3-way"), Phrase("2-way by margins")],
         [[_named(design), *map("{:.1%}".format, asdict(design.expected).values())] for design in compared],
     )
 
 
 def _in_short(found: TablesOfSize) -> Iterator[list[str]]:
     """The best, the typical and the worst of all tables of so many columns; each of them once."""
-    ranked = {found.worst.columns: "worst", found.typical.columns: "typical", found.best.columns: "best"}
-    counted = f"{found.tables:,} {_WAYS[found.ways - 1]}"
+    best = Phrase("best")
+    ranked = {found.worst.columns: Phrase("worst"), found.typical.columns: Phrase("typical"), found.best.columns: best}
+    counted = f"{found.tables:,} {said(_WAYS[found.ways - 1])}"
     for table in (found.best, found.typical, found.worst):
         if (rank := ranked.pop(table.columns, None)) is not None:
-            of = f"{counted}: {rank}" if rank == "best" and found.tables > 1 else counted if rank == "best" else rank
-            relative = f"{table.relative:.0%}{' (guessing)' if table.is_guessing else ''}"
-            yield [of, " × ".join(table.columns), f"{table.count:,.0f}", relative]
+            of = f"{counted}: {said(rank)}" if found.tables > 1 else counted
+            relative = f"{table.relative:.0%}{said(Phrase(' (guessing)')) if table.is_guessing else ''}"
+            yield [of if rank is best else said(rank), " × ".join(table.columns), f"{table.count:,.0f}", relative]
 
 
 def _named(design: Design) -> str:
     if design.tell == "all":
         even = len(set(design.recipe.shares.values())) <= 1
-        return "all, in equal shares" if even else "all, shares by values"
-    return f"{counted(design.tell, 'column')} of {counted(len(design.tells), 'set')}"
+        return said(Phrase("all, in equal shares") if even else Phrase("all, shares by values"))
+    told, sets = design.tell, len(design.tells)
+    if told == 1:
+        return said(Phrase("1 column of {sets:,} sets", sets=sets))
+    return said(Phrase("{columns} columns of {sets:,} sets", columns=told, sets=sets))

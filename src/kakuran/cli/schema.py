@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from kakuran.cli.console import answer_done, check_new, progress, say
+from kakuran.cli.console import answer_done, check_new, progress, say, so_many_records
 from kakuran.cli.options import CsvOptions, Data, Force, Json, SchemaFile, Sql, check_fits, grouped
 from kakuran.cli.places import to_write
-from kakuran.errors import counted
+from kakuran.words import Phrase
 
 USUAL_K = 10
 """The k at which bands are weighed before anybody has chosen one."""
@@ -47,10 +47,16 @@ def infer(
     with progress("reading", source.rows) as advance:
         schema = Schema.infer(source, progress=read)
     schema.save(output)
-    say(f"wrote {output}: {counted(len(schema), 'column')}, of which {len(schema.perturbed)} will be perturbed")
+    facts = {"columns": len(schema), "perturbed": len(schema.perturbed)}
+    say(Phrase("wrote {file}: {columns} columns, of which {perturbed} will be perturbed", file=output, **facts))
     proposals = propose_bands(schema, n=records, k=USUAL_K)
     if proposals:
-        say(f"in bands, numbers would come out better (error of a typical cell at k = {USUAL_K}, with `bands = […]`):")
+        say(
+            Phrase(
+                "in bands, numbers would come out better (error of a typical cell at k = {k}, with `bands = […]`):",
+                k=USUAL_K,
+            )
+        )
     for proposal in proposals:
         say(f"  {proposal}")
     answer_done(json, schema=output, columns=len(schema), perturbed=[one.name for one in schema.perturbed])
@@ -63,5 +69,5 @@ def check(data: Data, schema: SchemaFile, sql: Sql = None, json: Json = False, *
     from kakuran.schema import Schema
 
     records = check_fits(csv.open(data, sql), Schema.load(schema))
-    say(f"{schema} fits {counted(records, 'record')}")
+    say(Phrase("{schema} fits {records}", schema=schema, records=so_many_records(records)))
     answer_done(json, schema=schema, records=records)

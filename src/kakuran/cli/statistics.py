@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kakuran.cli.console import answer_table, answer_text, progress, say
+from kakuran.cli.console import answer_table, answer_text, progress, said, say, speaking
 from kakuran.cli.options import (
     AnswerResults,
     ReleaseFile,
@@ -18,6 +18,7 @@ from kakuran.cli.options import (
     open_release,
     weighing,
 )
+from kakuran.words import Phrase
 
 if TYPE_CHECKING:
     from kakuran.answers import Statistic
@@ -96,15 +97,18 @@ def estimate(
     results.answer(found.to_dict(), lambda: _show(found))
     if output is not None:
         write_table(output, found.to_arrow())
-        say(f"wrote {output}")
+        say(Phrase("wrote {file}", file=output))
 
 
 def _show(found: Statistic) -> None:
+    from kakuran.report import answer_headings
+
     if found.axes:
-        answer_table(found.caption, found.header, [*found.rows()], text_columns=len(found.axes))
+        headings = answer_headings(found, speaking())
+        answer_table(found.caption, headings, [*found.rows(said)], text_columns=len(found.axes))
     else:
         answer_text(str(found))
-    say(f"estimator: {found.reason}")
+    say(Phrase("estimator: {reason}", reason=found.reason))
 
 
 @grouped
@@ -141,4 +145,4 @@ def regress(
     results.draw(lambda words: found.plot(words.of))
     results.tell_answer(release, lambda words: regression_answer(found, words))
     results.answer(found.to_dict(), lambda: answer_text(str(found)))
-    say(f"estimator: {found.reason}")
+    say(Phrase("estimator: {reason}", reason=found.reason))

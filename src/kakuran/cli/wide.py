@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kakuran.cli.console import answer_json, answer_table, say, working
+from kakuran.cli.console import answer_json, answer_table, say, speaking, working
 from kakuran.cli.ledger import entered, say_what_would_be_spent
 from kakuran.cli.options import (
     CsvOptions,
@@ -27,7 +27,8 @@ from kakuran.cli.options import (
     whole_or_auto,
 )
 from kakuran.cli.places import to_read, to_write
-from kakuran.errors import ReleaseError, SchemaError, counted
+from kakuran.errors import ReleaseError, SchemaError
+from kakuran.words import Phrase
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -140,11 +141,19 @@ def microaggregate(
     results.tell(
         lambda: aggregated_report(released, made.k, names, lang=results.lang, **compared), public=results.public
     )
-    say(f"wrote {output}: {table.num_rows:,} records, at least {made.k} share their {', '.join(names)}")
+    say(
+        Phrase(
+            "wrote {file}: {records:,} records, at least {k} share their {columns}",
+            file=output,
+            records=table.num_rows,
+            k=made.k,
+            columns=", ".join(names),
+        )
+    )
     if kept:
-        say(f"as they were: {', '.join(kept)}; name columns to leave out with --drop", "note")
+        say(Phrase("as they were: {columns}; name columns to leave out with --drop", columns=", ".join(kept)), "note")
     if keep_order:
-        say("records keep their order: not for publication", "warning")
+        say(Phrase("records keep their order: not for publication"), "warning")
     if results.json:
         lost = {one.name: one.lost for one in losses}
         answer_json({"records": table.num_rows, "k": made.k, "groups": int(made.groups.max()) + 1, "lost": lost})
@@ -239,11 +248,10 @@ def factorise(
         release_matrix,
         write_transactions,
     )
-    from kakuran.words import words_in
 
     chosen: Any = _layout(layout) if layout else guess_layout(data, column or (), identifier, **vars(csv))
     if layout is None:
-        say(f"layout: {chosen} ({_LAYOUTS[chosen]}), as it seems; say another with --layout", "note")
+        say(Phrase("layout: {chosen}, as it seems; say another with --layout", chosen=chosen), "note")
     if ledger is not None and seed is not None:
         raise ReleaseError("a release from a known seed can be undone, so no ledger can count it: leave out --seed")
     if not dry_run:
@@ -263,20 +271,19 @@ def factorise(
         counts = counts_matrix(source.matrix)
         matrix = counts.astype(bool) if kind == "binary" else counts
         released = release_matrix(matrix, k, progress=tell, **options)
-    way, words = released.manifest["protect"], words_in("en")
+    way = released.manifest["protect"]
 
     def tables() -> None:
-        answer_table(*loss_table(released.losses, way, words))
-        answer_table(*items_table(released.kept, released.supports, source.items, words))
-        say(items_sentence(released.kept, words))
+        answer_table(*loss_table(released.losses, way, speaking()))
+        answer_table(*items_table(released.kept, released.supports, source.items, speaking()))
+        say(items_sentence(released.kept, speaking()))
 
     results.answer(released.manifest | {"losses": released.losses, "items": released.kept.to_dict()}, tables)
     for row, items in outsized_rows(matrix):
-        who = f"{source.columns[0]} {source.people[row]!r}" if source.people else f"row {row + 1:,}"
-        problem = f"{who} has {items:,} items, many times what is usual"
-        say(f"{problem}: if that is nobody in particular, leave it out", "warning")
+        who = f"{source.columns[0]} {source.people[row]!r}" if source.people else f"{row + 1:,}"
+        say(Phrase("row of {who}: {items:,} items. If that is nobody, leave it out", who=who, items=items), "warning")
     if released.is_no_better_than_empty:
-        say("an empty table would be as good: take a smaller k, or leave out what few people have", "warning")
+        say(Phrase("an empty table would be as good: take a smaller k, or leave out what few people have"), "warning")
 
     def figure(words: Words) -> Figure:
         named = {words(f"way_{name}"): loss for name, loss in released.losses.items()}
@@ -289,11 +296,12 @@ def factorise(
     if not dry_run:
         with entered(ledger, output, "matrix", **spent):
             files = " and ".join(map(str, write_transactions(output, released, source, chosen)))
-        say(f"wrote {files}: {counted(matrix.shape[0], 'row')}, {counted(matrix.shape[1], 'item')}, k = {k}")
+        rows, items = matrix.shape
+        say(Phrase("wrote {file}: {rows:,} rows, {items:,} items, k = {k}", file=files, rows=rows, items=items, k=k))
         shown: Any = {} if results.public else {"original": matrix, "command": typed()}
         results.tell(lambda: matrix_report(released, source.items, lang=results.lang, **shown), public=results.public)
     if keep_order:
-        say("rows keep their order: not for publication", "warning")
+        say(Phrase("rows keep their order: not for publication"), "warning")
 
 
 _LAYOUTS = {"baskets": "a line a basket", "long": "person, item and perhaps count", "wide": "a column an item"}

@@ -1,5 +1,6 @@
 from .answers import (
     advice_report as advice_report,
+    answer_headings as answer_headings,
     bayes_answer as bayes_answer,
     estimate_answer as estimate_answer,
     mixture_answer as mixture_answer,

@@ -52,7 +52,7 @@ def statistic_answer(found: Statistic, where: str | None, say: Words) -> Html:
         asked,
         paragraph(say("fulfilling", where=where)) if where else "",
         picture(found.plot(say.of), say("answer_picture", asked=asked, caption=say.of(found.caption))),
-        table(say.of(found.caption), _headings(found, say), [*found.rows(say.of)], text_columns=len(found.axes)),
+        table(say.of(found.caption), answer_headings(found, say), [*found.rows(say.of)], text_columns=len(found.axes)),
         paragraph(say("estimator", reason=found.reason), kind="note"),
     )
 
@@ -62,12 +62,13 @@ def regression_answer(found: Regression, say: Words) -> Html:
     return section(
         found.formula,
         picture(found.plot(say.of), say("answer_picture", asked=found.formula, caption=say.of(found.caption))),
-        table(say.of(found.caption), _headings(found, say), [*found.rows(say.of)], text_columns=1),
+        table(say.of(found.caption), answer_headings(found, say), [*found.rows(say.of)], text_columns=1),
         paragraph(say("estimator", reason=found.reason), kind="note"),
     )
 
 
-def _headings(found: Statistic | Regression, say: Words) -> list[str]:
+def answer_headings(found: Statistic | Regression, say: Words) -> list[str]:
+    """The heads of the columns of an answer."""
     return [say.of(_HEADINGS.get(name, name)) for name in found.header]
 
 
