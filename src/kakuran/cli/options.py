@@ -458,9 +458,9 @@ def numbers(option: str, texts: Sequence[str] | None, kind: Callable[[str], Any]
         raise typer.BadParameter(f"{option} is given as COLUMN=NUMBER: {error}") from error
 
 
-def whole_or_listed(text: str) -> int | list[float]:
-    """A whole number, or numbers with commas between them."""
-    return list(map(float, text.split(","))) if "," in text else int(text)
+def whole_or_listed(text: str) -> int | list[float | str]:
+    """A whole number, or numbers or dates with commas between them."""
+    return [one if one.count("-") > 1 else float(one) for one in text.split(",")] if "," in text else int(text)
 
 
 def whole_or_auto(option: str, text: str) -> int | Literal["auto"]:

@@ -1,0 +1,89 @@
+"""Dates and blanks: a weekly curve told by dates, and a number of which three people in ten have none."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import kakuran as kk
+from benchmarks.claims import Claim, at_most, at_most_times
+
+NOTE = "The epidemic is made up: two waves of which the second is higher, fewer cases at weekends. Seeds are fixed."
+PACKAGES = ()
+
+K = 10
+FIRST = np.datetime64("2020-01-27")
+BLANK = 0.3
+
+
+def measure(*, quick: bool) -> Iterator[Claim]:
+    """Curves of some sizes, then the blanks; quick runs are to see that all works."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for people in (20_000,) if quick else (5_000, 20_000, 100_000):
+            yield _curve(people, draws=1 if quick else 10)
+        yield from _blanks(draws=3 if quick else 100)
+
+
+def _curve(people: int, draws: int) -> Claim:
+    """The date alone: people in the wrong week."""
+    days = np.arange(26 * 7)
+    cases = np.exp(-(((days - 70) / 18) ** 2)) + 1.6 * np.exp(-(((days - 150) / 20) ** 2)) + 0.03
+    cases = cases * np.where(days % 7 >= 5, 0.6, 1.0)
+    onset = np.random.default_rng(people).choice(days, people, p=cases / cases.sum())
+    schema = kk.Schema([kk.Date("onset", str(FIRST), str(FIRST + 26 * 7 - 1), step="week")])
+    plan = kk.calibrate(schema, n=people, k=K)
+    table, truth = pa.table({"onset": pa.array(FIRST + onset)}), np.bincount(onset // 7, minlength=26)
+    wrong = [
+        np.abs(kk.perturb(table, plan, seed=seed).crosstab("onset").counts - truth).sum() / 2 / people
+        for seed in range(draws)
+    ]
+    return at_most(
+        f"weekly curve of {people:,} dates, k = {K}, people in the wrong week", 100 * float(np.mean(wrong)), 5, "%"
+    )
+
+
+def _blanks(draws: int) -> Iterator[Claim]:
+    """The share of blanks, and the number's own table and mean beside those of the number without blanks."""
+    people, dice = 20_000, np.random.default_rng(1)
+    numbers = np.rint(dice.gamma(3, 20, people)).clip(0, 300)
+    blank = dice.random(people) < BLANK
+    whole = _Asked(pa.table({"x": numbers}), numbers, "error")
+    gaps = _Asked(pa.table({"x": pa.array(numbers, mask=blank)}), numbers[~blank], "category")
+    found = [(whole.errors(seed), gaps.errors(seed), gaps.holds(seed, float(blank.mean()))) for seed in range(draws)]
+    of_whole, of_gaps, held = (np.array(some, float) for some in zip(*found, strict=True))
+    share = 100 * held.mean()
+    yield Claim(
+        "90 % intervals that hold the share of blanks", f"{share:.0f} %", "—", bar="≥ 87 %", is_met=bool(share >= 87)
+    )
+    text = "number with 30 % blanks, beside the same without: "
+    wrong, mean = of_gaps[:, 0].mean(), of_gaps[:, 1]
+    yield at_most_times(f"{text}people in the wrong bin", 100 * wrong, 100 * of_whole[:, 0].mean(), "%", "without", 1.3)
+    rmse = np.sqrt(np.mean(mean**2)), np.sqrt(np.mean(of_whole[:, 1] ** 2))
+    yield at_most_times(f"{text}error of the mean", float(rmse[0]), float(rmse[1]), "", "without")
+
+
+class _Asked:
+    """A number of which the table and the mean are asked for, draw by draw."""
+
+    def __init__(self, table: pa.Table, numbers: Any, missing: Any) -> None:
+        self.table, self.numbers = table, numbers
+        schema = kk.Schema([kk.Numeric("x", 0, 300, step=1, missing=missing)])
+        self.plan = kk.calibrate(schema, n=table.num_rows, k=K)
+        self.truth = np.histogram(numbers, np.rint(np.linspace(0, 301, 21)) - 0.5)[0]
+
+    def errors(self, seed: int) -> tuple[float, float]:
+        """People in the wrong one of 20 bins, of those who have a number; and by how much the mean is off."""
+        release = kk.perturb(self.table, self.plan, seed=seed)
+        counts = release.crosstab("x", bins={"x": 20}).counts[:20]
+        wrong = np.abs(counts - self.truth).sum() / 2 / len(self.numbers)
+        return float(wrong), float(release.mean("x").estimates - self.numbers.mean())
+
+    def holds(self, seed: int, share: float) -> bool:
+        """Whether the interval of the share of blanks has the true one in it."""
+        found = kk.perturb(self.table, self.plan, seed=seed).share("x is None")
+        return bool(found.low <= share <= found.high)
