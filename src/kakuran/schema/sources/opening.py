@@ -50,14 +50,14 @@ def opens(*endings: str) -> Callable[[Opener], Opener]:
 
 
 @dataclass(frozen=True)
-class Writer:
+class FileWriter:
     """What writes a table to a file, whole or in part in memory, and the package that it needs for that."""
 
     write: Callable[[Path, pa.Schema, Iterable[pa.RecordBatch]], None]
     needs: str
 
 
-WRITERS: dict[str, Writer] = {}
+WRITERS: dict[str, FileWriter] = {}
 """What writes a file that is neither CSV nor Parquet, by how its name ends."""
 
 Write = TypeVar("Write", bound=Callable[[Path, pa.Schema, Iterable[pa.RecordBatch]], None])
@@ -67,7 +67,7 @@ def writes(*endings: str, needs: str) -> Callable[[Write], Write]:
     """Make known what writes files whose names end so."""
 
     def make_known(write: Write) -> Write:
-        WRITERS.update(dict.fromkeys(endings, Writer(write, needs)))
+        WRITERS.update(dict.fromkeys(endings, FileWriter(write, needs)))
         return write
 
     return make_known
