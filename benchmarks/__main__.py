@@ -26,6 +26,7 @@ from benchmarks import (
     peers,
     reconstruction,
     spark,
+    studio,
     subsets,
     synthetic,
     vertical,
@@ -51,6 +52,7 @@ PARTS = {
     "vertical": vertical,
     "collector": collector,
     "dashboard": dashboard,
+    "studio": studio,
 }
 
 
