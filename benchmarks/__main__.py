@@ -28,6 +28,7 @@ from benchmarks import (
     peers,
     reconstruction,
     spark,
+    studio,
     subsets,
     synthetic,
     vertical,
@@ -55,6 +56,7 @@ PARTS = {
     "vertical": vertical,
     "collector": collector,
     "dashboard": dashboard,
+    "studio": studio,
 }
 
 

@@ -153,6 +153,7 @@ class Desk:
         self._drafts: list[Draft] = []
         self._at = -1
         self._known: dict[Any, Any] = {}
+        self._rehearsed: tuple[tuple[str, float], Release] | None = None
         self._made: tuple[Targets, Source, str] | None = None
         self._release: tuple[Path, Release] | None = None
 
@@ -188,7 +189,7 @@ class Desk:
                 inferred = Schema.infer(table)
             cards = {name: card_of(name, table.column(name)) for name in table.column_names}
         self._opened = OpenTable(opening, source, table, is_whole, inferred, cards)
-        self._drafts, self._at, self._known = [], -1, {}
+        self._drafts, self._at, self._known, self._rehearsed = [], -1, {}, None
         self._say(Draft(inferred, min(USUAL_K, float(max(self._opened.rows, 2)))))
 
     @property
@@ -357,17 +358,21 @@ class Desk:
         return {"html": shown, "wrong": wrong_cells(truth, found.counts), "caption": say.of(found.caption)}
 
     def _rehearsal(self) -> Release:
+        """A draw of all records, which is as large as they are: only the last is remembered."""
         draft, table = self.draft, self.opened.table
-
-        def drawn() -> Release:
+        asked = (draft.schema.to_toml(), draft.k)
+        if self._rehearsed is None or self._rehearsed[0] != asked:
             plan = self._plan() if self.opened.is_whole else self._planned(smallest_group(draft.schema, table))
-            return perturb(table, plan)
-
-        return self._once(("rehearsal", draft.schema.to_toml(), draft.k), drawn)
+            self._rehearsed = None
+            self._rehearsed = asked, perturb(table, plan)
+        return self._rehearsed[1]
 
     def _plan(self) -> Plan:
-        draft = self.draft
-        return self._once(("plan", draft.schema.to_toml(), draft.k), lambda: self._planned(self._fewest()))
+        """What `calibrate` gives; where it would choose the best design, that is known already."""
+        draft, n = self.draft, self._fewest()
+        if draft.schema.tell in (None, "auto"):
+            return Plan(draft.schema, self._designs(draft.k)[0].tells, n, draft.k, "worst-case")
+        return self._once(("plan", draft.schema.to_toml(), draft.k), lambda: self._planned(n))
 
     def _planned(self, n: int) -> Plan:
         with warnings.catch_warnings():

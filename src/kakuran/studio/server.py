@@ -30,6 +30,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from kakuran.charts import new_figure
 from kakuran.collect import POLICY, new_secret, served as served_by_collector
 from kakuran.errors import CollectError, KakuranError
 from kakuran.sockets import listen_on
@@ -269,6 +270,7 @@ def running(desk: Desk, port: int = 0) -> Iterator[tuple[str, Callable[[], None]
         thread.start()
         try:
             _wait_for(server, thread)
+            threading.Thread(target=new_figure, args=(1, 1), daemon=True).start()  # what draws takes a second to load
             yield f"http://{LOOPBACK}:{taken}/#{secret}", thread.join
         finally:
             server.should_exit = True

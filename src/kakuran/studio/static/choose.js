@@ -5,6 +5,7 @@ const Choose = (() => {
   const { field, input, select, segments, button } = Parts;
   const PAUSE = 120; // milliseconds that a slider must stand still
   const STEPS = 100; // of the slider
+  const ORDER = ["1", "2", "3", "all", "weighed"]; // of designs: as they are, not by what they lose, so that none jumps
   const ask = { choice: Calls.latest("choice"), curve: Calls.latest("curve"), risk: Calls.latest("risk") };
   let timer;
   let pair = [null, null];
@@ -111,6 +112,7 @@ const Choose = (() => {
     try {
       const found = await ask.choice({});
       if (!found) return;
+      found.designs.sort((one, other) => ORDER.indexOf(one.key) - ORDER.indexOf(other.key));
       studio.calm();
       frame.replaceChildren(promise(found), ...found.scattered.map(warning), designs(studio, found, frame, curve, risk));
       const points = withCurve || !curve.points ? await ask.curve({}) : curve.points;
@@ -208,15 +210,15 @@ const Choose = (() => {
   const named = ({ key }) => say(`design.${key}`);
 
   function drawCurve(studio, frame, found) {
-    const lines = found.designs.map(({ key, is_chosen }, place) => ({ key, place, isChosen: is_chosen }));
+    const lines = found.designs.map(({ key, is_chosen }) => ({ key, place: ORDER.indexOf(key), isChosen: is_chosen }));
     frame.replaceChildren(
       element("h2", { id: "curve-title" }, say("curve")),
       element("p", { class: "small" }, say("curve.help")),
       element(
         "ul",
         { class: "key" },
-        found.designs.map((one, place) =>
-          element("li", {}, element("span", { class: `swatch line-${place % 6}` }), named(one)),
+        found.designs.map((one) =>
+          element("li", {}, element("span", { class: `swatch line-${ORDER.indexOf(one.key)}` }), named(one)),
         ),
       ),
       Pictures.curve(frame.points, lines, found.k, say("curve")),
@@ -258,7 +260,7 @@ const Choose = (() => {
       try {
         const [down, across] = pair;
         const found = await Calls.callLong("rehearse", { down, across }, studio.busy);
-        frame.innerHTML = found.html; // made by kakuran.report, which escapes every name and label
+        Parts.reported(frame, found.html);
         frame.append(element("p", {}, say("rehearsal.wrong", { share: percent(found.wrong, 1) })));
         studio.calm();
       } catch (fault) {

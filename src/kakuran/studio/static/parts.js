@@ -159,9 +159,20 @@ const Parts = (() => {
     return frame;
   }
 
+  /** What kakuran.report has made, which escapes every name and label; what scrolls in it is reached by keyboard. */
+  function reported(frame, html) {
+    frame.innerHTML = html;
+    for (const part of frame.querySelectorAll(".table, figure")) {
+      const name = part.querySelector("caption")?.textContent ?? part.querySelector("img")?.alt ?? "";
+      for (const [key, value] of Object.entries({ tabindex: 0, role: "region", "aria-label": name }))
+        part.setAttribute(key, value);
+    }
+    return frame;
+  }
+
   /** The size of a file in words. */
   const size = (bytes) =>
     bytes < 1e3 ? `${number(bytes)} B` : bytes < 1e6 ? `${number(bytes / 1e3)} kB` : `${number(bytes / 1e6, 1)} MB`;
 
-  return Object.freeze({ field, input, select, segments, button, table, folded, code, save, asCsv, browser, size });
+  return Object.freeze({ field, input, select, segments, button, table, folded, code, save, asCsv, browser, reported, size });
 })();

@@ -172,7 +172,9 @@ const Pictures = (() => {
           drawn("line", { x1: left, x2: width - right, y1: up(tick), y2: up(tick), class: "grid" }),
           text(left - 8, up(tick) + 4, percent(tick, highest < 0.1 ? 1 : 0), { "text-anchor": "end" }),
         ]),
-        points.map(({ k: one }) => text(along(one), top + tall + 18, number(one), { "text-anchor": "middle" })),
+        points
+          .filter((_, place) => place % Math.ceil((points.length * NEAR) / width) === 0)
+          .map(({ k: one }) => text(along(one), top + tall + 18, number(one), { "text-anchor": "middle" })),
         text(left, top + tall + 36, "k"),
         drawn("line", { x1: along(at), x2: along(at), y1: top, y2: top + tall, class: "now" }),
         lines.map(({ key, place, isChosen }) =>

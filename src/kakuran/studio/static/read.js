@@ -200,8 +200,7 @@ const Reading = (() => {
 
   function answer(studio) {
     const { html, python, command } = studio.answer;
-    const shown = element("div", { class: "answer" });
-    shown.innerHTML = html; // made by kakuran.report, which escapes every name and label
+    const shown = Parts.reported(element("div", { class: "answer" }), html);
     const picture = shown.querySelector("img");
     const made = shown.querySelector("table");
     const drawing = () => atob(picture.src.split(",")[1]);
