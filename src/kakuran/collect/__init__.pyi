@@ -9,6 +9,10 @@ from .databases import (
 from .limits import (
     RequestLimits as RequestLimits,
 )
+from .questions import (
+    Question as Question,
+    Several as Several,
+)
 from .records import (
     export_survey as export_survey,
     hidden_among as hidden_among,
@@ -34,6 +38,5 @@ from .store import (
     Store as Store,
 )
 from .survey import (
-    Question as Question,
     Survey as Survey,
 )

@@ -157,14 +157,16 @@ def _answers(survey: Survey | None) -> JsonObject:
 
 
 def _answer(survey: Survey, name: str) -> JsonObject:
-    """What the question's mechanism can release."""
+    """What the question's mechanism can release; null where it may be missing."""
     attribute = survey.schema[name]
+    may_be_missing = attribute.missing == "category"
     if isinstance(attribute, Categorical):
-        return {"enum": list(attribute.values)}
+        return {"enum": [*attribute.values, *([None] if may_be_missing else [])]}
     assert isinstance(attribute, Numeric)  # noqa: S101
     beyond = survey.plan.reach(name) * attribute.step
     kind = "integer" if attribute.is_whole else "number"
-    return {"type": kind, "minimum": attribute.low - beyond, "maximum": attribute.high + beyond}
+    kinds = [kind, "null"] if may_be_missing else kind
+    return {"type": kinds, "minimum": attribute.low - beyond, "maximum": attribute.high + beyond}
 
 
 def _version(survey: Survey | None) -> JsonObject:

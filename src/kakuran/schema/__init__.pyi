@@ -3,6 +3,7 @@ from .attribute import (
     Categorical as Categorical,
     Dropped as Dropped,
     Numeric as Numeric,
+    Value as Value,
     attribute_of as attribute_of,
 )
 from .codes import (
