@@ -23,6 +23,7 @@ from kakuran.errors import SchemaError
 from kakuran.parsing import ANYTHING, NUMBER, WHOLE, YES_OR_NO, SettingKind, check_settings, naming, read_document
 from kakuran.perturbation import Kernel
 from kakuran.schema import Schema
+from kakuran.words import LANGUAGES
 
 Asking: TypeAlias = Literal["drawn", "all"]
 
@@ -159,6 +160,11 @@ class Survey:
         if self.expected_n is not None and n >= self.expected_n:
             return self.plan
         return Plan(self.schema, self.plan.tells, n, self.plan.k_for(n), "worst-case")
+
+    @property
+    def untranslated(self) -> tuple[str, ...]:
+        """The languages of the survey in which the pages' own words, such as those on buttons, are English."""
+        return tuple(code for code in self.languages if code.partition("-")[0] not in LANGUAGES)
 
     @property
     def promise(self) -> str:
