@@ -179,11 +179,14 @@ def test_what_is_missing_arrives_is_exported_and_is_estimated(serve, tmp_path, t
         for row in people(11).to_pylist():
             client.submit(row)
     store = open_store(tmp_path / "a.db", survey)
-    found = dashboard.summary(Live(store, Form(survey)).snapshot(), minimum_n=2)
+    snapshot = Live(store, Form(survey)).snapshot()
+    found = dashboard.summary(snapshot, minimum_n=2)
     shares = {
         one["name"]: dict(zip(one["labels"], np.array(one["estimate"]) / 611, strict=True))
         for one in found["questions"]
     }
+    assert dashboard.crosstab(snapshot, "hours", "job", minimum_n=2)["rows"]["labels"][-1] == "missing"
+    assert dashboard.tree(snapshot, "team", minimum_n=2)["classes"][-2:] == ("does not apply", "missing")
     release = export_survey(store)
     store.close()
     assert shares["job"]["missing"] == pytest.approx(0.1, abs=0.05)

@@ -1,6 +1,7 @@
 """Survey files: what they may say, and what they promise."""
 
 import copy
+import re
 import tomllib
 from importlib import resources
 
@@ -38,6 +39,13 @@ def test_the_survey_to_start_from_is_a_survey(tmp_path):
     }
     assert all("mechanism" in question for question in asked["questions"])
     assert (asked["k"], asked["expected_n"], asked["languages"]) == (10, 1000, ["en", "ja"])
+
+
+def test_what_the_survey_to_start_from_has_as_comments_can_be_used():
+    setting = r"^# (only_if = |\[questions|type = |values = |told = |text = |foot = |bicycle = |train = )"
+    survey = Survey.from_dict(tomllib.loads(re.sub(setting, r"\1", TEMPLATE, flags=re.MULTILINE)))
+    assert [one.name for one in survey.questions][3:] == ["ways: foot", "ways: bicycle", "ways: train"]
+    assert survey.questions[1].only_if == {"job": ["office", "care", "craft"]}
 
 
 @pytest.mark.parametrize(
