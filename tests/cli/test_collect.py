@@ -96,6 +96,18 @@ def test_a_survey_from_start_to_end(kakuran, folder, served):
     )
 
 
+def test_a_language_that_the_pages_do_not_speak_is_announced(kakuran, folder, monkeypatch):
+    kakuran("collect", "init")
+    survey = folder / "survey.toml"
+    monkeypatch.setattr("uvicorn.Server.run", lambda *_: None)
+    assert "will be English" not in kakuran("collect", "serve", "survey.toml", "--port", 0).stderr
+    for code in ("de", "ja-JP"):
+        text = survey.read_text(encoding="utf-8")
+        survey.write_text(re.sub(r"\bja\b(-JP)?|\bde\b", code, text), "utf-8")
+        told = kakuran("collect", "serve", "survey.toml", "--port", 0).stderr
+        assert ('own words, as on its buttons, will be English in "de"' in told) == (code == "de")
+
+
 def test_invitations_are_links_that_are_kept_nowhere_else(kakuran, folder):
     kakuran("collect", "init")
     ask = ("collect", "invite", "survey.toml", "--count", 3, "--address", "https://x.example/", "-o", "links")

@@ -112,6 +112,8 @@ def serve(
             say(f"survey {survey.id}, version {survey.version}: {survey.promise}")
             for version, count in other_versions(store).items():
                 say(f"the database holds {counted(count, 'record')} of version {version}, counted apart", "warning")
+            for language in survey.untranslated:
+                say(f'the page\'s own words, as on its buttons, will be English in "{language}"', "note")
             say(f"perturb.js {fingerprints()['perturb.js']}")
             if json:
                 answer_json({"respondents": f"{address}/", "dashboard": f"{address}/dashboard#{token}"})

@@ -12,6 +12,10 @@ from .limits import (
 from .messages import (
     new_secret as new_secret,
 )
+from .questions import (
+    Question as Question,
+    Several as Several,
+)
 from .records import (
     export_survey as export_survey,
     hidden_among as hidden_among,
@@ -39,6 +43,5 @@ from .store import (
     Store as Store,
 )
 from .survey import (
-    Question as Question,
     Survey as Survey,
 )

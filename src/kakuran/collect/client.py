@@ -59,13 +59,15 @@ class SurveyClient:
         self._survey = survey
         self._timeout = timeout
         self._kernel = Kernel(survey.plan)
+        self._told_columns = {tell.named: tell.columns for tell in survey.plan.tells}
         self._connection: http.client.HTTPConnection | None = None
 
     def submit(self, answers: Mapping[str, Any], *, invitation: str | None = None) -> str:
         """Perturb one person's answers and send them, or those that were drawn; the id they are stored under."""
         released, told = self._perturbed(pa.table({name: [value] for name, value in answers.items()}))
         sheet = new_ids(1)[0]
-        sent = {name: column[0] for name, column in released.items() if column[0] is not None}
+        columns = self._told_columns[told[0]] if told else released
+        sent = {name: released[name][0] for name in columns}
         message: dict[str, Any] = {"id": sheet, "version": self._survey.version, "answers": sent}
         if told is not None:
             message["told"] = told[0]

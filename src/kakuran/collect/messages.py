@@ -89,10 +89,13 @@ class _Sheet:
         The codes of a row before anything is answered.
     readers : Sequence[tuple[int, str, Callable]]
         Of every question that is told: where its code stands, its name, and what reads its answer.
+    nullable : frozenset[str]
+        Those of them whose answer may be missing, which is null.
     """
 
     blank: Sequence[int]
     readers: Sequence[tuple[int, str, Callable[[Any], int]]]
+    nullable: frozenset[str]
 
     def codes(self, answers: Mapping[str, Any]) -> list[int]:
         """The codes of a row."""
@@ -125,7 +128,9 @@ class Form:
         self._told = {"told"} if layout.told else set()
         self._sheets = {
             tell.named if self._told else None: _Sheet(
-                [number, *untold] if self._told else untold, [readers[name] for name in tell.columns]
+                [number, *untold] if self._told else untold,
+                [readers[name] for name in tell.columns],
+                frozenset(name for name in tell.columns if survey.schema[name].missing == "category"),
             )
             for number, tell in enumerate(survey.plan.tells)
         }
@@ -167,13 +172,17 @@ class Form:
         return Submission(keys, self._rows(answers, [self._sheet(one) for one in told]))
 
     def _rows(self, answers: Mapping[str, Any], sheets: Sequence[_Sheet]) -> list[bytes]:
-        """Packed; what is not told is null."""
+        """Packed; what is not told is null, and so is what is told to be missing."""
         for name in self._names:
             if type(answers[name]) is not list or len(answers[name]) != len(sheets):
                 _refuse(f"question {name!r}: expected a list of {counted(len(sheets), 'answer')}, one an id")
         people = zip(*(answers[name] for name in self._names), strict=True)
-        given = ({n: value for n, value in zip(self._names, one, strict=True) if value is not None} for one in people)
-        return [self._pack(*sheet.codes(answered)) for sheet, answered in zip(sheets, given, strict=True)]
+        return [self._pack(*sheet.codes(self._given(one, sheet))) for one, sheet in zip(people, sheets, strict=True)]
+
+    def _given(self, values: Sequence[Any], sheet: _Sheet) -> dict[str, Any]:
+        """The answers of one of many people."""
+        answers = zip(self._names, values, strict=True)
+        return {name: value for name, value in answers if value is not None or name in sheet.nullable}
 
     def _check_version(self, version: Any) -> None:
         if version != self.survey.version:
@@ -230,7 +239,11 @@ def _id(text: Any) -> bytes:
 def _reader(survey: Survey, name: str) -> Callable[[Any], int]:
     attribute, reach = survey.schema[name], survey.plan.reach(name)
     names = attribute.names_of(reach)
-    return _number_reader(attribute, reach) if names is None else _name_reader(name, names, reach)
+    read = _number_reader(attribute, reach) if names is None else _name_reader(name, names, reach)
+    if attribute.missing != "category":
+        return read
+    missing = attribute.size - 1 + reach
+    return lambda value: missing if value is None else read(value)
 
 
 def _name_reader(name: str, names: Sequence[Value], reach: int) -> Callable[[Any], int]:

@@ -156,14 +156,15 @@ def _answers(survey: Survey | None) -> JsonObject:
 
 
 def _answer(survey: Survey, name: str) -> JsonObject:
-    """What the question's mechanism can release."""
+    """What the question's mechanism can release; null where it may be missing."""
     attribute = survey.schema[name]
-    names = attribute.names_of(survey.plan.reach(name))
+    names, may_be_missing = attribute.names_of(survey.plan.reach(name)), attribute.missing == "category"
     if names is not None:
-        return {"enum": list(names)}
+        return {"enum": [*names, *([None] if may_be_missing else [])]}
     beyond = survey.plan.reach(name) * attribute.step
     kind = "integer" if attribute.is_whole else "number"
-    return {"type": kind, "minimum": attribute.low - beyond, "maximum": attribute.high + beyond}
+    kinds = [kind, "null"] if may_be_missing else kind
+    return {"type": kinds, "minimum": attribute.low - beyond, "maximum": attribute.high + beyond}
 
 
 def _version(survey: Survey | None) -> JsonObject:

@@ -13,66 +13,24 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
+from kakuran.collect.questions import Question, Texts, check_questions, check_texts, questions_of
 from kakuran.design import Plan, Purpose, TellChoice, calibrate, plan_within
 from kakuran.errors import SchemaError
 from kakuran.parsing import ANYTHING, NUMBER, WHOLE, YES_OR_NO, SettingKind, check_settings, naming, read_document
 from kakuran.perturbation import Kernel
-from kakuran.schema import Categorical, Date, Dropped, Numeric, Schema, attribute_of
+from kakuran.schema import Schema
+from kakuran.words import LANGUAGES
 
-Texts: TypeAlias = Mapping[str, str]
 Asking: TypeAlias = Literal["drawn", "all"]
 
 
 MINIMUM_N = 50
 MOST_REMEMBERED = 10_000
 """Possible answers to what is perturbed together, where a browser is to remember a draw for each of them."""
-
-
-@dataclass(frozen=True)
-class Question:
-    """One question: a column of the release, and how it is put to people.
-
-    Attributes
-    ----------
-    attribute : Categorical | Numeric
-        What may be answered.
-    text, help : Texts
-        The question and a hint, in every language.
-    labels : Mapping[str, Texts]
-        What each value of a category is called, in every language.
-    unit : Texts
-        Of a number, in every language.
-    mechanism : str | None
-        Its kind, where the default is not wanted.
-    """
-
-    attribute: Categorical | Numeric
-    text: Texts
-    help: Texts = field(default_factory=dict)
-    labels: Mapping[str, Texts] = field(default_factory=dict)
-    unit: Texts = field(default_factory=dict)
-    mechanism: str | None = None
-
-    @property
-    def name(self) -> str:
-        """The column."""
-        return self.attribute.name
-
-    def to_dict(self, languages: Sequence[str]) -> dict[str, Any]:
-        """What a respondent's page needs to ask it."""
-        asked = {"name": self.name, "text": dict(self.text), "help": dict(self.help)}
-        names = self.attribute.names_of(0)
-        if isinstance(self.attribute, Categorical) or names is not None:
-            values = [{"value": value, "label": self._label(value, languages)} for value in names or ()]
-            return asked | {"kind": "categorical", "values": values}
-        grid = {"low": self.attribute.low, "high": self.attribute.high, "step": self.attribute.step}
-        return asked | {"kind": "numeric", **grid, "unit": dict(self.unit)}
-
-    def _label(self, value: Any, languages: Sequence[str]) -> dict[str, str]:
-        return dict(self.labels.get(str(value), {language: str(value) for language in languages}))
 
 
 @dataclass(frozen=True)
@@ -138,8 +96,7 @@ class Survey:
 
     def __post_init__(self) -> None:
         check_id(self.id)
-        for question in self.questions:
-            _check_perturbed(question.attribute)
+        check_questions(self.questions)
         if (self.epsilon is None) == (self.k is None) or (self.k is None) != (self.expected_n is None):
             raise SchemaError("a survey promises either k, with the expected_n people it needs, or epsilon")
         if self.epsilon is not None and not 0 < self.epsilon <= 50:
@@ -174,9 +131,7 @@ class Survey:
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Survey:
         """A survey from what its file says."""
-        checked = check(fields)
-        questions = [Question(**question) for question in checked.pop("questions")]
-        return cls(questions=tuple(questions), **checked)
+        return cls(**check(fields))
 
     @cached_property
     def schema(self) -> Schema:
@@ -205,6 +160,11 @@ class Survey:
         if self.expected_n is not None and n >= self.expected_n:
             return self.plan
         return Plan(self.schema, self.plan.tells, n, self.plan.k_for(n), "worst-case")
+
+    @property
+    def untranslated(self) -> tuple[str, ...]:
+        """The languages of the survey in which the pages' own words, such as those on buttons, are English."""
+        return tuple(code for code in self.languages if code.partition("-")[0] not in LANGUAGES)
 
     @property
     def promise(self) -> str:
@@ -280,21 +240,6 @@ class Survey:
         return {} if names is None or not reach else {"beyond": [*names[:reach], *names[-reach:]]}
 
 
-def _check_perturbed(attribute: Categorical | Numeric) -> None:
-    """Refuse a question whose answer would be sent as it is, could be left out, or is a date."""
-    if isinstance(attribute, Date):
-        raise SchemaError(
-            f"question {attribute.name!r}: pages do not ask for dates; ask for a year as a number, or for bands or "
-            "ordered categories of time"
-        )
-    if attribute.role != "perturb":
-        raise SchemaError(
-            f"question {attribute.name!r}: every answer is perturbed, its role cannot be {attribute.role!r}"
-        )
-    if attribute.missing != "error":
-        raise SchemaError(f"question {attribute.name!r}: no answer may be missing; make “no answer” one of its values")
-
-
 def _one_of(words: Any) -> SettingKind:
     """One of the words of a literal type."""
     return SettingKind(" or ".join(f'"{word}"' for word in get_args(words)), lambda value: value in get_args(words))
@@ -315,10 +260,6 @@ _SETTINGS = dict.fromkeys(("id", "languages", "title", "introduction", "question
     "ask": _one_of(Asking),
     "memoise": SettingKind("a name that several surveys share", lambda value: isinstance(value, str)),
 }
-_DOMAIN = ("type", "values", "ordered", "low", "high", "step", "bands")
-_QUESTION = dict.fromkeys(("text", "help", "labels", "unit", *_DOMAIN), ANYTHING) | {
-    "mechanism": SettingKind("the name of one", lambda value: isinstance(value, str))
-}
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 
@@ -330,56 +271,31 @@ def check(given: Mapping[str, Any]) -> dict[str, Any]:
     questions = fields["questions"]
     if not isinstance(questions, Mapping) or not questions:
         raise SchemaError("a survey needs questions, written as [questions.NAME]")
+    columns = {name: questions_of(name, question, languages) for name, question in questions.items()}
     return fields | {
         "languages": languages,
-        "title": _texts("title", fields["title"], languages),
-        "introduction": _texts("introduction", fields.get("introduction", {}), languages, optional=True),
-        "questions": [_question(name, question, languages) for name, question in questions.items()],
+        "title": check_texts("title", fields["title"], languages),
+        "introduction": check_texts("introduction", fields.get("introduction", {}), languages, optional=True),
+        "questions": tuple(chain.from_iterable(columns.values())),
+        "tell": _told(fields.get("tell", "all"), columns),
     }
+
+
+def _told(tell: TellChoice, columns: Mapping[str, Sequence[Question]]) -> TellChoice:
+    """Sets of questions as sets of columns: who tells a question with several answers tells all its columns."""
+    if not isinstance(tell, list) or not all(isinstance(names, list) for names in tell):
+        return tell
+
+    def of(name: Any) -> list[Any]:
+        return [one.name for one in columns[name]] if isinstance(name, str) and name in columns else [name]
+
+    return [list(chain.from_iterable(map(of, names))) for names in tell]
 
 
 def check_id(id_: Any, what: str = "id") -> None:
     """Refuse a name that could not stand in files and addresses."""
     if not isinstance(id_, str) or not _ID.fullmatch(id_):
         raise SchemaError(f"{what} must be small letters, digits and hyphens, got {id_!r}")
-
-
-def _question(name: str, fields: Any, languages: Sequence[str]) -> dict[str, Any]:
-    where = f"question {name!r}"
-    check_settings(where, fields, _QUESTION)
-    attribute = attribute_of(name, {key: value for key, value in fields.items() if key in _DOMAIN})
-    assert not isinstance(attribute, Dropped)  # noqa: S101 - a role is not among the settings
-    return {
-        "attribute": attribute,
-        "text": _texts(f"{where}: text", fields.get("text", {}), languages),
-        "help": _texts(f"{where}: help", fields.get("help", {}), languages, optional=True),
-        "unit": _texts(f"{where}: unit", fields.get("unit", {}), languages, optional=True),
-        "labels": _labels(where, fields.get("labels", {}), attribute, languages),
-        "mechanism": fields.get("mechanism"),
-    }
-
-
-def _labels(where: str, labels: Any, attribute: Any, languages: Sequence[str]) -> dict[str, Any]:
-    if not isinstance(labels, Mapping):
-        raise SchemaError(f"{where}: labels must be a table of texts, one a value, got {labels!r}")
-    values = [str(value) for value in attribute.names_of(0) or ()]
-    for value in labels:
-        if value not in values:
-            raise SchemaError(f"{where}: there is a label for {value!r}, which is not one of its values")
-    return {value: _texts(f"{where}: label {value!r}", texts, languages) for value, texts in labels.items()}
-
-
-def _texts(where: str, texts: Any, languages: Sequence[str], *, optional: bool = False) -> dict[str, str]:
-    """A text in every language of the survey, or, where it is optional, in none."""
-    if not isinstance(texts, Mapping) or not all(isinstance(text, str) for text in texts.values()):
-        raise SchemaError(f'{where} must give a text a language, as {languages[0]} = "…", got {texts!r}')
-    if optional and not texts:
-        return {}
-    for language in languages:
-        if not texts.get(language, "").strip():
-            raise SchemaError(f"{where} is not given in {language!r}")
-    check_settings(where, texts, dict.fromkeys(languages, ANYTHING))
-    return dict(texts)
 
 
 def _languages(languages: Any) -> tuple[str, ...]:

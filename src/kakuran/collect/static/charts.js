@@ -88,7 +88,8 @@ const Charts = (() => {
   function columns(frame, label, rows) {
     const ticks = steps(Math.max(...rows.flatMap(({ high, naive }) => [high, naive]), 1e-9), 4);
     const largest = ticks.at(-1);
-    const [left, top, tall, bottom] = [44, 10, 200, 26];
+    const [left, top, tall, line] = [44, 10, 200, 18];
+    const bottom = rows.some(({ isMissing }) => isMissing) ? 2 * line + 8 : line + 8;
     return fitted(frame, (width) => {
       const each = (width - left) / rows.length;
       const up = (share) => top + tall * (1 - share / largest);
@@ -109,9 +110,10 @@ const Charts = (() => {
             column("naive", row.naive, middle - each * 0.36, each * 0.26),
             column("estimate", row.estimate, middle - each * 0.08, each * 0.44),
             whisker([middle + each * 0.14, up(row.low)], [middle + each * 0.14, up(row.high)]),
-            place % often
+            row.isMissing ? text(width, top + tall + 2 * line, row.label, { class: "faint", "text-anchor": "end" }) : null,
+            place % often || row.isMissing
               ? null
-              : text(middle, top + tall + 18, row.label, { class: "faint", "text-anchor": "middle" }),
+              : text(middle, top + tall + line, row.label, { class: "faint", "text-anchor": "middle" }),
           );
         }),
       );

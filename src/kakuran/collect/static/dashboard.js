@@ -24,8 +24,10 @@
     question: (name) => survey.questions.find((question) => question.name === name),
     title: (name) => spoken(names.question(name).text),
     label(name, label) {
-      const value = names.question(name).values?.find((one) => String(one.value) === label);
-      return value ? spoken(value.label) : label;
+      const question = names.question(name);
+      const code = (question.values ?? []).findIndex((one) => String(one.value) === label);
+      if (code >= 0) return Questions.labelOf(question, code);
+      return question.missing && label === "missing" ? Questions.inWords(question, null) : label;
     },
   };
 

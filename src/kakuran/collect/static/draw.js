@@ -45,7 +45,7 @@ const Draw = (() => {
     const given = questions.map(({ name }) => codes[name]);
     const released = (survey.memoise ? memoised : fresh)(survey, chosen, questions, given);
     const answers = Object.fromEntries(
-      questions.map((question, at) => [question.name, Questions.answerOf(question, released[at])]),
+      questions.map((question, at) => [question.name, Questions.releasedOf(question, released[at])]),
     );
     const told = survey.tells.length > 1 ? chosen.told : undefined; // where all tell the same, nobody says what
     keep(survey, { version: survey.version, id: randomId(), told, answers, tried: false, sent: false });
@@ -115,7 +115,8 @@ const Draw = (() => {
    * The ε of what is drawn from, whatever the survey says it is; undefined where its chances are none.
    */
   function epsilon(survey) {
-    const isSound = (question) => Perturb.isSound(question.mechanism, Questions.countOf(question));
+    const isSound = (question) =>
+      Questions.isSound(question) && Perturb.isSound(question.mechanism, Questions.countOf(question));
     const mechanisms = Object.fromEntries(survey.questions.map(({ name, mechanism }) => [name, mechanism]));
     const areNamed = Object.keys(mechanisms).length === survey.questions.length; // a name means one question
     if (!areNamed || !survey.questions.every(isSound) || !Perturb.areSound(survey.tells, mechanisms)) return undefined;

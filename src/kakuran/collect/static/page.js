@@ -40,15 +40,18 @@ const Page = (() => {
     line.classList.toggle("notice", Boolean(words));
   }
 
-  /** The page's own words for a key, with {places} filled in; English where a language has none. */
+  /** The language of the page's own words: English where they are in no other. */
+  const ownLanguage = () => [language, language.split("-")[0], "en"].find((one) => Object.hasOwn(Texts, one));
+
+  /** The page's own words for a key, with {places} filled in. */
   function say(key, values = {}) {
-    const words = Texts[language]?.[key] ?? Texts.en[key];
+    const words = Texts[ownLanguage()][key] ?? Texts.en[key];
     return words.replace(/\{(\w+)\}/g, (_, name) => values[name]);
   }
 
   /** The page's own words for a key where a count decides between “one answer” and “two answers”. */
   function counted(key, count, values = {}) {
-    const form = new Intl.PluralRules(Texts[language] ? language : "en").select(count);
+    const form = new Intl.PluralRules(ownLanguage()).select(count);
     return say(`${key}.${form}`, values);
   }
 

@@ -61,6 +61,7 @@ const Panels = (() => {
 
   function question(summary, one, names) {
     const rows = one.labels.map((label, place) => ({
+      isMissing: label === "missing",
       label: names.label(one.name, label),
       estimate: one.estimate[place] / summary.n,
       low: one.low[place] / summary.n,

@@ -11,6 +11,7 @@
   const ROUNDING = 1e-6; // what adding up may change of an ε
 
   let survey;
+  let questions; // of the survey, as people are asked them
   let epsilon; // of what this page draws from, whatever the survey says it is
   let chosen = null; // the set of questions that this device tells
   let typed = {};
@@ -57,9 +58,7 @@
       element("p", { class: "lead" }, spoken(survey.introduction)),
       element("p", { class: "promise" }, say("promise")),
       survey.tells.length > 1 ? element("p", { class: "small", id: "asked" }, whatIsAsked()) : null,
-      asked().map((question) =>
-        Questions.asked(question, idOf(question), typed[question.name], (given) => typedIn(question, given)),
-      ),
+      asked().map(card),
       element("p", { class: "small", id: "once" }, say("draw.once")),
       survey.memoise ? element("p", { class: "small", id: "memoised" }, say("draw.memoised")) : null,
       element("button", { class: "primary", type: "submit", "aria-describedby": "once" }, say("draw")),
@@ -67,33 +66,63 @@
   }
 
   const asksAll = () => survey.ask === "all";
-  const asked = () => (asksAll() ? survey.questions : Draw.questionsOf(survey, chosen));
+  const isTold = (question) => question.columns.some(({ name }) => chosen.questions.includes(name));
+  const decidersOf = ({ only_if: conditions = {} }) =>
+    Object.entries(conditions).map(([name, answers]) => [questions.find((one) => one.name === name), answers]);
+
+  /** What is told, and what decides whether that applies, though it may not be told itself. */
+  function asked() {
+    const needed = new Set();
+    const need = (question) => {
+      needed.add(question);
+      for (const [decider] of decidersOf(question)) need(decider);
+    };
+    questions.filter((question) => asksAll() || isTold(question)).forEach(need);
+    return questions.filter((question) => needed.has(question));
+  }
+
+  /** Whether the true answers so far lead to a question; nobody else learns of it. */
+  function applies(question) {
+    return decidersOf(question).every(([decider, answers]) => {
+      const given = Questions.answersOf(decider, typed[decider.name]);
+      return applies(decider) && given.some((one) => answers.includes(one));
+    });
+  }
 
   function whatIsAsked() {
-    const numbers = { told: number(chosen.questions.length), count: number(survey.questions.length) };
+    const numbers = { told: number(questions.filter(isTold).length), count: number(questions.length) };
     return say(asksAll() ? "asked.all" : "asked.drawn", numbers);
   }
 
-  const idOf = (question) => `q${survey.questions.indexOf(question)}`;
-  const codeOf = (question) => Questions.codeOf(question, typed[question.name]);
+  function card(question) {
+    const isRouting = !asksAll() && !isTold(question);
+    const hear = (given) => typedIn(question, given);
+    const made = Questions.asked(question, idOf(question), typed[question.name], hear, isRouting);
+    made.hidden = !applies(question);
+    return made;
+  }
+
+  const idOf = (question) => `q${questions.indexOf(question)}`;
+  const codesOf = (question) => Questions.codesOf(question, typed[question.name]);
 
   function typedIn(question, given) {
     typed[question.name] = given;
-    if (codeOf(question) !== undefined) Questions.markOpen(question, idOf(question), false);
+    if (codesOf(question)) Questions.markOpen(question, idOf(question), false);
+    for (const one of asked()) document.getElementById(`${idOf(one)}-card`).hidden = !applies(one);
   }
 
   function submitted(event) {
     event.preventDefault();
-    const questions = asked();
-    const codes = Object.fromEntries(questions.map((question) => [question.name, codeOf(question)]));
-    const open = questions.filter((question) => codes[question.name] === undefined);
-    for (const question of questions)
+    const open = asked().filter((question) => applies(question) && !codesOf(question));
+    for (const question of asked())
       Questions.markOpen(question, idOf(question), open.includes(question), typed[question.name]);
     if (open.length) {
       tell(alertLine, say("error.some", { count: open.length }));
       document.getElementById(idOf(open[0])).focus();
       return;
     }
+    const given = asked().map((question) => (applies(question) ? codesOf : Questions.codesOutside)(question));
+    const codes = Object.assign({}, ...given);
     try {
       Draw.once(survey, chosen, codes);
     } catch (fault) {
@@ -101,8 +130,9 @@
       tell(alertLine, say("fault.storage"));
       return;
     }
+    const answered = survey.questions.filter(({ name }) => Object.hasOwn(codes, name));
     truth = Object.fromEntries(
-      questions.map((question) => [question.name, Questions.answerOf(question, codes[question.name])]),
+      answered.map((column) => [column.name, Questions.answerOf(column, codes[column.name])]),
     );
     typed = {};
     moveOn();
@@ -115,11 +145,14 @@
       element("h2", { tabindex: -1 }, say("review.title")),
       element("p", { class: "lead" }, truth ? say("review.why") : say("review.forgotten")),
       Screens.sheet(survey, draw, truth),
-      draw.told && asksAll() ? element("p", { class: "small" }, say("review.untold")) : null,
+      isSomeKept(draw) ? element("p", { class: "small" }, say("review.untold")) : null,
       survey.invitations ? invitationField() : null,
       element("button", { class: "primary", type: "button", id: "send", onclick: send }, say("send")),
     );
   }
+
+  const isSomeKept = (draw) =>
+    Boolean(draw.told) && (asksAll() || Object.keys(truth ?? {}).some((name) => !Object.hasOwn(draw.answers, name)));
 
   function invitationField() {
     return element(
@@ -203,6 +236,7 @@
       tell(statusLine, "");
       return tell(alertLine, say("fault.survey"));
     }
+    questions = Questions.together(survey.questions);
     Page.offerLanguages(survey.languages, render);
     epsilon = Draw.epsilon(survey);
     if (!(epsilon <= survey.epsilon + ROUNDING)) {

@@ -50,6 +50,9 @@ const Screens = (() => {
           ),
         ),
       ),
+      truth && Questions.isOutside(question, truth[question.name])
+        ? element("p", { class: "small" }, say("review.outside"))
+        : null,
       element("p", { class: "small" }, why(question, tell)),
     );
   }

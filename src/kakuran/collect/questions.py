@@ -1,0 +1,338 @@
+"""The questions of a survey: what may be answered, how they are put to people, and whom they apply to.
+
+Whoever a question does not apply to, or who would rather not answer it, gives a value like any other, perturbed
+like any other: what arrives has the same members for everybody, and nobody sees who was asked what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import compress
+from typing import Any, Literal, TypeAlias, get_args
+
+from kakuran.errors import SchemaError, which_there_are
+from kakuran.parsing import ANYTHING, YES_OR_NO, SettingKind, check_settings, check_table
+from kakuran.schema import Categorical, Date, Dropped, Numeric, Value, attribute_of
+
+Texts: TypeAlias = Mapping[str, str]
+Told: TypeAlias = Literal["each", "set"]
+
+NOT_APPLICABLE = "does not apply"
+"""The answer of those whom a question does not apply to, where answers are texts in no order; else it is missing."""
+NONE = "none"
+"""The set of options that has none."""
+MOST_SETS = 64
+"""Sets that one column may have as its values; a promise spreads over all of them."""
+
+
+@dataclass(frozen=True)
+class Several:
+    """A question that may have several answers: options that are ticked or not.
+
+    Attributes
+    ----------
+    name : str
+        The question.
+    text : Texts
+        As it is put, in every language.
+    options : Mapping[str, Texts]
+        What may be ticked, and what it is called in every language.
+    """
+
+    name: str
+    text: Texts
+    options: Mapping[str, Texts]
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question: a column of the release, and how it is put to people.
+
+    Attributes
+    ----------
+    attribute : Categorical | Numeric
+        What may be answered; who would rather not answer is missing, where that is a category.
+    text, help : Texts
+        The question and a hint, in every language.
+    labels : Mapping[str, Texts]
+        What each value of a category is called, in every language.
+    unit : Texts
+        Of a number, in every language.
+    mechanism : str | None
+        Its kind, where the default is not wanted.
+    only_if : Mapping[str, Sequence[Value]]
+        Earlier questions, and the answers to each that lead here; others answer `NOT_APPLICABLE`, or are missing where
+        that is not among the values.
+    several : Several | None
+        The question with several answers that this column is told of.
+    ticks : Sequence[str]
+        Its options that this column tells: value number i is that set of them whose places have a one in i's binary
+        digits.
+    """
+
+    attribute: Categorical | Numeric
+    text: Texts
+    help: Texts = field(default_factory=dict)
+    labels: Mapping[str, Texts] = field(default_factory=dict)
+    unit: Texts = field(default_factory=dict)
+    mechanism: str | None = None
+    only_if: Mapping[str, Sequence[Value]] = field(default_factory=dict)
+    several: Several | None = None
+    ticks: Sequence[str] = ()
+
+    @property
+    def name(self) -> str:
+        """The column."""
+        return self.attribute.name
+
+    @property
+    def asked(self) -> str:
+        """The question that people are asked, of which there may be several columns."""
+        return self.name if self.several is None else self.several.name
+
+    @property
+    def answers(self) -> Sequence[Value]:
+        """What other questions may depend on; nothing, where it is a number."""
+        if self.several is not None:
+            return tuple(self.several.options)
+        return [value for code, value in enumerate(self.attribute.names_of(0) or ()) if code != self.outside]
+
+    @property
+    def outside(self) -> int | None:
+        """The code of those whom it does not apply to, if it does not apply to all."""
+        if not self.only_if:
+            return None
+        values = self.attribute.values if isinstance(self.attribute, Categorical) else ()
+        return list(values).index(NOT_APPLICABLE) if NOT_APPLICABLE in values else self.attribute.size - 1
+
+    @property
+    def may_be_skipped(self) -> bool:
+        """Whether people are offered not to answer."""
+        return self.attribute.missing == "category" and self.outside != self.attribute.size - 1
+
+    def to_dict(self, languages: Sequence[str]) -> dict[str, Any]:
+        """What a respondent's page needs to ask it."""
+        asked = {"name": self.name, "text": dict(self.text), "help": dict(self.help)} | self._routing()
+        names = self.attribute.names_of(0)
+        if isinstance(self.attribute, Categorical) or names is not None:
+            values = [{"value": value, "label": self._label(value, languages)} for value in names or ()]
+            return asked | {"kind": "categorical", "values": values}
+        grid = {"low": self.attribute.low, "high": self.attribute.high, "step": self.attribute.step}
+        return asked | {"kind": "numeric", **grid, "unit": dict(self.unit)}
+
+    def _routing(self) -> dict[str, Any]:
+        """What is beside its values: nothing where everybody gives one answer of them."""
+        told: dict[str, Any] = {}
+        if self.attribute.missing == "category":
+            told["missing"] = "skipped" if self.may_be_skipped else "outside"
+        if self.only_if:
+            told |= {"only_if": {name: list(values) for name, values in self.only_if.items()}, "outside": self.outside}
+        if self.several is not None:
+            options = [{"value": value, "label": dict(label)} for value, label in self.several.options.items()]
+            whole = {"name": self.several.name, "text": dict(self.several.text), "options": options}
+            told["several"] = whole | {"ticks": list(self.ticks)}
+        return told
+
+    def _label(self, value: Any, languages: Sequence[str]) -> dict[str, str]:
+        return dict(self.labels.get(str(value), {language: str(value) for language in languages}))
+
+
+def check_questions(questions: Sequence[Question]) -> None:
+    """Refuse answers that would be sent as they are, and questions that depend on what is not known before."""
+    asked = {question.asked: question for question in questions}
+    earlier: list[str] = []
+    for question in questions:
+        _check_perturbed(question)
+        for name, values in question.only_if.items():
+            with_reason = f"question {question.asked!r}: only_if"
+            _check_order(with_reason, question, name, asked, earlier)
+            _check_leads(with_reason, asked[name], values)
+        earlier.append(question.asked)
+
+
+def _check_perturbed(question: Question) -> None:
+    attribute, where = question.attribute, f"question {question.name!r}"
+    if isinstance(attribute, Date):
+        raise SchemaError(
+            f"{where}: pages do not ask for dates; ask for a year as a number, or for bands or ordered categories of "
+            "time"
+        )
+    if attribute.role != "perturb":
+        raise SchemaError(f"{where}: every answer is perturbed, its role cannot be {attribute.role!r}")
+    has_value = isinstance(attribute, Categorical) and NOT_APPLICABLE in attribute.values
+    if question.only_if and not has_value and attribute.missing != "category":
+        raise SchemaError(
+            f"{where}: with only_if it needs an answer for those whom it does not apply to: "
+            f'{NOT_APPLICABLE!r} among its values, or missing = "category"'
+        )
+
+
+def _check_order(
+    where: str, question: Question, name: str, asked: Mapping[str, Question], earlier: Sequence[str]
+) -> None:
+    if name == question.asked:
+        raise SchemaError(f"{where}: a question cannot decide on itself")
+    if name not in asked:
+        raise SchemaError(f"{where}: there is no question {name!r}. {which_there_are(name, asked)}")
+    if name in earlier:
+        return
+    if question.asked in asked[name].only_if:
+        raise SchemaError(f"{where}: {name!r} depends on it in turn; one of the two has to be asked of everybody")
+    raise SchemaError(f"{where}: {name!r} comes later; put it before {question.asked!r}")
+
+
+def _check_leads(where: str, decider: Question, values: Sequence[Value]) -> None:
+    """Refuse answers that cannot be given to the question that decides."""
+    if decider.attribute.names_of(0) is None:
+        raise SchemaError(
+            f"{where}: {decider.asked!r} is a number; decide on a question with values, such as one that asks for bands"
+        )
+    if not values:
+        raise SchemaError(f"{where}: lists no answer to {decider.asked!r}, so nobody would be asked")
+    for value in values:
+        if not any(type(value) is type(known) and value == known for known in decider.answers):
+            there_are = which_there_are(str(value), map(str, decider.answers))
+            raise SchemaError(f"{where}: {value!r} is no answer to {decider.asked!r}. {there_are}")
+
+
+_DOMAIN = ("type", "values", "ordered", "low", "high", "step", "bands")
+_SETTINGS = dict.fromkeys(("text", "help", "labels", "unit", *_DOMAIN), ANYTHING) | {
+    "mechanism": SettingKind("the name of one", lambda value: isinstance(value, str)),
+    "skip": YES_OR_NO,
+    "only_if": SettingKind(
+        'a table of questions and lists of answers, as { job = ["office"] }',
+        lambda value: isinstance(value, Mapping) and all(isinstance(listed, list) for listed in value.values()),
+    ),
+    "told": SettingKind('"each" or "set"', lambda value: value in get_args(Told)),
+}
+
+
+def questions_of(name: str, given: Any, languages: Sequence[str]) -> list[Question]:
+    """The columns of a question as a survey's file has it, refused with a way out where it cannot be meant."""
+    where = f"question {name!r}"
+    if check_table(where, given).get("type") == "text":
+        raise SchemaError(
+            f"{where}: free text cannot be perturbed: there is no list of what else somebody might have written, and a "
+            'sentence can name its writer. Offer categories, with "other" among them'
+        )
+    fields = check_settings(where, given, _SETTINGS)
+    made = _several(name, fields, languages) if fields.get("type") == "several" else [_one(name, fields, languages)]
+    return [_with_ways_out(question, fields) for question in made]
+
+
+def _one(name: str, fields: Mapping[str, Any], languages: Sequence[str]) -> Question:
+    """A question with one answer."""
+    where = f"question {name!r}"
+    if "told" in fields:
+        raise SchemaError(f'{where}: told says how several answers are told; it goes with type = "several"')
+    attribute = attribute_of(name, {key: value for key, value in fields.items() if key in _DOMAIN})
+    assert not isinstance(attribute, Dropped)  # noqa: S101 - a role is not among the settings
+    values = [str(value) for value in attribute.names_of(0) or ()]
+    return Question(
+        attribute,
+        unit=check_texts(f"{where}: unit", fields.get("unit", {}), languages, optional=True),
+        labels=_labels(where, fields.get("labels", {}), values, languages),
+        **_put(where, fields, languages),
+    )
+
+
+def _put(where: str, fields: Mapping[str, Any], languages: Sequence[str]) -> dict[str, Any]:
+    """How any question is put."""
+    return {
+        "text": check_texts(f"{where}: text", fields.get("text", {}), languages),
+        "help": check_texts(f"{where}: help", fields.get("help", {}), languages, optional=True),
+        "mechanism": fields.get("mechanism"),
+    }
+
+
+def _several(name: str, fields: Mapping[str, Any], languages: Sequence[str]) -> list[Question]:
+    """A question with several answers: a column for every option, or one for all."""
+    where = f"question {name!r}"
+    for setting in ("ordered", "low", "high", "step", "bands", "unit"):
+        if setting in fields:
+            raise SchemaError(f"{where}: {setting} does not go with several answers")
+    values = _options(name, fields.get("values", ()))
+    labels = _labels(where, fields.get("labels", {}), values, languages)
+    options = {value: labels.get(value, dict.fromkeys(languages, value)) for value in values}
+    put = _put(where, fields, languages)
+    whole = Several(name, put["text"], options)
+    if fields.get("told", "each") == "set":
+        sets = Categorical(name, _sets(where, values))
+        return [Question(sets, several=whole, ticks=values, **put)]
+    return [
+        Question(
+            Categorical(f"{name}: {value}", ["no", "yes"]),
+            several=whole,
+            ticks=(value,),
+            **put | {"text": {language: f"{put['text'][language]} – {label[language]}" for language in languages}},
+        )
+        for value, label in options.items()
+    ]
+
+
+def _options(name: str, values: Any) -> Sequence[str]:
+    where = f"question {name!r}"
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise SchemaError(f"{where}: the values of which several may be chosen must be a list of texts, got {values!r}")
+    if NONE in values:
+        raise SchemaError(f"{where}: leave out {NONE!r}; the page offers to choose none of the values")
+    return [str(value) for value in Categorical(name, values).values]
+
+
+def _sets(where: str, values: Sequence[str]) -> list[str]:
+    """The sets of options, each in words, in the order of `Question.ticks`."""
+    if 2 ** len(values) > MOST_SETS:
+        raise SchemaError(
+            f"{where}: {len(values)} values make {2 ** len(values):,} sets, more than the {MOST_SETS} that can be told "
+            f'as one; say told = "each", or offer at most {MOST_SETS.bit_length() - 1} values'
+        )
+    places = range(len(values))
+    chosen = (list(compress(values, (code >> place & 1 for place in places))) for code in range(2 ** len(values)))
+    return [" + ".join(one) or NONE for one in chosen]
+
+
+def _with_ways_out(question: Question, fields: Mapping[str, Any]) -> Question:
+    """With an answer for those who would rather not answer, and one for those whom it does not apply to."""
+    attribute, only_if, skip = question.attribute, fields.get("only_if", {}), fields.get("skip", False)
+    where = f"question {question.asked!r}"
+    if only_if and _has_room(attribute):
+        assert isinstance(attribute, Categorical)  # noqa: S101
+        if NOT_APPLICABLE in attribute.values:
+            raise SchemaError(f"{where}: with only_if, {NOT_APPLICABLE!r} is among its values by itself; leave it out")
+        attribute = replace(attribute, values=[*attribute.values, NOT_APPLICABLE])
+    elif only_if and skip:
+        raise SchemaError(
+            f"{where}: whom it does not apply to and who skips it would both be missing, which is all there is beside "
+            "numbers and values with an order; leave out skip or only_if, or ask for texts without an order"
+        )
+    if skip or (only_if and not _has_room(attribute)):
+        attribute = replace(attribute, missing="category")
+    return replace(question, attribute=attribute, only_if=only_if)
+
+
+def _has_room(attribute: Categorical | Numeric) -> bool:
+    """Whether one more text can be among its values and stand in the way of none."""
+    return isinstance(attribute, Categorical) and not attribute.ordered and isinstance(attribute.values[0], str)
+
+
+def _labels(where: str, labels: Any, values: Iterable[str], languages: Sequence[str]) -> dict[str, Any]:
+    if not isinstance(labels, Mapping):
+        raise SchemaError(f"{where}: labels must be a table of texts, one a value, got {labels!r}")
+    for value in labels:
+        if value not in values:
+            raise SchemaError(f"{where}: there is a label for {value!r}, which is not one of its values")
+    return {value: check_texts(f"{where}: label {value!r}", texts, languages) for value, texts in labels.items()}
+
+
+def check_texts(where: str, texts: Any, languages: Sequence[str], *, optional: bool = False) -> dict[str, str]:
+    """A text in every language of the survey, or, where it is optional, in none."""
+    if not isinstance(texts, Mapping) or not all(isinstance(text, str) for text in texts.values()):
+        raise SchemaError(f'{where} must give a text a language, as {languages[0]} = "…", got {texts!r}')
+    if optional and not texts:
+        return {}
+    for language in languages:
+        if not texts.get(language, "").strip():
+            raise SchemaError(f"{where} is not given in {language!r}")
+    check_settings(where, texts, dict.fromkeys(languages, ANYTHING))
+    return dict(texts)
