@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 OPTIONAL = (
     "matplotlib", "sklearn", "pandas", "polars", "duckdb", "psycopg", "pyspark", "starlette", "uvicorn",
-    "sqlalchemy", "formulaic",
+    "sqlalchemy", "formulaic", "pyreadstat", "python_calamine", "xlsxwriter",
 )  # fmt: skip
 BARE = f"""
 import sys
@@ -175,6 +175,8 @@ def test_a_command_that_lacks_an_extra_names_it_and_leaves_nothing(folder):
         "schema infer people.csv --sql select -o s.toml": "duckdb",
         "schema infer postgresql://host/people --sql select -o s.toml": "postgres",
         "perturb people.csv -s schema.toml --k 5 -o o.parquet --report r.html": "plot",
+        "perturb people.csv -s schema.toml --k 5 -o o.sav": "files",
+        "crosstab out.parquet job -o table.xlsx": "files",
     }
     before = sorted(folder.iterdir())
     for (command, extra), (code, told) in zip(lacking.items(), exits([*lacking], folder), strict=True):
