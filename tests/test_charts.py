@@ -88,3 +88,12 @@ def test_a_dollar_begins_no_formula():
 def test_matplotlib_is_loaded_when_something_is_drawn_and_not_before():
     code = "import sys, kakuran.charts, kakuran.answers; print('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+@pytest.mark.parametrize("most", [0.004, 0.013, 0.03, 0.12, 0.6])
+def test_no_number_stands_twice_along_an_axis(most):
+    figure = bar_chart(["a", "b"], [Series("", np.array([most / 2, most]), INK)], written="{x:.0%}")
+    figure.canvas.draw()
+    labels = [label.get_text() for label in figure.axes[0].get_xticklabels() if label.get_text()]
+    assert len(labels) == len(set(labels)) > 2
+    assert (most < 0.1) or labels[0] == "0%"  # no more decimals than it takes

@@ -169,7 +169,10 @@ def test_pandas_and_polars_frames_give_the_same_fit():
     import polars as pl
 
     case = companies(120, 2, 2, search="none")
-    arrow = fitted(case)["alice"].inference.coefficients
+    fit = fitted(case)["alice"]
+    arrow = fit.inference.coefficients
+    drawn = [bar.get_width() for bar in fit.plot().axes[0].patches]
+    np.testing.assert_allclose(sorted(drawn), sorted(arrow))  # one step is no path: its coefficients are shown
     case.frames = {"alice": case.frames["alice"].to_pandas(), "bob": pl.from_arrow(case.frames["bob"])}
     np.testing.assert_allclose(fitted(case)["alice"].inference.coefficients, arrow, rtol=1e-12)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import math
+import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ COLOUR_OF = {"original": INK, "naive": NAIVE, "reconstructed": ESTIMATE, "releas
 _BRANCH = "#9a958a"
 _PROMISED, _BEFORE = "#b3261e", "#8a6d00"
 _MOST_NUMBERS = 160
+_MOST_DECIMALS = 7
 _NARROW = 4.4
 """Inches of a chart for a narrow screen."""
 
@@ -116,6 +118,13 @@ def plain(label: str) -> str:
     return label.replace("$", r"\$")
 
 
+def _write_numbers(axis: Any, written: str) -> None:
+    """Numbers along an axis, with as many decimals as it takes to tell them apart: never 0 %, 1 %, 1 %."""
+    at = axis.get_major_locator().tick_values(*axis.get_view_interval())
+    tried = (re.sub(r"\.\d", f".{decimals}", written) for decimals in range(_MOST_DECIMALS))
+    axis.set_major_formatter(next((one for one in tried if len({one.format(x=x) for x in at}) == len(at)), written))
+
+
 def bar_chart(
     labels: Sequence[str],
     series: Sequence[Series],
@@ -130,8 +139,8 @@ def bar_chart(
     _put_bars(plot, labels, series, is_lying=True, numbers=numbers)
     plot.set_title(title, loc="left")
     plot.set_xlabel(along)
-    plot.xaxis.set_major_formatter(written)
     plot.locator_params(axis="x", nbins=4)
+    _write_numbers(plot.xaxis, written)
     plot.tick_params(axis="x", labelsize=8)
     if len(series) > 1 or series[0].name:
         figure.legend(loc="outside upper left", ncols=len(series), frameon=False, fontsize=9, handlelength=1.1)
@@ -356,7 +365,7 @@ def error_chart(
     plot.set_xticks(ks, [f"{one:g}" for one in ks])
     plot.minorticks_off()
     plot.set_ylim(bottom=0)
-    plot.yaxis.set_major_formatter("{x:.0%}")
+    _write_numbers(plot.yaxis, "{x:.0%}")
     plot.set_title(translate(title), loc="left", fontsize=11)
     figure.legend(loc="outside lower center", ncols=1 if narrow else 3, frameon=False, fontsize=9)
     return figure

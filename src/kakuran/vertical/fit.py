@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kakuran.charts import path_chart
+from kakuran.charts import ESTIMATE, Series, bar_chart, path_chart
 from kakuran.errors import ProtocolError
 from kakuran.report import Html, folded, page, picture, points, section, table
 from kakuran.typing import Array
@@ -87,6 +87,8 @@ def _own_columns(fit: VerticalFit) -> list[tuple[str, ...]]:
 
 
 def _path_in_words(fit: VerticalFit, say: Words) -> str:
+    if len(fit.selection.steps) == 1:
+        return say("path_none")
     steps = [
         say(f"step_{step.action}", column=step.column, score=step.score) + ("" if step.accepted else say("not_taken"))
         for step in fit.selection.steps
@@ -199,12 +201,16 @@ class VerticalFit:
     def plot(self, translate: Translate = str) -> Figure:
         """The criterion step by step; each step is named by the column that went (−) or came (+).
 
+        Where there was only one step, which is no path, the coefficients instead.
+
         Parameters
         ----------
         translate : callable, optional
             Says the picture's words in another language.
         """
         steps = self.selection.steps
+        if len(steps) == 1:
+            return self._as_bars(translate)
         signs = {"drop": "−", "add": "+"}
         labels = [
             f"{signs[step.action]} {step.column}" if step.action in signs else translate(Phrase("start"))
@@ -219,6 +225,13 @@ class VerticalFit:
         }
         scores = [step.score for step in steps]
         return path_chart(labels, scores, last, {part: translate(phrase) for part, phrase in said.items()})
+
+    def _as_bars(self, translate: Translate) -> Figure:
+        found = self.inference
+        ends = (np.asarray(found.low), np.asarray(found.high))
+        bars = Series("", np.asarray(found.coefficients), ESTIMATE, ends)
+        title = Phrase("Nothing was left out: standardised coefficients, n = {n:,}", n=self.quality.records)
+        return bar_chart(found.names, [bars], title=translate(title), written="{x:g}")
 
     def report(self, lang: str = "en") -> str:
         """A standalone page with model, path, leakage meter and transcript, in English or Japanese (``"ja"``)."""
