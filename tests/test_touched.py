@@ -11,7 +11,7 @@ from tools.touched import touched
     [
         ("src/kakuran/model/intervals.py", ["tests/model/test_intervals.py"]),
         ("src/kakuran/model/mixture/growth.py", ["tests/model/mixture/test_growth.py"]),
-        ("src/kakuran/counts/records.py", ["tests/counts"]),
+        ("src/kakuran/counts/__init__.pyi", ["tests/counts"]),
         ("src/kakuran/randomness.py", ["tests/test_randomness.py"]),
         ("src/kakuran/words/ja.toml", ["tests/test_words.py"]),
         ("tests/counts/test_tally.py", ["tests/counts/test_tally.py"]),
@@ -26,5 +26,5 @@ def test_a_change_touches_the_tests_named_after_it_or_its_package(file, tests):
 
 
 def test_tests_of_a_folder_that_is_run_are_not_named_again():
-    changes = ["src/kakuran/counts/records.py", "tests/counts/test_tally.py", "src/kakuran/design/plan.py"]
+    changes = ["src/kakuran/counts/__init__.pyi", "tests/counts/test_tally.py", "src/kakuran/design/plan.py"]
     assert touched(map(Path, changes)) == ["tests/counts", "tests/design/test_plan.py"]

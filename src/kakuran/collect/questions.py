@@ -16,7 +16,7 @@ from kakuran.parsing import ANYTHING, YES_OR_NO, SettingKind, check_settings, ch
 from kakuran.schema import Categorical, Date, Dropped, Numeric, Value, attribute_of
 
 Texts: TypeAlias = Mapping[str, str]
-Told: TypeAlias = Literal["each", "set"]
+ToldAs: TypeAlias = Literal["each", "set"]
 
 NOT_APPLICABLE = "does not apply"
 """The answer of those whom a question does not apply to, where answers are texts in no order; else it is missing."""
@@ -204,7 +204,7 @@ _SETTINGS = dict.fromkeys(("text", "help", "labels", "unit", *_DOMAIN), ANYTHING
         'a table of questions and lists of answers, as { job = ["office"] }',
         lambda value: isinstance(value, Mapping) and all(isinstance(listed, list) for listed in value.values()),
     ),
-    "told": SettingKind('"each" or "set"', lambda value: value in get_args(Told)),
+    "told": SettingKind('"each" or "set"', lambda value: value in get_args(ToldAs)),
 }
 
 

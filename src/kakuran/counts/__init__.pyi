@@ -10,14 +10,12 @@ from .predicate import (
     Predicate as Predicate,
     parse as parse,
 )
-from .records import (
-    MemoryRecords as MemoryRecords,
-    Records as Records,
-)
 from .tally import (
     Counting as Counting,
     DenseTally as DenseTally,
     DistinctRows as DistinctRows,
+    MemoryRecords as MemoryRecords,
+    Records as Records,
     SparseTally as SparseTally,
     Tally as Tally,
     count_codes as count_codes,
