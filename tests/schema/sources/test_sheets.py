@@ -90,6 +90,9 @@ def test_what_is_no_workbook_and_what_no_sheet_can_hold_is_refused(tmp_path):
     (tmp_path / "broken.xlsx").write_bytes(b"nothing")
     with pytest.raises(kk.SchemaError, match=r"broken\.xlsx: cannot be read"):
         _ = kk.open_source(tmp_path / "broken.xlsx").names
+    openpyxl.Workbook().save(tmp_path / "empty.xlsx")
+    with pytest.raises(kk.SchemaError, match="nothing in any of its sheets"):
+        _ = kk.open_source(tmp_path / "empty.xlsx").names
     path = tmp_path / "out.xlsx"
     for table, problem in (
         (pa.table({"job": [""]}), "column 'job': a cell holds 1 to 32,767"),

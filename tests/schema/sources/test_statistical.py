@@ -119,6 +119,14 @@ def test_a_release_in_such_a_file_is_read_back_as_it_was_drawn_and_has_the_numbe
     assert release.crosstab("a_flag").counts.sum() == pytest.approx(400)
 
 
+def test_reasons_for_missing_that_stata_names_are_missing_and_labels_that_stand_twice_tell_their_numbers(tmp_path):
+    table = pd.DataFrame({"pay": [1, "a", 2, "b"]}, dtype=object)
+    path = tmp_path / "people.dta"
+    labels = {"pay": {1: "some", 2: "some", "a": "refused"}}
+    pyreadstat.write_dta(table, str(path), variable_value_labels=labels, missing_user_values={"pay": ["a", "b"]})
+    assert read_all(kk.open_source(path)).column("pay").to_pylist() == ["some (1)", None, "some (2)", None]
+
+
 def test_what_such_files_cannot_hold_is_refused_with_its_column(tmp_path):
     for value, problem in (("x" * 121, "labels of 1 to 120 bytes"), (" x", "without spaces"), (2**60, "beyond 2⁵³")):
         table = pa.table({"job": pa.array([value]).dictionary_encode()})

@@ -46,9 +46,11 @@ class SheetSource(Source):
         sheet = self._sheet if self._sheet is not None or len(filled) != 1 else next(iter(filled))
         if sheet in filled:
             return filled[sheet]
-        listed = ", ".join(map(repr, filled)) or "nothing"
-        told = f"no sheet {sheet!r} with anything in it" if sheet is not None else "several sheets or none"
-        raise SchemaError(f"{self.path}: has {told}; there is {listed}: say which with --sheet (sheet=…)")
+        if not filled:
+            raise SchemaError(f"{self.path}: has nothing in any of its sheets")
+        told = "several sheets" if sheet is None else f"no sheet {sheet!r} with anything in it"
+        listed = ", ".join(map(repr, filled))
+        raise SchemaError(f"{self.path}: has {told}; there are {listed}: say which with --sheet (sheet=…)")
 
     @cached_property
     def names(self) -> list[str]:

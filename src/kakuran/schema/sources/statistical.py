@@ -82,7 +82,8 @@ class StatisticalSource(Source):
     def _stands_for(self, name: str) -> dict[float, str]:
         """All labels; those that stand for two numbers tell them, too. Stata's .a to .z are no numbers."""
         given = self._about.variable_value_labels.get(self._variable(name), {})
-        labels = {code: str(label) for code, label in sorted(given.items()) if not isinstance(code, str)}
+        numbers = sorted(code for code in given if not isinstance(code, str))
+        labels = {code: str(given[code]) for code in numbers}
         repeated = [*labels.values()]
         return {
             code: label if repeated.count(label) == 1 else f"{label} ({code:g})"
