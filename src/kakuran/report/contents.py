@@ -88,7 +88,9 @@ def _true_counts(
 ) -> list[Array]:
     if not questions:
         return []
-    counted = count_tables(original, Layout(manifest.plan.schema), [question.cells for question in questions], progress)
+    counted = count_tables(
+        original, Layout(manifest.plan.schema, is_released=False), [question.cells for question in questions], progress
+    )
     manifest.check_original(counted[0].n)
     return [tally.counts for tally in counted]
 

@@ -317,7 +317,10 @@ def column_losses(release: Release, original: Source) -> list[ColumnLoss]:
     tables = [[every_code(attribute, plan.reach(attribute.name))] for attribute in attributes]
     told = (reduce(Tally.merge, tallies) for tallies in tell_by_tell(release.records.tallies, plan, tables, int))
     counted = zip(
-        attributes, count_tables(original, Layout(plan.schema, plan.layout.reaches), tables), told, strict=True
+        attributes,
+        count_tables(original, Layout(plan.schema, plan.layout.reaches, is_released=False), tables),
+        told,
+        strict=True,
     )
     return [
         ColumnLoss(attribute.name, *(_capacity(plan, attribute, tally) for tally in tallies))
