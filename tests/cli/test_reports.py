@@ -266,3 +266,39 @@ def test_advise_compares_methods_with_the_data_and_without(kakuran, folder):
     assert "Use " in shown.stdout
     in_japanese = kakuran("advise", "-s", "schema.toml", "--k", 5, "--n", 800, "--lang", "ja")
     assert "を使ってください" in in_japanese.stdout
+
+
+KINDS = """
+[columns.age]
+type = "numeric"
+bands = [0, 18, 30, 45, 65, 120]
+missing_codes = [999]
+
+[columns.seen]
+type = "date"
+low = 2023-01-01
+high = 2023-12-31
+step = "month"
+
+[columns.mood]
+type = "categorical"
+values = ["bad", "fair", "good"]
+ordered = true
+"""
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_bands_dates_and_codes_for_missing_go_from_file_to_report(kakuran, folder, suffix):
+    moods = ["bad", "fair", "good"]
+    rows = [f"{999 if row % 9 == 0 else row % 100},令和5年{1 + row % 12}月1日,{moods[row % 3]}" for row in range(600)]
+    (folder / "kinds.csv").write_text("\n".join(["age,seen,mood", *rows]), encoding="utf-8")
+    (folder / "kinds.toml").write_text(KINDS, encoding="utf-8")
+    out = f"kinds-out.{suffix}"
+    made = kakuran(
+        "perturb", "kinds.csv", "-s", "kinds.toml", "--k", 100, "--tell", "all", "-o", out, "--report", "kinds.html"
+    )
+    assert made.returncode == 0, made.stderr
+    assert "65–120" in (folder / "kinds.html").read_text(encoding="utf-8")
+    assert kakuran("audit", "kinds.csv", out).returncode == 0
+    found = kakuran("crosstab", out, "seen", "--bins", "seen=2023-01-01,2023-07-01")
+    assert "2023-01-01–2023-06-30" in found.stdout

@@ -87,7 +87,7 @@ class TestPeriods:
         codes = np.array([min(code, column.points + 49), column.points + 50], np.int32)
         released = decode(column, codes, 50)
         assert released.type == pa.date32()
-        assert encode(column, released, 50).tolist() == codes.tolist()
+        assert encode(column, released, 50, is_released=True).tolist() == codes.tolist()
 
     @pytest.mark.parametrize(
         ("step", "size", "label", "both"),

@@ -57,7 +57,7 @@ def count_tables(
         return len(part)
 
     names = [attribute.name for attribute in counting.attributes]
-    for rows in in_order(count, read_parts(source, layout.schema, names, is_released=True)):
+    for rows in in_order(count, read_parts(source, layout.schema, names, is_released=layout.is_released)):
         progress(rows)
     total = counting.zero()
     while not idle.empty():
@@ -70,7 +70,10 @@ def read_codes(source: Source, plan: Plan, columns: Sequence[str]) -> dict[str, 
     layout = plan.layout
     encoded, needed = partial(layout.encode, columns=columns), [*layout.telling, *columns]
     pieces = list(
-        in_order(lambda part: part.through(encoded), read_parts(source, layout.schema, needed, is_released=True))
+        in_order(
+            lambda part: part.through(encoded),
+            read_parts(source, layout.schema, needed, is_released=layout.is_released),
+        )
     )
     return {
         attribute.name: np.concatenate([piece[attribute.name] for piece in pieces] or [np.empty(0, np.int32)])

@@ -94,7 +94,9 @@ def _true_counts(
         manifest.check_original(people.records)
         progress(people.records)
         return [people.counts(question.cells) for question in questions]
-    counted = count_tables(original, Layout(manifest.plan.schema), [question.cells for question in questions], progress)
+    counted = count_tables(
+        original, Layout(manifest.plan.schema, is_released=False), [question.cells for question in questions], progress
+    )
     manifest.check_original(counted[0].n)
     return [tally.counts for tally in counted]
 

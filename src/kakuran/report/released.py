@@ -363,7 +363,8 @@ def column_losses(release: Release, original: Source) -> list[ColumnLoss]:
 def _true_values(plan: Plan, original: Source, tables: Sequence[Sequence[Cells]]) -> list[tuple[Indices, Array]]:
     """The cells of every column that somebody is in, and how many are."""
     if plan.schema.person is None:
-        return [*map(_values_in, count_tables(original, Layout(plan.schema, plan.layout.reaches), tables))]
+        layout = Layout(plan.schema, plan.layout.reaches, is_released=False)
+        return [*map(_values_in, count_tables(original, layout, tables))]
     people = TruePeople.of(plan.schema, original)
     counted = [people.counts(axes) for axes in tables]
     return [(np.flatnonzero(counts), counts[counts > 0]) for counts in counted]

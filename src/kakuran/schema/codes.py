@@ -19,22 +19,28 @@ from kakuran.schema.sources.base import notes
 from kakuran.typing import Array, Codes, Reach
 
 
-def encode(attribute: Categorical | Numeric, column: pa.Array | pa.ChunkedArray, reach: int | None = None) -> Codes:
+def encode(
+    attribute: Categorical | Numeric,
+    column: pa.Array | pa.ChunkedArray,
+    reach: int = 0,
+    *,
+    is_released: bool = False,
+) -> Codes:
     """The codes of a column, or a `DataError` naming the column, how many rows and one value.
 
-    Released values may lie up to `reach` codes beyond the bounds; the code of missing comes after them. Without a
-    reach they are originals, in which codes may stand for missing and what lies beyond may be clipped.
+    Released values may lie up to `reach` codes beyond the bounds; the code of missing comes after them. Only in
+    originals may codes stand for missing, and only there is clipped what lies beyond.
     """
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if isinstance(attribute, Weight):
         return _encode_classes(attribute, column)
-    if reach is None and attribute.missing_codes:
+    if attribute.missing_codes and not is_released:
         column = _without_missing_codes(attribute, column)
-    names = attribute.names_of(reach or 0)
+    names = attribute.names_of(reach)
     if isinstance(attribute, Numeric) and (names is None or not _holds_text(column)):
-        return _encode_numbers(attribute, column, reach)
-    return _encode_names(attribute, names or (), column, reach or 0)
+        return _encode_numbers(attribute, column, reach, is_clipped=attribute.clip and not is_released)
+    return _encode_names(attribute, names or (), column, reach)
 
 
 def _holds_text(column: pa.Array) -> bool:
@@ -66,11 +72,13 @@ def no_reach(_: str) -> int:
 def encode_columns(
     attributes: Iterable[Categorical | Numeric],
     table: pa.Table | pa.RecordBatch,
-    reach: Reach | None = None,
+    reach: Reach = no_reach,
+    *,
+    is_released: bool = False,
 ) -> dict[str, Codes]:
-    """The codes of some columns of a table; of a released one, each may have a reach of its own."""
+    """The codes of some columns of a table, each of which may have a reach of its own."""
     return {
-        one.name: encode(one, table.column(one.name), None if reach is None else reach(one.name)) for one in attributes
+        one.name: encode(one, table.column(one.name), reach(one.name), is_released=is_released) for one in attributes
     }
 
 
@@ -239,15 +247,14 @@ def _allow_missing(attribute: Categorical | Numeric, count: int) -> None:
         )
 
 
-def _encode_numbers(attribute: Numeric, column: pa.Array, reach: int | None) -> Codes:
+def _encode_numbers(attribute: Numeric, column: pa.Array, reach: int, *, is_clipped: bool) -> Codes:
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     numbers = _dates(attribute, column) if isinstance(attribute, Date) else _numbers(attribute, column)
-    beyond = reach or 0
-    if reach is None and attribute.clip:
+    if is_clipped:
         numbers = np.clip(numbers, attribute.low, attribute.high)  # which leaves out what is missing
     codes = attribute.codes_of(numbers)
-    is_inside = (codes >= -beyond) & (codes < attribute.points + beyond)
+    is_inside = (codes >= -reach) & (codes < attribute.points + reach)
     if not is_inside.all():
         is_missing = np.isnan(numbers)
         is_outside = ~is_inside & ~is_missing
@@ -262,7 +269,7 @@ def _encode_numbers(attribute: Numeric, column: pa.Array, reach: int | None) -> 
                 example=attribute.written(outside) if isinstance(attribute, Date) else outside,
             )
         _allow_missing(attribute, int(is_missing.sum()))
-        codes[is_missing] = attribute.size - 1 + beyond
+        codes[is_missing] = attribute.size - 1 + reach
     return codes.astype(np.int32)
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from kakuran.errors import DataError, SchemaError, counted, which_there_are
 from kakuran.parsing import naming, parse_document, read_document, tables_of, toml_of
 from kakuran.schema.attribute import Attribute, Categorical, Dropped, Numeric, Weight, attribute_of, describe
-from kakuran.schema.codes import declared_type, decode, encode, encode_columns, no_reach, released_field
+from kakuran.schema.codes import declared_type, decode, encode, encode_columns, released_field
 from kakuran.schema.frames import check_columns_are_unique, to_arrow
 from kakuran.schema.infer import infer_attributes
 from kakuran.schema.people import written_people
@@ -341,11 +341,14 @@ class Layout:
         How many codes beyond its domain a released value of each column may lie; none where a column is not named.
     told : tuple[frozenset[str], ...]
         The columns of every tell, in the order of the values of the first column; nothing where all tell everything.
+    is_released : bool
+        Whether records were released; originals may have codes for missing, and what is clipped.
     """
 
     schema: Schema
     reaches: Mapping[str, int] = field(default_factory=dict)
     told: tuple[frozenset[str], ...] = ()
+    is_released: bool = True
 
     @property
     def attributes(self) -> tuple[Categorical | Numeric, ...]:
@@ -396,10 +399,10 @@ class Layout:
         """The codes of some columns of a release, or a `DataError` where it is not as the layout says."""
         attributes = self.schema.some(columns)
         if not self.told:
-            return encode_columns(attributes, table, self.reach)
-        (telling,) = encode_columns(self.attributes[:1], table, no_reach).values()
+            return encode_columns(attributes, table, self.reach, is_released=self.is_released)
+        (telling,) = encode_columns(self.attributes[:1], table, is_released=True).values()
         return {
-            one.name: encode(one, table.column(one.name), 0)
+            one.name: encode(one, table.column(one.name), is_released=True)
             if one.role == "keep"
             else self._encode_told(one, table.column(one.name), telling)
             for one in attributes
@@ -419,5 +422,6 @@ class Layout:
                 "Read the release as it was written.",
             )
         codes = np.full(len(column), self.untold(attribute.name), np.int32)
-        codes[is_told] = encode(attribute, column.filter(pa.array(is_told)), self.reach(attribute.name))
+        told = column.filter(pa.array(is_told))
+        codes[is_told] = encode(attribute, told, self.reach(attribute.name), is_released=True)
         return codes
