@@ -89,6 +89,7 @@ def test_a_new_user_walks_from_file_to_release_to_cross_tab(visit, address, fold
     page, target = visitor.page, folder / "colleagues.parquet"
     load(page, address, "census.parquet")
     go_on(page)
+    page.get_by_role("region", name="region", exact=True).get_by_label("Drop").check()
     page.get_by_role("button", name="All of this is public knowledge").click()
     age = page.get_by_role("region", name="age", exact=True)
     age.get_by_role("textbox", name="Least").fill("0")

@@ -126,7 +126,9 @@ class Studio:
             return _answer(await asyncio.to_thread(self._work, name, given))
         except KakuranError as error:
             return _refused(422, str(error))
-        except (TypeError, KeyError, AttributeError, UnicodeError) as error:
+        except OSError as error:
+            return _refused(422, error.strerror or "that cannot be read or written")
+        except (TypeError, KeyError, AttributeError, ValueError) as error:
             log.error("%s in %s", type(error).__name__, name)
             return _refused(400, "the studio's page and its server do not understand each other; load the page again")
 
