@@ -203,9 +203,12 @@ def _lang(given: Mapping[str, Any]) -> str:
     return given["lang"] if given.get("lang") in LANGUAGES else LANGUAGES[0]
 
 
+_TOLD = ("delimiter", "encoding", "decimal", "thousands", "sheet")
+
+
 def _told(given: Mapping[str, Any]) -> dict[str, str]:
     told = given.get("told") or {}
-    return {name: str(told[name]) for name in ("delimiter", "encoding", "decimal", "thousands") if told.get(name)}
+    return {name: str(told[name]) for name in _TOLD if told.get(name)}
 
 
 async def _body(request: Request) -> Mapping[str, Any]:
