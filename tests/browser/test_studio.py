@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from importlib.resources import files
 from pathlib import Path
 from threading import Thread
 
@@ -30,6 +31,7 @@ NAMELESS = """() => [...document.querySelectorAll("button, input, select, textar
     .filter((one) => one.checkVisibility())
     .filter((one) => !(one.labels?.length || one.ariaLabel || one.textContent.trim() || one.closest("label")))
     .map((one) => one.outerHTML.slice(0, 80))"""
+AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
 HOSTILE = '<img src=x onerror=alert(1)>"&{{k}}'
 
 
@@ -89,6 +91,7 @@ def test_a_new_user_walks_from_file_to_release_to_cross_tab(visit, address, fold
     page, target = visitor.page, folder / "colleagues.parquet"
     load(page, address, "census.parquet")
     go_on(page)
+    page.get_by_role("region", name="region", exact=True).get_by_label("Drop").check()
     page.get_by_role("button", name="All of this is public knowledge").click()
     age = page.get_by_role("region", name="age", exact=True)
     age.get_by_role("textbox", name="Least").fill("0")
@@ -107,6 +110,7 @@ def test_a_new_user_walks_from_file_to_release_to_cross_tab(visit, address, fold
     make_release(page, target, with_reports=True)
     expect(page.locator("#verdict")).to_contain_text("Passed")
     expect(page.get_by_text("Public report")).to_be_visible()
+    assert violations(page) == []
     other = do_what_the_script_says(page, target, folder / "typed.parquet")
     made = read_manifest(target)
     assert other.plan.to_dict() == made.plan.to_dict()
@@ -119,6 +123,7 @@ def test_a_new_user_walks_from_file_to_release_to_cross_tab(visit, address, fold
     page.locator("#ask-1").select_option("sex")
     page.locator("#ask").click()
     expect(page.locator("#answer table")).to_be_visible()
+    assert violations(page) == []
     first = page.locator("#answer tbody tr").first.inner_text().split("\t")
     found = read_release(target).crosstab("job", "sex")
     assert first[2] == f"{found.counts[0, 0]:,.0f}"
@@ -186,6 +191,13 @@ def test_adult_is_released_at_k_10_to_study_income_by_education(visit, address, 
     expect(page.locator("#answer tbody tr")).to_have_count(32)
 
 
+def violations(page):
+    """What axe complains of; it comes in by the debugger's door, as the page's policy lets no script in."""
+    page.evaluate(f"{AXE}; 0")
+    found = page.evaluate("() => axe.run(document, { resultTypes: ['violations'] })")
+    return [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]]
+
+
 @pytest.mark.parametrize(("scheme", "size"), [("light", "desktop"), ("dark", "phone")])
 def test_every_step_stands_out_has_names_and_fits(visit, address, scheme, size):
     page = visit(viewport=WIDTHS[size], color_scheme=scheme).page
@@ -193,6 +205,7 @@ def test_every_step_stands_out_has_names_and_fits(visit, address, scheme, size):
     for step, shown in (("load", "#browser li"), ("public", "#toml"), ("choose", "#risk li"), ("release", "#make")):
         page.locator(f"#step-{step}").click()
         page.locator(shown).first.wait_for()
+        assert violations(page) == [], step
         assert poor_contrast(page) == [], step
         assert page.evaluate(SMALL_TARGETS) == [], step
         assert page.evaluate(NAMELESS) == [], step

@@ -3,7 +3,7 @@
 import pytest
 
 import kakuran as kk
-from kakuran.schema.sources.delimited import CsvFormat, CsvHeader, read_header
+from kakuran.schema.sources.delimited import CsvFormat, CsvHeader, found_format, read_header
 
 
 def written(folder, text, encoding="utf-8"):
@@ -76,3 +76,19 @@ def test_an_encoding_that_is_wrong_or_none_is_refused(tmp_path):
 def test_an_empty_file_has_no_header(tmp_path):
     with pytest.raises(kk.SchemaError, match="is empty"):
         read_header(written(tmp_path, ""))
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "found"),
+    [
+        ("a,b\n1,2.5\n", "utf-8", CsvFormat()),
+        ("名前;額\n太郎;3,5\n花子;12,25\n", "cp932", CsvFormat(encoding="cp932", decimal=",")),
+        ("a;b\n1.234.567;x\n", "utf-8", CsvFormat(decimal=",", thousands=".")),
+        ("a;b\n1,234;x\n", "utf-8", CsvFormat()),
+    ],
+    ids=["as programs write it", "a Japanese office", "thousands", "what can be meant in two ways"],
+)
+def test_what_has_to_be_told_of_a_file_is_found_in_its_first_rows(tmp_path, text, encoding, found):
+    path = tmp_path / "table.csv"
+    path.write_bytes(text.encode(encoding))
+    assert found_format(path) == found

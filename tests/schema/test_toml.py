@@ -244,3 +244,13 @@ def test_a_missing_file_is_refused_and_the_way_to_make_one_is_told(tmp_path):
 def test_a_folder_is_refused(tmp_path):
     with pytest.raises(kk.SchemaError, match=str(tmp_path)):
         kk.Schema.load(tmp_path)
+
+
+def test_a_schema_is_written_as_text_and_read_from_it_and_text_that_is_no_schema_is_refused(tmp_path):
+    schema = kk.Schema([kk.Numeric("age", 0, 120, step=1), kk.Dropped("名前")], about="age")
+    schema.save(tmp_path / "schema.toml")
+    assert schema.to_toml() == (tmp_path / "schema.toml").read_text(encoding="utf-8")
+    assert kk.Schema.from_toml(schema.to_toml()) == schema
+    for text in ("[columns", "x = 1", "[columns.age]\ntype = 'tall'"):
+        with pytest.raises(kk.SchemaError):
+            kk.Schema.from_toml(text)

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from inspect import signature
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kakuran.schema import Dropped, Numeric, Schema, Source
+from kakuran.schema import Dropped, Numeric, Schema, Source, open_source
 from kakuran.typing import Array, Progress
 
 MOST_CELLS = 50_000_000
@@ -157,9 +158,9 @@ def _codes_among(numbers: Array) -> list[float]:
 
 
 def offers() -> dict[str, bool]:
-    """What this version's schema can say of a number, for a page that asks before it shows a field."""
-    known = {one.name for one in fields(Numeric)}
-    return {name: name in known for name in ("bands", "missing_codes", "clip")}
+    """What can be said of a number or a file, for a page that asks before it shows a field."""
+    known = {*(one.name for one in fields(Numeric)), *signature(open_source).parameters}
+    return {name: name in known for name in ("bands", "missing_codes", "sheet")}
 
 
 def oddities(schema: Schema, cards: Mapping[str, Card], inferred: Schema, n: int) -> Iterator[dict[str, Any]]:

@@ -269,7 +269,7 @@ class Desk:
     def to_dict(self) -> dict[str, Any]:
         """All that the page shows of it; of the data no more than their first rows and sums."""
         if self._opened is None:
-            return {"folder": str(self.folder), "opened": None}
+            return {"folder": str(self.folder), "opened": None, "offers": offers()}
         opened, draft = self._opened, self.draft
         described, drafted = draft.schema.to_dict(), opened.inferred.to_dict()
         read_off = (name for name, card in opened.cards.items() if card.gave(described[name], drafted[name]))
@@ -381,8 +381,8 @@ class Desk:
 
     def _fewest(self) -> int:
         schema, opened = self.draft.schema, self.opened
-        if not schema.kept:
-            return opened.rows
+        if not (schema.kept or opened.is_whole):
+            return opened.rows  # which was counted already
         return self._once(("fewest", schema.to_toml()), lambda: smallest_group(schema, opened.data))
 
     def _designs(self, k: float) -> list[Design]:
@@ -492,8 +492,7 @@ class Desk:
 
 def _with(schema: Schema, described: Mapping[str, Mapping[str, Any]]) -> Schema:
     """The schema with other columns; it is no longer about one that is not perturbed any more."""
-    wishes = {name: getattr(schema, name) for name in ("tell", "about", "purpose")}
-    made = Schema.from_dict(described, **wishes)
+    made = replace(schema, attributes=Schema.from_dict(described).attributes)
     if schema.about not in [None, *(one.name for one in made.perturbed)]:
         made = replace(made, about=None)
     return made

@@ -126,7 +126,9 @@ class Studio:
             return _answer(await asyncio.to_thread(self._work, name, given))
         except KakuranError as error:
             return _refused(422, str(error))
-        except (TypeError, KeyError, AttributeError, UnicodeError) as error:
+        except OSError as error:
+            return _refused(422, error.strerror or "that cannot be read or written")
+        except (TypeError, KeyError, AttributeError, ValueError) as error:
             log.error("%s in %s", type(error).__name__, name)
             return _refused(400, "the studio's page and its server do not understand each other; load the page again")
 
@@ -201,9 +203,12 @@ def _lang(given: Mapping[str, Any]) -> str:
     return given["lang"] if given.get("lang") in LANGUAGES else LANGUAGES[0]
 
 
+_TOLD = ("delimiter", "encoding", "decimal", "thousands", "sheet")
+
+
 def _told(given: Mapping[str, Any]) -> dict[str, str]:
     told = given.get("told") or {}
-    return {name: str(told[name]) for name in ("delimiter", "encoding", "decimal", "thousands") if told.get(name)}
+    return {name: str(told[name]) for name in _TOLD if told.get(name)}
 
 
 async def _body(request: Request) -> Mapping[str, Any]:

@@ -107,12 +107,13 @@ def found_format(path: Path) -> CsvFormat:
 
     Nothing of what can be meant in two ways, as 1,234, nor of the delimiter, which is found anyway.
     """
-    with path.open("rb") as file:
-        start = file.read(_START)
-    encoding = None if _is_text_in(UTF_8, start) else _guessed(start).partition(" ")[0]
-    delimiter = read_header(path, CsvFormat(encoding=encoding)).delimiter
-    with open_text(path, encoding) as lines:
-        rows = [*islice(csv.reader(lines, delimiter=delimiter), 1, _TELLING)]
+    with reading(path):
+        with path.open("rb") as file:
+            start = file.read(_START)
+        encoding = None if _is_text_in(UTF_8, start) else _guessed(start).partition(" ")[0]
+        delimiter = read_header(path, CsvFormat(encoding=encoding)).delimiter
+        with open_text(path, encoding) as lines:
+            rows = [*islice(csv.reader(lines, delimiter=delimiter), 1, _TELLING)]
     columns = ({word for word in column if word.strip()} for column in zip_longest(*rows, fillvalue=""))
     written = {told[0] for told in map(explaining, filter(None, columns)) if len(told) == 1} - {NumberFormat(".", None)}
     numbers = written.pop() if len(written) == 1 else NumberFormat(".", None)

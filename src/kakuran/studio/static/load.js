@@ -11,12 +11,13 @@ const Load = (() => {
   }
 
   function choosing(studio) {
-    const { opened, folder } = studio.state;
+    const { opened, folder, offers } = studio.state;
     const given = (name) => document.getElementById(name)?.value ?? "";
     const open = async (named) => {
       const told = Object.fromEntries(TOLD.map((name) => [name, given(`told-${name}`)]).filter(([, value]) => value));
       const isSame = opened && named === opened.named;
-      await studio.change("open", { named, sql: given("sql"), told: isSame ? told : {} });
+      const sheet = given("told-sheet");
+      await studio.change("open", { named, sql: given("sql"), told: { ...(isSame ? told : {}), sheet } });
       document.getElementById("seen-title")?.focus();
     };
     return element(
@@ -40,6 +41,7 @@ const Load = (() => {
         "sql",
         say("load.sql"),
         field("sql", say("load.sql.label"), sqlBox(opened?.sql), say("load.sql.help")),
+        offers.sheet ? field("told-sheet", say("load.sheet"), input(opened?.told.sheet)) : null,
       ),
     );
   }

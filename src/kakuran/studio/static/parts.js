@@ -94,8 +94,8 @@ const Parts = (() => {
   function code(id, title, text, file) {
     const copied = element("span", { role: "status", class: "small" });
     return element(
-      "section",
-      { class: "code", "aria-label": title },
+      "div",
+      { class: "code" },
       element("h3", {}, title),
       element("pre", { tabindex: 0, id, role: "region", "aria-label": title }, element("code", {}, text)),
       element(
@@ -167,6 +167,7 @@ const Parts = (() => {
       for (const [key, value] of Object.entries({ tabindex: 0, role: "region", "aria-label": name }))
         part.setAttribute(key, value);
     }
+    for (const head of frame.querySelectorAll("th:empty")) head.replaceWith(element("td"));
     return frame;
   }
 

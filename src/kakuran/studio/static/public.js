@@ -44,7 +44,7 @@ const Public = (() => {
     return element(
       "section",
       { class: `card column ${isDropped ? "dropped" : ""}`, "aria-labelledby": `${id}-title` },
-      element("h3", { id: `${id}-title` }, name),
+      element("h2", { id: `${id}-title` }, name),
       element("p", { class: "small" }, facts(seen)),
       picture(said, seen, state, edit, name),
       segments(
