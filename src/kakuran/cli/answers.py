@@ -18,10 +18,10 @@ from kakuran.cli.options import (
     grouped,
     numbers,
     one_of,
+    to_write,
     whole_or_auto,
     whole_or_listed,
 )
-from kakuran.cli.places import to_write
 from kakuran.words import Phrase
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kakuran.cli.console import answer_table, progress, said, say, so_many_records, speaking
+from kakuran.cli.console import answer_table, progress, said, say, speaking
 from kakuran.cli.ledger import say_spent
 from kakuran.cli.options import (
     CsvOptions,
@@ -26,8 +26,9 @@ from kakuran.cli.options import (
     grouped,
     numbers,
     pairs,
+    to_read,
+    to_write,
 )
-from kakuran.cli.places import to_read, to_write
 from kakuran.errors import CalibrationError
 from kakuran.words import Phrase
 
@@ -275,25 +276,21 @@ def _say_written(where: str, manifest: Manifest) -> None:
     from kakuran.design import DELTA
 
     plan = manifest.plan
-    facts = {"records": so_many_records(manifest.records), "k": plan.k, "epsilon": plan.epsilon}
-    say(Phrase("wrote {file}: {records}, k = {k:g}, ε = {epsilon:.4g}", file=where, **facts))
+    facts: Any = {"records": manifest.records, "k": plan.k, "epsilon": plan.epsilon}
+    say("wrote {file}: {records:,} records, k = {k:g}, ε = {epsilon:.4g}", file=where, **facts)
     if manifest.is_central:
         say(
-            Phrase(
-                "as a whole, shuffled: ε = {epsilon:.3g} at δ = {delta:f}, if nobody has two records in it",
-                epsilon=manifest.central(),
-                delta=DELTA,
-            )
+            "as a whole, shuffled: ε = {epsilon:.3g} at δ = {delta:f}, if nobody has two records in it",
+            epsilon=manifest.central(),
+            delta=DELTA,
         )
     if plan.layout.told:
         fewest, most = (end(map(len, plan.layout.told)) for end in (min, max))
-        told = f"{most}" if fewest == most else Phrase("{least} to {most}", least=fewest, most=most)
+        told = f"{most}" if fewest == most else f"{fewest}–{most}"
         say(
-            Phrase(
-                "each record tells {told} of its {columns} perturbed columns; the others are empty",
-                told=told,
-                columns=len(plan.schema.perturbed),
-            )
+            "each record tells {told} of its {columns} perturbed columns; the others are empty",
+            told=told,
+            columns=len(plan.schema.perturbed),
         )
 
 

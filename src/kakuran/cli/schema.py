@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from kakuran.cli.console import answer_done, check_new, complain, progress, say, so_many_records
-from kakuran.cli.options import CsvOptions, Data, Force, Json, SchemaFile, Sql, grouped
-from kakuran.cli.places import to_write
+from kakuran.cli.options import CsvOptions, Data, Force, Json, SchemaFile, Sql, grouped, to_write
 from kakuran.errors import DataError
 from kakuran.words import Phrase
 
