@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from kakuran.schema import Schema
     from kakuran.typing import Progress
 
+_CALIBRATIONS = {"worst-case": Phrase("worst-case"), "data-dependent": Phrase("data-dependent")}
 _WAYS = (Phrase("one-way"), Phrase("two-way"), Phrase("three-way"))
 
 
@@ -328,7 +329,7 @@ def _show_plan(plan: Plan, errors: Sequence[TableError], compared: Sequence[Desi
     from kakuran.design import by_size
     from kakuran.report import plan_rows
 
-    title = f"k = {plan.k:g}, n = {plan.n:,}, ε = {plan.epsilon:.4g} ({speaking()(plan.calibration)})"
+    title = f"k = {plan.k:g}, n = {plan.n:,}, ε = {plan.epsilon:.4g} ({said(_CALIBRATIONS[plan.calibration])})"
     words = speaking()
     header = [words("column"), words("mechanism"), words("parameter"), words("value"), "ε"]
     answer_table(title, header, plan_rows(plan, words), text_columns=2)
