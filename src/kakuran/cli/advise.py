@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kakuran.cli.console import answer_table, answer_text, working
-from kakuran.cli.options import AnswerResults, CsvOptions, K, Sql, grouped, typed
-from kakuran.cli.places import to_read
+from kakuran.cli.options import AnswerResults, CsvOptions, K, Sql, grouped, to_read, typed
 
 if TYPE_CHECKING:
     from kakuran.advice import Advice

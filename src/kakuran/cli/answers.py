@@ -20,11 +20,11 @@ from kakuran.cli.options import (
     numbers,
     one_of,
     open_release,
+    to_write,
     weighing,
     whole_or_auto,
     whole_or_listed,
 )
-from kakuran.cli.places import to_write
 from kakuran.words import Phrase
 
 if TYPE_CHECKING:

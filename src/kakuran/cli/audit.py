@@ -9,8 +9,18 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from kakuran.cli.console import answer_table, progress, said, say, speaking, working
-from kakuran.cli.options import AnswerResults, CsvOptions, Data, DistanceOptions, Results, Sql, complete, grouped, typed
-from kakuran.cli.places import to_read
+from kakuran.cli.options import (
+    AnswerResults,
+    CsvOptions,
+    Data,
+    DistanceOptions,
+    Results,
+    Sql,
+    complete,
+    grouped,
+    to_read,
+    typed,
+)
 from kakuran.words import Phrase
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ import typer
 
 from kakuran.cli.console import answer_done, answer_json, answer_table, answer_text, check_new, say
 from kakuran.cli.ledger import say_spent
-from kakuran.cli.options import Force, Host, Json, LedgerFile, Port, grouped
-from kakuran.cli.places import to_write
+from kakuran.cli.options import Force, Host, Json, LedgerFile, Port, grouped, to_write
 from kakuran.errors import counted, needing
 
 if TYPE_CHECKING:

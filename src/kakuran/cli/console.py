@@ -30,7 +30,6 @@ from typing import Any, Literal, NoReturn, TypeAlias
 import typer
 
 from kakuran import errors
-from kakuran.cli.places import elsewhere, in_words
 from kakuran.words import LANGUAGES, Phrase, Words, words_in
 
 _EXIT_CODES: Sequence[tuple[type[errors.KakuranError], int]] = (
@@ -44,6 +43,12 @@ _EXIT_CODES: Sequence[tuple[type[errors.KakuranError], int]] = (
     (errors.CollectError, 9),
 )
 
+STANDARD = "-"
+"""The standard input or output."""
+CALLED: dict[str, str] = {}
+"""Where copies are from that a command works on, by their own names."""
+AT_THE_END: list[Callable[[bool], object]] = []
+"""What is due when a command has ended."""
 _BETWEEN_LINES = 3
 """What a cell takes beside its text: a line, and a space at both ends."""
 _BETWEEN_WORDS = 2
@@ -82,12 +87,33 @@ def run(app: typer.Typer) -> NoReturn:
             say(f"no such option: {name}", "error")  # which typer would repeat as it is
             sys.exit(2)
     try:
-        with elsewhere():
-            app()
+        _run(app)
     except errors.KakuranError as error:
         complain(error)
         sys.exit(next((code for kind, code in _EXIT_CODES if isinstance(error, kind)), 3))
     sys.exit(0)
+
+
+def _run(app: typer.Typer) -> None:
+    """Run it, and do what is due at the end, knowing whether it ended well."""
+    AT_THE_END.clear()
+    CALLED.clear()
+    is_well = False
+    try:
+        app()
+    except SystemExit as ended:
+        is_well = not ended.code
+        raise
+    finally:
+        for end in AT_THE_END:
+            end(is_well)
+
+
+def in_words(text: str) -> str:
+    """A text with the addresses of copies in the place of their names."""
+    for name, address in CALLED.items():
+        text = text.replace(name, address)
+    return text
 
 
 def shown(text: str) -> str:
@@ -137,11 +163,17 @@ def so_many_records(count: int) -> Phrase:
     return Phrase("1 record") if count == 1 else Phrase("{count:,} records", count=count)
 
 
-def say(message: str, kind: Tone | None = None) -> None:
-    """Tell the person at the terminal something that is not the answer; brackets in it are just brackets."""
+def say(message: str, kind: Tone | None = None, **values: Any) -> None:
+    """Tell the person at the terminal something that is not the answer; brackets in it are just brackets.
+
+    With values, the message is a template that they fill, which is translated as a phrase is.
+    """
     from rich.console import Console
     from rich.text import Text
 
+    if values:
+        template = message if _lang == "en" else speaking().translated.get(message, message)
+        message = template.format(**values)
     label = Text() if kind is None else Text.assemble((f"{said(_TONES[kind])}:", f"bold {_COLOURS[kind]}"), " ")
     Console(stderr=True, soft_wrap=True, highlight=False).print(label.append(shown(said(message))))
 

@@ -7,6 +7,7 @@ that is `grouped` has one parameter for each of its groups.
 from __future__ import annotations
 
 import inspect
+import re
 import shlex
 import sys
 from collections.abc import Callable, Sequence
@@ -14,11 +15,12 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import StrEnum
 from functools import cache, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar, get_args, get_type_hints
 
 import typer
 
 from kakuran.cli.console import (
+    STANDARD,
     answer_json,
     by_locale,
     check_picture,
@@ -29,7 +31,6 @@ from kakuran.cli.console import (
     shown,
     speak,
 )
-from kakuran.cli.places import to_read, to_write
 from kakuran.errors import DataError
 from kakuran.words import Phrase
 
@@ -100,6 +101,42 @@ def _options_of(group: Any) -> dict[str, inspect.Parameter]:
         name: inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=types[name])
         for name, default in defaults.items()
     }
+
+
+Place = TypeVar("Place", str, Path, str | None, Path | None)
+_STORE = re.compile(r"(s3|gs|gcs|abfs|abfss):/+(.*)")
+
+
+def _elsewhere(context: typer.Context, place: str | Path | None) -> str | None:
+    """Where it is, if not on this machine; a path has lost one of the slashes."""
+    if place is None or context.resilient_parsing:
+        return None
+    if str(place) == STANDARD:
+        return STANDARD
+    found = _STORE.fullmatch(str(place))
+    return None if found is None else "{}://{}".format(*found.groups())
+
+
+def to_read(context: typer.Context, place: Place) -> Place:
+    """What is named, or a copy of it if it lies elsewhere."""
+    if (address := _elsewhere(context, place)) is None:
+        return place
+    from kakuran.cli.places import copied
+
+    return type(place)(copied(address))  # type: ignore[misc]
+
+
+def to_write(ending: str) -> Callable[[typer.Context, Path | None], Path | None]:
+    """Where to write, or a copy that will be sent there; what goes to the standard output ends so."""
+
+    def placed(context: typer.Context, place: Path | None) -> Path | None:
+        if (address := _elsewhere(context, place)) is None:
+            return place
+        from kakuran.cli.places import to_be_sent
+
+        return to_be_sent(address, ending)
+
+    return placed
 
 
 def one_of(*words: str) -> Callable[[str], list[str]]:

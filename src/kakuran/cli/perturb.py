@@ -27,8 +27,9 @@ from kakuran.cli.options import (
     grouped,
     numbers,
     pairs,
+    to_read,
+    to_write,
 )
-from kakuran.cli.places import to_read, to_write
 from kakuran.errors import CalibrationError
 from kakuran.words import Phrase
 
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from kakuran.schema import Schema
     from kakuran.typing import Progress
 
+_CALIBRATIONS = {"worst-case": Phrase("worst-case"), "data-dependent": Phrase("data-dependent")}
 _WAYS = (Phrase("one-way"), Phrase("two-way"), Phrase("three-way"))
 
 
@@ -287,13 +289,11 @@ def _say_written(where: str, manifest: Manifest) -> None:
         )
     if plan.layout.told:
         fewest, most = (end(map(len, plan.layout.told)) for end in (min, max))
-        told = f"{most}" if fewest == most else Phrase("{least} to {most}", least=fewest, most=most)
+        told = f"{most}" if fewest == most else f"{fewest}–{most}"
         say(
-            Phrase(
-                "each record tells {told} of its {columns} perturbed columns; the others are empty",
-                told=told,
-                columns=len(plan.schema.perturbed),
-            )
+            "each record tells {told} of its {columns} perturbed columns; the others are empty",
+            told=told,
+            columns=len(plan.schema.perturbed),
         )
 
 
@@ -331,7 +331,7 @@ def _show_plan(plan: Plan, errors: Sequence[TableError], compared: Sequence[Desi
     from kakuran.design import by_size
     from kakuran.report import plan_rows
 
-    title = f"k = {plan.k:g}, n = {plan.n:,}, ε = {plan.epsilon:.4g} ({speaking()(plan.calibration)})"
+    title = f"k = {plan.k:g}, n = {plan.n:,}, ε = {plan.epsilon:.4g} ({said(_CALIBRATIONS[plan.calibration])})"
     words = speaking()
     header = [words("column"), words("mechanism"), words("parameter"), words("value"), "ε"]
     answer_table(title, header, plan_rows(plan, words), text_columns=2)

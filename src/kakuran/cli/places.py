@@ -6,23 +6,18 @@ what they write there is sent on once they have succeeded. Everything said names
 
 from __future__ import annotations
 
-import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from tempfile import mkdtemp
+from typing import Any, BinaryIO
 
-import typer
-
+from kakuran.cli.console import AT_THE_END, CALLED, STANDARD
 from kakuran.errors import ReleaseError, SchemaError
 
-Place = TypeVar("Place", str, Path, str | None, Path | None)
-
-STANDARD = "-"
-_STORE = re.compile(r"(s3|gs|gcs|abfs|abfss):/+(.*)")
 _SIGNS = {b"PAR1": ".parquet", b"ARROW1": ".arrow"}
 """How files begin that are not CSV."""
 
@@ -31,18 +26,19 @@ _SIGNS = {b"PAR1": ".parquet", b"ARROW1": ".arrow"}
 class _Copies:
     """Copies of what lies elsewhere, and copies that have to go there."""
 
-    called: dict[str, str] = field(default_factory=dict)
+    standard: Any = None
     incoming: set[str] = field(default_factory=set)
     outgoing: dict[str, Path] = field(default_factory=dict)
 
     def room(self, address: str, name: str) -> Path:
         """A place for a copy, for its owner alone."""
-        from tempfile import mkdtemp
-
+        if _end not in AT_THE_END:
+            self.standard = sys.stdout
+            AT_THE_END.append(_end)
         folder = mkdtemp(prefix="kakuran-")
         is_standard = address == STANDARD
         local = f"{folder}/{name}" if is_standard else f"{folder}/"
-        self.called[local] = STANDARD if is_standard else f"{address.partition('?')[0].rpartition('/')[0]}/"
+        CALLED[local] = STANDARD if is_standard else f"{address.partition('?')[0].rpartition('/')[0]}/"
         return Path(folder, name)
 
     def check_apart(self) -> None:
@@ -54,48 +50,21 @@ class _Copies:
 _copies = _Copies()
 
 
-def in_words(text: str) -> str:
-    """A text with the addresses of copies in the place of their names."""
-    for name, address in _copies.called.items():
-        text = text.replace(name, address)
-    return text
-
-
-def to_read(context: typer.Context, place: Place) -> Place:
-    """What is named, or a copy of it."""
-    address = _address(context, place)
-    if address is None:
-        return place
+def copied(address: str) -> Path:
+    """A copy of what lies elsewhere."""
     _copies.incoming.add(address)
     _copies.check_apart()
-    return type(place)(_received() if address == STANDARD else _fetched(address))  # type: ignore[misc]
+    return _received() if address == STANDARD else _fetched(address)
 
 
-def to_write(ending: str) -> Callable[[typer.Context, Path | None], Path | None]:
-    """Where to write, or a copy that will be sent there; what goes to the standard output ends so."""
-
-    def placed(context: typer.Context, place: Path | None) -> Path | None:
-        address = _address(context, place)
-        if address is None:
-            return place
-        if address == STANDARD:
-            sys.stdout = sys.stderr  # what is shown to people would be in the middle of it
-        local = _copies.room(address, f"standard-output{ending}") if address == STANDARD else _room_for(address)
-        _copies.outgoing[address] = local
-        _copies.check_apart()
-        return local
-
-    return placed
-
-
-def _address(context: typer.Context, place: str | Path | None) -> str | None:
-    """Where it is, if not on this machine; a path has lost one of the slashes."""
-    if place is None or context.resilient_parsing:
-        return None
-    if str(place) == STANDARD:
-        return STANDARD
-    found = _STORE.fullmatch(str(place))
-    return None if found is None else "{}://{}".format(*found.groups())
+def to_be_sent(address: str, ending: str) -> Path:
+    """Where to write what will be sent elsewhere; what goes to the standard output ends so."""
+    local = _copies.room(address, f"standard-output{ending}") if address == STANDARD else _room_for(address)
+    _copies.outgoing[address] = local
+    _copies.check_apart()
+    if address == STANDARD:
+        sys.stdout = sys.stderr  # what is shown to people would be in the middle of it
+    return local
 
 
 def _received() -> Path:
@@ -145,32 +114,26 @@ def _room_for(address: str) -> Path:
     return local
 
 
-@contextmanager
-def elsewhere() -> Iterator[None]:
+def _end(is_well: bool) -> None:
     """Send what a command has written, if it ended well; leave no copy, however it ended."""
-    standard = sys.stdout
-    for kept in (_copies.called, _copies.incoming, _copies.outgoing):  # called is needed to say what went wrong
-        kept.clear()
     try:
-        yield
-    except SystemExit as ended:
-        if not ended.code:
-            for address, local in _copies.outgoing.items():
-                for file in sorted(local.parent.iterdir()):
-                    if file.stat().st_size:  # else it was there before, and was not replaced
-                        _send(file, address, standard)
-        raise
+        for address, local in _copies.outgoing.items() if is_well else ():
+            for file in sorted(local.parent.iterdir()):
+                if file.stat().st_size:  # else it was there before, and was not replaced
+                    _send(file, address)
     finally:
-        sys.stdout = standard
-        for name, address in _copies.called.items():
+        sys.stdout = _copies.standard
+        for name, address in CALLED.items():
             shutil.rmtree(Path(name).parent if address == STANDARD else name, ignore_errors=True)
+        _copies.incoming.clear()
+        _copies.outgoing.clear()
 
 
-def _send(file: Path, address: str, standard: Any) -> None:
+def _send(file: Path, address: str) -> None:
     """To its address, or to the standard output; beside what it belongs to."""
     if address == STANDARD:
         with file.open("rb") as written:
-            shutil.copyfileobj(written, standard.buffer)
+            shutil.copyfileobj(written, _copies.standard.buffer)
         return
     from pyarrow import fs
 

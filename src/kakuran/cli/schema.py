@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from kakuran.cli.console import answer_done, check_new, progress, say, so_many_records
-from kakuran.cli.options import CsvOptions, Data, Force, Json, SchemaFile, Sql, check_fits, grouped
-from kakuran.cli.places import to_write
+from kakuran.cli.options import CsvOptions, Data, Force, Json, SchemaFile, Sql, check_fits, grouped, to_write
 from kakuran.words import Phrase
 
 USUAL_K = 10

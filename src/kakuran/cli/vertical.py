@@ -27,8 +27,9 @@ from kakuran.cli.options import (
     Results,
     grouped,
     one_of,
+    to_read,
+    to_write,
 )
-from kakuran.cli.places import to_read, to_write
 from kakuran.errors import ProtocolError, ReleaseError
 from kakuran.sockets import bare_host
 

@@ -23,10 +23,11 @@ from kakuran.cli.options import (
     grouped,
     one_of,
     pairs,
+    to_read,
+    to_write,
     typed,
     whole_or_auto,
 )
-from kakuran.cli.places import to_read, to_write
 from kakuran.errors import ReleaseError, SchemaError
 from kakuran.words import Phrase
 
