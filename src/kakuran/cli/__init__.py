@@ -18,7 +18,6 @@ from kakuran.cli import (
     demo,
     ledger,
     perturb,
-    reproduce,
     schema,
     statistics,
     studio,
@@ -140,7 +139,7 @@ for command in (
     wide.factorise,
     audit.loss,
     audit.check,
-    reproduce.reproduce,
+    demo.reproduce,
 ):
     app.command(short_help=_COMMANDS[command.__name__])(command)
 _GROUPS = {"schema": schema.app, "ledger": ledger.app, "collect": collect.app, "vertical": vertical.app}

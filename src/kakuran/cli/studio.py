@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from kakuran.cli.console import answer_text, say
-from kakuran.cli.options import CsvOptions, Port, Sql, grouped
+from kakuran.cli.console import answer_json, answer_text, say
+from kakuran.cli.options import CsvOptions, Json, Port, Sql, grouped
 from kakuran.errors import needing
 
 
@@ -22,6 +22,7 @@ def studio(
     sql: Sql = None,
     port: Port = 0,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address; open no browser at it.")] = False,
+    json: Json = False,
     *,
     csv: CsvOptions,
 ) -> None:
@@ -32,7 +33,10 @@ def studio(
     if data is not None:
         desk.open(data, sql, **{name: value for name, value in vars(csv).items() if value})
     with running(desk, port) as (address, wait):
-        answer_text(address)
+        if json:
+            answer_json({"address": address})
+        else:
+            answer_text(address)
         say("whoever has this address can see the table: do not pass it on; Ctrl-C ends the studio")
         try:
             if no_browser:

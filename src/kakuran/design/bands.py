@@ -74,6 +74,13 @@ def propose_bands(schema: Schema, *, n: int, k: float) -> list[BandProposal]:
         Records in the table.
     k : float
         The promise.
+
+    Examples
+    --------
+    >>> import kakuran as kk
+    >>> schema = kk.Schema([kk.Numeric("wage", 0, 100_000, step=1), kk.Categorical("job", ["clerk", "nurse", "none"])])
+    >>> print(kk.propose_bands(schema, n=5000, k=10)[0])
+    wage as 5 bands, [0, 20000, 40000, 60000, 80000, 100000]: ±3.8 % instead of ±42 %
     """
     check_is(schema, Schema, "kakuran.Schema.load reads one")
     numbers = [one for one in schema.perturbed if isinstance(one, Numeric) and one.is_even and one.points > 2 * BANDS]

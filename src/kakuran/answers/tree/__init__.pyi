@@ -1,6 +1,8 @@
 from .columns import (
+    LUCK_OF_CHOICE as LUCK_OF_CHOICE,
     Classifier as Classifier,
     LearningColumns as LearningColumns,
+    ToldRecords as ToldRecords,
     check_classes as check_classes,
     columns_for as columns_for,
 )
@@ -25,8 +27,4 @@ from .pruning import (
 from .splits import (
     CRITERIA as CRITERIA,
     SplitCriterion as SplitCriterion,
-)
-from .told import (
-    LUCK_OF_CHOICE as LUCK_OF_CHOICE,
-    ToldRecords as ToldRecords,
 )

@@ -1,11 +1,17 @@
-"""What a classifier learns from, the target first and every number cut into cells; and what it says of records."""
+"""What a classifier learns from, the target first and every number cut into cells; and what it says of records.
+
+Where no record tells everything, it learns from records that the joint model draws. What a model draws agrees with the
+model, so it cannot tell how far the model is right. The counts of each part of the release can: a learner that has seen
+no more than a model without the part says how likely every class is given made-up attributes, and so how the classes
+should come out, perturbed, beside the attributes that the part tells.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,12 +19,12 @@ from numpy.typing import NDArray
 
 from kakuran.answers.answer import Answer
 from kakuran.answers.question import transition_of
-from kakuran.answers.reader import Reader
+from kakuran.answers.reader import JointTables, Reader
 from kakuran.answers.tree.counts import Counted, Passes
 from kakuran.counts import Cells, cells_of
 from kakuran.design import Plan
 from kakuran.errors import DataError, SchemaError
-from kakuran.model import PlacedRecords
+from kakuran.model import JointModel, PlacedRecords
 from kakuran.schema import Categorical, Numeric, Schema, encode_columns, no_reach, to_arrow
 from kakuran.typing import Array, Codes, Progress
 
@@ -30,6 +36,12 @@ MOST_VALUES = 10_000
 """Values of a category that is learned from; of more, hardly any two records share one, and noise has the last word."""
 MOST_DISTINCT = 1 << 20
 """So many distinct records are learned from in memory."""
+MOST_DRAWN = 1 << 18
+"""So many records are drawn from a joint model to learn from, at most: more would say no more than these."""
+MOST_JUDGED = 1 << 14
+"""So many are drawn without each part."""
+LUCK_OF_CHOICE = 3.0
+"""How much better what is chosen by held-out counts predicts them by luck."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,3 +194,65 @@ class Classifier(Answer):
     def predict(self, records: Any, plan: Plan | None = None) -> NDArray[Any]:
         """The most likely class of each record; parameters as for `predict_proba`."""
         return self.columns.classes[np.argmax(self.predict_proba(records, plan), axis=1)]
+
+
+@dataclass(frozen=True, eq=False)
+class ToldRecords:
+    """Made-up records to learn from, and what was held out of models to judge what is learned.
+
+    Attributes
+    ----------
+    columns : LearningColumns
+        The target and the columns it is predicted from.
+    joint : JointTables
+        The joint model of the release.
+    n : int
+        How many records the release holds.
+    """
+
+    columns: LearningColumns
+    joint: JointTables
+    n: int
+
+    @classmethod
+    def of(cls, columns: LearningColumns, reader: Reader, progress: Progress) -> ToldRecords:
+        """Of a release."""
+        return cls(columns, reader.joint(columns.axes, progress), reader.n)
+
+    @property
+    def everything(self) -> PlacedRecords:
+        """Records of the model of all that is told."""
+        return self._drawn(self.joint.model, min(self.n, MOST_DRAWN), 0)
+
+    @cached_property
+    def without(self) -> list[PlacedRecords]:
+        """Records of the models without each part."""
+        return [self._drawn(model, min(self.n, MOST_JUDGED), 1) for model in self.joint.model.leaving_out]
+
+    @cached_property
+    def _fresh(self) -> list[PlacedRecords]:
+        """Others of the same models."""
+        return [self._drawn(model, min(self.n, MOST_JUDGED), 2) for model in self.joint.model.leaving_out]
+
+    def _drawn(self, model: JointModel, count: int, stream: int) -> PlacedRecords:
+        cells = model.draw(count, dice=model.randomness.spawn(stream).generator())
+        places = [cells[place] for place in self.joint.places(self.columns.axes)]
+        return PlacedRecords.distinct_of(places, [axis.size for axis in self.columns.axes])
+
+    def score(self, learned: Sequence[Learned]) -> float:
+        """The log-likelihood of all held-out perturbed classes, given what else is told, by what never saw them."""
+        return sum(
+            self._foretold(part, one.predict(records))[0]
+            for part, (one, records) in enumerate(zip(learned, self._fresh, strict=True))
+        )
+
+    @cached_property
+    def tellers(self) -> float:
+        """How many held-out records tell the class, or 1."""
+        flat = [np.ones((len(records.weights), records.sizes[0])) for records in self._fresh]
+        return max(sum(self._foretold(part, classes)[1] for part, classes in enumerate(flat)), 1.0)
+
+    def _foretold(self, part: int, classes: Array) -> tuple[float, float]:
+        records = self._fresh[part]
+        axes = self.joint.places(self.columns.axes)
+        return self.joint.model.foretells(part, axes, records.places[1:], classes * records.weights[:, None])

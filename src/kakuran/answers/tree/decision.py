@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kakuran.answers.reader import Reader
-from kakuran.answers.tree.columns import Classifier, columns_for
+from kakuran.answers.tree.columns import LUCK_OF_CHOICE, Classifier, ToldRecords, columns_for
 from kakuran.answers.tree.counts import Counted, LatentCounts, Marginals, NodeCounts, PathCounts
 from kakuran.answers.tree.growth import Growth, Node
 from kakuran.answers.tree.pruning import Fold, Judge, LatentModel, Sides, probabilities
 from kakuran.answers.tree.splits import SplitCriterion
-from kakuran.answers.tree.told import LUCK_OF_CHOICE, ToldRecords
 from kakuran.answers.tree.view import draw_tree, importances, rules, tree_text
 from kakuran.model import STARTS, Method, PlacedRecords, average, fit_latent_classes, held_out
 from kakuran.typing import Array, Progress
