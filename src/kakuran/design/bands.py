@@ -74,6 +74,13 @@ def propose_bands(schema: Schema, *, n: int, k: float) -> list[BandProposal]:
         Records in the table.
     k : float
         The promise.
+
+    Examples
+    --------
+    >>> import kakuran as kk
+    >>> schema = kk.Schema([kk.Numeric("age", 0, 120, step=1), kk.Numeric("pulse", 0, 240, step=1)])
+    >>> [list(proposal.column.bands) for proposal in kk.propose_bands(schema, n=1000, k=10)][0]
+    [0, 20, 40, 60, 80, 100, 120]
     """
     check_is(schema, Schema, "kakuran.Schema.load reads one")
     numbers = [one for one in schema.perturbed if isinstance(one, Numeric) and one.is_even and one.points > 2 * BANDS]
