@@ -214,7 +214,7 @@ class TestOddTables:
 
     def test_dates_are_refused_by_column(self):
         frame = pd.DataFrame(GOOD | {"age": pd.to_datetime(["2020-01-01", "2020-01-02"])})
-        with pytest.raises(kk.DataError, match="column 'age': the schema says numbers but the column holds timestamp"):
+        with pytest.raises(kk.DataError, match="column 'age': the schema says numbers but the column holds dates"):
             SCHEMA.validate(frame)
 
 

@@ -409,7 +409,7 @@ class Numeric:
         """A number as somebody writes it in a question; a `SchemaError` where it is none."""
         if isinstance(value, bool) or not is_real(value):
             raise SchemaError(f"column {self.name!r} holds numbers, got {value!r}")
-        return float(value) if isinstance(value, np.generic) else value
+        return int(value) if float(value).is_integer() else float(value)
 
     def written(self, number: float) -> str:
         """A number as people read it."""
