@@ -83,7 +83,7 @@ def spark(executors, tmp_path_factory):
 def rough_models(monkeypatch):
     """Joint models of two latent classes at most, after few steps: every question is answered, if not as well."""
     monkeypatch.setattr("kakuran.model.joint.CLASSES", (1, 2))
-    monkeypatch.setattr("kakuran.model.joint._MOST_STEPS", 20)
+    monkeypatch.setattr("kakuran.model.climb._MOST_STEPS", 20)
 
 
 class Said(HTMLParser):

@@ -52,7 +52,7 @@ WALK = {
     "check": ("groups.parquet", "-q", "age", "-q", "job", "-q", "hours", "-q", "region", "--k", 5, "--json"),
 }
 """Every command that takes a schema, or what was made with one, and what it is called with; {} is its own name."""
-WITHOUT_SCHEMA = {"demo", "schema infer", "ledger", "factorise", "reproduce", "collect", "vertical"}
+WITHOUT_SCHEMA = {"demo", "schema infer", "ledger", "factorise", "reproduce", "collect", "studio", "vertical"}
 """Commands and groups of commands whose tables have no schema."""
 
 

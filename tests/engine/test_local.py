@@ -208,8 +208,8 @@ class TestCells:
     def test_only_the_columns_that_are_counted_are_read(self, release, monkeypatch):
         read = []
 
-        def watched(*arguments):
-            for part in read_parts(*arguments):
+        def watched(*arguments, **options):
+            for part in read_parts(*arguments, **options):
                 read.append(part.records.schema.names)
                 yield part
 

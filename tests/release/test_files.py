@@ -160,7 +160,7 @@ class TestRoundTrip:
         release.save(tmp_path / f"out.{suffix}")
         grade = kk.read_release(tmp_path / f"out.{suffix}").table.column("grade").combine_chunks()
         assert grade.type.ordered
-        assert grade.dictionary.to_pylist() == ["low", "middle", "high"]
+        assert grade.dictionary.to_pylist() == ["low -1", "low", "middle", "high", "high +1"]
 
     def test_nothing_else_is_left_in_the_folder(self, release, suffix, tmp_path):
         release.save(tmp_path / f"out.{suffix}")

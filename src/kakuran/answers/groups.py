@@ -301,9 +301,10 @@ def _by_counts(
 
 def _reason(plan: Plan, targets: Sequence[ReadNumber], tells: int) -> Phrase:
     """How it was found; where in its bands a number lies nobody tells."""
-    if all(plan.schema[target.name].is_even for target in targets):
-        return Phrase("unbiased, from what {tells} tells say", tells=tells)
-    return Phrase("from what {tells} tells say, with numbers taken to be even within their bands", tells=tells)
+    columns = [plan.schema[target.name] for target in targets]
+    if any(isinstance(one, Numeric) and not one.is_even for one in columns):
+        return Phrase("from what {tells} tells say, with numbers taken to be even within their bands", tells=tells)
+    return Phrase("unbiased, from what {tells} tells say", tells=tells)
 
 
 def _indicators(size: int) -> Array:

@@ -252,7 +252,8 @@ def factorise(
 
     chosen: Any = _layout(layout) if layout else guess_layout(data, column or (), identifier, **vars(csv))
     if layout is None:
-        say(Phrase("layout: {chosen}, as it seems; say another with --layout", chosen=chosen), "note")
+        meant: Any = {"chosen": chosen, "meaning": _LAYOUTS[chosen]}
+        say(Phrase("layout: {chosen} ({meaning}), as it seems; say another with --layout", **meant), "note")
     if ledger is not None and seed is not None:
         raise ReleaseError("a release from a known seed can be undone, so no ledger can count it: leave out --seed")
     if not dry_run:
@@ -305,7 +306,11 @@ def factorise(
         say(Phrase("rows keep their order: not for publication"), "warning")
 
 
-_LAYOUTS = {"baskets": "a line a basket", "long": "person, item and perhaps count", "wide": "a column an item"}
+_LAYOUTS = {
+    "baskets": Phrase("a line a basket"),
+    "long": Phrase("person, item and perhaps count"),
+    "wide": Phrase("a column an item"),
+}
 
 
 def _layout(text: str) -> str:
