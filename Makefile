@@ -8,13 +8,16 @@ SINCE ?= HEAD
 # compiled is kept, whatever the environment says: hundreds of processes import the same.
 PYTEST := PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder --hypothesis-profile ci
 
-.PHONY: demo test check system lint types bench docs clean
+.PHONY: demo test suite check system lint types bench docs clean
 
 demo: $(LIGHT)  ## release a made-up census and reconstruct a cross-tab from it
 	$(BIN)/kakuran demo --folder demo --plot demo/crosstab.png --force
 
 test:  ## everything CI runs
-	$(MAKE) --no-print-directory -j 4 system lint types docs
+	$(MAKE) --no-print-directory -j 2 system $(READY)
+	$(MAKE) --no-print-directory -j 4 suite lint types docs
+
+suite: $(READY)  ## all tests; lint, types and documentation fill the time that they wait for browsers and servers
 	$(PYTEST)
 
 check:  ## after every few lines: lint, types, and the tests that what changed since a commit touches
