@@ -7,11 +7,16 @@ const Pictures = (() => {
 
   /** A picture that is drawn again whenever its frame changes width. */
   function fitted(frame, draw) {
-    let last = 0;
+    let [wide, last] = [0, 0];
+    const fit = () => {
+      const isHeld = frame.contains(document.activeElement); // drawn anew, a handle would slip out of one's hand
+      if (wide > 0 && wide !== last && !isHeld) frame.replaceChildren(draw((last = wide)));
+    };
     new ResizeObserver(([{ contentRect }]) => {
-      const width = Math.floor(contentRect.width);
-      if (width > 0 && width !== last) frame.replaceChildren(draw((last = width)));
+      wide = Math.floor(contentRect.width);
+      fit();
     }).observe(frame);
+    frame.addEventListener("focusout", () => requestAnimationFrame(fit));
     return frame;
   }
 
