@@ -229,6 +229,54 @@ def test_a_bound_is_moved_and_everything_reached_with_the_keyboard_alone(visit, 
     expect(page.locator("#toml")).to_have_value(re.compile("high = 94"))
 
 
+SLOW_ANSWERS = """const asked = fetch;
+    window.fetch = async (...given) => {
+        const reply = await asked(...given);
+        if (/confirm|edit/.test(given[0])) await new Promise((done) => setTimeout(done, 800));
+        return reply;
+    };"""
+
+
+def test_answers_that_come_late_take_nothing_out_of_ones_hands(visit, address):
+    visitor = visit(viewport=WIDTHS["desktop"])
+    page = visitor.page
+    page.add_init_script(SLOW_ANSWERS)
+    load(page, address, "census.parquet")
+    go_on(page)
+    age, toml = page.get_by_role("region", name="age", exact=True), page.locator("#toml")
+    least, most = (age.get_by_role("textbox", name=name) for name in ("Least", "Most"))
+
+    page.get_by_role("button", name="All of this is public knowledge").click()
+    least.select_text()
+    page.keyboard.insert_text("1")
+    page.wait_for_timeout(1_200)  # the answer is there, and waits for what is being written
+    expect(least).to_have_value("1")
+    page.keyboard.press("Enter")
+    expect(toml).to_have_value(re.compile("low = 1\n"))
+
+    least.fill("2")
+    least.press("Enter")
+    most.select_text()
+    expect(toml).to_have_value(re.compile("low = 2\n"))  # drawn anew with all of it selected
+    page.keyboard.insert_text("120")
+    page.keyboard.press("Enter")
+    expect(toml).to_have_value(re.compile("low = 2\nhigh = 120"))
+    page.locator("#undo").click()
+    expect(toml).to_have_value(re.compile("low = 2\nhigh = 94"))
+
+    handle = page.get_by_role("slider", name="Most")
+    handle.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    expect(toml).to_have_value(re.compile("high = 95"))
+    expect(handle).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Control+z")
+    page.keyboard.press("Control+z")
+    expect(toml).to_have_value(re.compile("high = 94"))
+
+
 def test_hostile_names_and_values_are_only_text(visit, address):
     page = visit(viewport=WIDTHS["desktop"]).page
     page.on("dialog", lambda dialog: pytest.fail(dialog.message))

@@ -48,7 +48,7 @@ const Load = (() => {
 
   function sqlBox(sql) {
     const box = element("textarea", { rows: 3, spellcheck: "false" });
-    box.value = sql ?? "";
+    box.defaultValue = sql ?? "";
     return box;
   }
 

@@ -19,7 +19,7 @@ const Parts = (() => {
 
   const input = (value, attributes = {}) => {
     const made = element("input", { type: "text", autocomplete: "off", spellcheck: "false", ...attributes });
-    made.value = value ?? "";
+    made.defaultValue = value ?? "";
     return made;
   };
 

@@ -55,7 +55,7 @@ const Pictures = (() => {
    * Numbers as columns, with handles at what the schema says of them: its bounds, or the edges of its bands. Handles
    * are dragged or moved with the arrow keys; `moved` is told where they are in the end.
    */
-  function numbers(card, { points, names, step, moved }, label) {
+  function numbers(card, { id, points, names, step, moved }, label) {
     const [least, most] = [card.edges[0], card.edges.at(-1)];
     const [from, to] = [Math.min(least, points[0]), Math.max(most, points.at(-1))];
     const room = Math.max(to - from, step) * 0.12;
@@ -83,7 +83,7 @@ const Pictures = (() => {
       picture.setAttribute("role", "group");
       const handles = points.map((value, place) => {
         const side = place === 0 ? "end" : place === points.length - 1 ? "start" : "middle";
-        return handle(picture, { value, name: names[place], side, along, back, step, top, tall }, (now) => {
+        return handle(picture, { id: `${id}-handle-${place}`, value, name: names[place], side, along, back, step, top, tall }, (now) => {
           const others = points.map((other, at) => (at === place ? now : other));
           if (others.every((other, at) => !at || other > others[at - 1])) moved(others);
           else moved(points);
@@ -100,10 +100,11 @@ const Pictures = (() => {
     });
   }
 
-  function handle(picture, { value, name, side, along, back, step, top, tall }, dropped) {
-    let now = value;
+  function handle(picture, { id, value, name, side, along, back, step, top, tall }, dropped) {
+    let [said, now] = [value, value];
     const words = text(0, top + tall + 18, "", { "text-anchor": side === "middle" ? "middle" : side === "end" ? "start" : "end" });
     const grip = drawn("g", {
+      id,
       class: "handle",
       role: "slider",
       tabindex: 0,
@@ -124,6 +125,13 @@ const Pictures = (() => {
       words.textContent = Page.plain(now);
       grip.setAttribute("aria-valuenow", now);
       grip.setAttribute("aria-valuetext", Page.plain(now));
+      grip.classList.toggle("moved", now !== said);
+    };
+    const drop = () => {
+      if (now === said) return;
+      said = now;
+      grip.classList.remove("moved");
+      dropped(now);
     };
     put(value);
     grip.addEventListener("pointerdown", (event) => {
@@ -135,7 +143,7 @@ const Pictures = (() => {
         "pointerup",
         () => {
           grip.removeEventListener("pointermove", drag);
-          if (now !== value) dropped(now);
+          drop();
         },
         { once: true },
       );
@@ -145,14 +153,12 @@ const Pictures = (() => {
     grip.addEventListener("keydown", (event) => {
       const many = event.shiftKey ? 10 : 1;
       const by = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageUp: 10, PageDown: -10 }[event.key];
-      if (event.key === "Enter" && now !== value) dropped(now);
+      if (event.key === "Enter") drop();
       if (!by) return;
       event.preventDefault();
       put(now + by * many * step);
     });
-    grip.addEventListener("blur", () => {
-      if (now !== value) dropped(now);
-    });
+    grip.addEventListener("blur", drop);
     return drawn("g", {}, words, grip);
   }
 

@@ -46,7 +46,7 @@ const Public = (() => {
       { class: `card column ${isDropped ? "dropped" : ""}`, "aria-labelledby": `${id}-title` },
       element("h2", { id: `${id}-title` }, name),
       element("p", { class: "small" }, facts(seen)),
-      picture(said, seen, state, edit, name),
+      picture(id, said, seen, state, edit, name),
       segments(
         `${id}-role`,
         say("role"),
@@ -74,14 +74,14 @@ const Public = (() => {
       .filter(Boolean)
       .join(" · ");
 
-  function picture(said, seen, state, edit, name) {
+  function picture(id, said, seen, state, edit, name) {
     if (!seen.edges?.length || said.type === "categorical") return Pictures.values(seen, state.opened.rows);
     const bands = said.bands;
     const points = bands ?? (said.type === "numeric" ? [said.low, said.high] : [seen.edges[0], seen.edges.at(-1)]);
     if (!points.every(Number.isFinite)) return Pictures.values(seen, state.opened.rows);
     const names = bands ? bands.map((edge) => say("edge", { edge: plain(edge) })) : [say("low"), say("high")];
     const moved = (to) => (said.type === "numeric" ? edit(bands ? inBands(to) : { low: to[0], high: to[1] }) : null);
-    return Pictures.numbers(seen, { points, names, step: said.step ?? 1, moved }, say("histogram", { column: name }));
+    return Pictures.numbers(seen, { id, points, names, step: said.step ?? 1, moved }, say("histogram", { column: name }));
   }
 
   /** Bands say where a number begins and ends, too. */
@@ -187,7 +187,7 @@ const Public = (() => {
         edit({ values: isText ? lines : lines.map(JSON.parse) });
       },
     });
-    box.value = said.values.map((value) => (isText ? value : JSON.stringify(value))).join("\n");
+    box.defaultValue = said.values.map((value) => (isText ? value : JSON.stringify(value))).join("\n");
     return [
       field(`${id}-values`, say("values"), box),
       element(
@@ -206,7 +206,7 @@ const Public = (() => {
 
   function toml(studio) {
     const box = element("textarea", { rows: 24, spellcheck: "false", class: "toml" });
-    box.value = studio.state.toml;
+    box.defaultValue = studio.state.toml;
     return element(
       "aside",
       { class: "card", "aria-labelledby": "toml-title" },

@@ -7,8 +7,10 @@
   const screen = document.getElementById("screen");
   const alertLine = document.getElementById("alert");
   const busyLine = document.getElementById("busy");
+  const TEXT = "input:not([type=radio]):not([type=checkbox]):not([type=range]), textarea";
   let step = "load";
   let isPressed = false;
+  let last = Promise.resolve(); // what was asked for before, be it granted or refused
 
   const studio = {
     state: null,
@@ -29,13 +31,15 @@
     alertLine.scrollIntoView({ block: "nearest" });
   }
 
-  /** Call something that changes what is known; what is shown follows. */
+  /** Call something that changes what is known, once all before it is answered; what is shown follows. */
   async function change(name, given, shouldDraw = true) {
+    const asked = last.then(() => Calls.callLong(name, given, busy));
+    last = asked.catch(() => {});
     try {
-      studio.state = await Calls.callLong(name, given, busy);
+      studio.state = await asked;
       studio.calm();
       if (shouldDraw) await draw();
-      else drawAround();
+      else keepingPlace(drawAround);
       return true;
     } catch (fault) {
       complain(fault);
@@ -64,13 +68,35 @@
     scrollTo({ top: 0 });
   }
 
-  /** Draw the step; whatever had the focus has it again. A click that has begun is not drawn away. */
+  /** Draw the step. A click that has begun and words half written are not drawn away. */
   async function draw() {
-    while (isPressed) await new Promise((done) => setTimeout(done, 20));
-    const focused = document.activeElement?.id;
-    drawAround();
-    screen.replaceChildren(...[STEPS[step].draw(studio)].flat(Infinity).filter(Boolean));
-    if (focused && focused !== "screen") document.getElementById(focused)?.focus({ preventScroll: true });
+    while (isPressed || isWriting()) await new Promise((done) => setTimeout(done, 20));
+    keepingPlace(() => {
+      drawAround();
+      screen.replaceChildren(...[STEPS[step].draw(studio)].flat(Infinity).filter(Boolean));
+    });
+  }
+
+  /** Whether something stands in a field, or on a handle, that was not yet said. */
+  function isWriting() {
+    const at = document.activeElement;
+    return at?.matches(TEXT) ? at.value !== at.defaultValue : Boolean(at?.matches(".moved"));
+  }
+
+  /** Whatever had the focus has it again after drawing, with the same words selected; pictures come a moment later. */
+  function keepingPlace(draws) {
+    const { id, selectionStart, selectionEnd } = document.activeElement ?? {};
+    draws();
+    if (!id || id === "screen") return;
+    const focus = () => {
+      const again = document.getElementById(id);
+      if (!again || again === document.activeElement) return;
+      again.focus({ preventScroll: true });
+      if (Number.isInteger(selectionStart)) again.setSelectionRange(selectionStart, selectionEnd);
+    };
+    focus();
+    const isLost = () => document.activeElement === document.body;
+    requestAnimationFrame(() => requestAnimationFrame(() => isLost() && focus()));
   }
 
   function drawAround() {
@@ -120,8 +146,7 @@
 
   /** Ctrl-Z takes back what was said of the table, unless somebody is writing. */
   function shortcut(event) {
-    const isWriting = event.target.matches("input:not([type=radio]):not([type=checkbox]):not([type=range]), textarea");
-    if (isWriting || !(event.ctrlKey || event.metaKey) || !studio.state?.opened) return;
+    if (event.target.matches(TEXT) || !(event.ctrlKey || event.metaKey) || !studio.state?.opened) return;
     const name = { z: event.shiftKey ? "redo" : "undo", y: "redo" }[event.key.toLowerCase()];
     if (!name) return;
     event.preventDefault();
@@ -134,6 +159,7 @@
     addEventListener("pointerdown", () => (isPressed = true), { capture: true });
     for (const end of ["pointerup", "pointercancel"])
       addEventListener(end, () => setTimeout(() => (isPressed = false)), { capture: true });
+    addEventListener("change", ({ target }) => target.matches(TEXT) && (target.defaultValue = target.value), { capture: true });
     addEventListener("keydown", shortcut);
     try {
       studio.state = await Calls.call("state");
