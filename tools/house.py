@@ -143,6 +143,13 @@ def _see_each_other(found: Mapping[str, frozenset[str]], one: str, other: str) -
     return other in found[one] and one in found[other]
 
 
+def purpose(name: str) -> str:
+    """What a package says of itself in its first sentence, without the full stop."""
+    path = SOURCE / name / "__init__.py"
+    said = ast.get_docstring(ast.parse((path if path.exists() else path.parent.with_suffix(".py")).read_text("utf-8")))
+    return " ".join((said or "").split("\n\n")[0].split()).removesuffix(".")
+
+
 def page(found: Imports, counted: list[Measure]) -> str:
     """The page with the picture, the whole list of imports and the counts."""
     lines = [
@@ -156,9 +163,13 @@ def page(found: Imports, counted: list[Measure]) -> str:
         "",
         "![Packages and what they import](images/packages.svg)",
         "",
-        "| package | imports |",
-        "|---|---|",
-        *(f"| `{name}` | {', '.join(sorted(found[name])) or '—'} |" for row in packages.layers() for name in row),
+        "| package | what it is for | imports |",
+        "|---|---|---|",
+        *(
+            f"| `{name}` | {purpose(name)} | {', '.join(sorted(found[name])) or '—'} |"
+            for row in packages.layers()
+            for name in row
+        ),
         "",
         "## The house in numbers",
         "",

@@ -23,7 +23,7 @@ def imports() -> Imports:
         importer = module.split(".")[1]
         for other in graph.find_modules_directly_imported_by(module) - {"kakuran"}:
             found[importer].add(other.split(".")[1])
-    return {name: frozenset(others - {name}) for name, others in found.items()}
+    return {name: frozenset(found[name] - {name}) for name in sorted(found)}
 
 
 def layers() -> list[list[str]]:
@@ -61,7 +61,7 @@ def draw(found: Imports) -> Any:
     for row in rows[::2]:
         axes.axhspan(depth[row[0]] - 0.5, depth[row[-1]] + 0.5, color="#f6f1e7", linewidth=0)
     for name, others in without_shortcuts(found).items():
-        for other in others:
+        for other in sorted(others):
             top, bottom = depth[name] + 0.18, depth[other] - 0.18
             reach = 0.8 * (bottom - top) ** 0.75
             middle = (0, (top + bottom) / 2)
