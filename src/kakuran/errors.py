@@ -153,7 +153,9 @@ def which_there_are(asked: object, names: Iterable[str]) -> str:
 
     listed = list(names)
     alike = {name.strip().casefold(): name for name in listed[:_MOST_COMPARED]}
-    close = get_close_matches(str(asked).strip().casefold(), alike, n=1, cutoff=0.5)
+    typed = str(asked).strip().casefold()
+    turned = [name for name in alike if sorted(name) == sorted(typed)]  # the same letters, as in "stpe"
+    close = turned or get_close_matches(typed, alike, n=1, cutoff=0.5)
     meant = f"Did you mean {alike[close[0]]!r}? " if close else ""
     return f"{meant}There are {', '.join(map(repr, listed))}."
 

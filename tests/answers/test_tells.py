@@ -9,6 +9,7 @@ import pytest
 import kakuran as kk
 from kakuran.counts import Tally
 from kakuran.errors import SchemaError, UnclearCellsWarning
+from kakuran.samples import census, census_schema
 
 N = 30_000
 SIZES = {"a": 3, "b": 4, "c": 2, "d": 5}
@@ -208,3 +209,21 @@ def test_how_columns_go_together_that_nobody_tells_together_is_left_open(people)
     assert (true <= found.high * 1.1).all()
     margins = release.crosstab("a").counts
     np.testing.assert_allclose(found.high.max(axis=1), np.minimum(margins, found.high.max()), rtol=0.05)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda release: release.mean("age", by="job"),
+        lambda release: release.variance("age", where="sex == 'female'"),
+        lambda release: release.quantile("age", 0.5, by="job"),
+        lambda release: release.share("sex == 'female'", by="job"),
+        lambda release: release.correlation("job", "sex"),
+        lambda release: release.regress("age ~ sex"),
+    ],
+)
+def test_nothing_is_said_of_columns_that_nobody_tells_together(ask):
+    plan = kk.calibrate(census_schema(), n=2_000, k=10, tell=1)
+    release = kk.perturb(census(2_000), plan)
+    with pytest.raises(SchemaError, match=r"no record tells .* together, so nothing shows how they go together.*about"):
+        ask(release)

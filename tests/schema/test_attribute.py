@@ -368,3 +368,8 @@ class TestOrdered:
     def test_two_values_or_true_and_false_are_no_line(self):
         assert not kk.Categorical("x", ["a", "b"], ordered=True).is_line
         assert not kk.Categorical("x", ["a", "b", "c"]).is_line
+
+
+def test_a_role_that_there_is_not_is_named():
+    with pytest.raises(kk.SchemaError, match=r"column 'sex': role must be .*got 'dorp'"):
+        kk.Schema.from_toml('[columns.sex]\nrole = "dorp"\n')

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from kakuran.answers.question import TableQuestion, ask, check_told, counted_cells, model_cells
+from kakuran.answers.question import TableQuestion, ask, check_told, check_told_in_pairs, counted_cells, model_cells
 from kakuran.answers.reader import Reader
 from kakuran.counts import Cells, Reading, cells_of, every_code, only
 from kakuran.design import Plan
@@ -390,6 +390,7 @@ def _by_model(
     own = {axis.name: axis for axis in groups.cells}
     for target in targets:
         own.setdefault(target.name, model_cells(reader.plan, target.name))
+    check_told_in_pairs(reader.plan, own)
     axes = list(own.values())
     joint = reader.joint(axes, progress)
     members = groups.members.reshape(*groups.members.shape[:2], *(axis.size for axis in groups.cells))

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from kakuran.answers.groups import AskedOf
-from kakuran.answers.question import TableQuestion, ask, check_told
+from kakuran.answers.question import TableQuestion, ask, check_told, check_told_in_pairs
 from kakuran.answers.reader import Reader
 from kakuran.answers.statistics import Statistic
 from kakuran.counts import Cells, Reading
@@ -183,6 +183,7 @@ class _BelowByModel:
     rests_on: ClassVar[Literal["counts", "model"]] = "model"
 
     def __post_init__(self) -> None:
+        check_told_in_pairs(self.reader.plan, self.question.columns)
         joint = self.reader.joint(self.question.truths, self.progress)
         self.reason = joint.model.reason
         self.table = self._below(joint.model.direct(joint.places(self.question.truths)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from types import MappingProxyType
@@ -85,6 +85,17 @@ def check_told(plan: Plan, name: str) -> None:
     """Refuse a column that nothing was left of."""
     if name in plan.mechanisms and plan[name].epsilon == 0:
         raise SchemaError(f"column {name!r} was replaced entirely: the release tells nothing about it")
+
+
+def check_told_in_pairs(plan: Plan, names: Iterable[str]) -> None:
+    """Refuse columns two of which nobody tells together: a model could only take them to be independent."""
+    perturbed = [name for name in dict.fromkeys(names) if name in plan.mechanisms]
+    for one, other in combinations(perturbed, 2):
+        if not plan.holding([one, other]):
+            raise SchemaError(
+                f"no record tells {one!r} and {other!r} together, so nothing shows how they go together; leave one of "
+                f"them out, or ask for a release about one of them (about = {one!r}) or in which records tell both"
+            )
 
 
 def transition_of(plan: Plan, axis: Cells) -> Transition | None:

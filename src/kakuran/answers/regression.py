@@ -22,7 +22,7 @@ from scipy.special import ndtr, ndtri
 from kakuran.answers.answer import Answer, title_of, truth_of
 from kakuran.answers.formula import ModelFormula
 from kakuran.answers.groups import ReadNumber, told_cells
-from kakuran.answers.question import check_told, counted_cells, model_cells
+from kakuran.answers.question import check_told, check_told_in_pairs, counted_cells, model_cells
 from kakuran.answers.reader import Reader
 from kakuran.answers.tilted import TiltedRecords
 from kakuran.charts import ESTIMATE, Series, bar_chart
@@ -288,12 +288,7 @@ def regress(
     columns = _Columns.of(reader.plan, read)
     _check_terms(read, columns)
     _check_rank(read, columns)
-    for one, other in combinations(read.columns, 2):
-        if not reader.plan.holding([one.name, other.name]):
-            raise SchemaError(
-                f"no record tells {one.name!r} and {other.name!r} together, so nothing shows how they go together; "
-                f"leave one of them out of {text!r}"
-            )
+    check_told_in_pairs(reader.plan, [attribute.name for attribute in read.columns])
     told = told_cells(reader, columns.cells, progress)
     columns.check_is_clear(told)
     moments = moments_of(told, columns.bases, reader.n, order=2)

@@ -183,7 +183,8 @@ class _ConditionReader:
     def _place(self, attribute: Categorical, value: Any) -> int:
         if value not in attribute.values or isinstance(value, bool) != isinstance(attribute.values[0], bool):
             shown = ", ".join(map(repr, attribute.values[:8])) + (", …" if len(attribute.values) > 8 else "")
-            raise SchemaError(f"column {attribute.name!r} has no value {value!r}; its values are {shown}")
+            bare = "; write it without quotes" if value in map(str, attribute.values) else ""
+            raise SchemaError(f"column {attribute.name!r} has no value {value!r}; its values are {shown}{bare}")
         return attribute.values.index(value)
 
     def _numbers(self, attribute: Numeric, sign: ast.cmpop, value: Any) -> Truth:

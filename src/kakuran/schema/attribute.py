@@ -593,6 +593,8 @@ def attribute_of(name: str, given: Mapping[str, Any]) -> Attribute:
         settings = check_settings(where, given, known, ["classes"])
         del settings["role"]
         return Weight(name, **settings)
+    if given.get("role", "perturb") not in ("perturb", "keep"):
+        raise SchemaError(f'{where}: role must be "perturb", "keep", "drop" or "weight", got {given["role"]!r}')
     kind = given.get("type")
     if not isinstance(kind, str) or kind not in kinds:
         raise SchemaError(f'{where}: type must be "categorical", "numeric" or "date", got {kind!r}')

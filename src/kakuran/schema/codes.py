@@ -265,7 +265,7 @@ def _encode_numbers(attribute: Numeric, column: pa.Array, reach: int, *, is_clip
                 attribute.name,
                 f"{counted(int(is_outside.sum()), 'row')} outside {low} … {high}",
                 "Correct the data, or widen the bounds in the schema (from public knowledge, not from the data); "
-                "clip = true puts what lies beyond on the bounds.",
+                "missing_codes = [999] says that 999 means missing, clip = true puts what lies beyond on the bounds.",
                 example=attribute.written(outside) if isinstance(attribute, Date) else outside,
             )
         _allow_missing(attribute, int(is_missing.sum()))
