@@ -27,6 +27,12 @@ def pytest_xdist_make_scheduler(config, log):
     return ByFile(config, log)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config):
+    """One more than there are cores: a third of the time somebody waits for a server, a browser or a clock."""
+    return (os.cpu_count() or 1) + 1
+
+
 @pytest.fixture(scope="session")
 def ipv6():
     """Only where somebody can listen on it: Python may know it where the system has it switched off."""
