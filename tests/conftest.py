@@ -29,7 +29,7 @@ def pytest_xdist_make_scheduler(config, log):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config):
-    """One more than there are cores: a third of the time somebody waits for a server, a browser or a clock."""
+    """One more than there are cores: now and then each waits for a server, a browser or a clock."""
     return (os.cpu_count() or 1) + 1
 
 
