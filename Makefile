@@ -4,8 +4,9 @@ BIN := $(VENV)/bin
 LIGHT := $(VENV)/.light
 READY := $(VENV)/.ready
 SINCE ?= HEAD
-# One core a worker, one worker for Spark; in the order of folders, of which the last ones have small files. What is
-# compiled is kept, whatever the environment says: hundreds of processes import the same.
+# One thread a worker, one worker for Spark's session; in the order of folders, of which the last ones have small files.
+# How many workers, tests/conftest.py says. What is compiled is kept, whatever the environment says: hundreds of processes
+# import the same.
 PYTEST := PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder --hypothesis-profile ci
 
 .PHONY: demo test suite check system lint types bench docs clean

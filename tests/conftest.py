@@ -27,6 +27,12 @@ def pytest_xdist_make_scheduler(config, log):
     return ByFile(config, log)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config):
+    """One more than there are cores: now and then each waits for a server, a browser or a clock."""
+    return (os.cpu_count() or 1) + 1
+
+
 @pytest.fixture(scope="session")
 def ipv6():
     """Only where somebody can listen on it: Python may know it where the system has it switched off."""
@@ -45,12 +51,13 @@ def both_kinds_of_ip(ipv6):
 
 @pytest.fixture(scope="session")
 def executors():
-    """What Spark's own processes need to know: this Python, and where the faulty columns of some tests lie."""
+    """What Spark's own processes need to know: this Python, and where faulty columns and warm workers come from."""
     before = dict(os.environ)
     faulty = Path(__file__).parent / "engine/spark"
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYTHONPATH"] = os.pathsep.join([str(faulty), *filter(None, [before.get("PYTHONPATH")])])
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    os.environ["JAVA_TOOL_OPTIONS"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # none runs for long
     yield
     os.environ.clear()
     os.environ.update(before)
@@ -67,7 +74,7 @@ def spark(executors, tmp_path_factory):
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+        "spark.python.daemon.module": "warm",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
         "spark.log.level": "FATAL",

@@ -59,6 +59,7 @@ def test_all_text_of_the_respondents_page_stands_out(site, visit, scheme):
     page = visit(color_scheme=scheme).page
     page.goto(site.address)
     page.get_by_role("button", name="Draw what will be sent").click()
+    expect(page.get_by_role("alert")).to_contain_text("3 still open")
     assert poor_contrast(page) == []
     answer(page, site.address)
     page.get_by_text("How does this protect me?").click()
@@ -79,6 +80,7 @@ def test_all_text_of_the_dashboard_stands_out(site, visit, scheme):
         summary.click()
     assert poor_contrast(page) == []
     page.get_by_role("button", name="Close the survey").click()
+    page.get_by_role("dialog", name="Close the survey?").wait_for()
     assert poor_contrast(page) == []
 
 

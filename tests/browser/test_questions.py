@@ -133,7 +133,7 @@ def test_the_page_shows_what_was_skipped_ticked_or_does_not_apply(site, visit):
     page.goto(site.address)
     answer_as_idler(page)
     assert number(page, "What are you paid?").is_disabled()
-    page.get_by_role("button", name="Draw what will be sent").click()
+    draw(page)
     own = dict(zip(page.locator("h3").all_inner_texts(), page.locator(".own dd").all_inner_texts(), strict=True))
     assert own == {
         "Your job?": "idle",

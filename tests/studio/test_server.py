@@ -109,8 +109,9 @@ def test_a_call_that_is_no_call_is_refused_and_changes_nothing(client, body):
     assert client.post("/api/state", json={}).json() == before
 
 
-@pytest.mark.parametrize("named", ["", "/", "/nowhere.csv", "\0.csv", "x" * 5_000, "postgresql://x", "/dev/null"])
-def test_what_cannot_be_opened_is_refused_and_what_was_open_stays(client, named):
+@pytest.mark.parametrize("named", ["", "{empty}", "/nowhere.csv", "\0.csv", "x" * 5_000, "postgresql://x", "/dev/null"])
+def test_what_cannot_be_opened_is_refused_and_what_was_open_stays(client, named, tmp_path):
+    named = named.format(empty=tmp_path)
     assert client.post("/api/open", json={"named": named}).status_code in (400, 422)
     assert client.post("/api/folder", json={"folder": f"{named}/none"}).status_code in (400, 422)
     assert client.post("/api/state", json={}).json()["opened"]["rows"] == 2_000

@@ -13,7 +13,7 @@ SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.executor.memory": "768m",
-    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    "spark.python.daemon.module": "warm",
     "spark.shuffle.io.retryWait": "1s",
     "spark.speculation": "true",
     "spark.speculation.interval": "100ms",

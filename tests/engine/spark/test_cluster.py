@@ -23,8 +23,7 @@ def free_port():
 @pytest.fixture
 def master(executors, tmp_path):
     """A standalone cluster whose two workers lie at different addresses of this machine."""
-    quick = "-XX:TieredStopAtLevel=1"
-    environment = os.environ | {"SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": quick}
+    environment = os.environ | {"SPARK_DAEMON_MEMORY": "256m"}
     with ExitStack() as stack:
 
         def start(kind, *arguments):

@@ -246,14 +246,19 @@ def test_missing_values_of_any_type_are_released_as_missing(spark, tmp_path):
     """True/false, whole numbers of both lengths, fractions and text, 30 % missing: shares within 6 standard errors."""
     n = 4000
     columns = {
-        "flag": ("boolean", [True, False]),
-        "short": ("int", [7, 0, 3]),
-        "long": ("bigint", [2**53, 2**53 + 1]),
-        "fraction": ("double", [0.5, -2.0]),
-        "text": ("string", ["a", "NA"]),
+        "flag": (pa.bool_(), [True, False]),
+        "short": (pa.int32(), [7, 0, 3]),
+        "long": (pa.int64(), [2**53, 2**53 + 1]),
+        "fraction": (pa.float64(), [0.5, -2.0]),
+        "text": (pa.string(), ["a", "NA"]),
     }
-    rows = [tuple(None if at % 10 < 3 else kinds[at % len(kinds)] for _, kinds in columns.values()) for at in range(n)]
-    frame = spark.createDataFrame(rows, ", ".join(f"{name} {kind}" for name, (kind, _) in columns.items()))
+    table = pa.table(
+        {
+            name: pa.array([None if at % 10 < 3 else kinds[at % len(kinds)] for at in range(n)], kind)
+            for name, (kind, kinds) in columns.items()
+        }
+    )
+    frame = spark.createDataFrame(table).repartition(2)
     schema = kk.Schema([kk.Categorical(name, kinds, missing="category") for name, (_, kinds) in columns.items()])
     plan = kk.calibrate(schema, n=n, k=2, tell="all")
     kk.perturb_file(frame, tmp_path / "out", plan)
