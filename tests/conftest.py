@@ -88,8 +88,12 @@ def spark(executors, tmp_path_factory):
 
 @pytest.fixture
 def rough_models(monkeypatch):
-    """Joint models of two latent classes at most, after few steps: every question is answered, if not as well."""
+    """Joint models of two latent classes at most, after few steps, and densities of two components.
+
+    Every question is answered, if not as well.
+    """
     monkeypatch.setattr("kakuran.model.joint.CLASSES", (1, 2))
+    monkeypatch.setattr("kakuran.model.density.MOST_COMPONENTS", 2)
     monkeypatch.setattr("kakuran.model.climb._MOST_STEPS", 20)
 
 

@@ -1,5 +1,6 @@
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -300,6 +301,10 @@ class TestWhatAutoWeighs:
         counts = perturbed(truth, operator, np.random.default_rng(seed))
         return operator, counts, [np.stack(part) for part in zip(*estimators._folds(counts), strict=True)]
 
+    def highest(self, family, kept, held, operator):
+        paths = estimators._Paths.from_the_start([family], kept, operator)
+        return max(estimators._scores_along(paths, held).values())
+
     def test_each_fold_keeps_nine_tenths(self):
         _, counts, (kept, held) = self.folds(np.full((4, 5), 100), 0.5)
         assert len(held) == 10
@@ -314,21 +319,31 @@ class TestWhatAutoWeighs:
         assert {candidate.name for candidate in two_way} == families
         assert {candidate.name for candidate in one_way} == families | {estimators.POSTERIOR.name}
 
+    def test_families_followed_together_come_as_far_as_alone(self):
+        operator, _, (kept, held) = self.folds(40 + 400 * np.eye(6, dtype=int), 0.4)
+        families = (*estimators.FAMILIES, replace(estimators.FLAT, sparsity=2.0))
+        alone, together = (
+            [estimators._scores_along(estimators._Paths.from_the_start(some, kept, operator), held) for some in sets]
+            for sets in ([[family] for family in families], [families])
+        )
+        assert len({len(scores) for scores in alone}) > 1  # some leave early
+        assert together[0] == {at: pytest.approx(found) for scores in alone for at, found in scores.items()}
+
     def test_a_path_is_followed_through_a_dip(self, monkeypatch):
         rng, truth = np.random.default_rng(18), np.zeros(144, int)
         truth[rng.choice(144, 12, replace=False)] = 1500
         operator, _, (kept, held) = self.folds(truth.reshape(12, 12), 0.7, seed=18)
         strong = estimators.FAMILIES[-1]
-        found = max(estimators._scores_along(strong, estimators._Paths(kept, operator), held).values())
+        found = self.highest(strong, kept, held, operator)
         monkeypatch.setattr(estimators, "PATIENCE", 1)
-        assert found > max(estimators._scores_along(strong, estimators._Paths(kept, operator), held).values()) + 3
+        assert found > self.highest(strong, kept, held, operator) + 3
 
     def test_stops_are_close_enough_that_one_between_them_would_hardly_be_better(self, monkeypatch):
         operator, _, (kept, held) = self.folds(40 + 1900 * np.eye(10, dtype=int), 0.4)
         family = estimators.FAMILIES[-1]
-        found = max(estimators._scores_along(family, estimators._Paths(kept, operator), held).values())
+        found = self.highest(family, kept, held, operator)
         monkeypatch.setattr(estimators, "STOPS", tuple(range(129)))
-        assert found > max(estimators._scores_along(family, estimators._Paths(kept, operator), held).values()) - 3
+        assert found > self.highest(family, kept, held, operator) - 3
 
 
 def test_shrinking_gives_independent_attributes_with_the_estimated_marginals():

@@ -435,7 +435,7 @@ def rehearsed(plan: Plan, trial: Trial) -> Errors:
     reader = Reader(MemoryRecords(plan.layout, known=drawn), plan, len(next(iter(drawn.values()))))
     questions = {table: ask(plan, table, {}, None) for table in trial.yardstick.truths}
     counted = dict(zip(questions, reader.count([*questions.values()]), strict=True))
-    return trial.yardstick.errors(lambda table: reader.estimate(questions[table], counted[table]).counts)
+    return trial.yardstick.errors(lambda table: reader.counts_alone(questions[table], counted[table]))
 
 
 def _comparable(trial: Trial) -> pa.Table:

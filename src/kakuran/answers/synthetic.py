@@ -112,9 +112,10 @@ class SyntheticTable(Answer):
     >>> release = kk.perturb(census(5_000), kk.calibrate(census_schema(), n=5_000, k=5))
     >>> release.synthesise(n=100).to_arrow().shape
     (100, 4)
-    >>> release.synthesise(copies=2).to_arrow().column_names
+    >>> copies = release.synthesise(copies=2)
+    >>> copies.to_arrow().column_names
     ['copy', 'sex', 'age', 'job', 'region']
-    >>> [copy.to_arrow().num_rows for copy in release.synthesise(copies=2)]
+    >>> [copy.to_arrow().num_rows for copy in copies]
     [5000, 5000]
     """
 

@@ -12,8 +12,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Literal, TypeAlias
 
@@ -222,15 +221,19 @@ def auto(counts: Array, operator: Operator) -> tuple[Array, dict[Candidate, floa
 def blend(tables: Array, operator: Operator, weights: Mapping[Candidate, float]) -> Array:
     """The average of some candidates' estimates, for several tables stacked on a first axis."""
     estimates = np.zeros(operator.stacked().true_shape(tables))
-    paths = _Paths(tables, operator)
     if SIMPLEX in weights:
         estimates += weights[SIMPLEX] * np.stack([simplex(table, operator) for table in tables])
-    for family in (*FAMILIES, POSTERIOR):
-        stops = {candidate.steps: share for candidate, share in weights.items() if candidate.name == family.name}
-        for step, current in enumerate(paths.along(family, max(stops, default=-1))):
-            if step in stops:
-                estimates += stops[step] * current
+    last = {family: _last_stop(family, weights) for family in (*FAMILIES, POSTERIOR)}
+    paths = _Paths.from_the_start([family for family in last if last[family] >= 0], tables, operator)
+    for step in sorted({candidate.steps for candidate in weights}):
+        paths.leave([family for family in paths.families if last[family] < step])
+        for family, current in zip(paths.families, paths.at(step), strict=True):
+            estimates += weights.get(replace(family, steps=step), 0.0) * current
     return estimates
+
+
+def _last_stop(family: Candidate, weights: Mapping[Candidate, float]) -> int:
+    return max((candidate.steps for candidate in weights if candidate.name == family.name), default=-1)
 
 
 def weigh(counts: Array, operator: Operator) -> dict[Candidate, float]:
@@ -239,12 +242,11 @@ def weigh(counts: Array, operator: Operator) -> dict[Candidate, float]:
     scores: dict[Candidate, float] = {}
     families: tuple[Candidate, ...] = FAMILIES
     if _is_invertible(operator):
-        scores[SIMPLEX] = _predicts(np.stack([simplex(fold, operator) for fold in kept]), held, operator.stacked())
+        inverses = np.stack([simplex(fold, operator) for fold in kept])
+        scores[SIMPLEX] = float(_predicts(inverses[None], held, operator.stacked().stacked())[0])
         # Of several columns the product of the marginals tells more than what cells hold in general.
         families += (POSTERIOR,) if counts.ndim == 1 else ()
-    paths = _Paths(kept, operator)
-    for family in families:
-        scores |= _scores_along(family, paths, held)
+    scores |= _scores_along(_Paths.from_the_start(families, kept, operator), held)
     if counts.ndim == 1:
         # Besides, it is as likely beforehand as all others together: along a path many are lucky at once.
         scores[FLAT] += _LUCK * math.log(counts.size) + math.log(len(scores))
@@ -261,70 +263,75 @@ def _folds(counts: Array) -> Iterator[HeldOutSplit]:
     return islice(splits(counts, FOLDS, dice), max(1, CELLS_AT_ONCE // max(counts.size, 1)))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class _Paths:
-    """The estimates of families for stacked tables, step by step; families that start alike share the start."""
+    """The estimates of families for stacked tables, step by step: small tables cost no more together than alone."""
 
+    families: Sequence[Candidate]
     tables: Array
     operator: Operator
-    _starts: dict[str, Array] = field(default_factory=dict)
+    estimates: Array
+    """Families × tables × cells."""
+    steps: int = 0
 
-    @cached_property
-    def stacked(self) -> Operator:
-        """How all tables at once are perturbed."""
-        return self.operator.stacked()
+    @classmethod
+    def from_the_start(cls, families: Sequence[Candidate], tables: Array, operator: Operator) -> _Paths:
+        """Families that start alike share the start."""
+        starts = {name: _STARTS[name](tables, operator) for name in {family.start for family in families}}
+        estimates = [starts[family.start] for family in families]
+        return cls(families, tables, operator.stacked().stacked(), np.array(estimates))
 
-    def along(self, family: Candidate, steps: int) -> Iterator[Array]:
-        """None for a negative number of steps."""
-        if steps < 0:
-            return
-        estimates = self._start(family.start)
-        yield estimates
-        for _ in range(steps):
-            estimates = _step(family, estimates, self.tables, self.stacked)
-            yield estimates
+    def at(self, step: int) -> Array:
+        """The estimates at a step, from one before it."""
+        for _ in range(step - self.steps):
+            self.estimates = self._next()
+        self.steps = step
+        return self.estimates
 
-    def _start(self, name: str) -> Array:
-        if name not in self._starts:
-            self._starts[name] = _STARTS[name](self.tables, self.operator)
-        return self._starts[name]
+    def leave(self, families: Sequence[Candidate]) -> None:
+        """Follow these no further."""
+        if families:
+            self.estimates = self.estimates[[family not in families for family in self.families]]
+            self.families = [family for family in self.families if family not in families]
+
+    def _next(self) -> Array:
+        """An EM step; a Dirichlet prior below one takes the same from every cell and leaves none below zero."""
+        updated = em_step(self.estimates, self.tables, self.operator)
+        is_sparse = [family.sparsity > 0 for family in self.families]
+        if any(is_sparse):
+            some = updated[is_sparse]
+            taken = np.array([family.sparsity for family in self.families])[is_sparse]
+            sparse = np.maximum(some - taken.reshape(-1, *(1,) * self.tables.ndim), 0.0)
+            left = _totals(sparse, 2)
+            updated[is_sparse] = np.where(left > 0, sparse * (_totals(self.tables) / np.maximum(left, 1e-300)), some)
+        return updated
 
 
-def _scores_along(family: Candidate, paths: _Paths, held: Array) -> dict[Candidate, float]:
-    """The held-out likelihood of a family at each stop, all folds at once, until it has long been falling."""
-    scores: dict[Candidate, float] = {}
-    for step, estimates in enumerate(paths.along(family, STOPS[-1])):
-        if step not in STOPS:
-            continue
-        scores[replace(family, steps=step)] = _predicts(estimates, held, paths.stacked)
-        best = max(scores, key=lambda candidate: scores[candidate])
-        if STOPS.index(step) - STOPS.index(best.steps) >= PATIENCE:
+def _scores_along(paths: _Paths, held: Array) -> dict[Candidate, float]:
+    """The held-out likelihood of families at each stop, all folds at once, each until it has long been falling."""
+    scores: dict[Candidate, dict[int, float]] = {family: {} for family in paths.families}
+    for place, stop in enumerate(STOPS):
+        for family, likelihood in zip(paths.families, _predicts(paths.at(stop), held, paths.operator), strict=True):
+            scores[family][stop] = float(likelihood)
+        best = {family: max(scores[family], key=lambda at: scores[family][at]) for family in paths.families}
+        paths.leave([family for family in paths.families if place - STOPS.index(best[family]) >= PATIENCE])
+        if not paths.families:
             break
-    return scores
+    return {replace(family, steps=step): found for family in scores for step, found in scores[family].items()}
 
 
-def _predicts(estimates: Array, held: Array, stacked: Operator) -> float:
-    """The log-likelihood of what each fold held out under the estimate from what it kept."""
+def _predicts(estimates: Array, held: Array, stacked: Operator) -> Array:
+    """The log-likelihood of what each fold held out under each family's estimate from what it kept."""
     expected = stacked.forward(estimates)
     # A fold that kept nothing, as of one record, says the same of every candidate.
-    expected /= np.maximum(_totals(expected), 1e-300)
+    expected /= np.maximum(_totals(expected, 2), 1e-300)
     seen = held > 0
-    return float((held[seen] * np.log(np.maximum(expected[seen], 1e-300))).sum())
+    return np.log(np.maximum(expected[:, seen], 1e-300)) @ held[seen]
 
 
-def _totals(tables: Array) -> Array:
-    """The total of each of several tables."""
-    return tables.sum(axis=tuple(range(1, tables.ndim)), keepdims=True)
-
-
-def _step(family: Candidate, estimates: Array, counts: Array, stacked: Operator) -> Array:
-    """An EM step; a Dirichlet prior below one takes the same from every cell and leaves none below zero."""
-    updated = em_step(estimates, counts, stacked)
-    if not family.sparsity:
-        return updated
-    sparse = np.maximum(updated - family.sparsity, 0.0)
-    left = _totals(sparse)
-    return np.where(left > 0, sparse * (_totals(counts) / np.maximum(left, 1e-300)), updated)
+def _totals(tables: Array, first: int = 1) -> Array:
+    """The total of each of several tables, whose own axes start with this one."""
+    return tables.sum(axis=tuple(range(first, tables.ndim)), keepdims=True)
 
 
 def product_of_marginals(tables: Array, operator: Operator) -> Array:

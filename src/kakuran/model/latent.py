@@ -187,10 +187,11 @@ class _Climb:
         shares, profiles = self.parts(point)
         perturbed = self.records.perturbed(profiles)
         members, likelihood = _memberships(self.records, perturbed, shares, self.held)
-        members = members * self.kept[:, None]
+        kept = self.kept @ members
+        members *= self.kept[:, None]
         counts = self.records.split(self.records.indicator.T @ members)
         stepped = map(_stepped, profiles, perturbed, counts, self.records.transitions, self.averages)
-        return np.vstack([members.sum(axis=0) / self.kept.sum(), *stepped]), likelihood
+        return np.vstack([kept / self.kept.sum(), *stepped]), likelihood
 
     def leap(self, point: Array, once: Array, twice: Array) -> Array:
         """Further along two steps of EM (SQUAREM, Varadhan and Roland 2008); EM alone takes thousands under noise."""
@@ -206,9 +207,12 @@ def _memberships(records: PlacedRecords, perturbed: Sequence[Array], shares: Arr
     """The probability of each class for each record, and the log-likelihood of those held out."""
     # Times the number of cells, so that products over many attributes stay near one.
     seen = np.concatenate([len(axis) * axis for axis in perturbed])
-    members = shares * np.exp(records.indicator @ np.log(np.maximum(seen, 1e-300)))
-    total = np.maximum(members.sum(axis=1, keepdims=True), 1e-300)
-    return members / total, float(held @ np.log(total[:, 0]) - held.sum() * np.log(records.sizes).sum())
+    members = records.indicator @ np.log(np.maximum(seen, 1e-300))
+    members = np.multiply(np.exp(members, out=members), shares, out=members)
+    # Of few columns a product is quicker than numpy's own sum.
+    total = np.maximum(members @ np.ones((len(shares), 1)), 1e-300)
+    members /= total
+    return members, float(held @ np.log(total[:, 0]) - held.sum() * np.log(records.sizes).sum())
 
 
 def _stepped(profile: Array, seen: Array, counts: Array, transition: Transition | None, average: Array) -> Array:

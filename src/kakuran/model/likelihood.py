@@ -31,7 +31,7 @@ def em_step(estimate: Array, counts: Array, operator: Operator) -> Array:
 
 def _ratio(counts: Array, expected: Array) -> Array:
     """Nothing for cells that no record can reach."""
-    return np.divide(counts, expected, out=np.zeros_like(counts), where=expected > 0)
+    return np.divide(counts, expected, out=np.zeros(expected.shape), where=expected > 0)
 
 
 def uniform(counts: Array, operator: Operator) -> Array:

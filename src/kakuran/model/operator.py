@@ -250,9 +250,8 @@ class Operator:
     @property
     def is_exact(self) -> bool:
         """Whether perturbed counts are the true ones."""
-        return self.together == 1 and all(
-            transition is None or transition.is_identity for transition in self.transitions
-        )
+        is_whole = self.together == 1 or not self.perturbed_axes
+        return is_whole and all(transition is None or transition.is_identity for transition in self.transitions)
 
     def with_known_totals(self, estimate: Array, counts: Array) -> Array:
         """The estimate scaled to the totals that are known: over axes that were not perturbed, counts are true."""

@@ -75,18 +75,23 @@ def e_step(components: Components, observed: Observations) -> Sums:
     by_chance = np.reshape(observed.log_chance, (-1, 1))
     highest = np.maximum(joint.max(axis=1, keepdims=True), by_chance)
     shares = np.exp(joint - highest)
-    totals = shares.sum(axis=1, keepdims=True) + np.exp(by_chance - highest)
+    totals = shares @ np.ones((shares.shape[1], 1)) + np.exp(by_chance - highest)
     shares *= observed.counts[:, None] / totals
-    records = np.maximum(shares.sum(axis=0), _LIGHTEST)
+    records = np.maximum(_down(shares), _LIGHTEST)
     size, shift, spread = (np.empty_like(components.means) for _ in range(3))
     for column, (_, first, second, cut_off) in enumerate(moments):
         weights = observed.scatter(shares, column, len(first))
-        firsts, seconds, whole = (weights * first).sum(axis=0), (weights * second).sum(axis=0), records
+        firsts, seconds, whole = _down(weights * first), _down(weights * second), records
         if cut_off is not None:
             whole = records * (1 + cut_off.ratio)
             firsts, seconds = firsts + records * cut_off.first, seconds + records * cut_off.second
         size[:, column], shift[:, column], spread[:, column] = whole, firsts / whole, seconds / whole
     return Sums(float(observed.counts @ (highest + np.log(totals))[:, 0]), records, size, shift, spread)
+
+
+def _down(table: Array) -> Array:
+    """The sum of every column: with few of them, a product is quicker than numpy's own sum."""
+    return np.ones(len(table)) @ table
 
 
 def m_step(components: Components, sums: Sums, observed: Observations) -> Components:

@@ -60,7 +60,7 @@ class Observations:
     smoothing: float = 0.0
     log_chance: Array | float = -math.inf
 
-    @property
+    @cached_property
     def n(self) -> float:
         """Number of records."""
         return float(self.counts.sum())
