@@ -1,6 +1,6 @@
 """Tables that look like public ones: the same header, the same kinds and the same dirt; the people are made up.
 
-Each writes its file as the archive does and says how many rows it has. Nobody's record of the originals is in here:
+Each writes its file as the archive does and hands back its columns. Nobody's record of the originals is in here:
 shares are round numbers, and columns hang together only as far as the walk-throughs ask about them.
 """
 
@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 Columns = dict[str, Any]
 
@@ -172,26 +174,26 @@ def adult(path: Path, rows: int = 32_561) -> Columns:
 
 
 def retail(path: Path, rows: int = 120_000) -> Columns:
-    """Online retail: several rows a customer and some of nobody's, goods sent back, semicolons and decimal commas."""
+    """Online retail: several rows a customer and some of nobody's, goods sent back, prices such as `2,55` as text."""
     dice = np.random.default_rng(6)
     customers = 12_346 + np.arange(4_000)
     often = dice.gamma(0.8, 1, len(customers))
     customer = dice.choice(customers, rows, p=often / often.sum())
     country = np.where(customer % 10 == 0, np.array(["Germany", "France"])[customer % 20 // 10], "United Kingdom")
     sent_back = dice.random(rows) < 0.02
-    quantity = np.where(sent_back, -1, 1) * dice.geometric(0.12, rows)
     when = np.datetime64("2010-12-01T08:00") + np.sort(dice.integers(0, 373 * 1440, rows))
     columns = {
         "InvoiceNo": [f"{'C' if back else ''}{536_365 + row // 20}" for row, back in enumerate(sent_back)],
         "StockCode": [f"{one}{'A' if one % 3 == 0 else ''}" for one in dice.integers(10_002, 12_000, rows)],
         "Description": [f"GOODS NR {one}" for one in dice.integers(1, 3_000, rows)],
-        "Quantity": quantity,
-        "InvoiceDate": [f"{one.day:02d}.{one.month:02d}.{one.year} {one:%H:%M}" for one in when.astype(object)],
+        "Quantity": np.where(sent_back, -1, 1) * dice.geometric(0.12, rows).astype(np.int32),
+        "InvoiceDate": [f"{one.day}.{one.month}.{one.year} {one:%H:%M}" for one in when.astype(object)],
         "UnitPrice": [f"{one:.2f}".replace(".", ",") for one in dice.gamma(1.5, 2.5, rows)],
-        "CustomerID": _blank(dice, customer.astype(str), 0.25),
+        "CustomerID": np.where(dice.random(rows) < 0.25, 0, customer).astype(np.int32),
         "Country": country,
     }
-    return _write(path, columns, delimiter=";")
+    pq.write_table(pa.table(columns), path)
+    return columns
 
 
 FILES: dict[str, Callable[[Path], Columns]] = {
@@ -200,7 +202,7 @@ FILES: dict[str, Callable[[Path], Columns]] = {
     "130001_tokyo_covid19_patients.csv": tokyo,
     "WA_Fn-UseC_-Telco-Customer-Churn.csv": telco,
     "adult.data": adult,
-    "online_retail.csv": retail,
+    "online_retail.parquet": retail,
 }
 """What each archive calls its file."""
 
