@@ -24,7 +24,7 @@ def measure(*, quick: bool) -> Iterator[Claim]:
     """Curves of some sizes, then the blanks; quick runs are to see that all works."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for people in (20_000,) if quick else (5_000, 20_000, 100_000):
+        for people in (20_000,) if quick else (5_000, 10_000, 20_000, 100_000):
             yield _curve(people, draws=1 if quick else 10)
         yield from _blanks(draws=3 if quick else 100)
 

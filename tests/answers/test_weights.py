@@ -83,10 +83,29 @@ def test_means_and_shares_are_weighed(release, truth):
 def test_records_can_be_counted_once_each(release, truth):
     found = release.crosstab("job", weights=False, level=LEVEL)
     assert held(found, truth.groupby("job").size().to_numpy())
-    assert found.unit == release.quantile("age").unit == "records, not weighed"
+    assert found.unit == release.quantile("age", weights=False).unit == "records, not weighed"
     with pytest.raises(SchemaError, match="ask with weights=False"):
         release.correlation("job", "sex")
     assert release.correlation("job", "sex", weights=False).unit == "records, not weighed"
+    assert release.regress("age ~ sex", weights=False).unit == "records, not weighed"
+
+
+@pytest.mark.parametrize(
+    ("asked", "of"),
+    [
+        ("quantile", "age"),
+        ("density", "age"),
+        ("mixture", "age"),
+        ("regress", "age ~ sex"),
+        ("tree", "sex"),
+        ("bayes", "sex"),
+    ],
+)
+def test_what_cannot_weigh_records_is_refused_where_a_weight_is_declared(release, asked, of):
+    with pytest.raises(
+        SchemaError, match=rf"{asked} does not weigh records by 'weight'; crosstab, .* do\. .*weights=False"
+    ):
+        getattr(release, asked)(of)
 
 
 def test_what_is_not_known_of_weighed_counts_is_refused(release):

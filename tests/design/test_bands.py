@@ -36,6 +36,11 @@ def test_what_is_said_is_what_the_preview_of_such_a_plan_says():
     assert f"±{100 * expected.relative:.2g} % instead of" in str(proposal)
 
 
+def test_a_column_of_one_value_stops_no_proposal():
+    with_one = kk.Schema([*SCHEMA, kk.Categorical("city", ["Tokyo"])])
+    assert kk.propose_bands(with_one, n=5_000, k=10) == kk.propose_bands(SCHEMA, n=5_000, k=10)
+
+
 def test_nothing_is_proposed_where_bands_would_not_help_or_nobody_is_there():
     assert kk.propose_bands(kk.Schema([kk.Categorical("sex", ["f", "m"])]), n=5_000, k=10) == []
     assert kk.propose_bands(SCHEMA, n=5, k=10) == []

@@ -157,11 +157,18 @@ class TestDropped:
     def test_text_in_which_nothing_stands_twice_is_taken_for_an_identifier(self):
         names = [f"p{number}" for number in range(40)]
         assert inferred(pa.table({"name": names, "x": [1, 2] * 20}))["name"] == kk.Dropped("name")
-        assert inferred(pa.table({"name": [*names, "p7"]}))["name"].size == 40
         assert inferred(pa.table({"name": names[:29]}))["name"].size == 29
 
+    def test_text_that_is_different_for_more_than_half_of_those_who_have_any_is_dropped(self):
+        cabins = [f"C{number}" for number in range(40)]
+        assert inferred(pa.table({"cabin": [*cabins, "C7", *[""] * 200]}))["cabin"] == kk.Dropped("cabin")
+        assert inferred(pa.table({"cabin": cabins * 2}))["cabin"].size == 40
+
+    def test_numbers_of_rows_are_dropped(self):
+        assert inferred(pa.table({"No": range(1, 41), "x": [1, 2] * 20}))["No"] == kk.Dropped("No")
+
     def test_whole_numbers_in_which_nothing_stands_twice_are_asked_about(self):
-        table = pa.table({"member": range(10_000, 10_040), "height": np.linspace(1, 2, 40), "age": [20, 30] * 20})
+        table = pa.table({"member": range(10_000, 10_080, 2), "height": np.linspace(1, 2, 40), "age": [20, 30] * 20})
         assert 'Perhaps identifiers, as no value stands twice (if so, set role = "drop"): member.' in warning_for(table)
 
     def test_repeats_are_found_across_the_parts_of_a_source(self, tmp_path):
@@ -379,5 +386,6 @@ def test_a_column_without_a_name_is_refused_by_its_place(tmp_path):
 def test_a_record_in_place_of_the_names_is_noticed(tmp_path):
     (tmp_path / "in.csv").write_text("39, State-gov,77516\n50, Private,83311\n38, Private,215646\n")
     told = warning_for(tmp_path / "in.csv")
-    assert "Named like a value (does the file start with the names of its columns?): 39, 77516." in told
-    assert "Named with a space at an end, which belongs to the name: ' State-gov'." in told
+    assert "Named like a value (does the file start with the names of its columns? if not, say them:" in told
+    assert "--names a,b,…): 39, 77516." in told
+    assert "Named with a space at an end, which belongs to the name (unless --delimiter ', ' says it does not)" in told

@@ -33,8 +33,6 @@ def quantile(reader: Reader, column: str, part: float, asking: AskedOf, progress
     attribute = _ordered(plan, column)
     if not is_real(part) or not 0 < part < 1:
         raise SchemaError(f"a quantile is asked for by a part between 0 and 1, as 0.5 for the median; got {part!r}")
-    if asking.weights is not None:
-        raise SchemaError("quantiles are not weighed; leave out weights")
     bins = dict(asking.bins)
     if isinstance(attribute, Numeric):
         bins[column] = min(FINE, attribute.points)

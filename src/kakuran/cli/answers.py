@@ -212,6 +212,7 @@ def tree(
             autocompletion=one_of("auto", "ibt", "mle", "inverse", "simplex"),
         ),
     ] = "auto",
+    weights: Weights = None,
     *,
     results: AnswerResults,
 ) -> None:
@@ -225,6 +226,7 @@ def tree(
     results.check()
     opened = open_release(release)
     options: Any = {"max_depth": max_depth, "min_support": min_support, "criterion": criterion, "method": method}
+    options["weights"] = weighing(weights)
     with progress("counting", None) as advance:
         found = opened.tree(target, features=features or None, progress=advance, **options)
     results.answer(found.to_dict(), lambda: _show_tree(found))
@@ -253,6 +255,7 @@ def bayes(
             autocompletion=one_of("auto", "ibt", "mle", "inverse", "simplex", "shrink"),
         ),
     ] = "auto",
+    weights: Weights = None,
     *,
     results: AnswerResults,
 ) -> None:
@@ -262,7 +265,8 @@ def bayes(
     results.check()
     opened = open_release(release)
     with progress("counting", None) as advance:
-        found = opened.bayes(target, features=features or None, method=method, progress=advance)  # type: ignore[arg-type]
+        options: Any = {"features": features or None, "method": method, "weights": weighing(weights)}
+        found = opened.bayes(target, progress=advance, **options)
     words = speaking()
     results.answer(found.to_dict(), lambda: answer_table(words("bits_of", target=target), *bits_rows(found, words)))
     say(
@@ -288,6 +292,7 @@ def mixture(
     ] = "diag",
     bins: Annotated[int | None, typer.Option("--bins", help="Bins of the density of one column.")] = None,
     draws: Annotated[int, typer.Option("--draws", help="Refits behind the intervals.")] = 50,
+    weights: Weights = None,
     *,
     results: AnswerResults,
 ) -> None:
@@ -302,9 +307,11 @@ def mixture(
             n_components=whole_or_auto("--components", components),
             covariance=covariance,  # type: ignore[arg-type]
             draws=draws,
+            weights=weighing(weights),
             progress=advance,
         )
-        density = opened.density(columns[0], bins=bins, progress=advance) if len(columns) == 1 else None
+        options: Any = {"bins": bins, "weights": weighing(weights), "progress": advance}
+        density = opened.density(columns[0], **options) if len(columns) == 1 else None
     described = found.to_dict() | ({} if density is None else {"density": density.to_dict()})
     results.answer(described, lambda: _show_mixture(found, density))
     if not found.mixture.converged:

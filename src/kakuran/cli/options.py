@@ -163,7 +163,11 @@ class CsvOptions:
 
     delimiter: Annotated[
         str | None,
-        typer.Option("--delimiter", help="What separates the columns of a CSV file, if not a comma, semicolon or tab."),
+        typer.Option(
+            "--delimiter",
+            help="What separates the columns of a CSV file, if not a comma, semicolon or tab; ', ' if spaces stand "
+            "after commas.",
+        ),
     ] = None
     encoding: Annotated[
         str | None, typer.Option("--encoding", help="Of a CSV file that is not UTF-8, such as cp932 (Shift-JIS).")
@@ -176,6 +180,12 @@ class CsvOptions:
         typer.Option(
             "--thousands",
             help="What stands between thousands in a CSV file: a comma, point, space or apostrophe.",
+        ),
+    ] = None
+    names: Annotated[
+        str | None,
+        typer.Option(
+            "--names", help="The columns, between commas, of a CSV file that does not start with their names."
         ),
     ] = None
     sheet: Annotated[

@@ -85,10 +85,9 @@ def estimate(
         check_apart(output, [release])
     asked: dict[str, Any] = {"by": by, "where": where, "bins": numbers("--bins", bins, int), "level": level}
     asked["about"] = "population" if population else "table"
+    asked["weights"] = weighing(weights)
     if statistic == "quantile":
         asked["part"] = part
-    else:
-        asked["weights"] = weighing(weights)
     opened = open_release(release)
     with progress("counting", opened.n) as advance:
         found = getattr(opened, statistic)(*of, progress=advance, **asked)
@@ -129,6 +128,7 @@ def regress(
     table: Annotated[
         bool, typer.Option("--table", help="Intervals for this table, not for the population it was drawn from.")
     ] = False,
+    weights: Weights = None,
     *,
     results: AnswerResults,
 ) -> None:
@@ -140,6 +140,7 @@ def regress(
     results.check()
     opened = open_release(release)
     asked: Any = {"family": family, "level": level, "about": "table" if table else "population"}
+    asked["weights"] = weighing(weights)
     with progress("counting", opened.n) as advance:
         found = opened.regress(formula, progress=advance, **asked)
     results.draw(lambda words: found.plot(words.of))

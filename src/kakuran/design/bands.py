@@ -86,6 +86,7 @@ def propose_bands(schema: Schema, *, n: int, k: float) -> list[BandProposal]:
     numbers = [one for one in schema.perturbed if isinstance(one, Numeric) and one.is_even and one.points > 2 * BANDS]
     if not numbers or not 1 < k < n:
         return []
+    schema = schema.without([one.name for one in schema.perturbed if one.size == 1])
     before = _one_way(schema, n, k)
     return [*_worthwhile(schema, numbers[:MOST_TRIED], before, n, k)]
 

@@ -148,6 +148,15 @@ class Release:
             return None if declared is None else declared.name
         return asked or None
 
+    def _check_unweighed(self, asked: str, weights: str | Literal[False] | None) -> None:
+        """Refuse what cannot weigh records where that is asked for or declared: nobody shall take it for weighed."""
+        weighing = self._weighing(weights)
+        if weighing is not None:
+            raise SchemaError(
+                f"{asked} does not weigh records by {weighing!r}; crosstab, count, share, mean, variance and "
+                "correlation do. To count every record once, say weights=False (--weights none)"
+            )
+
     def _in_units(self, answer: InUnits, weighing: str | None = None) -> InUnits:
         """An answer that says what is counted."""
         unit = self.unit
@@ -295,7 +304,13 @@ class Release:
         return impossible(self.plan, codes, false_alarm)
 
     def density(
-        self, column: str, *, bins: Bins | None = None, method: DensityMethod = "auto", progress: Progress = int
+        self,
+        column: str,
+        *,
+        bins: Bins | None = None,
+        method: DensityMethod = "auto",
+        weights: str | Literal[False] | None = None,
+        progress: Progress = int,
     ) -> Density:
         """The estimated distribution of a number, beside the uncorrected one.
 
@@ -309,9 +324,12 @@ class Release:
         method : "auto", "mixture" or "ibt", optional
             A mixture of Gaussians, bin by bin (``ibt``), or both and what lies between them, weighed by held-out
             likelihood (``auto``).
+        weights : str or False, optional
+            Not weighed: where the schema declares a weight, False says that every record is to count once.
         progress : callable, optional
             Told how many more records are counted.
         """
+        self._check_unweighed("density", weights)
         return density(self.records, self.plan, column, bins=bins, method=method, progress=progress)
 
     def mean(
@@ -398,6 +416,7 @@ class Release:
         bins: Mapping[str, int] | None = None,
         level: float = 0.9,
         about: About = "table",
+        weights: str | Literal[False] | None = None,
         progress: Progress = int,
     ) -> Statistic:
         """The value up to which a part of the records lies; the median unless another part is asked for.
@@ -418,9 +437,12 @@ class Release:
             How often an interval should hold the truth.
         about : "table" or "population", optional
             Which truth: this table, or the population that its records were drawn from.
+        weights : str or False, optional
+            Not weighed: where the schema declares a weight, False says that every record is to count once.
         progress : callable, optional
             Told how many more records are counted.
         """
+        self._check_unweighed("quantile", weights)
         asking = AskedOf.of(by, where=where, bins=bins, level=level, about=about)
         return self._in_units(quantile(self.reader, column, part, asking, progress))
 
@@ -508,6 +530,7 @@ class Release:
         family: RegressionFamily | None = None,
         level: float = 0.9,
         about: About = "population",
+        weights: str | Literal[False] | None = None,
         progress: Progress = int,
     ) -> Regression:
         """A regression on the true records: coefficients with intervals that include the perturbation.
@@ -524,9 +547,12 @@ class Release:
             How often an interval should hold the truth.
         about : "table" or "population", optional
             Which truth: the regression on this table, or on the population that its records were drawn from.
+        weights : str or False, optional
+            Not weighed: where the schema declares a weight, False says that every record is to count once.
         progress : callable, optional
             Told how many more records are counted.
         """
+        self._check_unweighed("regress", weights)
         options: Any = {"family": family, "level": level, "about": about}
         return self._in_units(regress(self.reader, formula, progress=progress, **options))
 
@@ -536,6 +562,7 @@ class Release:
         n_components: int | Literal["auto"] = "auto",
         covariance: Covariance = "diag",
         draws: int = 50,
+        weights: str | Literal[False] | None = None,
         progress: Progress = int,
     ) -> MixtureEstimate:
         """Clusters of the true records over one or more numbers, with intervals.
@@ -551,9 +578,12 @@ class Release:
         draws : int, optional
             Refits to resampled records behind the intervals. Several numbers that are told only together with others,
             or that may be missing, are refitted without each of five parts of the records instead.
+        weights : str or False, optional
+            Not weighed: where the schema declares a weight, False says that every record is to count once.
         progress : callable, optional
             Told how many more records are counted, in each of two passes, or read.
         """
+        self._check_unweighed("mixture", weights)
         options = Options(components=n_components, covariance=covariance)
         return mixture(self.reader, columns, options, draws=draws, progress=progress)
 
@@ -566,6 +596,7 @@ class Release:
         max_depth: int = 5,
         min_support: float = 20,
         method: Method = "auto",
+        weights: str | Literal[False] | None = None,
         progress: Progress = int,
     ) -> DecisionTree:
         """A decision tree that predicts a column, grown on reconstructed counts and pruned by held-out records (S4).
@@ -586,9 +617,12 @@ class Release:
             ``auto`` reconstructs the joint table of all columns once, as latent classes chosen by held-out likelihood,
             if at most 2²⁰ distinct records are possible; else it is used node by node, as in S4, which any other
             method of `kakuran.reconstruct` always is. Every level is then one counting pass.
+        weights : str or False, optional
+            Not weighed: where the schema declares a weight, False says that every record is to count once.
         progress : callable, optional
             Told how many more records are counted, in every pass.
         """
+        self._check_unweighed("tree", weights)
         return learn_tree(
             self.reader,
             target,
@@ -606,6 +640,7 @@ class Release:
         *,
         features: Sequence[str] | None = None,
         method: Method = "auto",
+        weights: str | Literal[False] | None = None,
         progress: Progress = int,
     ) -> NaiveBayes:
         """Naive Bayes for a column, from one reconstructed table of class × column for each other column.
@@ -618,9 +653,12 @@ class Release:
             The columns to predict it from; all others by default.
         method : str, optional
             The estimator, see `kakuran.reconstruct`.
+        weights : str or False, optional
+            Not weighed: where the schema declares a weight, False says that every record is to count once.
         progress : callable, optional
             Told how many more records are counted.
         """
+        self._check_unweighed("bayes", weights)
         return learn_bayes(self.reader, target, features=features, method=method, progress=progress)
 
     def synthesise(self, n: int | None = None, copies: int = 1, *, progress: Progress = int) -> SyntheticTable:

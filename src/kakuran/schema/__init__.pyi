@@ -52,6 +52,7 @@ from .sources.arrow import (
 )
 from .sources.base import (
     CSV as CSV,
+    DELIMITED as DELIMITED,
     DUCKDB as DUCKDB,
     PARQUET as PARQUET,
     UNREADABLE as UNREADABLE,

@@ -112,10 +112,27 @@ def released_type(attribute: Categorical | Numeric, reach: int = 0) -> pa.DataTy
 
 
 def released_field(attribute: Categorical | Numeric, reach: int = 0) -> pa.Field:
-    """The arrow field of a released column, with the numbers that stand for its values in files of SPSS and Stata."""
+    """The arrow field of a released column, with what numbers stand for in files of SPSS and Stata, or mean missing."""
     coded = attribute.coded if isinstance(attribute, Categorical) else None
     labels = dict(zip(coded, map(str, attribute.values), strict=True)) if coded else {}  # type: ignore[union-attr]
-    return pa.field(attribute.name, released_type(attribute, reach), metadata=notes(labels))
+    return pa.field(
+        attribute.name, released_type(attribute, reach), metadata=notes(labels, _declarable(attribute, reach))
+    )
+
+
+_MOST_DECLARED = 3
+"""Numbers that SPSS can declare missing in a column."""
+
+
+def _declarable(attribute: Categorical | Numeric, reach: int) -> list[tuple[float, float]]:
+    """Numbers that stood for missing in the data and that no released value can be, each as a range of its own."""
+    codes = [float(code) for code in attribute.missing_codes if isinstance(code, int | float)]
+    if isinstance(attribute, Categorical):
+        codes = [code for code in codes if code not in (attribute.coded or ())]
+    elif attribute.is_even:
+        low, high = attribute.numbers_of(np.array([-reach, attribute.points - 1 + reach]))
+        codes = [code for code in codes if not low <= code <= high]
+    return [(code, code) for code in codes[:_MOST_DECLARED]]
 
 
 def declared_type(attribute: Categorical | Numeric, *, is_released: bool = False) -> pa.DataType:

@@ -133,7 +133,8 @@ def check_columns_are_unique(names: Sequence[str]) -> None:
             raise _half_characters(name, name)
     repeated = [name for name, times in Counter(names).items() if times > 1]
     if repeated:
-        raise DataError(repeated[0], "the table has more than one column of this name", "Rename one of them.")
+        remedy = "Rename one of them; where a CSV file does not start with names, say them with --names (names=…)."
+        raise DataError(repeated[0], "the table has more than one column of this name", remedy)
 
 
 def like(table: pa.Table, frame: Any, may_lack: Collection[str] = ()) -> Any:

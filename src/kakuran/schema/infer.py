@@ -36,6 +36,7 @@ MISSING_CODES = (-1, -9, -99, -999, 99, 999, 9999, 99999)
 _DIGITS = 3
 """Decimals are kept to the thousandth of the range, or to where they end."""
 _MOST_REMEMBERED = 1 << 16
+_NAMED_LIKE_AN_ID = re.compile(r"(?i:(^|[\W_])id$)|[a-z]I[Dd]$")
 _WRITTEN_NUMBER = re.compile(r"[+-]?\d{1,3}([.,' \u00a0\u202f\u2019]?\d{2,3})*([.,]\d+)?")
 
 
@@ -62,7 +63,7 @@ class ColumnSummary:
         self._settle(family_of(column.type))
         self.has_missing |= _has_missing(column)
         self._look_for_repeats(column)
-        self._values += len(column) - column.null_count
+        self._values += len(column) - column.null_count - _empty_words(column)
         if self.family == "text":
             self._dates.update(word for word in pc.unique(column).drop_null().to_pylist() if word.strip())
         elif self.family == "dates":
@@ -80,9 +81,10 @@ class ColumnSummary:
 
     @property
     def has_one_value(self) -> bool:
-        """Whether the draft lists one category and no other."""
+        """Whether the draft lists one category and no other, or all numbers are the same."""
         found = self.attribute()
-        return isinstance(found, Categorical) and found.size == 1
+        is_constant = self.family == "numbers" and self._low == self._high and not self._suspected
+        return is_constant if isinstance(found, Numeric) else isinstance(found, Categorical) and found.size == 1
 
     @property
     def is_beyond_any_grid(self) -> bool:
@@ -91,8 +93,16 @@ class ColumnSummary:
 
     @property
     def looks_like_identifiers(self) -> bool:
-        """Whether no text or whole number stands twice."""
-        return self._seen is not None and len(self._seen) >= FEWEST_TO_TELL and not self.holds_dates
+        """Whether no text or whole number stands twice, or texts are more than half as many as who has one."""
+        if self._values < FEWEST_TO_TELL or self.holds_dates:
+            return False
+        differs = self.family == "text" and 2 * len(self._words) > self._values
+        return differs or (self._seen is not None and len(self._seen) >= FEWEST_TO_TELL)
+
+    @property
+    def numbers_rows(self) -> bool:
+        """Whether it goes from one whole number to another, each of them once."""
+        return self.family == "numbers" and self.looks_like_identifiers and self._high - self._low + 1 == self._values
 
     @property
     def holds_dates(self) -> bool:
@@ -106,9 +116,11 @@ class ColumnSummary:
 
     @property
     def holds_codes(self) -> bool:
-        """Whether its numbers are 0 and 1, or the first few from 1 on, and stand for categories likely."""
-        if self.family != "numbers" or self._values < FEWEST_TO_TELL or self._codes is None or len(self._codes) < 2:
+        """Whether its numbers are 0 and 1, 1 and blank, or the first few from 1 on, and likely stand for categories."""
+        if self.family != "numbers" or self._values < FEWEST_TO_TELL or self._codes is None:
             return False
+        if len(self._codes) < 2:
+            return self._codes == {1.0} and self.has_missing
         return self._codes in ({0.0, 1.0}, set(map(float, range(1, len(self._codes) + 1))))
 
     @property
@@ -121,7 +133,14 @@ class ColumnSummary:
     @property
     def repeats_many_words(self) -> bool:
         """Whether it has more texts than categories may be, and some of them more than once."""
-        return self.family == "text" and len(self._words) > MOST_CATEGORIES and self._seen is None
+        is_plain = self.family == "text" and not self.holds_written_numbers
+        return is_plain and len(self._words) > MOST_CATEGORIES and self._seen is None
+
+    @property
+    def is_named_like_an_id(self) -> bool:
+        """Whether whole numbers stand twice under a name such as `CustomerID` or `patient_id`."""
+        is_whole = self.family == "numbers" and self._exponent == 0 and self._seen is None
+        return is_whole and _NAMED_LIKE_AN_ID.search(self.name) is not None
 
     @property
     def holds_written_numbers(self) -> bool:
@@ -183,7 +202,7 @@ class ColumnSummary:
         """The attribute to propose."""
         if self.holds_dates:
             return self._date()
-        if self.family == "text" and (self.looks_like_identifiers or self.holds_written_numbers):
+        if self.numbers_rows or (self.family == "text" and (self.looks_like_identifiers or self.holds_written_numbers)):
             return Dropped(self.name)
         if self.holds_codes:
             return Categorical(self.name, sorted({*map(int, self._codes or ()), *self._suspected}))
@@ -254,11 +273,13 @@ def _plain(column: pa.Array) -> pa.Array:
     return column.cast(pa.string()) if pa.types.is_large_string(column.type) else column
 
 
+def _empty_words(column: pa.Array) -> int:
+    return int(pc.sum(pc.equal(column, "")).as_py() or 0) if pa.types.is_string(column.type) else 0
+
+
 def _has_missing(column: pa.Array) -> bool:
-    if column.null_count:
+    if column.null_count or _empty_words(column):
         return True
-    if pa.types.is_string(column.type):
-        return bool(pc.any(pc.equal(column, "")).as_py())
     return pa.types.is_floating(column.type) and bool(pc.any(pc.is_nan(column)).as_py())
 
 
@@ -329,6 +350,10 @@ _NOTES: tuple[tuple[str, Callable[[ColumnSummary], bool]], ...] = (
         lambda column: column.is_dropped and column.repeats_many_words,
     ),
     (
+        'Numbers that perhaps say whose a row is, by their name (if so, name one above: person = "COLUMN")',
+        lambda column: not column.is_dropped and column.is_named_like_an_id,
+    ),
+    (
         'Perhaps identifiers, as no value stands twice (if so, set role = "drop")',
         lambda column: not column.is_dropped and column.looks_like_identifiers,
     ),
@@ -340,8 +365,14 @@ _NOTES: tuple[tuple[str, Callable[[ColumnSummary], bool]], ...] = (
         "Numbers some of which stand for something in the file, as for a refusal (declare in it which mean missing)",
         lambda column: column.family == "numbers" and bool(column.labels),
     ),
-    ("Named like a value (does the file start with the names of its columns?)", lambda column: is_number(column.name)),
-    ("Named with a space at an end, which belongs to the name", lambda column: column.name != column.name.strip()),
+    (
+        "Named like a value (does the file start with the names of its columns? if not, say them: --names a,b,…)",
+        lambda column: is_number(column.name),
+    ),
+    (
+        "Named with a space at an end, which belongs to the name (unless --delimiter ', ' says it does not)",
+        lambda column: column.name != column.name.strip(),
+    ),
 )
 """What to say of the columns of which something holds."""
 

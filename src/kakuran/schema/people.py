@@ -51,7 +51,7 @@ def written_people(table: pa.Table | pa.RecordBatch, person: str) -> pa.Dictiona
         raise DataError(person, problem, "Make it text or whole numbers.") from None
     nobody = pc.or_kleene(pc.is_null(column, nan_is_null=True), pc.equal(text, ""))
     if missing := pc.sum(nobody).as_py():
-        way = "Fill in whose they are, or leave them out: every row is somebody's."
+        way = "Fill in whose they are, or leave them out, as --sql 'select … where …' does: every row is somebody's."
         raise DataError(person, f"{counted(missing, 'row')} without a person", way)
     return text.dictionary_encode()
 

@@ -28,7 +28,7 @@ from kakuran.errors import (
 from kakuran.release import Release, perturb, perturb_file, read_release, targets
 from kakuran.report import pair_section, release_report
 from kakuran.schema import (
-    CSV,
+    DELIMITED,
     DUCKDB,
     FORMATS,
     CsvSource,
@@ -178,7 +178,7 @@ class Desk:
         if path.exists():
             named = str(path.resolve())
         told = {name: value for name, value in told.items() if value}
-        if not told and not sql and path.suffix in CSV and path.is_file():
+        if not told and not sql and path.suffix in DELIMITED and path.is_file():
             told = {name: value for name, value in vars(found_format(path)).items() if value}
         opening = NamedTable(named, sql or None, told)
         with self._doing("reading", None) as advance:

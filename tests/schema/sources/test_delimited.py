@@ -163,3 +163,36 @@ class TestWrittenNumbers:
         with pytest.raises(kk.DataError, match=r"for example '1\.23,5', in .*in\.csv, rows [\d,]+ to 2,001\. Correct"):
             list(parts)
         assert read_all(kk.open_source(path, **SIGNS)).column("x").type == pa.string()
+
+
+RECORDS = "39, State-gov,  77516, ?\n50, Self emp, 83311, \n"
+
+
+@pytest.mark.parametrize("ending", [".csv", ".data", ".tsv"])
+def test_a_file_without_names_is_read_with_those_it_is_told(tmp_path, ending):
+    path = tmp_path / f"in{ending}"
+    path.write_text(RECORDS + "\n")
+    source = kk.open_source(path, delimiter=", ", names="age, class,weight,country")
+    assert source.names == ["age", "class", "weight", "country"]
+    assert read_all(source).to_pylist() == [
+        {"age": 39, "class": "State-gov", "weight": 77516, "country": "?"},
+        {"age": 50, "class": "Self emp", "weight": 83311, "country": ""},
+    ]
+
+
+def test_spaces_after_commas_are_no_part_of_names_and_words_where_that_is_told(tmp_path):
+    (tmp_path / "in.csv").write_text("age, class\n39, State-gov\n")
+    spaced = kk.open_source(tmp_path / "in.csv", delimiter=", ")
+    assert read_all(spaced).to_pylist() == [{"age": 39, "class": "State-gov"}]
+    assert read_all(kk.open_source(tmp_path / "in.csv")).to_pylist() == [{"age": 39, " class": " State-gov"}]
+
+
+def test_as_many_names_as_cells_have_to_be_told(tmp_path):
+    (tmp_path / "in.csv").write_text(RECORDS)
+    with pytest.raises(kk.SchemaError, match=r"has 2 names where the first row has 4 cells; name every column"):
+        read_all(kk.open_source(tmp_path / "in.csv", names="age,class"))
+
+
+def test_a_space_in_place_of_a_number_is_a_blank(tmp_path):
+    (tmp_path / "in.csv").write_text("total,word\n29.85,a\n , \n")
+    assert read_all(kk.open_source(tmp_path / "in.csv")).to_pydict() == {"total": [29.85, None], "word": ["a", " "]}

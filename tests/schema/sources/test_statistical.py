@@ -140,3 +140,36 @@ def test_a_file_that_is_none_is_refused_by_name(tmp_path):
         path.write_bytes(b"nothing")
         with pytest.raises(kk.SchemaError, match=f"broken{ending}: cannot be read"):
             _ = kk.open_source(path).names
+
+
+@pytest.mark.filterwarnings("ignore::kakuran.NotForPublicationWarning")
+@pytest.mark.parametrize("ending", [".sav", ".dta"])
+def test_a_release_declares_what_stood_for_missing_where_no_released_number_can_be_it(tmp_path, ending):
+    schema = kk.Schema(
+        [
+            kk.Numeric("pay", 0, 100, step=1, missing_codes=[-9999, 101]),
+            kk.Numeric("age", bands=[3, 18, 65, 120], missing_codes=[2]),
+            kk.Categorical("grade", [1, 2, 3], missing_codes=[9]),
+            kk.Categorical("job", ["clerk", "nurse"], coded=[5, 6], missing_codes=["?"]),
+        ]
+    )
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "pay": rng.choice([10, 50, -9999, 101], 400),
+            "age": rng.choice([20, 70, 2], 400),
+            "grade": rng.choice([1, 2, 3, 9], 400),
+            "job": rng.choice(["clerk", "nurse", "?"], 400),
+        }
+    )
+    plan = kk.calibrate(schema, n=400, k=5)
+    assert plan.layout.reach("pay") > 0
+    kk.perturb_file(table, tmp_path / f"out{ending}", plan, seed=1, shuffle=False)
+    kk.perturb_file(table, tmp_path / "out.parquet", plan, seed=1, shuffle=False)
+    about = READ[ending](str(tmp_path / f"out{ending}"), user_missing=True)[1]
+    declared = {name: [one["lo"] for one in ranges] for name, ranges in about.missing_ranges.items()}
+    assert declared == ({"pay": [-9999], "age": [2], "grade": [9]} if ending == ".sav" else {})
+    plain, again = (kk.read_release(tmp_path / f"out{one}").table for one in (".parquet", ending))
+    for name in schema.names:
+        assert again.column(name).to_pylist() == plain.column(name).to_pylist()
+        assert again.column(name).null_count > 0

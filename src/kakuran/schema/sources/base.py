@@ -21,6 +21,8 @@ from kakuran.errors import DataError, SchemaError
 
 PARQUET = (".parquet", ".pq")
 CSV = (".csv",)
+DELIMITED = (*CSV, ".tsv", ".data")
+"""What text in columns is called where it is read; written, it is CSV."""
 ARROW = (".arrow", ".feather", ".ipc")
 UNREADABLE = (pa.ArrowException, OSError, UnicodeDecodeError)
 """As what it shows that a file is not what it says it is."""

@@ -14,7 +14,7 @@ import pyarrow as pa
 from kakuran.errors import MissingExtraError, SchemaError
 from kakuran.schema.frames import is_text
 from kakuran.schema.sources import base
-from kakuran.schema.sources.base import ARROW, CSV, Part, Source, Wanted, numbered
+from kakuran.schema.sources.base import ARROW, DELIMITED, Part, Source, Wanted, numbered
 
 
 def quoted(name: str) -> str:
@@ -139,7 +139,7 @@ def _show_files(connection: Any, paths: Sequence[Path]) -> None:
         connection.register(VIEW, dataset.dataset([str(path) for path in paths], format="ipc"))
         return
     listed = ", ".join(literal(str(path)) for path in paths)
-    reader = "read_csv" if paths[0].suffix in CSV else "read_parquet"
+    reader = "read_csv" if paths[0].suffix in DELIMITED else "read_parquet"
     connection.sql(f"create view {VIEW} as from {reader}([{listed}])")
 
 

@@ -36,12 +36,15 @@ class CsvFormat:
         What stands before decimals.
     thousands : str | None
         What stands between groups of three digits.
+    names : str | None
+        The columns, between commas, where the first line does not name them.
     """
 
     delimiter: str | None = None
     encoding: str | None = None
     decimal: str | None = None
     thousands: str | None = None
+    names: str | None = None
 
     @property
     def is_told(self) -> bool:
@@ -73,7 +76,7 @@ _JAPANESE = re.compile("[\u3041-\u30ff\u4e00-\u9fff]{2}")
 
 @dataclass(frozen=True)
 class CsvHeader:
-    """The first line of a CSV file.
+    """What stands before the records of a CSV file, or is told of them.
 
     Attributes
     ----------
@@ -83,11 +86,17 @@ class CsvHeader:
         The character between them.
     encoding : str
         How characters are written, by Python's name of it.
+    is_told : bool
+        Whether the names are told, and the first line is a record.
+    is_spaced : bool
+        Whether spaces stand around words that are no part of them.
     """
 
     names: list[str]
     delimiter: str
     encoding: str
+    is_told: bool = False
+    is_spaced: bool = False
 
 
 def read_header(path: Path, written: CsvFormat = AS_FOUND) -> CsvHeader:
@@ -99,7 +108,22 @@ def read_header(path: Path, written: CsvFormat = AS_FOUND) -> CsvHeader:
         names = next(csv.reader(lines, delimiter=delimiter), None)
     if not names:
         raise SchemaError(f"{path}: is empty; a CSV file starts with the names of its columns")
-    return CsvHeader(names, delimiter, _known(written.encoding))
+    is_spaced = written.delimiter is not None and written.delimiter[1:] == " "
+    if written.names is not None:
+        names = _told_names(path, written.names, len(names))
+    elif is_spaced:
+        names = [name.strip() for name in names]
+    return CsvHeader(names, delimiter, _known(written.encoding), written.names is not None, is_spaced)
+
+
+def _told_names(path: Path, told: str, cells: int) -> list[str]:
+    names = [name.strip() for name in next(csv.reader([told]))]
+    if len(names) != cells:
+        raise SchemaError(
+            f"{path}: --names (names=…) has {counted(len(names), 'name')} where the first row has "
+            f"{counted(cells, 'cell')}; name every column, those that will be dropped, too"
+        )
+    return names
 
 
 def found_format(path: Path) -> CsvFormat:
@@ -138,8 +162,11 @@ def look_unsplit(names: Sequence[str]) -> bool:
 def one_character(delimiter: str) -> str:
     """A delimiter as it was given, or the tab it stands for."""
     delimiter = "\t" if delimiter in ("tab", r"\t") else delimiter
+    delimiter = delimiter[0] if delimiter[1:] == " " else delimiter
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
-        raise SchemaError(f"a delimiter is one plain character, or tab, got {delimiter!r}")
+        raise SchemaError(
+            f"a delimiter is one plain character, perhaps with a space after it, or tab, got {delimiter!r}"
+        )
     return delimiter
 
 
@@ -214,8 +241,14 @@ def _with_numbers(written: NumberFormat, kinds: Wanted, batch: pa.RecordBatch) -
     return batch
 
 
+def _trimmed(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch without spaces around its texts."""
+    columns = [pc.utf8_trim_whitespace(one) if pa.types.is_string(one.type) else one for one in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+
+
 class CsvSource(Source):
-    """One CSV file with a header.
+    """One CSV file.
 
     Parameters
     ----------
@@ -271,7 +304,8 @@ class CsvSource(Source):
 
     def _parts(self, header: CsvHeader, types: Wanted) -> Iterator[Part]:
         with self._reader(header, types) as reader:
-            yield from numbered(reader, self.described)
+            for part in numbered(reader, self.described):
+                yield Part(part.through(_trimmed), part.places) if header.is_spaced else part
 
     def _types(self, header: CsvHeader) -> Wanted:
         """The narrowest types that fit all values: a first block suggests them, later ones may widen them."""
@@ -336,9 +370,16 @@ class CsvSource(Source):
             uneven.append(row)
             return "error"
 
+        is_renamed = header.is_told or header.is_spaced
         return pa.csv.open_csv(
             self.path,
-            pa.csv.ReadOptions(block_size=BLOCK, encoding=header.encoding, use_threads=threads),
+            pa.csv.ReadOptions(
+                block_size=BLOCK,
+                encoding=header.encoding,
+                use_threads=threads,
+                column_names=header.names if is_renamed else None,
+                skip_rows_after_names=int(is_renamed and not header.is_told),
+            ),
             pa.csv.ParseOptions(
                 delimiter=header.delimiter,
                 newlines_in_values=True,
@@ -353,6 +394,8 @@ class CsvSource(Source):
         if self._quotes_matter:
             options.strings_can_be_null, options.quoted_strings_can_be_null = True, False
             options.null_values = [""]
+        else:
+            options.null_values = [*options.null_values, " "]  # of numbers: text is taken as it stands
         return options
 
     def _uneven(self, header: CsvHeader, row: pa.csv.InvalidRow) -> UnevenRowsError:
@@ -365,7 +408,8 @@ class CsvSource(Source):
             for _ in self._open(header, {header.names[0]: pa.string()}, found, threads=False):
                 pass
         row = next(iter(found), row)
-        where = "a row" if row.number is None else f"row {row.number:,}, the names being row 1,"
+        first = "" if header.is_told else ", the names being row 1,"
+        where = "a row" if row.number is None else f"row {row.number:,}{first}"
         return UnevenRowsError(
             f"{self.described}: {where} has {counted(row.actual_columns, 'cell')} where {row.expected_columns} columns "
             "are named; correct it, or put a cell that holds what separates cells in quotes"

@@ -20,14 +20,14 @@ import pyarrow.compute as pc
 
 from kakuran.errors import DataError, MissingExtraError, SchemaError
 from kakuran.schema.sources.arrow import IpcSource, ParquetSource, frame_source
-from kakuran.schema.sources.base import ARROW, CSV, DUCKDB, PARQUET, Part, Source, Wanted, runs
+from kakuran.schema.sources.base import ARROW, DELIMITED, DUCKDB, PARQUET, Part, Source, Wanted, runs
 from kakuran.schema.sources.databases import SCHEMES, DuckSource, PostgresSource
 from kakuran.schema.sources.delimited import AS_FOUND, CsvFormat, CsvSource
 
 Opener = TypeVar("Opener", bound=Callable[..., Source])
 
 FORMATS: dict[str, Callable[..., Source]] = {
-    **dict.fromkeys(CSV, CsvSource),
+    **dict.fromkeys(DELIMITED, CsvSource),
     **dict.fromkeys(PARQUET, ParquetSource),
     **dict.fromkeys(ARROW, IpcSource),
 }
@@ -226,8 +226,8 @@ def folders_between(root: Path, path: Path) -> dict[str, str | None]:
 
 
 _NO_CSV = (
-    "--delimiter, --encoding, --decimal and --thousands (delimiter=…, encoding=…, decimal=…, thousands=…) "
-    "are for CSV files that no query is asked of"
+    "--delimiter, --encoding, --decimal, --thousands and --names (delimiter=…, encoding=…, decimal=…, thousands=…, "
+    "names=…) are for CSV files that no query is asked of"
 )
 
 
@@ -239,6 +239,7 @@ def open_source(
     encoding: str | None = None,
     decimal: str | None = None,
     thousands: str | None = None,
+    names: str | None = None,
     sheet: str | None = None,
 ) -> Source:
     """The source that something is.
@@ -252,13 +253,16 @@ def open_source(
     sql : str | None
         A query to the database; or, for files, a query that DuckDB answers, in which they are called ``data``.
     delimiter : str | None
-        What separates the columns of a CSV file; a comma, semicolon or tab is found by itself.
+        What separates the columns of a CSV file; a comma, semicolon or tab is found by itself. With a space after it,
+        as in ``", "``, spaces around words are no part of them.
     encoding : str | None
         Of a CSV file that is not UTF-8, such as ``cp932`` (Shift-JIS).
     decimal : str | None
         What stands before decimals in a CSV file, ``"."`` or ``","``.
     thousands : str | None
         What stands between groups of three digits in a CSV file: ``","``, ``"."``, ``" "`` or ``"'"``.
+    names : str | None
+        The names of the columns, between commas, of a CSV file that does not start with them.
     sheet : str | None
         Which sheet of an Excel file, where several have anything in them.
 
@@ -268,7 +272,7 @@ def open_source(
     >>> kk.open_source(pa.table({"age": [30, 40]})).names
     ['age']
     """
-    written = CsvFormat(delimiter, encoding, decimal, thousands)
+    written = CsvFormat(delimiter, encoding, decimal, thousands, names)
     is_named = isinstance(data, str | Path)
     if written.is_told and (not is_named or sql is not None or Path(data).suffix in DUCKDB):
         raise SchemaError(_NO_CSV)
@@ -289,7 +293,7 @@ def open_source(
         return DuckSource(str(path), database=path, sql=sql)
     if sql is not None:
         files = [found for _, found in _found(path)]
-        if files[0].suffix not in CSV + PARQUET + ARROW:
+        if files[0].suffix not in DELIMITED + PARQUET + ARROW:
             raise SchemaError(f"{files[0]}: DuckDB does not read {files[0].suffix} files; leave out the query")
         return DuckSource(str(path), files=files, sql=sql)
     if path.is_file() or (not path.is_dir() and not _is_pattern(path)):
@@ -307,7 +311,7 @@ def _file(path: Path, written: CsvFormat = AS_FOUND, sheet: str | None = None) -
         )
     if not path.is_file():
         raise SchemaError(f"{path}: no such file")
-    if path.suffix in CSV:
+    if path.suffix in DELIMITED:
         return CsvSource(path, written)
     if written.is_told:
         raise SchemaError(_NO_CSV)

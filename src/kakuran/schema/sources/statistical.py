@@ -209,7 +209,8 @@ class _Stored:
     def of(cls, suffix: str, field: pa.Field, column: pa.ChunkedArray) -> _Stored:
         told = field.metadata or {}
         labels = dict(json.loads(told.get(LABELS, b"[]")))
-        missing = [(low, high) for low, high in json.loads(told.get(MISSING, b"[]"))]
+        # Stata has no numbers that mean missing: written as one they would be read as numbers.
+        missing = [(low, high) for low, high in json.loads(told.get(MISSING, b"[]")) if suffix == SPSS]
         if pa.types.is_dictionary(field.type) or (labels and is_text(field.type)):
             return cls._labelled(suffix, field.name, column, labels, missing)
         if pa.types.is_boolean(field.type):
@@ -233,11 +234,10 @@ class _Stored:
         encoded = encoded if pa.types.is_dictionary(encoded.type) else encoded.combine_chunks().dictionary_encode()
         words = encoded.dictionary.to_pylist()
         if words and not isinstance(words[0], str):
-            return cls.of(
-                suffix, pa.field(name, encoded.dictionary.type), pa.chunked_array([encoded.dictionary_decode()])
-            )
+            plain = pa.field(name, encoded.dictionary.type, metadata=notes(labels, missing))
+            return cls.of(suffix, plain, pa.chunked_array([encoded.dictionary_decode()]))
         codes = {label: code for code, label in labels.items()}
-        free = itertools.count(1)
+        free = (code for code in itertools.count(1) if not any(low <= code <= high for low, high in missing))
         for word in words:
             _check_label(suffix, name, word)
             if word not in codes:
