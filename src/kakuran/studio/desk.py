@@ -116,8 +116,8 @@ class OpenTable:
         for attribute in schema.released:
             known, problem = self._misfits.get(attribute.name, (None, None))
             if known != attribute:
-                alone = [one if one is attribute else Dropped(one.name) for one in schema]
-                problem = next(problems_of(open_source(self.table), Schema(alone)), None)
+                alone = open_source(self.table.select([attribute.name]))
+                problem = next(problems_of(alone, Schema([attribute])), None)
                 self._misfits[attribute.name] = attribute, problem
             if problem is not None:
                 yield problem
@@ -343,10 +343,9 @@ class Desk:
     def rehearse(self, down: str, across: str, say: Words) -> dict[str, Any]:
         """Two columns as they are and as they would come back: a draw that is thrown away."""
         schema = self.draft.schema
-        release = self._rehearsal()
-        with warnings.catch_warnings():
+        with self._doing("rehearsing", None), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = release.crosstab(down, across)
+            found = self._rehearsal().crosstab(down, across)
         if max(found.counts.shape) > MOST_ACROSS:
             raise SchemaError(f"{down} × {across} has {found.counts.size:,} cells, too many to look at")
         table = self.opened.table.select([down, across])
@@ -406,7 +405,8 @@ class Desk:
         beside = [files.schema, files.report, files.public, files.commands, files.python]
         check_free(*targets(files.release), *beside, force=force)
         with self._doing("counting", opened.rows) as advance:
-            plan = calibrate(draft.schema, k=draft.k, data=opened.source, calibration="worst-case", progress=advance)
+            n = smallest_group(draft.schema, opened.source, advance)
+        plan = self._plan() if n == self._fewest() else self._planned(n)
         with self._doing("perturbing", opened.rows) as advance:
             manifest = perturb_file(opened.source, files.release, plan, force=force, progress=advance)
         commands, python = (
@@ -466,7 +466,7 @@ class Desk:
             raise ReleaseError("no release is open yet; open one first")
         path, release = self._release
         question = PointedQuestion.of(asked)
-        with warnings.catch_warnings():
+        with self._doing("estimating", None), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # which cells are unclear, the answer says itself
             found = question.put_to(release)
         return {
