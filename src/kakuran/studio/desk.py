@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from kakuran.audit import Risk, quick_audit, risk_of, wrong_cells
 from kakuran.counts import Tally
-from kakuran.design import Design, Plan, by_size, calibrate, designs, preview, smallest_group
+from kakuran.design import Design, Ledger, Plan, by_size, calibrate, designs, preview, propose_bands, smallest_group
 from kakuran.errors import (
     CalibrationError,
     DataError,
@@ -41,7 +41,7 @@ from kakuran.schema import (
     problems_of,
 )
 from kakuran.studio.asking import PointedQuestion
-from kakuran.studio.columns import Card, card_of, first_rows, oddities, offers, read_some
+from kakuran.studio.columns import Card, card_of, classes_of, first_rows, in_numbers, oddities, read_some
 from kakuran.studio.script import NamedTable, Targets, commands_of, python_of
 from kakuran.words import Words
 from kakuran.writing import check_free, write_text
@@ -52,6 +52,7 @@ CURVE = (2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0)
 CLOSE_ENOUGH = 6
 """Points of the curve that are worked out where a table has many columns."""
 MANY_COLUMNS = 8
+_WISHES = ("tell", "about", "purpose", "person", "rows_a_person")
 MOST_ACROSS = 24
 """Cells on a side of a table that is rehearsed."""
 
@@ -99,7 +100,7 @@ class OpenTable:
     is_whole: bool
     inferred: Schema
     cards: Mapping[str, Card]
-    _misfits: dict[str, tuple[Any, DataError | None]] = field(default_factory=dict)
+    _misfits: dict[str, tuple[Schema, DataError | None]] = field(default_factory=dict)
 
     @property
     def data(self) -> Any:
@@ -113,12 +114,14 @@ class OpenTable:
 
     def misfits(self, schema: Schema) -> Iterator[DataError]:
         """What is wrong with each column; one is looked at again only when something else is said of it."""
-        for attribute in schema.released:
-            known, problem = self._misfits.get(attribute.name, (None, None))
-            if known != attribute:
-                alone = open_source(self.table.select([attribute.name]))
-                problem = next(problems_of(alone, Schema([attribute])), None)
-                self._misfits[attribute.name] = attribute, problem
+        alone = {one.name: Schema([one]) for one in schema.released}
+        if schema.person is not None:
+            alone[schema.person] = Schema([Dropped(schema.person)], person=schema.person)
+        for name, said in alone.items():
+            known, problem = self._misfits.get(name, (None, None))
+            if known != said:
+                problem = next(problems_of(open_source(self.table.select([name])), said), None)
+                self._misfits[name] = said, problem
             if problem is not None:
                 yield problem
 
@@ -207,15 +210,24 @@ class Desk:
         return self._drafts[self._at]
 
     def edit(self, column: str, changes: Mapping[str, Any]) -> None:
-        """Say something else of a column; what is changed to nothing is as if it had never been said."""
+        """Say something else of a column; what is changed to nothing is as if it had never been said.
+
+        Besides those of a schema there is a role "person", of the column that says whose a row is.
+        """
         draft, described = self.draft, self.draft.schema.to_dict()
         if column not in described:
             draft.schema[column]  # which says what there is
-        before = described[column]
-        if before.get("role") == "drop" or changes.get("type", before.get("type")) != before.get("type"):
+        before, was = described[column], described[column].get("role")
+        role = changes.get("role", was)
+        if role in ("drop", "person"):
+            before, changes = {}, {"role": "drop"}
+        elif role == "weight":
+            before = before if was == "weight" else {"classes": classes_of(self.opened.cards[column])}
+        elif was in ("drop", "weight") or changes.get("type", before.get("type")) != before.get("type"):
             before = self._domain_of(column, changes.get("type"))
         fields = {name: value for name, value in {**before, **changes}.items() if value is not None}
-        self._say(replace(draft, schema=_with(draft.schema, described | {column: fields})))
+        person = column if role == "person" else None if column == draft.schema.person else draft.schema.person
+        self._say(replace(draft, schema=_with(draft.schema, described | {column: fields}, person)))
 
     def _domain_of(self, column: str, kind: str | None) -> dict[str, Any]:
         """A domain to start from, of a kind, as the data look."""
@@ -224,14 +236,14 @@ class Desk:
             return drafted
         if kind != "numeric" and card.values is not None:
             return {"type": "categorical", "values": card.values}
-        if kind != "categorical" and card.edges:
+        if kind != "categorical" and card.edges and not card.are_days:
             return {"type": "numeric", "low": math.floor(card.edges[0]), "high": math.ceil(card.edges[-1]), "step": 1}
         raise SchemaError(
             f"column {column!r}: its values are too many, or none of them is one of this kind; leave it out"
         )
 
     def wish(self, **wishes: Any) -> None:
-        """Say what the release is to promise (`k`) and to be good for (`tell`, `about`, `purpose`)."""
+        """Say what the release is to promise (`k`) and to be good for (`tell`, `about`, `purpose`, …)."""
         draft = self.draft
         k = wishes.pop("k", None)
         schema = draft.schema if not wishes else replace(draft.schema, **wishes)
@@ -269,7 +281,7 @@ class Desk:
     def to_dict(self) -> dict[str, Any]:
         """All that the page shows of it; of the data no more than their first rows and sums."""
         if self._opened is None:
-            return {"folder": str(self.folder), "opened": None, "offers": offers()}
+            return {"folder": str(self.folder), "opened": None}
         opened, draft = self._opened, self.draft
         described, drafted = draft.schema.to_dict(), opened.inferred.to_dict()
         read_off = (name for name, card in opened.cards.items() if card.gave(described[name], drafted[name]))
@@ -285,10 +297,9 @@ class Desk:
                 "first_rows": first_rows(opened.table),
                 "cards": {name: asdict(card) for name, card in opened.cards.items()},
             },
-            "offers": offers(),
             "columns": described,
             "drafted": {name: fields.get("type") for name, fields in drafted.items()},
-            "wishes": {name: getattr(draft.schema, name) for name in ("tell", "about", "purpose")},
+            "wishes": {name: getattr(draft.schema, name) for name in _WISHES},
             "toml": draft.schema.to_toml(),
             "k": draft.k,
             "read_off": [name for name in read_off if name not in draft.confirmed],
@@ -298,6 +309,7 @@ class Desk:
             "can_undo": self._at > 0,
             "can_redo": self._at < len(self._drafts) - 1,
             "targets": str(self._suggested()),
+            "ledgers": [*map(str, sorted(self._suggested().parent.glob("*.ledger")))],
         }
 
     def _suggested(self) -> Path:
@@ -314,7 +326,7 @@ class Desk:
             "n": n,
             "k": draft.k,
             "epsilon": _finite(plan.epsilon),
-            "central": _finite(plan.central()),
+            "central": _finite(plan.central()) if plan.is_central else None,
             "verdict": say.of(compared[chosen].expected.verdict) if chosen is not None else "",
             "scattered": [say.of(one) for one in plan.scattered],
             "designs": [_described(one) | {"is_chosen": place == chosen} for place, one in enumerate(compared)],
@@ -324,6 +336,12 @@ class Desk:
                 for one in errors
             ],
         }  # fmt: skip
+
+    def bands(self) -> list[dict[str, Any]]:
+        """Numbers that would come out better in bands, and by how much."""
+        draft, n = self.draft, self._fewest()
+        asked = ("bands", draft.schema.to_toml(), draft.k)
+        return self._once(asked, lambda: [*map(in_numbers, propose_bands(draft.schema, n=n, k=draft.k))])
 
     def curve(self) -> list[dict[str, Any]]:
         """What every design is expected to lose, k by k."""
@@ -369,7 +387,7 @@ class Desk:
     def _plan(self) -> Plan:
         """What `calibrate` gives; where it would choose the best design, that is known already."""
         draft, n = self.draft, self._fewest()
-        if draft.schema.tell in (None, "auto"):
+        if draft.schema.tell in (None, "auto") and draft.schema.rows_a_person == 1:
             return Plan(draft.schema, self._designs(draft.k)[0].tells, n, draft.k, "worst-case")
         return self._once(("plan", draft.schema.to_toml(), draft.k), lambda: self._planned(n))
 
@@ -398,17 +416,17 @@ class Desk:
             self._known[key] = work()
         return self._known[key]
 
-    def release(self, target: str, lang: str, *, force: bool = False) -> dict[str, Any]:
+    def release(self, target: str, lang: str, *, force: bool = False, ledger: str | None = None) -> dict[str, Any]:
         """Draw and write the release, its schema and the script that does the same; `finish` does the rest."""
         opened, draft = self.opened, self.draft
-        files = Targets(Path(target).expanduser().absolute())
+        files = Targets(Path(target).expanduser().absolute(), ledger)
         beside = [files.schema, files.report, files.public, files.commands, files.python]
         check_free(*targets(files.release), *beside, force=force)
         with self._doing("counting", opened.rows) as advance:
             n = smallest_group(draft.schema, opened.source, advance)
         plan = self._plan() if n == self._fewest() else self._planned(n)
         with self._doing("perturbing", opened.rows) as advance:
-            manifest = perturb_file(opened.source, files.release, plan, force=force, progress=advance)
+            manifest = perturb_file(opened.source, files.release, plan, ledger=ledger, force=force, progress=advance)
         commands, python = (
             said(opened.opening, files, draft.k, lang, force=force) for said in (commands_of, python_of)
         )
@@ -423,6 +441,7 @@ class Desk:
             "files": [*(_sized("release", path) for path in targets(files.release)), *starmap(_sized, written.items())],
             "commands": commands,
             "python": python,
+            "ledger": _spent(ledger) if ledger else None,
         }
 
     def finish(self, lang: str, say: Words, *, reports: bool = True) -> dict[str, Any]:
@@ -490,9 +509,10 @@ class Desk:
             self.progress = {}
 
 
-def _with(schema: Schema, described: Mapping[str, Mapping[str, Any]]) -> Schema:
+def _with(schema: Schema, described: Mapping[str, Mapping[str, Any]], person: str | None) -> Schema:
     """The schema with other columns; it is no longer about one that is not perturbed any more."""
-    made = replace(schema, attributes=Schema.from_dict(described).attributes)
+    rows = schema.rows_a_person if person else 1
+    made = replace(schema, attributes=Schema.from_dict(described).attributes, person=person, rows_a_person=rows)
     if schema.about not in [None, *(one.name for one in made.perturbed)]:
         made = replace(made, about=None)
     return made
@@ -505,6 +525,13 @@ def _found(source: Source) -> dict[str, str]:
         if isinstance(source, CsvSource)
         else {}
     )
+
+
+def _spent(ledger: str) -> dict[str, Any]:
+    """What is spent of what people were promised over all releases."""
+    account = Ledger(ledger).account()
+    promised = {"promised_k": account.promised_k, "promised_epsilon": account.promised_epsilon}
+    return {"people": account.people, "k": account.k, "epsilon": account.epsilon, **promised}
 
 
 def _sized(kind: str, path: Path) -> dict[str, Any]:

@@ -189,10 +189,13 @@ _CHANGES: dict[str, Callable[[Desk, _Given], object]] = {
 _LOOKS: dict[str, Callable[[Desk, _Given], Any]] = {
     "folder": lambda desk, given: desk.look_into(given.get("folder")),
     "choice": lambda desk, given: desk.choice(words_in(_lang(given))),
+    "bands": lambda desk, _: desk.bands(),
     "curve": lambda desk, _: desk.curve(),
     "risk": lambda desk, _: desk.risk(),
     "rehearse": lambda desk, given: desk.rehearse(given["down"], given["across"], words_in(_lang(given))),
-    "release": lambda desk, given: desk.release(given["target"], _lang(given), force=bool(given.get("force"))),
+    "release": lambda desk, given: desk.release(
+        given["target"], _lang(given), force=bool(given.get("force")), ledger=given.get("ledger") or None
+    ),
     "read": lambda desk, given: desk.read(given["path"]),
     "ask": lambda desk, given: desk.ask(given, words_in(_lang(given))),
 }
