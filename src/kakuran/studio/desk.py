@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kakuran.audit import Risk, quick_audit, risk_of, wrong_cells
+from kakuran.audit import Audit, Risk, quick_audit, risk_of, wrong_cells
 from kakuran.counts import Tally
 from kakuran.design import Design, Ledger, Plan, by_size, calibrate, designs, preview, propose_bands, smallest_group
 from kakuran.errors import (
@@ -158,6 +158,7 @@ class Desk:
         self._known: dict[Any, Any] = {}
         self._rehearsed: tuple[tuple[str, float], Release] | None = None
         self._made: tuple[Targets, Source, str] | None = None
+        self._audit: Audit | None = None
         self._release: tuple[Path, Release] | None = None
 
     def look_into(self, folder: str | None) -> dict[str, Any]:
@@ -417,7 +418,7 @@ class Desk:
         return self._known[key]
 
     def release(self, target: str, lang: str, *, force: bool = False, ledger: str | None = None) -> dict[str, Any]:
-        """Draw and write the release, its schema and the script that does the same; `finish` does the rest."""
+        """Draw and write the release, its schema and the script that does the same; then `attack` and `report`."""
         opened, draft = self.opened, self.draft
         files = Targets(Path(target).expanduser().absolute(), ledger)
         beside = [files.schema, files.report, files.public, files.commands, files.python]
@@ -433,7 +434,7 @@ class Desk:
         draft.schema.save(files.schema)
         write_text(files.commands, commands)
         write_text(files.python, python)
-        self._made = files, opened.source, commands
+        self._made, self._audit = (files, opened.source, commands), None
         written = {"schema": files.schema, "commands": files.commands, "python": files.python}
         return {
             "records": manifest.records,
@@ -444,25 +445,29 @@ class Desk:
             "ledger": _spent(ledger) if ledger else None,
         }
 
-    def finish(self, lang: str, say: Words, *, reports: bool = True) -> dict[str, Any]:
-        """Play the attacker on what was released, and write both reports, if they are wanted."""
+    def attack(self, say: Words) -> dict[str, Any]:
+        """Play the attacker on what was released."""
+        files, source, _ = self._last_made()
+        with self._doing("attacking", None) as advance:
+            self._audit = quick_audit(source, files.release, advance)
+        audit = self._audit
+        verdict = "" if audit is None else say.listed(audit.problems) or say("audit_passed", k=audit.k)
+        return {"passed": None if audit is None else audit.passed, "verdict": verdict}
+
+    def report(self, lang: str) -> list[dict[str, Any]]:
+        """Write both reports of what was released and attacked."""
+        files, source, commands = self._last_made()
+        release = read_release(files.release)
+        with self._doing("reporting", 3 * release.n) as advance:
+            write_text(files.public, release_report(release, lang=lang, progress=advance))
+            told: Any = {"original": source, "audit": self._audit, "command": commands}
+            write_text(files.report, release_report(release, lang=lang, progress=advance, **told))
+        return [_sized("public", files.public), _sized("internal", files.report)]
+
+    def _last_made(self) -> tuple[Targets, Source, str]:
         if self._made is None:
             raise ReleaseError("nothing was released yet")
-        files, source, commands = self._made
-        with self._doing("attacking", None) as advance:
-            audit = quick_audit(source, files.release, advance)
-        if reports:
-            release = read_release(files.release)
-            with self._doing("reporting", 3 * release.n) as advance:
-                write_text(files.public, release_report(release, lang=lang, progress=advance))
-                told: Any = {"original": source, "audit": audit, "command": commands}
-                write_text(files.report, release_report(release, lang=lang, progress=advance, **told))
-        verdict = "" if audit is None else say.listed(audit.problems) or say("audit_passed", k=audit.k)
-        return {
-            "passed": None if audit is None else audit.passed,
-            "verdict": verdict,
-            "files": [_sized("public", files.public), _sized("internal", files.report)] if reports else [],
-        }
+        return self._made
 
     def read(self, path: str) -> dict[str, Any]:
         """Open a release, to ask things of it."""

@@ -51,7 +51,7 @@ const Public = (() => {
   const banding = (studio, id, { column, count, before, after, changes }) =>
     element(
       "p",
-      { class: "unsure" },
+      { class: "offer" },
       element("span", {}, say("bands.gain", { column, count, before: percent(before, 1), after: percent(after, 1) })),
       button(id, say("remedy.bands"), () => studio.change("edit", { column, changes })),
     );

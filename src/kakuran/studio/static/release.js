@@ -70,12 +70,15 @@ const Releasing = (() => {
     return element("p", { id: "spent" }, say("ledger.spent", facts));
   }
 
-  /** What takes longer than the release itself: the attack and the reports. */
+  /** What takes longer than the release itself: the attack, whose verdict stands at once, and the reports. */
   async function finish(studio, reports) {
     const { made: mine } = studio;
-    const told = await Calls.callLong("finish", { reports }, studio.busy);
-    Object.assign(mine, { audit: told, files: [...mine.files, ...told.files] });
-    if (document.getElementById("made-title")) await studio.draw();
+    const show = async () => document.getElementById("made-title") && (await studio.draw());
+    mine.audit = await Calls.callLong("attack", {}, studio.busy);
+    await show();
+    if (!reports) return;
+    mine.files = [...mine.files, ...(await Calls.callLong("report", {}, studio.busy))];
+    await show();
   }
 
   function made(studio) {
