@@ -61,10 +61,10 @@ const Releasing = (() => {
   }
 
   function spent({ people, k, promised_k, epsilon, promised_epsilon }) {
-    const of = (now, promised) => (promised === null ? now : say("ledger.of", { now, promised: number(promised, 2) }));
+    const of = (now, promised) => (promised === null ? now : say("ledger.of", { now, promised: Page.plain(promised) }));
     const facts = {
       people,
-      k: of(k === null ? "∞" : number(k, 1), promised_k),
+      k: of(k === null ? "∞" : number(k, k % 1 ? 1 : 0), promised_k),
       epsilon: of(epsilon === null ? "∞" : number(epsilon, 2), promised_epsilon),
     };
     return element("p", { id: "spent" }, say("ledger.spent", facts));
