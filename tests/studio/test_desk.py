@@ -4,14 +4,15 @@ import json
 import shlex
 from dataclasses import replace
 
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
 import kakuran as kk
 from kakuran.cli import app
-from kakuran.release import read_manifest
+from kakuran.release import read_manifest, write_table
+from kakuran.samples import census
 from kakuran.studio import Desk
-from kakuran.studio.columns import offers
 from kakuran.words import words_in
 
 SAY = words_in("en")
@@ -100,13 +101,75 @@ def test_odd_columns_are_found_and_a_remedy_mends_them(folder):
     assert [one["column"] for one in desk.to_dict()["misfits"]] == []
 
 
-@pytest.mark.skipif(not offers()["bands"], reason="numbers are told on a grid only")
 def test_a_number_is_told_in_bands_and_on_a_grid_again(desk):
     desk.edit("age", {"bands": [0, 18, 65, 120], "low": None, "high": None})
     assert desk.draft.schema["age"].points == 3
     assert "age" not in desk.to_dict()["read_off"]
     desk.edit("age", {"bands": None, "low": 0, "high": 120})
     assert desk.draft.schema["age"].points == 121
+
+
+def test_bands_are_offered_with_what_they_gain_and_made_by_what_the_offer_says(desk):
+    desk.edit("age", {"low": 0, "high": 100_000})
+    (offer,) = desk.bands()
+    proposal = kk.propose_bands(desk.draft.schema, n=desk.opened.rows, k=10)[0]
+    assert (offer["column"], offer["after"]) == ("age", proposal.after.relative)
+    assert offer["after"] < offer["before"]
+    desk.edit(offer["column"], offer["changes"])
+    assert desk.draft.schema["age"] == proposal.column
+    assert desk.bands() == []
+
+
+def test_a_column_weighs_in_round_classes_and_is_a_number_again(desk):
+    desk.edit("age", {"role": "weight"})
+    weight = desk.draft.schema["age"]
+    assert isinstance(weight, kk.Weight)
+    assert (weight.classes[0], weight.classes[-1]) == (0, 100)
+    desk.edit("age", {"classes": [0, 40, 200], "values": None})
+    desk.edit("age", {"perturb": True})
+    assert desk.draft.schema["age"] == kk.Weight("age", [0, 40, 200], perturb=True)
+    assert "age" not in desk.to_dict()["read_off"]
+    desk.edit("age", {"role": None})
+    assert desk.draft.schema["age"] == desk.opened.inferred["age"]
+
+
+def test_whose_a_row_is_can_be_said_and_then_people_are_counted(tmp_path):
+    rows = pa.table({"who": [f"p{row // 2}" for row in range(400)], "job": ["care", "farm", "none", "care"] * 100})
+    write_table(tmp_path / "visits.parquet", rows)
+    desk = Desk(tmp_path)
+    desk.open(str(tmp_path / "visits.parquet"))
+    desk.edit("who", {"role": "person"})
+    desk.wish(rows_a_person=2)
+    schema = desk.draft.schema
+    assert (schema.person, schema.rows_a_person, schema.to_dict()["who"]) == ("who", 2, {"role": "drop"})
+    told, plan = desk.choice(SAY), kk.calibrate(schema, n=200, k=10)
+    assert (told["n"], told["epsilon"], told["central"]) == (200, plan.epsilon, None)
+    desk.wish(rows_a_person=1)
+    assert desk.choice(SAY)["epsilon"] == kk.calibrate(desk.draft.schema, n=200, k=10).epsilon
+    desk.edit("who", {"role": "drop"})
+    assert (desk.draft.schema.person, desk.draft.schema.rows_a_person, desk.choice(SAY)["n"]) == (None, 1, 400)
+    gaps = rows.set_column(0, "who", pa.array([None, *rows.column("who").to_pylist()[1:]]))
+    write_table(tmp_path / "gaps.parquet", gaps)
+    desk.open(str(tmp_path / "gaps.parquet"))
+    desk.edit("who", {"role": "person"})
+    assert [one["column"] for one in desk.to_dict()["misfits"]] == ["who"]
+
+
+def test_a_release_is_entered_into_the_ledger_beside_it_and_its_script_says_so(tmp_path):
+    write_table(tmp_path / "census.parquet", census(2_000))
+    ledger = kk.Ledger.create(tmp_path / "people.ledger", "the town", k=10, epsilon=1)
+    desk = Desk(tmp_path)
+    desk.open(str(tmp_path / "census.parquet"))
+    (found,) = desk.to_dict()["ledgers"]
+    made = desk.release(str(tmp_path / "out.parquet"), "en", ledger=found)
+    assert (made["ledger"]["people"], made["ledger"]["k"]) == ("the town", 10)
+    assert made["ledger"]["epsilon"] == ledger.account().epsilon > 0
+    assert f"--ledger {found}" in made["commands"]
+    assert f"ledger={found!r}" in made["python"]
+    desk.wish(k=5)
+    with pytest.raises(kk.CalibrationError, match="the town"):
+        desk.release(str(tmp_path / "more.parquet"), "en", ledger=found)
+    assert not (tmp_path / "more.parquet").exists()
 
 
 def test_values_outside_a_domain_are_told_before_anything_is_released(desk):

@@ -13,7 +13,7 @@ from kakuran.studio import Desk, running
 from kakuran.studio.server import _CHANGES, _LOOKS, served
 from kakuran.words import LANGUAGES, words_in
 
-CALLS = [*_CHANGES, *_LOOKS, "progress", "finish", "show"]
+CALLS = [*_CHANGES, *_LOOKS, "progress", "report", "show"]
 
 
 class Steward(httpx.Client):
@@ -126,12 +126,12 @@ def test_only_reports_of_this_session_are_shown_and_each_ticket_once(client, tmp
     other = tmp_path / "other.html"
     other.write_text("<p>other</p>")
     assert client.post("/api/show", json={"path": str(other)}).status_code == 422
-    assert client.post("/api/finish", json={}).status_code == 422
+    assert {client.post(f"/api/{name}", json={}).status_code for name in ("attack", "report")} == {422}
     client.post("/api/edit", json={"column": "age", "changes": {"role": "drop"}})
     assert client.post("/api/release", json={"target": str(tmp_path / "out.csv")}).status_code == 200
-    made = client.post("/api/finish", json={}).json()
-    assert made["passed"] is True
-    (report,) = (file["path"] for file in made["files"] if file["kind"] == "public")
+    assert client.post("/api/attack", json={}).json()["passed"] is True
+    made = client.post("/api/report", json={}).json()
+    (report,) = (file["path"] for file in made if file["kind"] == "public")
     address = client.post("/api/show", json={"path": report}).json()["address"]
     shown = client.get(f"/{address}", headers={"authorization": ""})
     assert shown.status_code == 200

@@ -73,8 +73,18 @@ def rows_of_each(codes: NDArray[np.integer], size: int) -> list[Indices]:
     >>> [rows.tolist() for rows in rows_of_each(np.array([2, 0, 2]), 3)]
     [[1], [], [0, 2]]
     """
-    order = np.argsort(codes, kind="stable")
+    order = np.argsort(_narrow(codes), kind="stable")
     return np.split(order, np.searchsorted(codes[order], np.arange(1, size)))
+
+
+def _narrow(codes: NDArray[np.integer]) -> NDArray[np.integer]:
+    """The same in as few bytes as it takes: numpy sorts numbers of one or two without comparing them."""
+    ends = (np.min_scalar_type(end) for end in (codes.min(initial=0), codes.max(initial=0)))
+    return codes.astype(np.result_type(*ends))
+
+
+_MOST_CELLS = 1 << 62
+"""More could not be numbered."""
 
 
 def _joint_codes(columns: Sequence[NDArray[np.integer]]) -> tuple[Indices, int]:
@@ -83,9 +93,9 @@ def _joint_codes(columns: Sequence[NDArray[np.integer]]) -> tuple[Indices, int]:
     for column in columns:
         lowest, highest = (int(column.min()), int(column.max())) if len(column) else (0, 0)
         digits, width = column - lowest, highest - lowest + 1
-        if size * width > max(4 * len(codes), 1 << 16):
+        if size * width > _MOST_CELLS:
             codes, size = _without_gaps(codes, size)
-            if width > len(codes):
+            if size * width > _MOST_CELLS:
                 digits, width = _without_gaps(digits, width)
         codes, size = codes * width + digits, size * width
     return _without_gaps(codes, size)
@@ -101,7 +111,6 @@ def _without_gaps(codes: NDArray[np.integer], size: int) -> tuple[Indices, int]:
 
 
 DENSE_CELLS = 1 << 22
-_MOST_CELLS = 1 << 62
 _FEW = 1 << 18
 
 
@@ -131,6 +140,8 @@ class Places:
         self.weights = weights
         self._codes = codes
         self._reach = reach
+        self._rows: NDArray[np.intp] | None = None
+        self._columns: dict[str, Codes] = {}
         self._known: dict[tuple[Cells, ...], NDArray[np.int64]] = {}
         self._groups: dict[str, defaultdict[int, Places]] = {}
 
@@ -141,7 +152,7 @@ class Places:
             return np.zeros(self.n, np.int64)
         *first, last = spanned
         if not first:
-            return last.place(self._codes[last.name], self._reach(last.name))
+            return last.place(self._column(last.name), self._reach(last.name))
         cells = self._shared(tuple(first)) * last.size
         cells += self._shared((last,))
         return cells
@@ -156,8 +167,9 @@ class Places:
     def _with(self, name: str) -> dict[int, Places]:
         """The records with each value of a column, put together once for all tables."""
         if name not in self._groups:
-            order = np.argsort(self._codes[name], kind="stable")
-            values, starts = np.unique(self._codes[name][order], return_index=True)
+            codes = self._column(name)
+            order = np.argsort(_narrow(codes), kind="stable")
+            values, starts = np.unique(codes[order], return_index=True)
             groups = dict(zip(values.tolist(), np.split(order, starts[1:]), strict=True)) if len(order) else {}
             self._groups[name] = defaultdict(lambda: self._some(order[:0]))
             self._groups[name].update({value: self._some(rows) for value, rows in groups.items()})
@@ -165,7 +177,17 @@ class Places:
 
     def _some(self, rows: NDArray[np.intp]) -> Places:
         weights = None if self.weights is None else self.weights[rows]
-        return Places({name: column[rows] for name, column in self._codes.items()}, len(rows), weights, self._reach)
+        some = Places(self._codes, len(rows), weights, self._reach)
+        some._rows = rows
+        return some
+
+    def _column(self, name: str) -> Codes:
+        """The codes of a column; of some rows they are picked when a table first asks for them, as few columns are."""
+        if self._rows is None:
+            return self._codes[name]
+        if name not in self._columns:
+            self._columns[name] = self._codes[name][self._rows]
+        return self._columns[name]
 
     def _shared(self, axes: tuple[Cells, ...]) -> NDArray[np.int64]:
         if axes not in self._known:

@@ -5,6 +5,7 @@ from .account import (
 )
 from .bands import (
     BandProposal as BandProposal,
+    in_bands as in_bands,
     propose_bands as propose_bands,
 )
 from .calibration import (

@@ -12,6 +12,7 @@ weighed as two measurements are. docs/decisions/designs.md compares this with wh
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -92,6 +93,10 @@ class Expectation:
         self.levels = {name: tell.telling.levels(name) for tell in tells for name in tell.columns}
         self._shared = min(1.0, SHARED / max(len(self.levels) - 1, 1))
         self._known: dict[tuple[str, ...], float] = {}
+        self._telling: defaultdict[str, set[int]] = defaultdict(set)
+        for place, tell in enumerate(tells):
+            for name in tell.columns:
+                self._telling[name].add(place)
 
     @property
     def columns(self) -> list[str]:
@@ -108,6 +113,10 @@ class Expectation:
         pairs = len(table) * (len(table) - 1) // 2
         return math.hypot(*(self._part((name,)) for name in table), PAIR * math.sqrt(pairs))
 
+    def is_told(self, table: Sequence[str]) -> bool:
+        """Whether some record tells all of a table."""
+        return bool(self._holding(table))
+
     def _part(self, columns: tuple[str, ...]) -> float:
         """What is wrong of a margin, or of what two or three columns have to do with each other beyond it."""
         if columns not in self._known:
@@ -116,12 +125,12 @@ class Expectation:
 
     def _noise(self, columns: tuple[str, ...]) -> float:
         """By chance, in all tells that hold the columns taken together."""
-        told = sum(
-            tell.share * self._n * tell.telling.kept(columns) ** 2
-            for tell in self._tells
-            if set(columns).issubset(tell.columns)
-        )
+        holding = (self._tells[place] for place in self._holding(columns))
+        told = sum(tell.share * self._n * tell.telling.kept(columns) ** 2 for tell in holding)
         return _PER_CELL * math.sqrt(max(self._unknowns(columns), 1.0) / told) if told > 0 else math.inf
+
+    def _holding(self, columns: Sequence[str]) -> list[int]:
+        return sorted(set.intersection(*map(self._telling.__getitem__, columns)))
 
     def _unknowns(self, columns: tuple[str, ...]) -> float:
         if len(columns) == 1:

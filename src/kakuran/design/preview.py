@@ -150,7 +150,7 @@ def _told_errors(plan: Plan, n: int) -> list[TableError]:
     for columns in _tables(plan):
         cells = math.prod(sizes[name] for name in columns)
         error = 2 * expected.wrong(columns) * n / cells * math.sqrt(math.pi / 2)
-        found.append(TableError(columns, cells, n / cells, error, "counts" if plan.holding(columns) else "model"))
+        found.append(TableError(columns, cells, n / cells, error, "counts" if expected.is_told(columns) else "model"))
     return found
 
 

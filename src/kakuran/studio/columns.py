@@ -6,15 +6,15 @@ A column is summed up once, when the table is opened, and by arrow; no more of t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
-from inspect import signature
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kakuran.schema import Dropped, Numeric, Schema, Source, open_source
+from kakuran.design import BandProposal, in_bands
+from kakuran.schema import Dropped, Numeric, Schema, Source
 from kakuran.typing import Array, Progress
 
 MOST_CELLS = 50_000_000
@@ -25,8 +25,6 @@ MOST_BARS = 24
 PERIODS = 8
 """Into which dates are cut for a look."""
 FIRST_ROWS = 12
-BANDS = 6
-"""About how many a click makes."""
 FEWEST_TO_TELL = 30
 """Values from which on it is no chance that none stands twice."""
 _LONGEST = 80
@@ -51,7 +49,10 @@ class Card:
     values : list[Any] | None
         All values, where there are few enough to be categories.
     edges, heights : list[float], list[int]
-        Of numbers: where each column of their histogram begins and the last ends, and how many records it is of.
+        Of numbers and dates: where each column of their histogram begins and the last ends, and how many records it is
+        of.
+    are_days : bool
+        Whether these are days since 1970-01-01.
     codes : list[float]
         Numbers that look as if they stood for something missing, such as 999.
     """
@@ -65,13 +66,14 @@ class Card:
     edges: list[float] = field(default_factory=list)
     heights: list[int] = field(default_factory=list)
     codes: list[float] = field(default_factory=list)
+    are_days: bool = False
 
     def gave(self, described: Mapping[str, Any], drafted: Mapping[str, Any]) -> bool:
         """Whether what is said of the column was read off it: its very values, or a bound that somebody has."""
         if "values" in described:
             listed = set(described["values"])
             return any(found is not None and set(found) == listed for found in (self.values, drafted.get("values")))
-        ends = described.get("bands") or [described.get("low"), described.get("high")]
+        ends = described.get("classes") or described.get("bands") or [described.get("low"), described.get("high")]
         seen = {*self.edges[:1], *self.edges[-1:], drafted.get("low"), drafted.get("high")} - {None}
         return ends[0] in seen or ends[-1] in seen
 
@@ -136,7 +138,8 @@ def _card_of_days(name: str, values: pa.Array, counts: Any, missing: int) -> Car
     heights, edges = np.histogram(days, PERIODS, weights=counts) if len(days) else (np.zeros(0), np.zeros(0))
     starts = np.ceil(edges).astype("datetime64[D]")
     bars = [(f"{starts[place]} –", int(height)) for place, height in enumerate(heights)]
-    return Card(name, len(values), missing, bars, 0, _listed(values))
+    drawn: Any = {"edges": edges.tolist(), "heights": [height for _, height in bars], "are_days": True}
+    return Card(name, len(values), missing, bars, 0, _listed(values), **drawn)
 
 
 def _listed(values: pa.Array) -> list[Any] | None:
@@ -157,16 +160,9 @@ def _codes_among(numbers: Array) -> list[float]:
     return found + ([float(low)] if low < 0 <= second else [])
 
 
-def offers() -> dict[str, bool]:
-    """What can be said of a number or a file, for a page that asks before it shows a field."""
-    known = {*(one.name for one in fields(Numeric)), *signature(open_source).parameters}
-    return {name: name in known for name in ("bands", "missing_codes", "sheet")}
-
-
 def oddities(schema: Schema, cards: Mapping[str, Card], inferred: Schema, n: int) -> Iterator[dict[str, Any]]:
     """What a steward should look at: of which column, what it is, and what a click can do about it."""
     dropping, keeping = _remedy("drop", role="drop"), _remedy("category", missing="category")
-    codes_are_offered, bands_are_offered = offers()["missing_codes"], offers()["bands"]
     for attribute in schema:
         card = cards[attribute.name]
         odd = {"column": attribute.name, "count": card.missing}
@@ -179,23 +175,31 @@ def oddities(schema: Schema, cards: Mapping[str, Card], inferred: Schema, n: int
         if card.missing and attribute.missing == "error":
             yield odd | {"kind": "missing", "remedies": [keeping, dropping]}
         if isinstance(attribute, Numeric):
-            told = list(getattr(attribute, "missing_codes", ()))
-            for code in card.codes if codes_are_offered else ():
+            told = list(attribute.missing_codes)
+            for code in card.codes:
                 if code not in told:
                     asked = _remedy("codes", missing_codes=[*told, _plain(code)], missing="category")
                     yield odd | {"kind": "code", "count": code, "remedies": [asked]}
-            if bands_are_offered and attribute.points > MOST_VALUES and not getattr(attribute, "bands", None):
-                banded = _remedy("bands", bands=_round_bands(attribute), low=None, high=None)
-                yield odd | {"kind": "fine", "count": attribute.points, "remedies": [banded]}
 
 
-def _round_bands(number: Numeric) -> list[float]:
-    """Some bands from bound to bound that begin at round numbers."""
-    rough = (number.high - number.low) / BANDS
-    width = 10.0 ** np.floor(np.log10(rough))
-    width *= next(factor for factor in (1, 2, 2.5, 5, 10) if factor * width >= rough * 0.999)
-    inner = np.arange(np.floor(number.low / width) + 1, np.ceil(number.high / width)) * width
-    return [_plain(edge) for edge in (number.low, *inner.round(12), number.high)]
+def in_numbers(proposal: BandProposal) -> dict[str, Any]:
+    """Bands that a click makes, and what they gain."""
+    number = proposal.column
+    return {
+        "column": number.name,
+        "count": number.points,
+        "before": proposal.before.relative,
+        "after": proposal.after.relative,
+        "changes": {"bands": [_plain(edge) for edge in number.bands or ()], "low": None, "high": None},
+    }
+
+
+def classes_of(card: Card) -> list[float]:
+    """Classes of a weight to start from: round numbers, from nothing to above the largest."""
+    most = card.edges[-1] if card.edges else 1.0
+    width = 10.0 ** np.floor(np.log10(max(most, 1e-9)))
+    rounded = Numeric(card.name, 0, width * (most // width + 1), step=width / 10)
+    return [_plain(edge) for edge in in_bands(rounded).bands or ()]
 
 
 def _remedy(kind: str, **changes: Any) -> dict[str, Any]:

@@ -14,9 +14,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from kakuran.audit import Risk, quick_audit, risk_of, wrong_cells
+from kakuran.audit import Audit, Risk, quick_audit, risk_of, wrong_cells
 from kakuran.counts import Tally
-from kakuran.design import Design, Plan, by_size, calibrate, designs, preview, smallest_group
+from kakuran.design import Design, Ledger, Plan, by_size, calibrate, designs, preview, propose_bands, smallest_group
 from kakuran.errors import (
     CalibrationError,
     DataError,
@@ -41,7 +41,7 @@ from kakuran.schema import (
     problems_of,
 )
 from kakuran.studio.asking import PointedQuestion
-from kakuran.studio.columns import Card, card_of, first_rows, oddities, offers, read_some
+from kakuran.studio.columns import Card, card_of, classes_of, first_rows, in_numbers, oddities, read_some
 from kakuran.studio.script import NamedTable, Targets, commands_of, python_of
 from kakuran.words import Words
 from kakuran.writing import check_free, write_text
@@ -52,6 +52,7 @@ CURVE = (2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0)
 CLOSE_ENOUGH = 6
 """Points of the curve that are worked out where a table has many columns."""
 MANY_COLUMNS = 8
+_WISHES = ("tell", "about", "purpose", "person", "rows_a_person")
 MOST_ACROSS = 24
 """Cells on a side of a table that is rehearsed."""
 
@@ -99,7 +100,7 @@ class OpenTable:
     is_whole: bool
     inferred: Schema
     cards: Mapping[str, Card]
-    _misfits: dict[str, tuple[Any, DataError | None]] = field(default_factory=dict)
+    _misfits: dict[str, tuple[Schema, DataError | None]] = field(default_factory=dict)
 
     @property
     def data(self) -> Any:
@@ -113,12 +114,14 @@ class OpenTable:
 
     def misfits(self, schema: Schema) -> Iterator[DataError]:
         """What is wrong with each column; one is looked at again only when something else is said of it."""
-        for attribute in schema.released:
-            known, problem = self._misfits.get(attribute.name, (None, None))
-            if known != attribute:
-                alone = [one if one is attribute else Dropped(one.name) for one in schema]
-                problem = next(problems_of(open_source(self.table), Schema(alone)), None)
-                self._misfits[attribute.name] = attribute, problem
+        alone = {one.name: Schema([one]) for one in schema.released}
+        if schema.person is not None:
+            alone[schema.person] = Schema([Dropped(schema.person)], person=schema.person)
+        for name, said in alone.items():
+            known, problem = self._misfits.get(name, (None, None))
+            if known != said:
+                problem = next(problems_of(open_source(self.table.select([name])), said), None)
+                self._misfits[name] = said, problem
             if problem is not None:
                 yield problem
 
@@ -155,6 +158,7 @@ class Desk:
         self._known: dict[Any, Any] = {}
         self._rehearsed: tuple[tuple[str, float], Release] | None = None
         self._made: tuple[Targets, Source, str] | None = None
+        self._audit: Audit | None = None
         self._release: tuple[Path, Release] | None = None
 
     def look_into(self, folder: str | None) -> dict[str, Any]:
@@ -207,15 +211,24 @@ class Desk:
         return self._drafts[self._at]
 
     def edit(self, column: str, changes: Mapping[str, Any]) -> None:
-        """Say something else of a column; what is changed to nothing is as if it had never been said."""
+        """Say something else of a column; what is changed to nothing is as if it had never been said.
+
+        Besides those of a schema there is a role "person", of the column that says whose a row is.
+        """
         draft, described = self.draft, self.draft.schema.to_dict()
         if column not in described:
             draft.schema[column]  # which says what there is
-        before = described[column]
-        if before.get("role") == "drop" or changes.get("type", before.get("type")) != before.get("type"):
+        before, was = described[column], described[column].get("role")
+        role = changes.get("role", was)
+        if role in ("drop", "person"):
+            before, changes = {}, {"role": "drop"}
+        elif role == "weight":
+            before = before if was == "weight" else {"classes": classes_of(self.opened.cards[column])}
+        elif was in ("drop", "weight") or changes.get("type", before.get("type")) != before.get("type"):
             before = self._domain_of(column, changes.get("type"))
         fields = {name: value for name, value in {**before, **changes}.items() if value is not None}
-        self._say(replace(draft, schema=_with(draft.schema, described | {column: fields})))
+        person = column if role == "person" else None if column == draft.schema.person else draft.schema.person
+        self._say(replace(draft, schema=_with(draft.schema, described | {column: fields}, person)))
 
     def _domain_of(self, column: str, kind: str | None) -> dict[str, Any]:
         """A domain to start from, of a kind, as the data look."""
@@ -224,14 +237,14 @@ class Desk:
             return drafted
         if kind != "numeric" and card.values is not None:
             return {"type": "categorical", "values": card.values}
-        if kind != "categorical" and card.edges:
+        if kind != "categorical" and card.edges and not card.are_days:
             return {"type": "numeric", "low": math.floor(card.edges[0]), "high": math.ceil(card.edges[-1]), "step": 1}
         raise SchemaError(
             f"column {column!r}: its values are too many, or none of them is one of this kind; leave it out"
         )
 
     def wish(self, **wishes: Any) -> None:
-        """Say what the release is to promise (`k`) and to be good for (`tell`, `about`, `purpose`)."""
+        """Say what the release is to promise (`k`) and to be good for (`tell`, `about`, `purpose`, …)."""
         draft = self.draft
         k = wishes.pop("k", None)
         schema = draft.schema if not wishes else replace(draft.schema, **wishes)
@@ -269,7 +282,7 @@ class Desk:
     def to_dict(self) -> dict[str, Any]:
         """All that the page shows of it; of the data no more than their first rows and sums."""
         if self._opened is None:
-            return {"folder": str(self.folder), "opened": None, "offers": offers()}
+            return {"folder": str(self.folder), "opened": None}
         opened, draft = self._opened, self.draft
         described, drafted = draft.schema.to_dict(), opened.inferred.to_dict()
         read_off = (name for name, card in opened.cards.items() if card.gave(described[name], drafted[name]))
@@ -285,10 +298,9 @@ class Desk:
                 "first_rows": first_rows(opened.table),
                 "cards": {name: asdict(card) for name, card in opened.cards.items()},
             },
-            "offers": offers(),
             "columns": described,
             "drafted": {name: fields.get("type") for name, fields in drafted.items()},
-            "wishes": {name: getattr(draft.schema, name) for name in ("tell", "about", "purpose")},
+            "wishes": {name: getattr(draft.schema, name) for name in _WISHES},
             "toml": draft.schema.to_toml(),
             "k": draft.k,
             "read_off": [name for name in read_off if name not in draft.confirmed],
@@ -298,6 +310,7 @@ class Desk:
             "can_undo": self._at > 0,
             "can_redo": self._at < len(self._drafts) - 1,
             "targets": str(self._suggested()),
+            "ledgers": [*map(str, sorted(self._suggested().parent.glob("*.ledger")))],
         }
 
     def _suggested(self) -> Path:
@@ -314,7 +327,7 @@ class Desk:
             "n": n,
             "k": draft.k,
             "epsilon": _finite(plan.epsilon),
-            "central": _finite(plan.central()),
+            "central": _finite(plan.central()) if plan.is_central else None,
             "verdict": say.of(compared[chosen].expected.verdict) if chosen is not None else "",
             "scattered": [say.of(one) for one in plan.scattered],
             "designs": [_described(one) | {"is_chosen": place == chosen} for place, one in enumerate(compared)],
@@ -324,6 +337,12 @@ class Desk:
                 for one in errors
             ],
         }  # fmt: skip
+
+    def bands(self) -> list[dict[str, Any]]:
+        """Numbers that would come out better in bands, and by how much."""
+        draft, n = self.draft, self._fewest()
+        asked = ("bands", draft.schema.to_toml(), draft.k)
+        return self._once(asked, lambda: [*map(in_numbers, propose_bands(draft.schema, n=n, k=draft.k))])
 
     def curve(self) -> list[dict[str, Any]]:
         """What every design is expected to lose, k by k."""
@@ -343,10 +362,9 @@ class Desk:
     def rehearse(self, down: str, across: str, say: Words) -> dict[str, Any]:
         """Two columns as they are and as they would come back: a draw that is thrown away."""
         schema = self.draft.schema
-        release = self._rehearsal()
-        with warnings.catch_warnings():
+        with self._doing("rehearsing", None), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = release.crosstab(down, across)
+            found = self._rehearsal().crosstab(down, across)
         if max(found.counts.shape) > MOST_ACROSS:
             raise SchemaError(f"{down} × {across} has {found.counts.size:,} cells, too many to look at")
         table = self.opened.table.select([down, across])
@@ -370,7 +388,7 @@ class Desk:
     def _plan(self) -> Plan:
         """What `calibrate` gives; where it would choose the best design, that is known already."""
         draft, n = self.draft, self._fewest()
-        if draft.schema.tell in (None, "auto"):
+        if draft.schema.tell in (None, "auto") and draft.schema.rows_a_person == 1:
             return Plan(draft.schema, self._designs(draft.k)[0].tells, n, draft.k, "worst-case")
         return self._once(("plan", draft.schema.to_toml(), draft.k), lambda: self._planned(n))
 
@@ -399,23 +417,24 @@ class Desk:
             self._known[key] = work()
         return self._known[key]
 
-    def release(self, target: str, lang: str, *, force: bool = False) -> dict[str, Any]:
-        """Draw and write the release, its schema and the script that does the same; `finish` does the rest."""
+    def release(self, target: str, lang: str, *, force: bool = False, ledger: str | None = None) -> dict[str, Any]:
+        """Draw and write the release, its schema and the script that does the same; then `attack` and `report`."""
         opened, draft = self.opened, self.draft
-        files = Targets(Path(target).expanduser().absolute())
+        files = Targets(Path(target).expanduser().absolute(), ledger)
         beside = [files.schema, files.report, files.public, files.commands, files.python]
         check_free(*targets(files.release), *beside, force=force)
         with self._doing("counting", opened.rows) as advance:
-            plan = calibrate(draft.schema, k=draft.k, data=opened.source, calibration="worst-case", progress=advance)
+            n = smallest_group(draft.schema, opened.source, advance)
+        plan = self._plan() if n == self._fewest() else self._planned(n)
         with self._doing("perturbing", opened.rows) as advance:
-            manifest = perturb_file(opened.source, files.release, plan, force=force, progress=advance)
+            manifest = perturb_file(opened.source, files.release, plan, ledger=ledger, force=force, progress=advance)
         commands, python = (
             said(opened.opening, files, draft.k, lang, force=force) for said in (commands_of, python_of)
         )
         draft.schema.save(files.schema)
         write_text(files.commands, commands)
         write_text(files.python, python)
-        self._made = files, opened.source, commands
+        self._made, self._audit = (files, opened.source, commands), None
         written = {"schema": files.schema, "commands": files.commands, "python": files.python}
         return {
             "records": manifest.records,
@@ -423,27 +442,32 @@ class Desk:
             "files": [*(_sized("release", path) for path in targets(files.release)), *starmap(_sized, written.items())],
             "commands": commands,
             "python": python,
+            "ledger": _spent(ledger) if ledger else None,
         }
 
-    def finish(self, lang: str, say: Words, *, reports: bool = True) -> dict[str, Any]:
-        """Play the attacker on what was released, and write both reports, if they are wanted."""
+    def attack(self, say: Words) -> dict[str, Any]:
+        """Play the attacker on what was released."""
+        files, source, _ = self._last_made()
+        with self._doing("attacking", None) as advance:
+            self._audit = quick_audit(source, files.release, advance)
+        audit = self._audit
+        verdict = "" if audit is None else say.listed(audit.problems) or say("audit_passed", k=audit.k)
+        return {"passed": None if audit is None else audit.passed, "verdict": verdict}
+
+    def report(self, lang: str) -> list[dict[str, Any]]:
+        """Write both reports of what was released and attacked."""
+        files, source, commands = self._last_made()
+        release = read_release(files.release)
+        with self._doing("reporting", 3 * release.n) as advance:
+            write_text(files.public, release_report(release, lang=lang, progress=advance))
+            told: Any = {"original": source, "audit": self._audit, "command": commands}
+            write_text(files.report, release_report(release, lang=lang, progress=advance, **told))
+        return [_sized("public", files.public), _sized("internal", files.report)]
+
+    def _last_made(self) -> tuple[Targets, Source, str]:
         if self._made is None:
             raise ReleaseError("nothing was released yet")
-        files, source, commands = self._made
-        with self._doing("attacking", None) as advance:
-            audit = quick_audit(source, files.release, advance)
-        if reports:
-            release = read_release(files.release)
-            with self._doing("reporting", 3 * release.n) as advance:
-                write_text(files.public, release_report(release, lang=lang, progress=advance))
-                told: Any = {"original": source, "audit": audit, "command": commands}
-                write_text(files.report, release_report(release, lang=lang, progress=advance, **told))
-        verdict = "" if audit is None else say.listed(audit.problems) or say("audit_passed", k=audit.k)
-        return {
-            "passed": None if audit is None else audit.passed,
-            "verdict": verdict,
-            "files": [_sized("public", files.public), _sized("internal", files.report)] if reports else [],
-        }
+        return self._made
 
     def read(self, path: str) -> dict[str, Any]:
         """Open a release, to ask things of it."""
@@ -466,7 +490,7 @@ class Desk:
             raise ReleaseError("no release is open yet; open one first")
         path, release = self._release
         question = PointedQuestion.of(asked)
-        with warnings.catch_warnings():
+        with self._doing("estimating", None), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # which cells are unclear, the answer says itself
             found = question.put_to(release)
         return {
@@ -490,9 +514,10 @@ class Desk:
             self.progress = {}
 
 
-def _with(schema: Schema, described: Mapping[str, Mapping[str, Any]]) -> Schema:
+def _with(schema: Schema, described: Mapping[str, Mapping[str, Any]], person: str | None) -> Schema:
     """The schema with other columns; it is no longer about one that is not perturbed any more."""
-    made = replace(schema, attributes=Schema.from_dict(described).attributes)
+    rows = schema.rows_a_person if person else 1
+    made = replace(schema, attributes=Schema.from_dict(described).attributes, person=person, rows_a_person=rows)
     if schema.about not in [None, *(one.name for one in made.perturbed)]:
         made = replace(made, about=None)
     return made
@@ -505,6 +530,13 @@ def _found(source: Source) -> dict[str, str]:
         if isinstance(source, CsvSource)
         else {}
     )
+
+
+def _spent(ledger: str) -> dict[str, Any]:
+    """What is spent of what people were promised over all releases."""
+    account = Ledger(ledger).account()
+    promised = {"promised_k": account.promised_k, "promised_epsilon": account.promised_epsilon}
+    return {"people": account.people, "k": account.k, "epsilon": account.epsilon, **promised}
 
 
 def _sized(kind: str, path: Path) -> dict[str, Any]:

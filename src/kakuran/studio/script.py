@@ -48,9 +48,12 @@ class Targets:
     ----------
     release : Path
         The perturbed records.
+    ledger : str | None
+        What the release is entered into.
     """
 
     release: Path
+    ledger: str | None = None
 
     def _beside(self, ending: str) -> Path:
         return self.release.with_name(f"{self.release.stem}-{ending}")
@@ -85,6 +88,7 @@ def commands_of(opening: NamedTable, targets: Targets, k: float, lang: str, *, f
     """The commands that make the release, its reports and its audit."""
     release, said = str(targets.release), ["--lang", lang, *(["--force"] if force else [])]
     perturb = ["--schema", str(targets.schema), "--k", _written(k), "--output", release]
+    perturb += ["--ledger", targets.ledger] if targets.ledger else []
     public, internal = ["--report", str(targets.public), "--public"], ["--report", str(targets.report)]
     lines = [
         ["kakuran", "perturb", *opening.words, *perturb, *public, *said],
@@ -96,12 +100,14 @@ def commands_of(opening: NamedTable, targets: Targets, k: float, lang: str, *, f
 def python_of(opening: NamedTable, targets: Targets, k: float, lang: str, *, force: bool = False) -> str:
     """The same in Python."""
     release, public = str(targets.release), str(targets.public)
+    options = ({"ledger": targets.ledger} if targets.ledger else {}) | ({"force": True} if force else {})
+    given = "".join(f", {name}={value!r}" for name, value in options.items())
     return (
         "from pathlib import Path\n\nimport kakuran as kk\n\n"
         f"source = {opening.python}\n"
         f"schema = {call('kk.Schema.load', str(targets.schema))}\n"
         f'plan = kk.calibrate(schema, k={_written(k)}, data=source, calibration="worst-case")\n'
-        f"kk.perturb_file(source, {release!r}, plan{', force=True' if force else ''})\n\n"
+        f"kk.perturb_file(source, {release!r}, plan{given})\n\n"
         f"{call('Path', public)}.write_text({call('kk.release_report', release, lang=lang)}, encoding='utf-8')\n"
     )
 

@@ -139,8 +139,8 @@ class Studio:
                 return self._desk.to_dict()
             if name in _LOOKS:
                 return _LOOKS[name](self._desk, given)
-            if name == "finish":
-                return self._finish(given)
+            if name == "report":
+                return self._report(given)
             if name == "show":
                 return self._ticket(given)
         raise HTTPException(404, "there is nothing like that")
@@ -165,11 +165,10 @@ class Studio:
         self._tickets[ticket] = path
         return {"address": f"shown/{ticket}"}
 
-    def _finish(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        lang, reports = _lang(given), bool(given.get("reports", True))
-        told = self._desk.finish(lang, words_in(lang), reports=reports)
-        self._reports.update(Path(file["path"]) for file in told["files"])
-        return told
+    def _report(self, given: Mapping[str, Any]) -> list[dict[str, Any]]:
+        files = self._desk.report(_lang(given))
+        self._reports.update(Path(file["path"]) for file in files)
+        return files
 
 
 _Given: TypeAlias = Mapping[str, Any]
@@ -189,10 +188,14 @@ _CHANGES: dict[str, Callable[[Desk, _Given], object]] = {
 _LOOKS: dict[str, Callable[[Desk, _Given], Any]] = {
     "folder": lambda desk, given: desk.look_into(given.get("folder")),
     "choice": lambda desk, given: desk.choice(words_in(_lang(given))),
+    "bands": lambda desk, _: desk.bands(),
     "curve": lambda desk, _: desk.curve(),
     "risk": lambda desk, _: desk.risk(),
     "rehearse": lambda desk, given: desk.rehearse(given["down"], given["across"], words_in(_lang(given))),
-    "release": lambda desk, given: desk.release(given["target"], _lang(given), force=bool(given.get("force"))),
+    "release": lambda desk, given: desk.release(
+        given["target"], _lang(given), force=bool(given.get("force")), ledger=given.get("ledger") or None
+    ),
+    "attack": lambda desk, given: desk.attack(words_in(_lang(given))),
     "read": lambda desk, given: desk.read(given["path"]),
     "ask": lambda desk, given: desk.ask(given, words_in(_lang(given))),
 }

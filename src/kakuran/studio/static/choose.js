@@ -102,7 +102,7 @@ const Choose = (() => {
 
   const columnsTold = (columns) =>
     Object.entries(columns)
-      .filter(([, { role }]) => !role || role === "perturb")
+      .filter(([, { role, perturb }]) => !role || role === "perturb" || perturb)
       .map(([name]) => name);
 
   /** A round number nearby: 2 digits are enough for a promise. */

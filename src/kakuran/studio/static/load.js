@@ -11,7 +11,7 @@ const Load = (() => {
   }
 
   function choosing(studio) {
-    const { opened, folder, offers } = studio.state;
+    const { opened, folder } = studio.state;
     const given = (name) => document.getElementById(name)?.value ?? "";
     const open = async (named) => {
       const told = Object.fromEntries(TOLD.map((name) => [name, given(`told-${name}`)]).filter(([, value]) => value));
@@ -41,7 +41,7 @@ const Load = (() => {
         "sql",
         say("load.sql"),
         field("sql", say("load.sql.label"), sqlBox(opened?.sql), say("load.sql.help")),
-        offers.sheet ? field("told-sheet", say("load.sheet"), input(opened?.told.sheet)) : null,
+        field("told-sheet", say("load.sheet"), input(opened?.told.sheet)),
       ),
     );
   }

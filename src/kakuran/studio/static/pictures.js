@@ -55,7 +55,7 @@ const Pictures = (() => {
    * Numbers as columns, with handles at what the schema says of them: its bounds, or the edges of its bands. Handles
    * are dragged or moved with the arrow keys; `moved` is told where they are in the end.
    */
-  function numbers(card, { id, points, names, step, moved }, label) {
+  function numbers(card, { id, points, names, step, moved, shown }, label) {
     const [least, most] = [card.edges[0], card.edges.at(-1)];
     const [from, to] = [Math.min(least, points[0]), Math.max(most, points.at(-1))];
     const room = Math.max(to - from, step) * 0.12;
@@ -83,7 +83,7 @@ const Pictures = (() => {
       picture.setAttribute("role", "group");
       const handles = points.map((value, place) => {
         const side = place === 0 ? "end" : place === points.length - 1 ? "start" : "middle";
-        return handle(picture, { id: `${id}-handle-${place}`, value, name: names[place], side, along, back, step, top, tall }, (now) => {
+        return handle(picture, { id: `${id}-handle-${place}`, value, name: names[place], side, along, back, step, top, tall, shown }, (now) => {
           const others = points.map((other, at) => (at === place ? now : other));
           if (others.every((other, at) => !at || other > others[at - 1])) moved(others);
           else moved(points);
@@ -100,7 +100,7 @@ const Pictures = (() => {
     });
   }
 
-  function handle(picture, { id, value, name, side, along, back, step, top, tall }, dropped) {
+  function handle(picture, { id, value, name, side, along, back, step, top, tall, shown }, dropped) {
     let [said, now] = [value, value];
     const words = text(0, top + tall + 18, "", { "text-anchor": side === "middle" ? "middle" : side === "end" ? "start" : "end" });
     const grip = drawn("g", {
@@ -110,7 +110,7 @@ const Pictures = (() => {
       tabindex: 0,
       "aria-label": name,
       "aria-valuenow": value,
-      "aria-valuetext": Page.plain(value),
+      "aria-valuetext": shown(value),
     });
     grip.append(
       drawn("line", { y1: top - 6, y2: top + tall, x1: 0, x2: 0 }),
@@ -122,9 +122,9 @@ const Pictures = (() => {
       const x = along(now);
       grip.setAttribute("transform", `translate(${x} 0)`);
       words.setAttribute("x", x);
-      words.textContent = Page.plain(now);
+      words.textContent = shown(now);
       grip.setAttribute("aria-valuenow", now);
-      grip.setAttribute("aria-valuetext", Page.plain(now));
+      grip.setAttribute("aria-valuetext", shown(now));
       grip.classList.toggle("moved", now !== said);
     };
     const drop = () => {

@@ -1,11 +1,15 @@
 "use strict";
 /* Say what is public: a card a column, and the schema beside them as TOML, always the same thing said twice. */
 const Public = (() => {
-  const { element, say, counted, number, plain } = Page;
+  const { element, say, counted, number, percent, plain } = Page;
   const { field, input, select, segments, button } = Parts;
+
+  const MANY = 30; // values from which on a column may say whose a row is
+  const ask = Calls.latest("bands");
 
   function draw(studio) {
     const { state } = studio;
+    offerBands(studio);
     return [
       element("p", { class: "lead" }, say("public.lead")),
       unconfirmed(studio),
@@ -34,11 +38,41 @@ const Public = (() => {
     );
   }
 
+  /** What bands would gain, which takes a moment, goes where its card has left room for it. */
+  async function offerBands(studio) {
+    const { names } = studio.state.opened;
+    for (const proposal of (await ask({}).catch(() => null)) ?? []) {
+      const id = `column-${names.indexOf(proposal.column)}`;
+      document.getElementById(`${id}-bands-offer`)?.replaceChildren(banding(studio, `${id}-make-bands`, proposal));
+    }
+  }
+
+  /** A number in bands, with what that gains, for a click. */
+  const banding = (studio, id, { column, count, before, after, changes }) =>
+    element(
+      "p",
+      { class: "offer" },
+      element("span", {}, say("bands.gain", { column, count, before: percent(before, 1), after: percent(after, 1) })),
+      button(id, say("remedy.bands"), () => studio.change("edit", { column, changes })),
+    );
+
+  /** What may become of a column: only numbers weigh, and whose a row is stands in one with many values. */
+  const rolesOf = (seen, role) =>
+    [
+      "perturb",
+      "keep",
+      "drop",
+      role === "weight" || (seen.edges.length && !seen.are_days && seen.edges[0] >= 0) ? "weight" : null,
+      role === "person" || seen.distinct >= MANY ? "person" : null,
+    ].filter(Boolean);
+
   function card(studio, name) {
     const { state } = studio;
     const [said, seen] = [state.columns[name], state.opened.cards[name]];
     const id = `column-${state.opened.names.indexOf(name)}`;
     const edit = (changes) => studio.change("edit", { column: name, changes });
+    const isPerson = state.wishes.person === name;
+    const role = isPerson ? "person" : (said.role ?? "perturb");
     const isDropped = said.role === "drop";
     const misfit = state.misfits.find(({ column }) => column === name);
     return element(
@@ -50,11 +84,15 @@ const Public = (() => {
       segments(
         `${id}-role`,
         say("role"),
-        ["perturb", "keep", "drop"].map((role) => [role, say(`role.${role}`), say(`role.${role}.help`)]),
-        said.role ?? "perturb",
-        (role) => edit({ role: role === "perturb" ? null : role }),
+        rolesOf(seen, role).map((one) => [one, say(`role.${one}`), say(`role.${one}.help`)]),
+        role,
+        (now) => edit({ role: now === "perturb" ? null : now }),
       ),
-      isDropped ? null : domain(id, said, seen, state.drafted[name], state.offers, edit),
+      element("p", { class: "small" }, say(`role.${role}.help`)),
+      isPerson ? rowsOf(id, studio) : null,
+      role === "weight" ? classes(id, said, edit) : null,
+      isDropped || role === "weight" ? null : domain(id, said, seen, state.drafted[name], edit),
+      element("div", { id: `${id}-bands-offer` }),
       misfit ? element("p", { class: "error" }, misfit.message) : null,
       state.read_off.includes(name)
         ? element(
@@ -76,20 +114,69 @@ const Public = (() => {
 
   function picture(id, said, seen, state, edit, name) {
     if (!seen.edges?.length || said.type === "categorical") return Pictures.values(seen, state.opened.rows);
-    const bands = said.bands;
+    const label = say("histogram", { column: name });
+    if (said.type === "date") return Pictures.numbers(seen, days(id, said, edit), label);
+    const bands = said.bands ?? said.classes;
     const points = bands ?? (said.type === "numeric" ? [said.low, said.high] : [seen.edges[0], seen.edges.at(-1)]);
-    if (!points.every(Number.isFinite)) return Pictures.values(seen, state.opened.rows);
+    if (!points.every(Number.isFinite) || (seen.are_days && !bands)) return Pictures.values(seen, state.opened.rows);
     const names = bands ? bands.map((edge) => say("edge", { edge: plain(edge) })) : [say("low"), say("high")];
-    const moved = (to) => (said.type === "numeric" ? edit(bands ? inBands(to) : { low: to[0], high: to[1] }) : null);
-    return Pictures.numbers(seen, { id, points, names, step: said.step ?? 1, moved }, say("histogram", { column: name }));
+    const said_of = (to) => (said.classes ? inClasses(to) : bands ? inBands(to) : { low: to[0], high: to[1] });
+    const moved = (to) => (said.type === "numeric" || said.classes ? edit(said_of(to)) : null);
+    return Pictures.numbers(seen, { id, points, names, step: said.step ?? 1, moved, shown: plain }, label);
   }
+
+  /** Handles at the first and the last day, in days since 1970. */
+  function days(id, said, edit) {
+    const [DAY, names] = [86400000, ["low", "high"]];
+    const shown = (day) => new Date(day * DAY).toISOString().slice(0, 10);
+    return {
+      id,
+      points: names.map((name) => Date.parse(said[name]) / DAY),
+      names: names.map((name) => say(`date.${name}`)),
+      step: 1,
+      moved: (to) => edit({ low: shown(to[0]), high: shown(to[1]) }),
+      shown,
+    };
+  }
+
+  /** What stands for each class is its middle, unless somebody writes something else into the schema. */
+  const inClasses = (classes) => ({ classes, values: null });
 
   /** Bands say where a number begins and ends, too. */
   const inBands = (bands) => ({ bands, low: null, high: null });
 
-  function domain(id, said, seen, drafted, offers, edit) {
+  function rowsOf(id, studio) {
+    const use = (event) => studio.change("wish", { wishes: { rows_a_person: Number(event.target.value) } });
+    const rows = input(studio.state.wishes.rows_a_person, { inputmode: "numeric", size: 4, onchange: use });
+    return field(`${id}-rows`, say("person.rows"), rows, say("person.rows.help"));
+  }
+
+  function classes(id, said, edit) {
+    const told = (event) => edit(inClasses(numbersIn(event.target.value) ?? said.classes));
+    return element(
+      "div",
+      { class: "domain" },
+      field(`${id}-classes`, say("classes"), input(said.classes.join(", "), { onchange: told }), say("classes.help")),
+      check(`${id}-perturb`, say("classes.perturb"), said.perturb === true, (is) => edit({ perturb: is ? true : null })),
+    );
+  }
+
+  const numbersIn = (text) => {
+    const found = text.split(/[\s,;]+/).filter(Boolean).map(Number);
+    return found.length ? found : null;
+  };
+
+  const check = (id, label, checked, told, disabled = false) =>
+    element(
+      "label",
+      { class: "check" },
+      element("input", { type: "checkbox", id, checked, disabled, onchange: (event) => told(event.target.checked) }),
+      label,
+    );
+
+  function domain(id, said, seen, drafted, edit) {
     const canBeWords = seen.values !== null;
-    const canBeNumbers = Boolean(seen.edges?.length);
+    const canBeNumbers = Boolean(seen.edges?.length) && !seen.are_days;
     const can = [said.type, drafted, canBeWords && "categorical", canBeNumbers && "numeric"];
     const kinds = [...new Set(can.filter(Boolean))];
     return element(
@@ -106,35 +193,26 @@ const Public = (() => {
             ),
           )
         : null,
-      said.type === "numeric" ? bounds(id, said, offers, edit) : null,
+      said.type === "numeric" ? bounds(id, said, edit) : null,
       said.type === "categorical" ? words(id, said, edit) : null,
       said.type === "date" ? dates(id, said, edit) : null,
-      element(
-        "label",
-        { class: "check" },
-        element("input", {
-          type: "checkbox",
-          id: `${id}-missing`,
-          checked: said.missing === "category" || Boolean(said.missing_codes),
-          disabled: Boolean(said.missing_codes),
-          onchange: (event) => edit({ missing: event.target.checked ? "category" : null }),
-        }),
+      check(
+        `${id}-missing`,
         say("missing.category"),
+        said.missing === "category" || Boolean(said.missing_codes),
+        (is) => edit({ missing: is ? "category" : null }),
+        Boolean(said.missing_codes),
       ),
     );
   }
 
-  function bounds(id, said, offers, edit) {
+  function bounds(id, said, edit) {
     const asNumber = (event) => (event.target.value.trim() === "" ? null : Number(event.target.value));
-    const asNumbers = (event) => {
-      const found = event.target.value.split(/[\s,;]+/).filter(Boolean).map(Number);
-      return found.length ? found : null;
-    };
     const listed = (name, changes) =>
       field(
         `${id}-${name}`,
         say(name),
-        input((said[name] ?? []).join(", "), { onchange: (event) => edit(changes(asNumbers(event))) }),
+        input((said[name] ?? []).join(", "), { onchange: (event) => edit(changes(numbersIn(event.target.value))) }),
       );
     const [low, high] = said.bands ? [said.bands[0], said.bands.at(-1)] : [said.low, said.high];
     const banded = (bands) => (bands ? inBands(bands) : { bands, low, high });
@@ -154,8 +232,8 @@ const Public = (() => {
           ),
         ),
       ),
-      offers.bands ? listed("bands", banded) : null,
-      offers.missing_codes ? listed("missing_codes", (codes) => ({ missing_codes: codes })) : null,
+      listed("bands", banded),
+      listed("missing_codes", (codes) => ({ missing_codes: codes })),
     ];
   }
 
@@ -190,17 +268,7 @@ const Public = (() => {
     box.defaultValue = said.values.map((value) => (isText ? value : JSON.stringify(value))).join("\n");
     return [
       field(`${id}-values`, say("values"), box),
-      element(
-        "label",
-        { class: "check" },
-        element("input", {
-          type: "checkbox",
-          id: `${id}-ordered`,
-          checked: said.ordered === true,
-          onchange: (event) => edit({ ordered: event.target.checked ? true : null }),
-        }),
-        say("ordered"),
-      ),
+      check(`${id}-ordered`, say("ordered"), said.ordered === true, (is) => edit({ ordered: is ? true : null })),
     ];
   }
 

@@ -2,7 +2,7 @@
 /* Release: where to, how far it is, what was written, whether it stands, and the script that does the same. */
 const Releasing = (() => {
   const { element, say, number } = Page;
-  const { field, input, button, code, size } = Parts;
+  const { field, input, select, button, code, size } = Parts;
   const SHOWN = new Set(["public", "internal"]);
 
   const check = (id, label, checked) =>
@@ -27,7 +27,8 @@ const Releasing = (() => {
       const start = document.getElementById("make");
       start.setAttribute("aria-disabled", "true");
       try {
-        studio.made = await Calls.callLong("release", { target, force }, studio.busy);
+        const ledger = document.getElementById("ledger")?.value ?? "";
+        studio.made = await Calls.callLong("release", { target, force, ledger }, studio.busy);
         studio.made.target = target;
         studio.opened = null;
         studio.calm();
@@ -46,22 +47,42 @@ const Releasing = (() => {
       state.read_off.length ? element("p", { class: "notice" }, say("release.unsure", { columns: state.read_off.join(", ") })) : null,
       misfits,
       field("target", say("release.target"), input(studio.made?.target ?? state.targets), say("release.target.help")),
+      state.ledgers.length ? ledgers(state.ledgers) : null,
       check("reports", say("release.reports"), true),
       check("force", say("release.force"), false),
       element("button", { class: "primary", type: "submit", id: "make" }, say("release.make")),
     );
   }
 
-  /** What takes longer than the release itself: the attack and the reports. */
+  /** Where the folder holds a promise over several releases, what this one spends of it is entered there. */
+  function ledgers(paths) {
+    const options = [...paths.map((path) => [path, path.split(/[/\\]/).at(-1)]), ["", say("ledger.none")]];
+    return field("ledger", say("ledger"), select(options, paths[0], () => {}), say("ledger.help"));
+  }
+
+  function spent({ people, k, promised_k, epsilon, promised_epsilon }) {
+    const of = (now, promised) => (promised === null ? now : say("ledger.of", { now, promised: Page.plain(promised) }));
+    const facts = {
+      people,
+      k: of(k === null ? "∞" : number(k, k % 1 ? 1 : 0), promised_k),
+      epsilon: of(epsilon === null ? "∞" : number(epsilon, 2), promised_epsilon),
+    };
+    return element("p", { id: "spent" }, say("ledger.spent", facts));
+  }
+
+  /** What takes longer than the release itself: the attack, whose verdict stands at once, and the reports. */
   async function finish(studio, reports) {
     const { made: mine } = studio;
-    const told = await Calls.callLong("finish", { reports }, studio.busy);
-    Object.assign(mine, { audit: told, files: [...mine.files, ...told.files] });
-    if (document.getElementById("made-title")) await studio.draw();
+    const show = async () => document.getElementById("made-title") && (await studio.draw());
+    mine.audit = await Calls.callLong("attack", {}, studio.busy);
+    await show();
+    if (!reports) return;
+    mine.files = [...mine.files, ...(await Calls.callLong("report", {}, studio.busy))];
+    await show();
   }
 
   function made(studio) {
-    const { files, audit, commands, python, records, release } = studio.made;
+    const { files, audit, commands, python, records, release, ledger } = studio.made;
     const open = async (path) => {
       try {
         const { address } = await Calls.call("show", { path });
@@ -78,6 +99,7 @@ const Releasing = (() => {
         { class: "card done", "aria-labelledby": "made-title" },
         element("h2", { id: "made-title", tabindex: -1 }, say("made", { records: number(records) })),
         element("p", { class: tone, id: "verdict", role: "status" }, verdict),
+        ledger ? spent(ledger) : null,
         element(
           "ul",
           { class: "files" },
