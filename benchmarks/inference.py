@@ -14,6 +14,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,7 @@ def measure(*, quick: bool) -> Iterator[Claim]:
         return
     adult = _adult(3_000 if quick else None)
     yield from _statistics("Adult", adult, draws)
+    yield from _statistics("numbers of Adult", _numbers(3_000 if quick else None), draws)
     for k in (10,) if quick else AUC:
         yield from _regressions("Adult", adult, draws, k, LINEAR, LOGISTIC)
 
@@ -110,6 +112,22 @@ def _adult(rows: int | None) -> Table:
     return Table(adult, schema, _questions(adult, schema, "hours", "age", "marital", "income", ">50K"))
 
 
+def _numbers(rows: int | None) -> Table:
+    """Three numbers and income: what every two of the numbers have in common."""
+    bounds = {"age": (17, 90), "education-num": (1, 16), "hours": (1, 99)}
+    adult = pd.read_csv(ADULT, header=None, names=NAMES.split(), skipinitialspace=True, nrows=rows)[[*bounds, "income"]]
+    numbers = [kk.Numeric(name, *ends, step=1) for name, ends in bounds.items()]
+    schema = kk.Schema([*numbers, kk.Categorical("income", sorted(adult["income"].unique()))])
+    return Table(adult, schema, dict(_correlation(adult, *pair) for pair in combinations(bounds, 2)))
+
+
+def _correlation(frame: pd.DataFrame, one: str, other: str) -> tuple[str, Any]:
+    true = frame[one].corr(frame[other])
+    error = (1 - true**2) / np.sqrt(len(frame))
+    asked = lambda release: release.correlation(one, other)  # noqa: E731
+    return f"correlation({one!r}, {other!r})", (asked, np.array([true]), np.array([error]))
+
+
 def _questions(
     frame: pd.DataFrame, schema: kk.Schema, one: str, other: str, group: str, target: str, value: str
 ) -> dict[str, Any]:
@@ -117,7 +135,6 @@ def _questions(
     order = [name for name in schema[group].values if name in groups.groups]
     means, sizes = groups[one].mean()[order].to_numpy(), groups.size()[order].to_numpy()
     shares = groups[target].apply(lambda some: (some == value).mean())[order].to_numpy()
-    together = frame[one].corr(frame[other])
     condition = f"{target} == '{value}'"
     return {
         f"mean({one!r})": (
@@ -135,12 +152,7 @@ def _questions(
             shares,
             np.sqrt(shares * (1 - shares) / sizes),
         ),
-        f"correlation({one!r}, {other!r})": (
-            lambda release: release.correlation(one, other),
-            np.array([together]),
-            np.array([(1 - together**2) / np.sqrt(n)]),
-        ),
-    }
+    } | dict([_correlation(frame, one, other)])
 
 
 def _visits(people: int, draws: int) -> Iterator[Claim]:

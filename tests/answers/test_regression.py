@@ -140,6 +140,13 @@ def test_products_of_columns_rest_on_the_model(people, pairs):
     assert found.names[-1] == "age:sex[T.m]"
 
 
+def test_a_model_draws_coefficients_to_itself_as_far_as_the_intervals_of_the_tells_allow(pairs):
+    found = pairs.regress("hours ~ age * sex")
+    assert not np.allclose(found.coefficients, found.centres)
+    assert ((found.low <= found.coefficients) & (found.coefficients <= found.high)).all()
+    np.testing.assert_allclose((found.low + found.high) / 2, found.centres)
+
+
 def test_a_file_answers_as_memory_does(pairs, tmp_path):
     pairs.save(tmp_path / "out.parquet")
     file = kk.Release(FileRecords.open(tmp_path / "out.parquet", pairs.manifest), pairs.manifest)

@@ -68,8 +68,11 @@ class Regression(Answer):
         Of the coefficients.
     coefficients : array
         Outcomes × names.
+    centres : array
+        The middles of the intervals: what the tells say by themselves. The coefficients are these where the tells
+        decide them, and drawn towards the joint model where it helps, as far as the intervals allow.
     covariance : array
-        Of all coefficients in a row, the perturbation included.
+        Of all centres in a row, the perturbation included.
     naive : array
         The coefficients of the perturbed records as they are; not a number where no records tell enough columns.
     level : float
@@ -102,6 +105,7 @@ class Regression(Answer):
     outcomes: tuple[str, ...]
     names: tuple[str, ...]
     coefficients: Array
+    centres: Array
     covariance: Array
     naive: Array
     level: float
@@ -121,12 +125,12 @@ class Regression(Answer):
     @property
     def low(self) -> Array:
         """The lower ends of the intervals."""
-        return self.coefficients - float(ndtri((1 + self.level) / 2)) * self.errors
+        return self.centres - float(ndtri((1 + self.level) / 2)) * self.errors
 
     @property
     def high(self) -> Array:
         """The upper ends of the intervals."""
-        return self.coefficients + float(ndtri((1 + self.level) / 2)) * self.errors
+        return self.centres + float(ndtri((1 + self.level) / 2)) * self.errors
 
     @property
     def caption(self) -> str:
@@ -192,7 +196,7 @@ class Regression(Answer):
     @property
     def _z(self) -> Array:
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(self.coefficients / self.errors)
+            return np.asarray(self.centres / self.errors)
 
     @property
     def _chances(self) -> Array:
@@ -299,7 +303,11 @@ def regress(
         if seconds.are_clear():
             fitted = _least_squares(seconds, len(told), reader.n, reader.held(about, reader.plan.mechanisms))
     if fitted is None:
-        fitted = _by_model(columns, moments, reader, chosen, progress)
+        smooth = moments_of(told, columns.bases, reader.n, order=2, smooth=True)
+        held = reader.held(about, reader.plan.mechanisms)
+        fitted = _by_model(columns, smooth, reader, chosen, held, progress)
+        reach = float(ndtri((1 + level) / 2)) * np.sqrt(np.diag(fitted["covariance"])).reshape(fitted["centres"].shape)
+        fitted["coefficients"] = fitted["coefficients"].clip(fitted["centres"] - reach, fitted["centres"] + reach)
     outcomes: tuple[str, ...] = (read.target.name,)
     if isinstance(read.target, Categorical):
         outcomes = tuple(map(str, read.target.values))[1:]
@@ -506,6 +514,7 @@ def _least_squares(seconds: _Seconds, tells: int, n: int, about: About) -> dict[
     spread = float(targets[0] @ every @ targets[0]) - float(every[0] @ targets[0]) ** 2
     return {
         "coefficients": coefficients[None],
+        "centres": coefficients[None],
         "covariance": covariance,
         "rests_on": "counts",
         "reason": Phrase("unbiased second moments, of {tells} tells", tells=tells),
@@ -671,7 +680,12 @@ def _naive(seconds: _Seconds, told: Sequence[ToldCells], reader: Reader) -> Arra
 
 
 def _by_model(
-    columns: _Columns, moments: TrueMoments, reader: Reader, family: RegressionFamily, progress: Progress
+    columns: _Columns,
+    moments: TrueMoments,
+    reader: Reader,
+    family: RegressionFamily,
+    about: About,
+    progress: Progress,
 ) -> dict[str, Any]:
     read = columns.read
     joint = reader.joint([model_cells(reader.plan, attribute.name) for attribute in read.columns], progress)
@@ -684,9 +698,11 @@ def _by_model(
     found = _fit(matrix, targets, weights, family)
     if found is None:
         raise SchemaError(f"no coefficients fit {read.text!r}: a value of a predictor decides the target by itself")
+    step, covariance = records.left_by(_pulls(matrix, targets, weights, family, found), about)
     return {
         "coefficients": found,
-        "covariance": records.covariance_of(_pulls(matrix, targets, weights, family, found)),
+        "centres": found + step.reshape(found.shape),
+        "covariance": covariance,
         "rests_on": "model",
         "reason": Phrase("fitted to a joint model whose pairs are as told: {reason}", reason=joint.model.reason),
         "explained": None,

@@ -50,8 +50,6 @@ Scale: TypeAlias = Literal["plain", "log", "atanh"]
 """On which scale chance moves a statistic evenly up and down."""
 UNCLEAR = 0.1
 """A correlation whose standard error is larger takes the joint model's help."""
-WORTH = 25.0
-"""How many records that is worth: as few as make a correlation that the model misses by 0.2 quite likely."""
 _RARE = 1e-9
 
 
@@ -470,15 +468,17 @@ def _pearson_by_model(
 ) -> Statistic:
     """With the help of the joint model, where noise hides how two numbers go together."""
     cells, bases = [one.cells for one in numbers], [one.functions for one in numbers]
-    moments = moments_of(told_cells(reader, cells, progress), bases, reader.n)
+    moments = moments_of(told_cells(reader, cells, progress), bases, reader.n, smooth=True)
     joint = reader.joint([model_cells(reader.plan, one.name) for one in numbers], progress)
     columns = [number(reader.plan, one.name) for one in numbers]
-    records = TiltedRecords.of(reader, joint, columns, cells, bases, moments, worth=WORTH)
+    records = TiltedRecords.of(reader, joint, columns, cells, bases, moments)
     first, second = (_standardised(records.values[one.name], records.weights) for one in numbers)
     estimate = np.array(records.weights @ (first * second))
     pulls = first * second - estimate / 2 * (first**2 + second**2)
-    errors = np.sqrt(records.covariance_of(pulls[:, None]).reshape(()))
-    low, high = _interval(estimate, errors, unclear.level, "atanh")
+    step, variance = records.left_by(pulls[:, None], reader.held(unclear.about, [one.name for one in numbers]))
+    told, errors = estimate + step.reshape(()), np.sqrt(variance.reshape(()))
+    low, high = (np.clip(end, -1.0, 1.0) for end in _interval(told, errors, unclear.level, "plain"))
+    estimate = np.clip(estimate, low, high)
     reason = Phrase("the joint model with its pairs as told: {reason}", reason=joint.model.reason)
     return replace(unclear, estimates=estimate, errors=errors, low=low, high=high, rests_on="model", reason=reason)
 

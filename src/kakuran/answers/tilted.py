@@ -14,7 +14,7 @@ import numpy as np
 
 from kakuran.answers.reader import JointTables, Reader
 from kakuran.counts import Cells
-from kakuran.model import Histogram, TrueMoments
+from kakuran.model import About, Histogram, TrueMoments
 from kakuran.randomness import Randomness
 from kakuran.schema import Categorical, Numeric
 from kakuran.typing import Array, Indices
@@ -44,15 +44,15 @@ class TiltedRecords:
         Column by column.
     functions : Array
         What each record adds to every moment.
-    covariance : Array
-        How sure the moments are.
+    told : TrueMoments
+        The moments as the tells have them.
     """
 
     weights: Array
     values: dict[str, Array]
     codes: dict[str, Indices]
     functions: Array
-    covariance: Array
+    told: TrueMoments
 
     @classmethod
     def of(
@@ -91,15 +91,33 @@ class TiltedRecords:
             for axis_place, function in enumerate(name):
                 if function:
                     functions[:, row] *= along[axis_place][function]
-        tilted, covariance = _calibrated(functions, weights, moments, worth)
-        return cls(tilted, values, codes, functions, covariance)
+        return cls(_calibrated(functions, weights, moments, worth), values, codes, functions, moments)
 
-    def covariance_of(self, pulls: Array) -> Array:
-        """Of statistics, from what each record adds to them: as far as the moments have it."""
-        centred = self.functions - self.weights @ self.functions
+    def left_by(self, pulls: Array, about: About) -> tuple[Array, Array]:
+        """How far the tells by themselves would move statistics from here, and the covariance of where to.
+
+        The records are drawn towards the model, by which they come nearer to the truth than tells alone would, but
+        nobody knows by how much; one step from them to what the tells say is without bias again, and its chance is the
+        tells'. Only as far as moments have it.
+
+        Parameters
+        ----------
+        pulls : Array
+            What each record adds to the statistics: records × statistics.
+        about : About
+            Which truth the statistics are about.
+        """
+        mean = self.weights @ self.functions
+        centred = self.functions - mean
         weighed = (centred * self.weights[:, None]).T
         slopes = np.linalg.lstsq(weighed @ centred, weighed @ pulls, rcond=_SINGULAR)[0].T
-        return np.asarray(slopes @ self.covariance @ slopes.T, float)
+        covariance = slopes @ self.told.covariance @ slopes.T
+        if about == "table":
+            fitted = centred @ slopes.T
+            drawn = (fitted * self.weights[:, None]).T @ fitted / self.told.n
+            covariance = covariance - drawn
+            covariance = covariance + np.diag(np.maximum(-np.diag(covariance), 0.0))
+        return slopes @ (self.told.values - mean), covariance
 
 
 def _within(axis: Cells, places: Indices, known: Histogram | None, dice: np.random.Generator) -> Indices:
@@ -121,8 +139,8 @@ def _within(axis: Cells, places: Indices, known: Histogram | None, dice: np.rand
     return np.asarray(edges[chosen] + (np.diff(edges)[chosen] * dice.random(len(places))).astype(np.int64))
 
 
-def _calibrated(functions: Array, weights: Array, moments: TrueMoments, worth: float) -> tuple[Array, Array]:
-    """Weights under which moments are as the tells have them, and how sure one is of these then.
+def _calibrated(functions: Array, weights: Array, moments: TrueMoments, worth: float) -> Array:
+    """Weights under which moments are as the tells have them.
 
     The model is worth some records, m: where tells are so unsure of a moment that fewer would tell it better, it stays
     nearly the model's. Weights w·exp(φλ) minimise m times their divergence from the model plus half of the squares by
@@ -148,8 +166,7 @@ def _calibrated(functions: Array, weights: Array, moments: TrueMoments, worth: f
         else:
             break
         tilt, tilted, loss = tilt - stride * step, moved, after
-    covariance = spread @ np.linalg.lstsq(spread + chance, moments.covariance, rcond=_SINGULAR)[0]
-    return tilted, (covariance + covariance.T) / 2
+    return tilted
 
 
 def _tilted(functions: Array, weights: Array, tilt: Array, wanted: Array, chance: Array) -> tuple[Array, float]:

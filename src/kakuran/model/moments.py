@@ -5,6 +5,12 @@ perturbed records, where Aᵀh = g. Products of functions of single columns have
 inverted as a whole. Every tell says something: of the columns it holds, and so of the margins of any table. What tells
 say of the same moment is weighed by how sure each is, with variances from the counts that a fitted table leads one to
 expect, so that a cell nobody is counted in is not taken to be certain.
+
+Where a pair of columns has many cells and few records kept their values, such an estimate is all noise: h is largest in
+the corners, where hardly anybody truly is. Smooth tables need not be estimated cell by cell. There the shares of two
+columns are f₁f₂(1 + Σ λ_ij P_i P_j), with P orthonormal under the margins, and λ is found from the counts by weighted
+least squares, h = WX(XᵀWX + Λ)⁻¹ with W one over the variances that independent columns would have: those that were
+found would draw λ to nothing. Λ⁻¹ says how large each λ may well be; it is too weak to count as bias.
 """
 
 from __future__ import annotations
@@ -33,6 +39,14 @@ _STEPS = 30
 _SMALLEST = 1e-10
 """What is left of a pattern, at least, for the perturbation not to have lost it."""
 _AT_ONCE = 1 << 22
+DEGREES = 6
+"""Patterns of a number's cells, beside what is asked of them, up to which smooth tables are made."""
+DECAY = 0.6
+"""How large the part of a pattern in a smooth table may be beside that of the pattern one degree lower."""
+_POSSIBLE = 0.02
+"""Of the records, those that are taken to lie anywhere, so that patterns stay bounded where nobody seems to be."""
+_DEPENDENT = 1e-6
+_MARGIN_STEPS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +123,13 @@ class TrueMoments:
 
 
 def moments_of(
-    told: Sequence[ToldCells], functions: Sequence[Array], n: int, *, order: int | None = None, kept: Sequence[int] = ()
+    told: Sequence[ToldCells],
+    functions: Sequence[Array],
+    n: int,
+    *,
+    order: int | None = None,
+    kept: Sequence[int] = (),
+    smooth: bool = False,
 ) -> TrueMoments:
     """The moments of products of functions of columns, from all tells that hold some of the columns.
 
@@ -125,9 +145,17 @@ def moments_of(
         The most columns in a product; any number without it.
     kept : Sequence[int]
         Columns that are not perturbed, so that every record tells their moments.
+    smooth : bool
+        Whether tables of numbers are smooth, which leaves far less noise in what two columns have in common.
     """
-    known = _Known()
-    says = [_Says.of(one, functions, order, known) for one in told if one.n]
+    known, told = _Known(), [one for one in told if one.n]
+    patterns = _Patterns(told, functions) if smooth else None
+    says = [
+        _Says.smooth(one, functions, patterns)
+        if patterns is not None and patterns.fit(one)
+        else _Says.of(one, functions, order, known)
+        for one in told
+    ]
     names = tuple(dict.fromkeys(name for one in says for name in one.names))
     place = {name: number for number, name in enumerate(names)}
     precision, weighted = np.zeros((len(names), len(names))), np.zeros(len(names))
@@ -165,6 +193,115 @@ class _Says:
         covariance = pulls.covariance(expected) / told.n
         true = None if fitted is None else _Pulls.plain(fitted.shape, asked, chosen).covariance(fitted.ravel())
         return cls(names, pulls.mean(told.counts), covariance, true, told.n, told.axes)
+
+    @classmethod
+    def smooth(cls, told: ToldCells, functions: Sequence[Array], patterns: _Patterns) -> _Says:
+        """What it says if its table is smooth: of one column or two."""
+        chosen = list(_chosen([len(functions[axis]) for axis in told.axes], None))
+        names = tuple(_named(some, told.axes, len(functions)) for some in chosen)
+        parts, covariance = patterns.parts(told.all_cells())
+        means = _crossed([patterns[axis].means for axis in told.axes])[1:]
+        values, slopes = means[:, 0] + means[:, 1:] @ parts, means[:, 1:]
+        return cls(names, values, slopes @ covariance @ slopes.T, None, told.n, told.axes)
+
+
+@dataclass(frozen=True, eq=False)
+class _Pattern:
+    """Along one column, what a smooth table is made of: its margin, and what is added to it.
+
+    Attributes
+    ----------
+    tables : Array
+        Patterns × cells; the first is the margin, the others add up to nothing.
+    means : Array
+        Functions × patterns: what each pattern adds to the mean of every function.
+    sizes : Array
+        How large the part of each pattern may well be.
+    is_coarse : bool
+        Whether the functions that are asked for tell every cell apart.
+    """
+
+    tables: Array
+    means: Array
+    sizes: Array
+    is_coarse: bool
+
+    @classmethod
+    def of(cls, margin: Array, functions: Array) -> _Pattern:
+        cells, weights = len(margin), (1 - _POSSIBLE) * margin + _POSSIBLE / len(margin)
+        is_coarse = np.linalg.matrix_rank(functions) == cells
+        places = np.linspace(-1.0, 1.0, cells)
+        more = [] if is_coarse else [places**degree for degree in range(1, DEGREES + 1)]
+        made = _orthonormal(np.vstack([functions, *more]), weights)
+        tables = np.vstack([margin, weights * made[1:]])
+        degrees = np.zeros(len(made)) if is_coarse else np.arange(len(made)) - 1
+        return cls(tables, functions @ tables.T, np.append(1.0, DECAY ** degrees[1:]), is_coarse)
+
+
+def _orthonormal(functions: Array, weights: Array) -> Array:
+    """Those of functions, one after the other, that are no sum of those before, made orthonormal."""
+    found: list[Array] = []
+    for one in functions:
+        left = one
+        for _ in range(2):
+            for other in found:
+                left = left - weights @ (left * other) * other
+        size = math.sqrt(weights @ left**2)
+        if size > _DEPENDENT * math.sqrt(weights @ one**2):
+            found.append(left / size)
+    return np.array(found)
+
+
+class _Patterns(dict[int, _Pattern]):
+    """Those of all columns, with the margins that all tells together make likely."""
+
+    def __init__(self, told: Sequence[ToldCells], functions: Sequence[Array]) -> None:
+        for axis, some in enumerate(functions):
+            self[axis] = _Pattern.of(_margin(told, axis), some)
+
+    def fit(self, told: ToldCells) -> bool:
+        """Whether a tell is about two columns at most, and one of them is a number."""
+        is_small = len(told.axes) <= 2 and math.prod(told.shape) <= MOST_FITTED
+        return is_small and not all(self[axis].is_coarse for axis in told.axes)
+
+    def parts(self, told: ToldCells) -> tuple[Array, Array]:
+        """How much there is of every product of patterns, and the covariance of what chance makes of it."""
+        tables = reduce(_products, (self[axis].tables for axis in told.axes))
+        sizes = _crossed([self[axis].sizes for axis in told.axes])[1:]
+        seen = told.operator.stacked().forward(tables).reshape(len(tables), -1)
+        expected, moved, shares = seen[0], seen[1:], told.counts / told.n
+        weighed = moved * (told.n / np.maximum(expected, _SMALLEST))
+        drawn = np.linalg.inv(weighed @ moved.T + np.diag(sizes**-2))
+        parts = drawn @ (weighed @ (shares - expected))
+        likely = np.maximum(expected + parts @ moved, 0.0)
+        pulls = drawn @ weighed
+        return parts, (pulls * (likely / told.n)) @ pulls.T - np.outer(pulls @ likely, pulls @ likely) / told.n
+
+
+def _crossed(some: Sequence[Array]) -> Array:
+    """Everything along one column times everything along the others."""
+    return reduce(lambda one, other: np.asarray(np.kron(one, other), float), some)
+
+
+def _products(some: Array, others: Array) -> Array:
+    """Tables of one more column: every pattern with every pattern."""
+    found = np.multiply.outer(some, others)
+    return np.moveaxis(found, -2, 1).reshape(len(some) * len(others), *some.shape[1:], others.shape[1])
+
+
+def _margin(told: Sequence[ToldCells], axis: int) -> Array:
+    """The shares of the cells of one column that make likeliest what all tells say of it."""
+    seen = []
+    for one in told:
+        if axis in one.axes:
+            place = one.axes.index(axis)
+            counts = np.bincount(one.places[place], one.counts, one.shape[place]).astype(float)
+            seen.append((counts, Operator([one.operator.alone(place)])))
+    shares = uniform(*seen[0])
+    for _ in range(_MARGIN_STEPS):
+        shares = np.sum([em_step(shares, *some) for some in seen], axis=0)
+        shares = shares / shares.sum()
+    return shares
 
 
 def _chosen(sizes: Sequence[int], order: int | None) -> Iterator[tuple[int, ...]]:
