@@ -163,9 +163,10 @@ class Statistic(Answer):
             return "\n".join([self.caption, *lines])
         if "value" in self.more:
             return "{} ({} … {})".format(*(self.more[name].item() for name in ("value", "value_low", "value_high")))
-        beside = Phrase("as a model has it") if self.rests_on == "model" else f"naive {_written(self.naive.item())}"
-        shown = (_written(value.item()) for value in (self.estimates, self.low, self.high))
-        return "{} ({} … {}; {})".format(*shown, beside)
+        naive = Phrase("naive {number}", number=_written(self.naive.item()))
+        beside = Phrase("as a model has it") if self.rests_on == "model" else naive
+        estimate, low, high = (_written(value.item()) for value in (self.estimates, self.low, self.high))
+        return Phrase("{estimate} ({low} … {high}; {beside})", estimate=estimate, low=low, high=high, beside=beside)
 
     def plot(self, translate: Translate = str) -> Figure:
         """The estimates of all groups with their intervals, beside the naive ones."""

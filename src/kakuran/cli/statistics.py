@@ -106,7 +106,7 @@ def _show(found: Statistic) -> None:
         headings = answer_headings(found, speaking())
         answer_table(found.caption, headings, [*found.rows(said)], text_columns=len(found.axes))
     else:
-        answer_text(str(found))
+        answer_text(said(str(found)))
     say(Phrase("estimator: {reason}", reason=found.reason))
 
 
