@@ -297,3 +297,23 @@ def test_what_cannot_be_asked_is_said(read_release, folder):
         Desk(folder).ask({"kind": "crosstab", "columns": ["job"]}, SAY)
     with pytest.raises(kk.SchemaError, match="open one first"):
         Desk(folder).edit("job", {})
+
+
+def test_a_rehearsal_counts_people_where_people_are_released(tmp_path, monkeypatch):
+    rows = pa.table(
+        {
+            "who": ["p0"] * 300 + [f"p{row}" for row in range(1, 301)],
+            "a": ["x"] * 300 + ["y"] * 300,
+            "b": ["u", "v"] * 300,
+        }
+    )
+    write_table(tmp_path / "visits.parquet", rows)
+    desk = Desk(tmp_path)
+    desk.open(str(tmp_path / "visits.parquet"))
+    desk.edit("who", {"role": "person"})
+    shown = {}
+    monkeypatch.setattr("kakuran.studio.desk.pair_section", lambda *_, **__: "")
+    monkeypatch.setattr("kakuran.studio.desk.wrong_cells", lambda truth, found: shown.update(truth=truth, found=found))
+    desk.rehearse("a", "b", SAY)
+    assert shown["truth"].sum(axis=1) == pytest.approx([1, 300])
+    assert shown["found"].sum() == pytest.approx(301)

@@ -14,8 +14,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from kakuran.audit import Audit, Risk, quick_audit, risk_of, wrong_cells
-from kakuran.counts import Tally
+from kakuran.audit import Audit, Risk, TruePeople, quick_audit, risk_of, wrong_cells
+from kakuran.counts import Cells, Tally
 from kakuran.design import Design, Ledger, Plan, by_size, calibrate, designs, preview, propose_bands, smallest_group
 from kakuran.errors import (
     CalibrationError,
@@ -43,6 +43,7 @@ from kakuran.schema import (
 from kakuran.studio.asking import PointedQuestion
 from kakuran.studio.columns import Card, card_of, classes_of, first_rows, in_numbers, oddities, read_some
 from kakuran.studio.script import NamedTable, Targets, commands_of, python_of
+from kakuran.typing import Array
 from kakuran.words import Words
 from kakuran.writing import check_free, write_text
 
@@ -361,19 +362,25 @@ class Desk:
 
     def rehearse(self, down: str, across: str, say: Words) -> dict[str, Any]:
         """Two columns as they are and as they would come back: a draw that is thrown away."""
-        schema = self.draft.schema
         with self._doing("rehearsing", None), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             found = self._rehearsal().crosstab(down, across)
         if max(found.counts.shape) > MOST_ACROSS:
             raise SchemaError(f"{down} × {across} has {found.counts.size:,} cells, too many to look at")
-        table = self.opened.table.select([down, across])
-        truth = Tally.of(encode_columns(schema.some([down, across]), table), found.axes).counts
+        truth = self._as_it_is(found.axes)
         sides = [(axis.name, [say.of(label) for label in axis.labels]) for axis in found.axes]
         shown = pair_section(
             say, sides[0], sides[1], {"original": truth, "reconstructed": found.counts}, unclear=found.unclear
         )
         return {"html": shown, "wrong": wrong_cells(truth, found.counts), "caption": say.of(found.caption)}
+
+    def _as_it_is(self, axes: Sequence[Cells]) -> Array:
+        """How many are in each cell of a table: rows, or people whose rows are drawn."""
+        schema, table = self.draft.schema, self.opened.table
+        if schema.person is not None:
+            return TruePeople.of(schema, table).counts(axes)
+        names = [axis.name for axis in axes]
+        return Tally.of(encode_columns(schema.some(names), table.select(names)), axes).counts
 
     def _rehearsal(self) -> Release:
         """A draw of all records, which is as large as they are: only the last is remembered."""
