@@ -255,4 +255,4 @@ def test_a_mean_of_several_copies_has_an_interval_that_holds_the_true_one():
         kids = [frame["kids"] for frame in frames]
         found = kk.combine([one.mean() for one in kids], [one.var() / len(one) for one in kids], level=0.9999)
         assert found.low < true < found.high
-        assert found.high - found.low > 2 * 3.9 * np.sqrt(np.mean([one.var() / len(one) for one in kids]))
+        assert found.high - found.low > 2 * 3.89 * np.sqrt(np.mean([one.var() / len(one) for one in kids]))

@@ -14,7 +14,7 @@ from scipy.special import ndtri
 
 from kakuran.answers.answer import Answer
 from kakuran.answers.density import released_number, told_numbers
-from kakuran.answers.question import check_told_in_pairs, model_cells, tell_by_tell
+from kakuran.answers.question import model_cells, tell_by_tell
 from kakuran.answers.reader import Reader
 from kakuran.charts import cluster_chart, plain
 from kakuran.counts import Cells, Tally
@@ -288,7 +288,6 @@ def _with_intervals(
 def _tabulated(reader: Reader, columns: Sequence[str], options: Options, progress: Progress) -> MixtureEstimate:
     """From the table of the columns, of those who have a number in all of them."""
     plan = reader.plan
-    check_told_in_pairs(plan, columns)
     axes = [model_cells(plan, name) for name in columns]
     joint = reader.joint(axes, progress)
     places = joint.places(axes)
