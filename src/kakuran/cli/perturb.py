@@ -296,11 +296,7 @@ def _say_written(where: str, manifest: Manifest) -> None:
             columns=len(plan.schema.perturbed),
         )
         if most == 1 and len(plan.schema.perturbed) > 1:
-            say(
-                Phrase(
-                    "so nothing shows how columns go together; --about COLUMN tells how that one goes with the others"
-                )
-            )
+            say(Phrase("so nothing shows how columns go together; --about COLUMN tells how it goes with the others"))
 
 
 def _answer(plan: Plan, results: Results, promise: PlanOptions) -> None:
