@@ -156,8 +156,8 @@ class TestDropped:
 
     def test_text_in_which_nothing_stands_twice_is_taken_for_an_identifier(self):
         names = [f"p{number}" for number in range(40)]
-        assert inferred(pa.table({"name": names, "x": [1, 2] * 20}))["name"] == kk.Dropped("name")
-        assert inferred(pa.table({"name": names[:29]}))["name"].size == 29
+        assert inferred(pa.table({"word": names, "x": [1, 2] * 20}))["word"] == kk.Dropped("word")
+        assert inferred(pa.table({"word": names[:29]}))["word"].size == 29
 
     def test_text_that_is_different_for_more_than_half_of_those_who_have_any_is_dropped(self):
         cabins = [f"C{number}" for number in range(40)]
@@ -389,3 +389,11 @@ def test_a_record_in_place_of_the_names_is_noticed(tmp_path):
     assert "Named like a value (does the file start with the names of its columns? if not, say them:" in told
     assert "--names a,b,…): 39, 77516." in told
     assert "Named with a space at an end, which belongs to the name (unless --delimiter ', ' says it does not)" in told
+
+
+def test_what_people_are_called_is_dropped_however_often_it_stands():
+    named = ["patient_name", "氏名", "E-Mail", "home phone", "Last Name"]
+    table = pa.table({name: ["Aoki", "Sato"] * 50 for name in [*named, "product_name", "named"]})
+    with pytest.warns(kk.InferredDomainWarning, match=f"called or reached by: {', '.join(named)}."):
+        drafted = kk.Schema.infer(table)
+    assert [one.name for one in drafted.attributes if isinstance(one, kk.Dropped)] == named

@@ -37,6 +37,10 @@ _DIGITS = 3
 """Decimals are kept to the thousandth of the range, or to where they end."""
 _MOST_REMEMBERED = 1 << 16
 _NAMED_LIKE_AN_ID = re.compile(r"(?i:(^|[\W_])id$)|[a-z]I[Dd]$")
+_NAMED_LIKE_A_PERSON = re.compile(
+    r"(?i)((full|first|last|middle|given|family|maiden|patient|customer|client|employee|student|person)[\W_]*)?names?|"
+    r".*(surname|e[\W_]?mail|phone|氏名|姓名|名前|患者名|顧客名|メール|電話).*"
+)
 _WRITTEN_NUMBER = re.compile(r"[+-]?\d{1,3}([.,' \u00a0\u202f\u2019]?\d{2,3})*([.,]\d+)?")
 
 
@@ -143,6 +147,11 @@ class ColumnSummary:
         return is_whole and _NAMED_LIKE_AN_ID.search(self.name) is not None
 
     @property
+    def is_named_like_a_person(self) -> bool:
+        """Whether texts stand under a name such as `patient_name`, `e-mail` or 氏名, however often each does."""
+        return self.family == "text" and _NAMED_LIKE_A_PERSON.fullmatch(self.name.strip()) is not None
+
+    @property
     def holds_written_numbers(self) -> bool:
         """Whether the text is numbers with commas or the like in them, as in 1,234 and 3,5."""
         if self.family != "text":
@@ -202,7 +211,8 @@ class ColumnSummary:
         """The attribute to propose."""
         if self.holds_dates:
             return self._date()
-        if self.numbers_rows or (self.family == "text" and (self.looks_like_identifiers or self.holds_written_numbers)):
+        is_somebodys = self.looks_like_identifiers or self.is_named_like_a_person
+        if self.numbers_rows or (self.family == "text" and (is_somebodys or self.holds_written_numbers)):
             return Dropped(self.name)
         if self.holds_codes:
             return Categorical(self.name, sorted({*map(int, self._codes or ()), *self._suspected}))
@@ -315,10 +325,15 @@ _NOTES: tuple[tuple[str, Callable[[ColumnSummary], bool]], ...] = (
         lambda column: column.is_beyond_any_grid,
     ),
     (
+        "Dropped, as they are named like what people are called or reached by",
+        lambda column: column.is_dropped and column.is_named_like_a_person,
+    ),
+    (
         "Dropped, as they look like identifiers or are empty",
         lambda column: (
             column.is_dropped
             and column.family != "other"
+            and not column.is_named_like_a_person
             and not (column.holds_written_numbers or column.is_beyond_any_grid or column.needs_an_order)
         ),
     ),
