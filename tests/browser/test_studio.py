@@ -61,7 +61,8 @@ def address(folder):
 def load(page, address, file):
     page.goto("about:blank")
     page.goto(address)
-    page.locator(".browser .file", has_text=file).click()
+    with page.expect_response("**/api/open"):
+        page.locator(".browser .file", has_text=file).click()
     expect(page.get_by_role("heading", name=file)).to_be_visible()
 
 

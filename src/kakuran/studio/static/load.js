@@ -18,7 +18,7 @@ const Load = (() => {
       const isSame = opened && named === opened.named;
       const sheet = given("told-sheet");
       await studio.change("open", { named, sql: given("sql"), told: { ...(isSame ? told : {}), sheet } });
-      document.getElementById("seen-title")?.focus();
+      if (document.activeElement === document.body) document.getElementById("seen-title")?.focus(); // not gone elsewhere
     };
     return element(
       "section",
