@@ -6,8 +6,8 @@ Two questions are answered of all releases that count.
   several can be joined, swap costs add up: k = 1 + (n − 1) e^(−ΣB). An order that is kept and known leaves nobody
   hidden.
 - *What ε is spent, at the δ that was promised?* Central promises compose (`composition`), however releases are
-  compared. Joined ones are one release of longer records, whose ε₀ add up. Where the order is kept nobody hides
-  anybody, and ε is ε₀.
+  compared. Joined ones, planned before the first, are one release of longer records, whose ε₀ add up. Where the order
+  is kept nobody hides anybody, and ε is ε₀.
 """
 
 from __future__ import annotations
