@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from scipy.stats import binom
 
 from kakuran.answers.answer import Answer
 from kakuran.answers.question import counted_cells
@@ -173,6 +172,8 @@ def _most_repeated(
     tell: Tell, truths: Mapping[str, Cells], axes: list[Cells], places: list[NDArray[np.intp]], n: int
 ) -> tuple[float, int]:
     """The log of the least chance of a record to be there so often among n, and how often that one is."""
+    from scipy.stats import binom  # slow to load, and most who read a release never ask this
+
     kinds, kind = _kinds(places, [axis.size for axis in axes])
     times = np.bincount(kind, minlength=kinds)
     one_of = np.zeros(kinds, np.intp)

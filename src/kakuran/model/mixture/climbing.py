@@ -9,15 +9,18 @@ closed form, means and deviations by one gradient step of a fixed size.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import OptimizeResult, minimize
 from scipy.special import logsumexp
 
 from kakuran.model.mixture.channel import PosteriorMoments
 from kakuran.model.mixture.observations import Components, Fit, Observations
 from kakuran.model.operator import one_thread
 from kakuran.typing import Array
+
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
 
 _LIGHTEST = 1e-300
 """The least weight: a component without records stays where it is."""
@@ -225,6 +228,8 @@ class _Landscape:
 @one_thread()
 def polish(start: Components, observed: Observations, *, tolerance: float = 1e-10, most_steps: int = 500) -> Fit:
     """Climb until a step gains less than `tolerance` of the height; no accepted step ever falls."""
+    from scipy.optimize import minimize
+
     landscape = _Landscape(observed, start.means.shape)
     depths: list[float] = []
 

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import logsumexp
-from scipy.stats import qmc
 
 from kakuran.model.mixture.channel import PosteriorMoments, at_points
 from kakuran.typing import Array
@@ -313,6 +312,8 @@ def _variance_nodes(scale: Array) -> tuple[Array, Array]:
         axis = np.linspace(low, high, _NODES)
         logs = np.stack(np.meshgrid(*[axis] * len(scale), indexing="ij"), axis=-1).reshape(-1, len(scale))
     else:
+        from scipy.stats import qmc  # slow to load
+
         points = qmc.Sobol(len(scale), scramble=False).random_base2(_SOBOL) + 0.5**_SOBOL / 2
         logs = low + (high - low) * points
     log_weights = (logs - 0.5 * np.exp(logs)).sum(axis=1)
