@@ -10,6 +10,7 @@ from typing import Any
 
 from matplotlib import font_manager
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import PlaceHolderLayoutEngine
 from matplotlib.text import Text
 
 from kakuran.errors import MissingLettersWarning
@@ -33,9 +34,13 @@ class Picture(Figure):
             for text in texts:
                 text.set_fontfamily([*dict.fromkeys([*text.get_fontfamily(), *fonts])])
             self._tell(nowhere)
+        layout = self.get_layout_engine()
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*missing from font", category=UserWarning)
-            super().draw(renderer)
+            if self.canvas.is_saving() and layout is not None and not isinstance(layout, PlaceHolderLayoutEngine):
+                layout.execute(self)  # matplotlib draws once for that and throws the drawing away
+            else:
+                super().draw(renderer)
 
     def _tell(self, nowhere: frozenset[str]) -> None:
         """Warn of letters that no font has, once: matplotlib draws a figure more than once."""
