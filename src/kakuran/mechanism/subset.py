@@ -94,6 +94,10 @@ class Shifts(Neighbourhood):
         """Of a circle whose waves all fade alike: √((c−s)/(s(c−1)))."""
         return math.sqrt((self.size - self.near) / (self.near * (self.size - 1)))
 
+    def alone(self, attribute: Categorical | Numeric, retention: float) -> SubsetSelection:
+        """Subset selection."""
+        return SubsetSelection(self.size, retention, self.shifts)
+
     def parameters(self) -> dict[str, Any]:
         """The shifts."""
         return {"shifts": list(self.shifts)}
