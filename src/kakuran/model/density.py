@@ -21,11 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 
-from kakuran.model.estimators import HeldOutSplit
 from kakuran.model.mixture.channel import GridCells
 from kakuran.model.mixture.growth import PARTS, REPEATS, repeated_splits, try_out
 from kakuran.model.mixture.observations import Components, Observations
 from kakuran.model.operator import one_thread
+from kakuran.model.reconstruction import HeldOutSplit
 from kakuran.typing import Array
 from kakuran.words import Phrase
 
