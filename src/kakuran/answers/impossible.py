@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from kakuran.answers.answer import Answer
-from kakuran.answers.question import counted_cells
+from kakuran.answers.reader import counted_cells
 from kakuran.counts import Cells, cells_of, rows_of_each
 from kakuran.design import Plan, Tell
 from kakuran.errors import SchemaError, is_real
