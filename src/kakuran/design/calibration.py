@@ -26,10 +26,9 @@ import numpy as np
 
 from kakuran.counts import Tally
 from kakuran.design.central import DELTA, local_epsilon
-from kakuran.design.choice import Purpose, Wish
 from kakuran.design.crowd import Crowd
+from kakuran.design.designs import MechanismChoice, Purpose, Recipe, TellChoice, Wish, column_sets
 from kakuran.design.plan import Calibration, Plan
-from kakuran.design.recipe import MechanismChoice, Recipe, TellChoice, column_sets
 from kakuran.errors import CalibrationError, ScatteredNumbersWarning, check_is, is_real
 from kakuran.mechanism import (
     BoundedLaplace,
