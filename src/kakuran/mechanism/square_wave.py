@@ -1,4 +1,8 @@
-"""The square wave: a number near the true one, each equally likely, or else any at all (Li et al., SIGMOD 2020)."""
+"""The square wave: a number near the true one, each equally likely, or else any at all (Li et al., SIGMOD 2020).
+
+All in whole numbers: what is near, and what a browser draws from, `Window` says; the coin and the draw are those of all
+two-level mechanisms (`two_level.draw_together`).
+"""
 
 from __future__ import annotations
 

@@ -74,9 +74,11 @@ class Neighbourhood(ABC):
     def kernel(self, edges: Edges | None = None, released: Edges | None = None) -> Transition:
         """The transition between cells where every value is replaced by one near it."""
 
-    @abstractmethod
     def shares(self, edges: Edges | None = None, released: Edges | None = None) -> Array:
-        """The part of all outputs that lies in each cell of released codes."""
+        """The part of all outputs that lies in each cell of released codes: its width, where each code is an output."""
+        cells = edges if released is None else released
+        widths = np.ones(self.size) if cells is None else np.diff(cells).astype(float)
+        return widths / self.size
 
     @property
     def levels(self) -> float:
@@ -137,12 +139,6 @@ class Itself(Neighbourhood):
             return UniformMixture(1.0, self.shares(edges))
         below = np.clip(released[:, None], cells[:-1], cells[1:]) - cells[:-1]
         return DenseTransition(np.diff(below, axis=0) / np.diff(cells))
-
-    def shares(self, edges: Edges | None = None, released: Edges | None = None) -> Array:
-        """By the widths of the cells."""
-        cells = edges if released is None else released
-        widths = np.ones(self.size) if cells is None else np.diff(cells).astype(float)
-        return widths / self.size
 
     def alone(self, attribute: Categorical | Numeric, retention: float) -> RetentionReplacement:
         """Retention-replacement."""
