@@ -1,4 +1,4 @@
-"""From k to ρ, φ and σ (S1 eq. 4, maths §2).
+"""Calibration: from the promise, k or a central ε, to a plan with its ρ, φ and σ (S1 eq. 4, maths §2).
 
 Every mechanism can be set to a *swap cost*: −log of the least factor by which likelihoods change when two
 people at its two ends swap records. Costs of columns add up, so the whole calibration is one number B, the
