@@ -15,7 +15,7 @@ from benchmarks.peers import admit, histogram_peers
 from benchmarks.timing import Contestant, race, seconds
 from kakuran.mechanism import RetentionReplacement
 from kakuran.model import Operator, reconstruct
-from kakuran.model.likelihood import duality_gap, em_step, maximum_likelihood, uniform
+from kakuran.model.reconstruction import duality_gap, em_step, maximum_likelihood, uniform
 
 NOTE = "Times are the best of several runs taken in turns."
 PACKAGES = ("multi-freq-ldpy",)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from kakuran.samples import companies
-from kakuran.vertical.guard import carriers, leverages
+from kakuran.vertical.disclosure import carriers, leverages
 
 _TRIALS = 200
 _SIZES = (60, 100, 200, 500, 1500)

@@ -25,6 +25,12 @@ def test_no_bar_is_broken(counted):
     assert [str(measure) for measure in counted if not measure.is_kept] == []
 
 
+def test_every_file_says_what_it_is_for_in_a_sentence_of_its_own():
+    said = [one for files in house.purposes().values() for one in files.values()]
+    assert all(said)
+    assert len(set(said)) == len(said)
+
+
 def test_what_a_module_reaches_past_and_defines_is_seen_inside_functions_too():
     text = """
 import kakuran.schema.codes

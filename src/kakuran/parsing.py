@@ -43,6 +43,15 @@ NUMBER = SettingKind("a number", lambda value: type(value) in (int, float))
 YES_OR_NO = SettingKind("true or false", lambda value: isinstance(value, bool))
 
 
+def is_writable(text: str) -> bool:
+    """Whether text can be written to a file: half of a character, such as U+D800, cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def check_table(where: str, given: Any) -> Mapping[str, Any]:
     """A table, and nothing else."""
     if not isinstance(given, Mapping):

@@ -1,9 +1,8 @@
-"""The kernel: a record batch in, a perturbed record batch out.
+"""The kernel, a record batch in, a perturbed record batch out; and a source of any size through it, in random order.
 
-A uniformly random order of more rows than fit in memory.
-
-Every row goes to a bucket chosen at random, and every bucket is shuffled by itself: one after the other they are in
-uniformly random order, since rows choose independently. Buckets lie on disk as packed rows of perturbed codes.
+Of more rows than fit in memory every one goes to a bucket chosen at random, and every bucket is shuffled by itself: one
+after the other they are in uniformly random order, since rows choose independently. Buckets lie on disk as packed rows
+of perturbed codes.
 
 Where people have several rows, all are perturbed, and some of each person's are used: which ones does not depend on
 what they say, so that it is as if they had been drawn first, and no original lies on disk.
@@ -13,11 +12,11 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -27,9 +26,20 @@ from kakuran.counts import Tally
 from kakuran.design import Plan
 from kakuran.mechanism import AliasTable, ExactWeights, integer_weights
 from kakuran.randomness import Randomness
-from kakuran.schema import People, check_same_for_a_person, draw_rows, narrowest_integer
-from kakuran.typing import Codes
+from kakuran.schema import (
+    Part,
+    People,
+    Pseudonyms,
+    Source,
+    check_same_for_a_person,
+    draw_rows,
+    in_order,
+    narrowest_integer,
+    read_parts,
+)
+from kakuran.typing import Codes, Progress
 
+Made = TypeVar("Made")
 CodedColumns: TypeAlias = Mapping[str, Codes]
 
 
@@ -208,3 +218,72 @@ class Shuffler:
         rows = np.fromfile(self._paths[number], self._row_type)
         self._paths[number].unlink()
         return rows.take(self._randomness.spawn(number).permutation(len(rows)))
+
+
+ROWS_A_BUCKET = 1 << 18
+"""Rows that are put in random order together, in memory."""
+MOST_BUCKETS = 1024
+
+
+def perturb_batches(
+    source: Source,
+    plan: Plan,
+    *,
+    randomness: Randomness,
+    shuffle: bool,
+    scratch: Path,
+    progress: Progress = int,
+) -> Generator[pa.RecordBatch, None, None]:
+    """Perturb a source; the plan's promise is checked on the way, and what was handed out is void if it does not hold.
+
+    Every batch has a random stream of its own. Shuffling spills packed, already perturbed rows to `scratch`.
+    """
+    kernel, tally = Kernel(plan), plan.tally()
+    files = min(-(-source.rows_guess // ROWS_A_BUCKET) or 1, MOST_BUCKETS)
+    needed = {axis.name for axis in tally.axes}
+
+    def perturbed(form: Callable[[dict[str, Codes]], Made]) -> Iterator[Made]:
+        """What the kernel drew, batch by batch, in the form that is asked for."""
+
+        def work(numbered: tuple[int, Part]) -> tuple[dict[str, Codes], Made, int]:
+            number, part = numbered
+            codes = part.through(plan.schema.encode)
+            drawn = form(kernel.sample(codes, randomness.spawn(number)))
+            return {name: codes[name] for name in needed}, drawn, len(part)
+
+        for codes, drawn, rows in in_order(work, enumerate(read_parts(source, plan.schema))):
+            tally.update(codes, rows)
+            yield drawn
+            progress(rows)
+        plan.check(tally)
+
+    def of_people() -> Iterator[Rows]:
+        """What the kernel drew of the rows that are used, of each person some."""
+        person, pseudonyms = str(plan.schema.person), Pseudonyms(randomness.spawn(-2))
+        waiting = RowsOfPeople(kernel, files, scratch, randomness.spawn(-3))
+
+        def work(numbered: tuple[int, Part]) -> tuple[People, Rows]:
+            number, part = numbered
+            people = part.through(lambda batch: pseudonyms.of(batch, person))
+            return people, kernel.pack(kernel.sample(part.through(plan.schema.encode), randomness.spawn(number)))
+
+        for people, rows in in_order(work, enumerate(read_parts(source, plan.schema))):
+            waiting.add(people, rows)
+            progress(len(rows))
+        yield from waiting.drawn(tally)
+        plan.check(tally)
+
+    if not shuffle:
+        yield from perturbed(kernel.decode)
+        return
+    shuffler = Shuffler(files, scratch, randomness.spawn(-1))
+    for rows in perturbed(kernel.pack) if plan.schema.person is None else of_people():
+        shuffler.add(rows)
+
+    def decoded(bucket: int) -> list[pa.RecordBatch]:
+        rows = shuffler.bucket(bucket)
+        starts = range(0, len(rows), ROWS_A_BUCKET)
+        return [kernel.decode(kernel.unpack(rows[start : start + ROWS_A_BUCKET])) for start in starts]
+
+    for batches in in_order(decoded, range(files)):
+        yield from batches

@@ -8,7 +8,7 @@ import kakuran.vertical.party as party_module
 from kakuran.errors import GuardError, ProtocolError
 from kakuran.samples import companies
 from kakuran.vertical import Limits, Party, VerticalPlan
-from kakuran.vertical.guard import check_columns, check_moments
+from kakuran.vertical.disclosure import check_columns, check_moments
 from kakuran.vertical.messages import InterceptPart
 from kakuran.vertical.own import OwnColumns
 from kakuran.vertical.party import side_by_side

@@ -7,8 +7,8 @@ import pytest
 import kakuran.vertical.party as party_module
 from kakuran.errors import GuardError
 from kakuran.vertical import Limits, VerticalPlan, fit_vertically
+from kakuran.vertical.disclosure import check_columns
 from kakuran.vertical.gram import rounded
-from kakuran.vertical.guard import check_columns
 from kakuran.vertical.own import OwnColumns
 
 RECORDS, THEIRS = 40, 6

@@ -5,7 +5,7 @@ from scipy.optimize import LinearConstraint, minimize
 
 from kakuran.mechanism import PRAM, BoundedLaplace, DenseTransition, UniformMixture
 from kakuran.model import Operator
-from kakuran.model.likelihood import duality_gap, em_step, log_likelihood, maximum_likelihood, uniform
+from kakuran.model.reconstruction import duality_gap, em_step, log_likelihood, maximum_likelihood, uniform
 
 
 @st.composite

@@ -8,7 +8,7 @@ import pytest
 import kakuran as kk
 from kakuran.mechanism import MECHANISMS
 from kakuran.model import Operator, reconstruct
-from kakuran.model.estimators import posterior_means
+from kakuran.model.reconstruction import posterior_means
 from kakuran.randomness import Randomness
 
 SIZE, RECORDS = 226, 40_000

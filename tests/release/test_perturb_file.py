@@ -13,8 +13,7 @@ import pytest
 from scipy.stats import chi2_contingency, chisquare, spearmanr
 
 import kakuran as kk
-from kakuran import perturbation as shuffle
-from kakuran.engine import local
+from kakuran import perturbation, perturbation as shuffle
 from kakuran.release import perturb_file
 from kakuran.schema.sources import base, delimited
 
@@ -56,7 +55,7 @@ def noiseless(schema):
 @pytest.fixture
 def small_memory(monkeypatch):
     """Make the engine believe that few rows fit in memory, so that small tables need many buckets."""
-    monkeypatch.setattr(local, "ROWS_A_BUCKET", 64)
+    monkeypatch.setattr(perturbation, "ROWS_A_BUCKET", 64)
     monkeypatch.setattr(base, "BATCH", 50)
     monkeypatch.setattr(shuffle, "ROWS_AT_A_TIME", 64)
     monkeypatch.setattr(delimited, "BLOCK", 2000)

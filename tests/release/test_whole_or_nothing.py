@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import kakuran as kk
-from kakuran.engine import local
+from kakuran import perturbation
 from kakuran.perturbation import Shuffler
 from kakuran.release import perturb_file
 from kakuran.schema.sources import base, delimited
@@ -28,7 +28,7 @@ ROWS = 2000
 
 @pytest.fixture(autouse=True)
 def _small_memory(monkeypatch):
-    monkeypatch.setattr(local, "ROWS_A_BUCKET", 64)
+    monkeypatch.setattr(perturbation, "ROWS_A_BUCKET", 64)
     monkeypatch.setattr(base, "BATCH", 50)
     monkeypatch.setattr(delimited, "BLOCK", 1000)
 
@@ -228,11 +228,11 @@ SCRIPT = """
     import resource, signal, sys, time
     import pyarrow.parquet as pq
     import kakuran as kk
-    from kakuran.engine import local
+    from kakuran import perturbation
     from kakuran.release import perturb_file
     from kakuran.schema.sources import base
 
-    local.ROWS_A_BUCKET, base.BATCH = 20_000, 10_000
+    perturbation.ROWS_A_BUCKET, base.BATCH = 20_000, 10_000
     schema = kk.Schema(
         [kk.Categorical("job", ["clerk", "nurse"]), kk.Categorical("region", ["east", "west"], role="keep")]
     )

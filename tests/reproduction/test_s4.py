@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from kakuran.model.likelihood import class_by_class, maximum_likelihood
+from kakuran.model.reconstruction import class_by_class, maximum_likelihood
 from kakuran.reproduction import s4
 from kakuran.reproduction.s4 import CLAIMS, CURVES, FIGURES, Setting, errors_of, reproduce
 

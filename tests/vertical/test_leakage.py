@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from kakuran.errors import GuardError, LeakageWarning
 from kakuran.vertical import Limits, fit_vertically
-from kakuran.vertical.guard import leverages
+from kakuran.vertical.disclosure import leverages
 from kakuran.vertical.leakage import DirectionMeter, bits_of, exposure_of_moments
 from kakuran.vertical.own import OwnColumns
 

@@ -9,7 +9,7 @@ import pytest
 from kakuran.errors import ProtocolError
 from kakuran.samples import companies
 from kakuran.vertical import Limits, Terms, VerticalPlan, agree, own_key
-from kakuran.vertical.guard import fewest_people
+from kakuran.vertical.disclosure import fewest_people
 from kakuran.vertical.own import OwnColumns
 
 PLAN = VerticalPlan(

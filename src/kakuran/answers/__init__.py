@@ -3,7 +3,7 @@
 from kakuran.answers.answer import QUESTIONS, Answer, can_be_asked
 from kakuran.answers.bayes import NaiveBayes, fit_naive_bayes, learn_bayes
 from kakuran.answers.density import Density, density
-from kakuran.answers.estimate import MOST_CELLS, Estimate
+from kakuran.answers.estimate import MOST_CELLS, Estimate, check_percent
 from kakuran.answers.groups import AskedOf
 from kakuran.answers.impossible import (
     FALSE_ALARM,
@@ -16,8 +16,7 @@ from kakuran.answers.impossible import (
 )
 from kakuran.answers.mixture import MixtureEstimate, mixture
 from kakuran.answers.quantile import quantile
-from kakuran.answers.question import TableQuestion, ask, ask_totals, check_percent, tell_by_tell
-from kakuran.answers.reader import Reader
+from kakuran.answers.reader import Reader, TableQuestion, ask, ask_totals, tell_by_tell
 from kakuran.answers.regression import Regression, RegressionFamily, regress
 from kakuran.answers.statistics import Statistic, correlation, mean, share, variance, weighed
 from kakuran.answers.synthetic import CombinedEstimate, SyntheticQuality, SyntheticTable, combine, synthesise

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from kakuran.answers.answer import Answer
-from kakuran.answers.question import TableQuestion, ask, check_told, tell_by_tell
+from kakuran.answers.reader import TableQuestion, ask, check_told, tell_by_tell
 from kakuran.charts import density_chart
 from kakuran.counts import Bins, Records, Tally, every_code
 from kakuran.design import Plan

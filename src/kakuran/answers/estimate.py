@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterator
+import warnings
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import product
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from kakuran.answers.answer import Answer, title_of, truth_of
 from kakuran.charts import ESTIMATE, NAIVE, Series, column_chart, estimate_heatmaps, plain
 from kakuran.counts import Cells
-from kakuran.errors import SchemaError, counted
+from kakuran.errors import SchemaError, UnclearCellsWarning, counted
 from kakuran.model import About, Method
 from kakuran.typing import Array
 from kakuran.words import Phrase, Translate
@@ -254,3 +255,25 @@ def _check_size(estimate: Estimate) -> None:
 
 def _free_name(name: str, taken: Container[str]) -> str:
     return _free_name(f"{name}_", taken) if name in taken else name
+
+
+def check_percent(percent: str | None, columns: Sequence[str]) -> None:
+    """Refuse percentages of something that is not there, or of a column by itself, which are all 100."""
+    possible = ["all", *(columns if len(columns) > 1 else ())]
+    if percent is not None and percent not in possible:
+        raise SchemaError(f"percent is of {' or of '.join(map(repr, possible))}; got {percent!r}")
+
+
+def warned_of(found: Estimate) -> Estimate:
+    """An answer, with a warning of cells that cannot be told from noise."""
+    unclear = int(np.count_nonzero(found.unclear))
+    if unclear:
+        warnings.warn(
+            (f"{unclear:,} of {counted(found.counts.size, 'cell')}" if found.axes else "this number")
+            + " cannot be told from noise: "
+            + ("its interval reaches zero" if unclear == 1 else "their intervals reach zero")
+            + (" or what independent columns would give" if len(found.axes) > 1 else ""),
+            UnclearCellsWarning,
+            stacklevel=4,
+        )
+    return found

@@ -15,8 +15,15 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from kakuran.answers.question import TableQuestion, ask, check_told, check_told_in_pairs, counted_cells, model_cells
-from kakuran.answers.reader import Reader
+from kakuran.answers.reader import (
+    Reader,
+    TableQuestion,
+    ask,
+    check_told,
+    check_told_in_pairs,
+    counted_cells,
+    model_cells,
+)
 from kakuran.counts import Cells, Reading, cells_of, every_code, only
 from kakuran.design import Plan
 from kakuran.errors import SchemaError, is_real

@@ -18,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kakuran.answers.answer import Answer
-from kakuran.answers.question import counted_cells
+from kakuran.answers.reader import counted_cells
 from kakuran.counts import Cells, cells_of, rows_of_each
 from kakuran.design import Plan, Tell
 from kakuran.errors import SchemaError, is_real

@@ -14,8 +14,7 @@ from scipy.special import ndtri
 
 from kakuran.answers.answer import Answer
 from kakuran.answers.density import released_number, told_numbers
-from kakuran.answers.question import model_cells, tell_by_tell
-from kakuran.answers.reader import Reader
+from kakuran.answers.reader import Reader, model_cells, tell_by_tell
 from kakuran.charts import cluster_chart, plain
 from kakuran.counts import Cells, Tally
 from kakuran.design import Plan

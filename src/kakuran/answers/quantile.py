@@ -11,8 +11,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from kakuran.answers.groups import AskedOf
-from kakuran.answers.question import TableQuestion, ask, check_told, check_told_in_pairs
-from kakuran.answers.reader import Reader
+from kakuran.answers.reader import Reader, TableQuestion, ask, check_told, check_told_in_pairs
 from kakuran.answers.statistics import Statistic
 from kakuran.counts import Cells, Reading
 from kakuran.design import Plan

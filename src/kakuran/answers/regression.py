@@ -22,8 +22,7 @@ from scipy.special import ndtr, ndtri
 from kakuran.answers.answer import Answer, title_of, truth_of
 from kakuran.answers.formula import ModelFormula
 from kakuran.answers.groups import ReadNumber, told_cells
-from kakuran.answers.question import check_told, check_told_in_pairs, counted_cells, model_cells
-from kakuran.answers.reader import Reader
+from kakuran.answers.reader import Reader, check_told, check_told_in_pairs, counted_cells, model_cells
 from kakuran.answers.tilted import TiltedRecords
 from kakuran.charts import ESTIMATE, Series, bar_chart
 from kakuran.counts import Cells, every_code

@@ -17,7 +17,7 @@ import pyarrow as pa
 from scipy.special import ndtri
 
 from kakuran.answers.answer import Answer, title_of, truth_of
-from kakuran.answers.estimate import Estimate
+from kakuran.answers.estimate import Estimate, warned_of
 from kakuran.answers.groups import (
     AskedOf,
     Found,
@@ -31,8 +31,7 @@ from kakuran.answers.groups import (
     scale_of,
     told_cells,
 )
-from kakuran.answers.question import model_cells
-from kakuran.answers.reader import Reader, warned_of
+from kakuran.answers.reader import Reader, model_cells
 from kakuran.answers.tilted import TiltedRecords
 from kakuran.charts import ESTIMATE, NAIVE, Series, column_chart, plain
 from kakuran.counts import Cells

@@ -18,8 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from kakuran.answers.answer import Answer
 from kakuran.answers.density import DEFAULT_BINS, density
-from kakuran.answers.question import check_told, model_cells
-from kakuran.answers.reader import JointTables, Reader
+from kakuran.answers.reader import JointTables, Reader, check_told, model_cells
 from kakuran.counts import Cells, Tally, cells_of, every_code
 from kakuran.design import ExpectedError, Plan, expected_error
 from kakuran.errors import ArgumentError, SchemaError, counted, is_real

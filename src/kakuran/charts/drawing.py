@@ -1,4 +1,4 @@
-"""All that is drawn: one kind of figure, one set of colours, one function a kind of chart.
+"""Every kind of chart, a function each, in one kind of figure and one set of colours.
 
 Charts know nothing of answers: they take labels, numbers and phrases, and say phrases in the language they are given.
 matplotlib is loaded when something is drawn, not before.

@@ -1,6 +1,4 @@
-"""What has been collected so far, as columns in memory that grow with the store.
-
-Exports of a survey: one release that grows by whole cohorts.
+"""What has been collected so far, as columns that grow with the store; and exports, which grow by whole cohorts.
 
 Whoever has two exports of a survey that runs knows which records came in between, and perhaps that somebody answered in
 that time. So what is added at a time, a cohort, is a release by itself: as many people as the promise needs, each

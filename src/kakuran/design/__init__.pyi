@@ -22,12 +22,6 @@ from .central import (
     hockey_stick as hockey_stick,
     local_epsilon as local_epsilon,
 )
-from .choice import (
-    WAYS as WAYS,
-    Design as Design,
-    Purpose as Purpose,
-    designs as designs,
-)
 from .composition import (
     Accounting as Accounting,
     CentralPart as CentralPart,
@@ -35,6 +29,13 @@ from .composition import (
 )
 from .crowd import (
     Crowd as Crowd,
+)
+from .designs import (
+    WAYS as WAYS,
+    Design as Design,
+    Purpose as Purpose,
+    TellChoice as TellChoice,
+    designs as designs,
 )
 from .expected import (
     ExpectedError as ExpectedError,
@@ -56,7 +57,4 @@ from .preview import (
     TablesOfSize as TablesOfSize,
     by_size as by_size,
     preview as preview,
-)
-from .recipe import (
-    TellChoice as TellChoice,
 )

@@ -1,4 +1,4 @@
-"""From k to ρ, φ and σ (S1 eq. 4, maths §2).
+"""Calibration: from the promise, k or a central ε, to a plan with its ρ, φ and σ (S1 eq. 4, maths §2).
 
 Every mechanism can be set to a *swap cost*: −log of the least factor by which likelihoods change when two
 people at its two ends swap records. Costs of columns add up, so the whole calibration is one number B, the
@@ -26,10 +26,9 @@ import numpy as np
 
 from kakuran.counts import Tally
 from kakuran.design.central import DELTA, local_epsilon
-from kakuran.design.choice import Purpose, Wish
 from kakuran.design.crowd import Crowd
+from kakuran.design.designs import MechanismChoice, Purpose, Recipe, TellChoice, Wish, column_sets
 from kakuran.design.plan import Calibration, Plan
-from kakuran.design.recipe import MechanismChoice, Recipe, TellChoice, column_sets
 from kakuran.errors import CalibrationError, ScatteredNumbersWarning, check_is, is_real
 from kakuran.mechanism import (
     BoundedLaplace,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -21,7 +21,6 @@ import numpy as np
 
 from kakuran.design.central import DELTA, gaussian_spread
 from kakuran.design.plan import Tell
-from kakuran.typing import Array
 from kakuran.words import Phrase
 
 MARGIN, PAIR, TRIPLE = 0.25, 0.12, 0.08
@@ -205,9 +204,3 @@ def expected_error_of_noise(
 def _weighed(guess: float, noise: float) -> float:
     """The error of two measurements together."""
     return guess if math.isinf(noise) else guess * noise / math.hypot(guess, noise)
-
-
-def log_shares(sizes: Mapping[str, int]) -> dict[str, float]:
-    """Shares of a budget by the logarithm of the number of values."""
-    logs: Array = np.log(np.array([*sizes.values()], float))
-    return dict(zip(sizes, (logs / logs.sum()).tolist(), strict=True))

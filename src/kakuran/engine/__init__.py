@@ -1,4 +1,4 @@
-"""Engines run kernels over tables of any size."""
+"""Engines read and count tables of any size: this machine's cores, or Spark, which perturbs them, too."""
 
 import lazy_loader
 

@@ -1,7 +1,6 @@
 from .local import (
     check_values as check_values,
     count_tables as count_tables,
-    perturb_batches as perturb_batches,
     read_codes as read_codes,
 )
 from .spark import (

@@ -3,8 +3,10 @@
 from kakuran.mechanism.base import (
     MECHANISMS,
     AliasTable,
+    Apart,
     ExactWeights,
     Mechanism,
+    Telling,
     integer_weights,
     k_for,
     mechanism_of,
@@ -14,9 +16,15 @@ from kakuran.mechanism.noise import NOISE, BoundedGaussian, BoundedLaplace, Lapl
 from kakuran.mechanism.pram import PRAM
 from kakuran.mechanism.square_wave import SquareWave, Window
 from kakuran.mechanism.subset import Shifts, SubsetSelection
-from kakuran.mechanism.telling import Apart, Telling, Together, neighbourhood_of
 from kakuran.mechanism.transition import CirculantTransition, DenseTransition, Transition, UniformMixture
-from kakuran.mechanism.two_level import Itself, Neighbourhood, RetentionReplacement, TwoLevel
+from kakuran.mechanism.two_level import (
+    Itself,
+    Neighbourhood,
+    RetentionReplacement,
+    Together,
+    TwoLevel,
+    neighbourhood_of,
+)
 
 __all__ = [
     "MECHANISMS",

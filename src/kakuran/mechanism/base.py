@@ -1,13 +1,15 @@
 """What every mechanism knows: how to sample exactly, what it costs, and how counts pass through it.
 
-Draws from any finite distribution are exact, one 64-bit word each (Walker's alias method, in integers).
+A record tells some of its columns (`Telling`): each by a mechanism of its own (`Apart`), or all as one value, which
+two-level mechanisms can (`Together`). Draws from any finite distribution are exact, one 64-bit word each (Walker's
+alias method, in integers).
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
@@ -268,3 +270,180 @@ def mechanism_of(attribute: Categorical | Numeric, kind: str, parameters: Mappin
     if kind not in MECHANISMS:
         raise CalibrationError(f"column {attribute.name!r}: unknown mechanism {kind!r}")
     return MECHANISMS[kind].of(attribute, parameters)
+
+
+class Telling(ABC):
+    """Perturbs the columns that a record tells; immutable and picklable."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[str, ...]:
+        """Which columns."""
+
+    @property
+    @abstractmethod
+    def epsilon(self) -> float:
+        """What is told is ε-locally differentially private for this ε."""
+
+    @property
+    @abstractmethod
+    def largest_swap_cost(self) -> float:
+        """The swap cost of the two most different records."""
+
+    @property
+    def by_column(self) -> Mapping[str, Mechanism] | None:
+        """The mechanism of every column, where each has its own."""
+        return None
+
+    @abstractmethod
+    def size(self, column: str) -> int:
+        """How many true codes of a column it is made for."""
+
+    @abstractmethod
+    def near(self, column: str) -> Hashable:
+        """What is near in a column: the same in all tells of a plan."""
+
+    @abstractmethod
+    def alone(self, attribute: Categorical | Numeric, together: float) -> Mechanism:
+        """How a column by itself is perturbed, if what is near stays so with this probability."""
+
+    @abstractmethod
+    def parameters(self) -> dict[str, Any]:
+        """What a manifest must hold to make it again."""
+
+    @property
+    def together(self) -> float:
+        """The probability that columns which are perturbed as one value are all near it; 1 for columns on their own."""
+        return 1.0
+
+    @abstractmethod
+    def levels(self, column: str) -> float:
+        """How many values of a column can be told apart at most."""
+
+    @abstractmethod
+    def kept(self, columns: Sequence[str]) -> float:
+        """How much is left of what some columns have in common: 1 is all of it."""
+
+    @abstractmethod
+    def reach(self, column: str) -> int:
+        """How many codes beyond its domain a released value may lie."""
+
+    @abstractmethod
+    def sample(self, codes: Mapping[str, Codes], randomness: Randomness) -> dict[str, Codes]:
+        """Perturb the columns of some records."""
+
+    @property
+    def threshold(self) -> int | None:
+        """All columns are near if 64 random bits make a number below this; None for columns on their own."""
+        return None
+
+    @abstractmethod
+    def drawn_by(self, column: str) -> dict[str, Any]:
+        """What a browser must know of a column to perturb it; raise where that is too much."""
+
+    @abstractmethod
+    def log_likelihood(self, released: Mapping[str, Codes], original: Mapping[str, Codes]) -> Array:
+        """log p(released | original) for every pair, with broadcasting."""
+
+    @property
+    def by_chance(self) -> float:
+        """The likelihood of anything, whoever tells it: p(released | original) = by_chance + together·Π near."""
+        return 0.0
+
+    def log_copies(self, released: Mapping[str, Codes]) -> Array | float:
+        """The log of how many outputs each released record stands for: a factor of all that is said of it here."""
+        return 0.0
+
+    @abstractmethod
+    def log_near(self, column: str, released: Codes, original: Codes) -> Array:
+        """What a column adds to log Π near, where what is told is near the truth; with broadcasting."""
+
+    @abstractmethod
+    def transition(self, column: str, edges: Edges | None = None, released: Edges | None = None) -> Transition:
+        """Between the cells of a column, where what is told is near the truth."""
+
+    @abstractmethod
+    def shares(self, column: str, edges: Edges | None = None, released: Edges | None = None) -> Array | None:
+        """The part of all outputs in each cell of a column, where columns are perturbed as one value."""
+
+
+@dataclass(frozen=True)
+class Apart(Telling):
+    """Every column by a mechanism of its own, as the papers have it."""
+
+    mechanisms: Mapping[str, Mechanism]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Those that have a mechanism."""
+        return tuple(self.mechanisms)
+
+    @property
+    def epsilon(self) -> float:
+        """The sum over the columns."""
+        return sum(mechanism.epsilon for mechanism in self.mechanisms.values())
+
+    @property
+    def largest_swap_cost(self) -> float:
+        """The sum over the columns."""
+        return sum(mechanism.largest_swap_cost for mechanism in self.mechanisms.values())
+
+    @property
+    def by_column(self) -> Mapping[str, Mechanism]:
+        """All of them."""
+        return self.mechanisms
+
+    def size(self, column: str) -> int:
+        """That of its mechanism."""
+        return self.mechanisms[column].size
+
+    def near(self, column: str) -> Hashable:
+        """The mechanism's kind."""
+        return self.mechanisms[column].kind
+
+    def alone(self, attribute: Categorical | Numeric, together: float) -> Mechanism:
+        """Its mechanism."""
+        return self.mechanisms[attribute.name]
+
+    def parameters(self) -> dict[str, Any]:
+        """The mechanism of every column."""
+        return {"columns": {name: {"kind": one.kind, **one.parameters()} for name, one in self.mechanisms.items()}}
+
+    def levels(self, column: str) -> float:
+        """Those of its mechanism."""
+        return self.mechanisms[column].levels
+
+    def kept(self, columns: Sequence[str]) -> float:
+        """The product over the columns."""
+        return math.prod(self.mechanisms[name].kept for name in columns)
+
+    def reach(self, column: str) -> int:
+        """That of its mechanism."""
+        return self.mechanisms[column].reach
+
+    def sample(self, codes: Mapping[str, Codes], randomness: Randomness) -> dict[str, Codes]:
+        """Column by column."""
+        return {name: one.sample(codes[name], randomness) for name, one in self.mechanisms.items()}
+
+    def drawn_by(self, column: str) -> dict[str, Any]:
+        """All of its mechanism."""
+        return self.mechanisms[column].drawn_by()
+
+    def log_likelihood(self, released: Mapping[str, Codes], original: Mapping[str, Codes]) -> Array:
+        """The sum over the columns."""
+        total: Array = np.zeros(())
+        for name, mechanism in self.mechanisms.items():
+            total = total + mechanism.log_likelihood(released[name], original[name])
+        return total
+
+    def log_near(self, column: str, released: Codes, original: Codes) -> Array:
+        """The likelihood by its mechanism."""
+        return self.mechanisms[column].log_likelihood(released, original)
+
+    def transition(self, column: str, edges: Edges | None = None, released: Edges | None = None) -> Transition:
+        """That of its mechanism."""
+        return self.mechanisms[column].transition(edges, released)
+
+    def shares(self, column: str, edges: Edges | None = None, released: Edges | None = None) -> None:
+        """None: a column that is not told truly goes its own way."""
+        return

@@ -1,4 +1,8 @@
-"""The square wave: a number near the true one, each equally likely, or else any at all (Li et al., SIGMOD 2020)."""
+"""The square wave: a number near the true one, each equally likely, or else any at all (Li et al., SIGMOD 2020).
+
+All in whole numbers: what is near, and what a browser draws from, `Window` says; the coin and the draw are those of all
+two-level mechanisms (`two_level.draw_together`).
+"""
 
 from __future__ import annotations
 
@@ -128,6 +132,10 @@ class Window(Neighbourhood):
         """Of numbers no more than are asked for, however many windows there are."""
         return min(super().levels, INTERVALS)
 
+    def alone(self, attribute: Categorical | Numeric, retention: float) -> SquareWave:
+        """The square wave."""
+        return SquareWave.on(attribute, self.half_width, retention)
+
     def parameters(self) -> dict[str, Any]:
         """b."""
         return {"half_width": self.half_width}
@@ -195,10 +203,11 @@ class SquareWave(TwoLevel):
     @classmethod
     def of(cls, attribute: Categorical | Numeric, parameters: Mapping[str, Any]) -> SquareWave:
         """From b and ρ."""
-        return cls._on(attribute, parameters["half_width"], parameters["retention"])
+        return cls.on(attribute, parameters["half_width"], parameters["retention"])
 
     @classmethod
-    def _on(cls, attribute: Categorical | Numeric, half_width: int, retention: float) -> SquareWave:
+    def on(cls, attribute: Categorical | Numeric, half_width: int, retention: float) -> SquareWave:
+        """Of this half-width, on the grid of a number or among ordered categories."""
         if isinstance(attribute, Categorical) and not attribute.is_line:
             raise CalibrationError(
                 f"column {attribute.name!r} holds categories: a square wave is for numbers; use retention, or declare "
@@ -211,20 +220,20 @@ class SquareWave(TwoLevel):
     def at_swap_cost(cls, attribute: Categorical | Numeric, swap_cost: float) -> SquareWave:
         """On the grid of a number or among ordered categories, of the half-width that tells most, at ε = cost/2 or
         just below."""
-        widest = cls._on(attribute, 0, 0.0)
+        widest = cls.on(attribute, 0, 0.0)
         epsilon = swap_cost / 2
         window = best_window(widest.points, epsilon, widest.may_be_missing)
         retention = retention_for(epsilon, window.near, window.outputs)
-        found = cls._on(attribute, window.half_width, retention)
+        found = cls.on(attribute, window.half_width, retention)
         while found.largest_swap_cost > swap_cost:
             retention = math.nextafter(retention, 0.0)
-            found = cls._on(attribute, window.half_width, retention)
+            found = cls.on(attribute, window.half_width, retention)
         return found
 
     def check_fits(self, attribute: Categorical | Numeric) -> None:
         """Its grid must be that of the number."""
         super().check_fits(attribute)
-        if self != self._on(attribute, self.half_width, self.retention):
+        if self != self.on(attribute, self.half_width, self.retention):
             raise CalibrationError(
                 f"column {attribute.name!r} has another step, or may be missing, than its square wave is made for"
             )
@@ -238,11 +247,6 @@ class SquareWave(TwoLevel):
     def neighbourhood(self) -> Window:
         """b steps to either side."""
         return Window(self.points, self.half_width, self.may_be_missing)
-
-    @property
-    def beyond(self) -> int:
-        """b: near the bounds half of what a number tells lies there."""
-        return self.half_width
 
     def released_cells(self, edges: Edges, codes: Codes) -> NDArray[np.int64]:
         """Narrow beside the window, over all numbers that were released."""

@@ -78,12 +78,6 @@ class Shifts(Neighbourhood):
         outputs = None if released is None else _cell_of(released)
         return circle.lumped(_cell_of(every if edges is None else edges), np.ones(self.size), outputs)
 
-    def shares(self, edges: Edges | None = None, released: Edges | None = None) -> Array:
-        """By the widths of the cells."""
-        cells = edges if released is None else released
-        widths = np.ones(self.size) if cells is None else np.diff(cells).astype(float)
-        return widths / self.size
-
     @property
     def levels(self) -> float:
         """All values."""
@@ -93,6 +87,10 @@ class Shifts(Neighbourhood):
     def sharpness(self) -> float:
         """Of a circle whose waves all fade alike: √((c−s)/(s(c−1)))."""
         return math.sqrt((self.size - self.near) / (self.near * (self.size - 1)))
+
+    def alone(self, attribute: Categorical | Numeric, retention: float) -> SubsetSelection:
+        """Subset selection."""
+        return SubsetSelection(self.size, retention, self.shifts)
 
     def parameters(self) -> dict[str, Any]:
         """The shifts."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.errors import CalibrationError, is_real
-from kakuran.mechanism.base import CHUNK, Mechanism, chunks, register
+from kakuran.mechanism.base import CHUNK, Mechanism, Telling, chunks, mechanism_of, register
 from kakuran.mechanism.transition import DenseTransition, Transition, UniformMixture
 from kakuran.randomness import Randomness
 from kakuran.schema import Categorical, Numeric
@@ -35,7 +35,7 @@ class Neighbourhood(ABC):
     """
 
     kind: ClassVar[str]
-    """Of the mechanism that draws from it one column at a time."""
+    """Of the mechanism that draws from it alone."""
     size: int
     """How many true codes there are."""
 
@@ -74,9 +74,11 @@ class Neighbourhood(ABC):
     def kernel(self, edges: Edges | None = None, released: Edges | None = None) -> Transition:
         """The transition between cells where every value is replaced by one near it."""
 
-    @abstractmethod
     def shares(self, edges: Edges | None = None, released: Edges | None = None) -> Array:
-        """The part of all outputs that lies in each cell of released codes."""
+        """The part of all outputs that lies in each cell of released codes: its width, where each code is an output."""
+        cells = edges if released is None else released
+        widths = np.ones(self.size) if cells is None else np.diff(cells).astype(float)
+        return widths / self.size
 
     @property
     def levels(self) -> float:
@@ -87,6 +89,10 @@ class Neighbourhood(ABC):
     def sharpness(self) -> float:
         """How much of what tells such values apart is left where every value is replaced by one near it."""
         return 1.0
+
+    @abstractmethod
+    def alone(self, attribute: Categorical | Numeric, retention: float) -> TwoLevel:
+        """The mechanism that draws from it one column at a time, near on purpose with this probability."""
 
     @abstractmethod
     def parameters(self) -> dict[str, Any]:
@@ -134,11 +140,9 @@ class Itself(Neighbourhood):
         below = np.clip(released[:, None], cells[:-1], cells[1:]) - cells[:-1]
         return DenseTransition(np.diff(below, axis=0) / np.diff(cells))
 
-    def shares(self, edges: Edges | None = None, released: Edges | None = None) -> Array:
-        """By the widths of the cells."""
-        cells = edges if released is None else released
-        widths = np.ones(self.size) if cells is None else np.diff(cells).astype(float)
-        return widths / self.size
+    def alone(self, attribute: Categorical | Numeric, retention: float) -> RetentionReplacement:
+        """Retention-replacement."""
+        return RetentionReplacement(self.size, retention, step_of(attribute))
 
     def parameters(self) -> dict[str, Any]:
         """None."""
@@ -182,6 +186,11 @@ class TwoLevel(Mechanism):
     def reach(self) -> int:
         """That of the neighbourhood."""
         return self.neighbourhood.reach
+
+    @property
+    def beyond(self) -> int:
+        """As far as that: near the bounds half of what a number tells lies there."""
+        return self.reach
 
     @property
     def epsilon(self) -> float:
@@ -394,3 +403,158 @@ class RetentionReplacement(TwoLevel):
 def step_of(attribute: Categorical | Numeric) -> float | None:
     """The distance between neighbouring values, where they have one."""
     return attribute.axis[1] if isinstance(attribute, Numeric) else None
+
+
+@dataclass(frozen=True)
+class Together(Telling):
+    """Several columns as one value, with the whole budget (maths §10): all near the truth, or anywhere.
+
+    Parameters
+    ----------
+    neighbourhoods : Mapping[str, Neighbourhood]
+        What is near, column by column; near in all of them is near.
+    retention : float
+        ρ, the probability of being near on purpose.
+
+    Examples
+    --------
+    >>> from kakuran.mechanism import Itself, Together
+    >>> pair = Together.within({"job": Itself(8), "sex": Itself(2)}, epsilon=2)
+    >>> round(pair.retention, 3), round(pair.epsilon, 6)
+    (0.285, 2.0)
+    """
+
+    neighbourhoods: Mapping[str, Neighbourhood]
+    retention: float
+
+    def __post_init__(self) -> None:
+        check_retention(self.retention)
+
+    @classmethod
+    def within(cls, neighbourhoods: Mapping[str, Neighbourhood], epsilon: float) -> Together:
+        """With this ε for all columns."""
+        near, outputs = _sizes(neighbourhoods)
+        return cls(neighbourhoods, retention_for(epsilon, near, outputs))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Those that have a neighbourhood."""
+        return tuple(self.neighbourhoods)
+
+    @property
+    def epsilon(self) -> float:
+        """ln(1 + |Y|ρ/(s(1−ρ)))."""
+        return epsilon_of(self.retention, *_sizes(self.neighbourhoods))
+
+    @property
+    def largest_swap_cost(self) -> float:
+        """2ε."""
+        return 2 * self.epsilon
+
+    @property
+    def together(self) -> float:
+        """ρ."""
+        return self.retention
+
+    @classmethod
+    def of(cls, attributes: Mapping[str, Categorical | Numeric], fields: Mapping[str, Any]) -> Together:
+        """The inverse of `parameters`."""
+        retention = fields["retention"]
+        neighbourhoods = {}
+        for name, described in fields["columns"].items():
+            alone = mechanism_of(attributes[name], described["kind"], {**described, "retention": retention})
+            neighbourhoods[name] = neighbourhood_of(alone, name)
+        return cls(neighbourhoods, retention)
+
+    def parameters(self) -> dict[str, Any]:
+        """What is near, column by column, and ρ."""
+        columns = {name: {"kind": one.kind, **one.parameters()} for name, one in self.neighbourhoods.items()}
+        return {"retention": self.retention, "columns": columns}
+
+    def size(self, column: str) -> int:
+        """That of what is near."""
+        return self.neighbourhoods[column].size
+
+    def near(self, column: str) -> Hashable:
+        """What is near."""
+        return self.neighbourhoods[column]
+
+    def alone(self, attribute: Categorical | Numeric, together: float) -> Mechanism:
+        """The mechanism that has the same values near."""
+        return self.neighbourhoods[attribute.name].alone(attribute, together)
+
+    def levels(self, column: str) -> float:
+        """Those of what is near."""
+        return self.neighbourhoods[column].levels
+
+    def kept(self, columns: Sequence[str]) -> float:
+        """ρ, however many columns, less what is lost near the true values."""
+        return self.retention * math.prod(self.neighbourhoods[name].sharpness for name in columns)
+
+    def reach(self, column: str) -> int:
+        """That of what is near."""
+        return self.neighbourhoods[column].reach
+
+    def sample(self, codes: Mapping[str, Codes], randomness: Randomness) -> dict[str, Codes]:
+        """One coin for all columns of a record."""
+        columns = [codes[name] for name in self.neighbourhoods]
+        drawn = draw_together(list(self.neighbourhoods.values()), self.retention, columns, randomness)
+        return dict(zip(self.neighbourhoods, drawn, strict=True))
+
+    @property
+    def threshold(self) -> int:
+        """ρ, of 2⁶⁴."""
+        return threshold_of(self.retention)
+
+    def drawn_by(self, column: str) -> dict[str, Any]:
+        """What is near; the coin is that of all columns."""
+        near = self.neighbourhoods[column]
+        return {"size": near.size, **near.drawn_by()}
+
+    def log_likelihood(self, released: Mapping[str, Codes], original: Mapping[str, Codes]) -> Array:
+        """Of two values, by whether all columns are near."""
+        is_near = np.ones((), bool)
+        for name, neighbourhood in self.neighbourhoods.items():
+            is_near = is_near & neighbourhood.holds(released[name], original[name])
+        levels = log_levels(self.retention, *_sizes(self.neighbourhoods))
+        return levels[is_near.astype(np.intp)] + self.log_copies(released)
+
+    def log_copies(self, released: Mapping[str, Codes]) -> Array | float:
+        """The sum over the columns."""
+        return sum(near.log_copies(released[name]) for name, near in self.neighbourhoods.items())
+
+    @property
+    def by_chance(self) -> float:
+        """(1−ρ)/|Y|."""
+        return (1 - self.retention) / _sizes(self.neighbourhoods)[1]
+
+    def log_near(self, column: str, released: Codes, original: Codes) -> Array:
+        """1/s where the codes are near each other, else 0."""
+        near = self.neighbourhoods[column]
+        return np.where(near.holds(released, original), -math.log(near.near), -math.inf)
+
+    def transition(self, column: str, edges: Edges | None = None, released: Edges | None = None) -> Transition:
+        """The kernel of what is near."""
+        return self.neighbourhoods[column].kernel(edges, released)
+
+    def shares(self, column: str, edges: Edges | None = None, released: Edges | None = None) -> Array:
+        """By its outputs."""
+        return self.neighbourhoods[column].shares(edges, released)
+
+
+def neighbourhood_of(mechanism: Mechanism, column: str) -> Neighbourhood:
+    """What is near by a mechanism, which must be of two levels to be told together with others."""
+    if not isinstance(mechanism, TwoLevel):
+        raise CalibrationError(
+            f"column {column!r}: {mechanism.kind!r} cannot be told together with other columns; "
+            "use retention, square-wave or subset, or tell whole records"
+        )
+    return mechanism.neighbourhood
+
+
+def _sizes(neighbourhoods: Mapping[str, Neighbourhood]) -> tuple[int, int]:
+    """s and |Y| of all columns as one value."""
+    near, outputs = 1, 1
+    for one in neighbourhoods.values():
+        near, outputs = near * one.near, outputs * one.outputs
+    return near, outputs

@@ -4,12 +4,6 @@ from .density import (
     DensityMethod as DensityMethod,
     estimate_shares as estimate_shares,
 )
-from .estimators import (
-    Method as Method,
-    Reconstruction as Reconstruction,
-    marginal as marginal,
-    reconstruct as reconstruct,
-)
 from .intervals import (
     LARGEST_AXIS as LARGEST_AXIS,
     About as About,
@@ -27,11 +21,6 @@ from .latent import (
     average as average,
     fit_latent_classes as fit_latent_classes,
     held_out as held_out,
-)
-from .likelihood import (
-    class_by_class as class_by_class,
-    ibt as ibt,
-    maximum_likelihood as maximum_likelihood,
 )
 from .mixture.fit import (
     Bootstrap as Bootstrap,
@@ -74,4 +63,13 @@ from .operator import (
     Operator as Operator,
     operator_of as operator_of,
     transition_between as transition_between,
+)
+from .reconstruction import (
+    Method as Method,
+    Reconstruction as Reconstruction,
+    class_by_class as class_by_class,
+    ibt as ibt,
+    marginal as marginal,
+    maximum_likelihood as maximum_likelihood,
+    reconstruct as reconstruct,
 )

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from kakuran.mechanism import Transition
-from kakuran.model.estimators import splits
 from kakuran.model.operator import Operator
+from kakuran.model.reconstruction import splits
 from kakuran.randomness import Randomness
 from kakuran.typing import Array, Indices
 

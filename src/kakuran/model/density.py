@@ -1,8 +1,8 @@
-"""Bin by bin: the iterative Bayesian technique on numbers, its steps counted by the likelihood of held-out records.
+"""The distribution of one number over bins: from mixtures, and bin by bin, weighed by held-out likelihood.
 
-The distribution of one number over bins, from mixtures, from mixtures moved a few steps towards the counts, and bin by
-bin, weighed by held-out likelihood. A mixture is smooth where the truth is not quite; a step or two of EM from there
-take up what it leaves unexplained, and no more of the noise than held-out records approve.
+Bin by bin is the iterative Bayesian technique. A mixture is smooth where the truth is not quite; a step or two of EM
+from there towards the counts take up what it leaves unexplained, and no more of the noise than held-out
+records approve.
 
 Records are split several times; every candidate is fitted to the larger part and judged by the likelihood of the rest.
 Where the data cannot tell candidates apart no luck decides: they are averaged, each family with the same say to begin
@@ -21,11 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 
-from kakuran.model.estimators import HeldOutSplit
 from kakuran.model.mixture.channel import GridCells
 from kakuran.model.mixture.growth import PARTS, REPEATS, repeated_splits, try_out
 from kakuran.model.mixture.observations import Components, Observations
 from kakuran.model.operator import one_thread
+from kakuran.model.reconstruction import HeldOutSplit
 from kakuran.typing import Array
 from kakuran.words import Phrase
 

@@ -1,15 +1,12 @@
-"""What a noisy axis tells about sums over it, where inverting the noise only blows it up.
-
-The interval holds every sum that some table without negative cells explains nearly as well as the best one does: a
-profile of χ². Smoothing, as estimates do, would make intervals far narrower and wrong: it assumes what the data
-cannot show.
-
-Intervals around estimates, for the randomness of the perturbation and, if asked for, of drawing the table.
+"""Intervals around estimates, for the randomness of the perturbation and, if asked for, of drawing the table.
 
 They rest on the unbiased inverse, whose variance is known exactly whatever the truth: a record in cell p adds
 Σ_q B_q²A_qp − 1[p counts] to the variance of the sum By, where B = wᵀA⁻¹ and w marks the cells that count. They are
 narrower than the inverse's own: counts are neither negative nor above n, no part is larger than the whole it belongs
-to, and along an axis of noisy numbers the inverse gives way to a profile.
+to, and along an axis of noisy numbers, where inverting the noise only blows it up, the inverse gives way to a profile.
+
+The profile holds every sum that some table without negative cells explains nearly as well as the best one does, by χ².
+Smoothing, as estimates do, would make intervals far narrower and wrong: it assumes what the data cannot show.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ import numpy as np
 from kakuran.errors import ArgumentError
 from kakuran.model.climb import HeldOut, ToldCounts, ToldLayout, climb, dice_of, normalised, parts_held_out
 from kakuran.model.distributions import Blend, ClassMixture, Joint, KnownCells, PairTree, known_columns, safe_log
-from kakuran.model.likelihood import em_step
 from kakuran.model.operator import Operator, one_thread
+from kakuran.model.reconstruction import em_step
 from kakuran.randomness import Randomness
 from kakuran.typing import Array, Indices
 from kakuran.words import Phrase

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from kakuran.counts import distinct_rows
 from kakuran.mechanism import Transition
-from kakuran.model.estimators import marginal, splits
+from kakuran.model.reconstruction import marginal, splits
 from kakuran.randomness import Randomness
 from kakuran.typing import Array
 

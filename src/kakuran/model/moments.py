@@ -26,8 +26,8 @@ import numpy as np
 
 from kakuran.mechanism import Transition
 from kakuran.model.intervals import About
-from kakuran.model.likelihood import em_step, uniform
 from kakuran.model.operator import Operator
+from kakuran.model.reconstruction import em_step, uniform
 from kakuran.typing import Array, Indices
 
 Moment: TypeAlias = tuple[int, ...]

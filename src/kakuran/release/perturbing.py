@@ -12,9 +12,8 @@ from narwhals.dependencies import is_pyspark_connect_dataframe, is_pyspark_dataf
 
 from kakuran.counts import MemoryRecords, Tally
 from kakuran.design import CountsItself, Entering, Ledger, Plan, Spending
-from kakuran.engine import perturb_batches
 from kakuran.errors import ReleaseError, check_is
-from kakuran.perturbation import Kernel
+from kakuran.perturbation import Kernel, perturb_batches
 from kakuran.randomness import Randomness
 from kakuran.release.files import check_folder, check_target, write_folder, write_release
 from kakuran.release.manifest import Manifest, Order, warn_if_seeded

@@ -9,6 +9,7 @@ from .attribute import (
     attribute_of as attribute_of,
 )
 from .codes import (
+    check_columns_are_unique as check_columns_are_unique,
     declared_type as declared_type,
     decode as decode,
     decode_columns as decode_columns,
@@ -24,7 +25,6 @@ from .dates import (
     Date as Date,
 )
 from .frames import (
-    check_columns_are_unique as check_columns_are_unique,
     check_there as check_there,
     columns_of as columns_of,
     distinct_of as distinct_of,

@@ -21,8 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.errors import SchemaError, is_real
-from kakuran.parsing import ANYTHING, check_settings, check_table
-from kakuran.schema.frames import is_writable
+from kakuran.parsing import ANYTHING, check_settings, check_table, is_writable
 from kakuran.schema.tree import Tree
 from kakuran.typing import Array
 

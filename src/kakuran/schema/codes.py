@@ -1,10 +1,12 @@
-"""Between the columns of a table and their codes, with every value checked on the way in."""
+"""Between the columns of a table and their codes, with every value checked on the way in; and what columns are."""
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -12,11 +14,56 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kakuran.errors import DataError, counted
+from kakuran.parsing import is_writable
 from kakuran.schema.attribute import Categorical, Numeric, Value, Weight
 from kakuran.schema.dates import Date, day_of, orders_of
-from kakuran.schema.frames import family_of, is_text
-from kakuran.schema.sources.base import notes
 from kakuran.typing import Array, Codes, Reach
+
+ValueFamily: TypeAlias = Literal["text", "true/false", "numbers", "dates", "nothing", "other"]
+
+
+def family_of(kind: pa.DataType) -> ValueFamily:
+    """What values of a type are."""
+    if is_text(kind):
+        return "text"
+    if pa.types.is_boolean(kind):
+        return "true/false"
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return "numbers"
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        return "dates"
+    return "nothing" if pa.types.is_null(kind) else "other"
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether values of a type are text, however long it may be."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def check_columns_are_unique(names: Sequence[str]) -> None:
+    """Refuse a table in which a column name stands twice, or is no text that can be written."""
+    for name in names:
+        if not is_writable(name):
+            raise half_characters(name, name)
+    repeated = [name for name, times in Counter(names).items() if times > 1]
+    if repeated:
+        remedy = "Rename one of them; where a CSV file does not start with names, say them with --names (names=…)."
+        raise DataError(repeated[0], "the table has more than one column of this name", remedy)
+
+
+def half_characters(name: str, text: str) -> DataError:
+    """What is wrong with a column whose text cannot be written."""
+    return DataError(name, "holds text with half a character", "Correct the text.", example=text)
+
+
+LABELS, MISSING = b"kakuran.labels", b"kakuran.missing"
+"""Where a column of arrow tells what numbers stand for, and which mean missing."""
+
+
+def notes(labels: Mapping[float, str], missing: Iterable[tuple[float, float]] = ()) -> dict[bytes, bytes]:
+    """What a column of arrow has beside it: what its numbers stand for, and from where to where they mean missing."""
+    told = {LABELS: [*labels.items()], MISSING: [*missing]}
+    return {key: json.dumps(one, ensure_ascii=False).encode() for key, one in told.items() if one}
 
 
 def encode(

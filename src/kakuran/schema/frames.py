@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -14,37 +13,8 @@ import pyarrow.compute as pc
 from narwhals.dependencies import is_pandas_dataframe, is_polars_dataframe, is_polars_lazyframe
 
 from kakuran.errors import DataError, which_there_are
+from kakuran.schema.codes import check_columns_are_unique, family_of, half_characters, is_text
 from kakuran.typing import Array, Indices
-
-ValueFamily: TypeAlias = Literal["text", "true/false", "numbers", "dates", "nothing", "other"]
-
-
-def family_of(kind: pa.DataType) -> ValueFamily:
-    """What values of a type are."""
-    if is_text(kind):
-        return "text"
-    if pa.types.is_boolean(kind):
-        return "true/false"
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return "numbers"
-    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
-        return "dates"
-    return "nothing" if pa.types.is_null(kind) else "other"
-
-
-def is_writable(text: str) -> bool:
-    """Whether text can be written to a file: half of a character, such as U+D800, cannot."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def is_text(kind: pa.DataType) -> bool:
-    """Whether values of a type are text, however long it may be."""
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
 
 _NO_COLUMN = (pa.ArrowException, UnicodeEncodeError, OverflowError)
 """As what it shows that arrow cannot hold a column."""
@@ -108,7 +78,7 @@ def _check_column(name: str, column: nw.Series[Any]) -> None:
     try:
         column.to_arrow()
     except UnicodeEncodeError as error:
-        raise _half_characters(name, error.object) from None
+        raise half_characters(name, error.object) from None
     except OverflowError:
         huge = next(value for value in column.to_list() if isinstance(value, int) and not -(2**63) <= value < 2**63)
         problem = "holds whole numbers of more than 64 bits"
@@ -120,21 +90,6 @@ def _check_column(name: str, column: nw.Series[Any]) -> None:
             way = "Make it text or numbers, or leave it out."
             problem = f"holds {column.to_native().dtype}, which tables have no column for"
         raise DataError(name, problem, way) from error
-
-
-def _half_characters(name: str, text: str) -> DataError:
-    return DataError(name, "holds text with half a character", "Correct the text.", example=text)
-
-
-def check_columns_are_unique(names: Sequence[str]) -> None:
-    """Refuse a table in which a column name stands twice, or is no text that can be written."""
-    for name in names:
-        if not is_writable(name):
-            raise _half_characters(name, name)
-    repeated = [name for name, times in Counter(names).items() if times > 1]
-    if repeated:
-        remedy = "Rename one of them; where a CSV file does not start with names, say them with --names (names=…)."
-        raise DataError(repeated[0], "the table has more than one column of this name", remedy)
 
 
 def like(table: pa.Table, frame: Any, may_lack: Collection[str] = ()) -> Any:

@@ -14,9 +14,8 @@ import pyarrow.compute as pc
 
 from kakuran.errors import DataError, InferredDomainWarning, SchemaError
 from kakuran.schema.attribute import FARTHEST, LARGEST_GRID, Attribute, Categorical, Dropped, Numeric
-from kakuran.schema.codes import days_of
+from kakuran.schema.codes import ValueFamily, check_columns_are_unique, days_of, family_of
 from kakuran.schema.dates import DateRange, date_between
-from kakuran.schema.frames import ValueFamily, check_columns_are_unique, family_of
 from kakuran.schema.sources.delimited import UNSPLIT, look_unsplit
 from kakuran.schema.sources.opening import open_source
 from kakuran.schema.written_numbers import what_to_type

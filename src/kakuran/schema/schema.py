@@ -15,8 +15,15 @@ from numpy.typing import NDArray
 from kakuran.errors import DataError, SchemaError, counted, which_there_are
 from kakuran.parsing import naming, parse_document, read_document, tables_of, toml_of
 from kakuran.schema.attribute import Attribute, Categorical, Dropped, Numeric, Weight, attribute_of, describe
-from kakuran.schema.codes import declared_type, decode, encode, encode_columns, released_field
-from kakuran.schema.frames import check_columns_are_unique, to_arrow
+from kakuran.schema.codes import (
+    check_columns_are_unique,
+    declared_type,
+    decode,
+    encode,
+    encode_columns,
+    released_field,
+)
+from kakuran.schema.frames import to_arrow
 from kakuran.schema.infer import infer_attributes
 from kakuran.schema.people import written_people
 from kakuran.schema.sources.base import Part, Source

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kakuran.errors import SchemaError
-from kakuran.schema.frames import is_writable
+from kakuran.parsing import is_writable
 
 MOST_LEVELS = 100
 """Levels a tree may have; those of diagnoses or places have less than ten."""

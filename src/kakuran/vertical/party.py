@@ -17,10 +17,10 @@ from kakuran.errors import LeakageWarning, ProtocolError, check_is, counted
 from kakuran.schema import check_there, open_source, to_arrow
 from kakuran.vertical.alignment import align, read_ids
 from kakuran.vertical.checkpoints import Checkpoints
+from kakuran.vertical.disclosure import check_columns, check_count, check_moments, fewest_people
 from kakuran.vertical.earlier import EarlierRuns, Told
 from kakuran.vertical.fit import OwnCoefficient, VerticalFit
 from kakuran.vertical.gram import pair_stage, pool_moments
-from kakuran.vertical.guard import check_columns, check_count, check_moments, fewest_people
 from kakuran.vertical.leakage import exposure_of_moments
 from kakuran.vertical.meeting import Greeting, greet
 from kakuran.vertical.messages import InterceptPart, Target, numbers

@@ -23,8 +23,8 @@ from kakuran.errors import DataError, ProtocolError, counted
 from kakuran.randomness import Randomness
 from kakuran.typing import Array
 from kakuran.vertical.checkpoints import Checkpoints
+from kakuran.vertical.disclosure import check_directions
 from kakuran.vertical.gram import check_scale
-from kakuran.vertical.guard import check_directions
 from kakuran.vertical.leakage import DirectionMeter, Exposure
 from kakuran.vertical.messages import Estimates, FittedPart, Offer, Space, numbers
 from kakuran.vertical.own import Standardised

@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.answers.answer import Answer
-from kakuran.answers.question import transition_of
-from kakuran.answers.reader import JointTables, Reader
+from kakuran.answers.reader import JointTables, Reader, transition_of
 from kakuran.answers.tree.counts import Counted, Passes
 from kakuran.counts import Cells, cells_of
 from kakuran.design import Plan

@@ -1,10 +1,8 @@
-"""A table of originals on Spark: counted for the promise, and drawn once.
+"""A table of originals on Spark, a DataFrame or files: counted for the promise, and drawn once.
 
 Why a release takes two jobs is told in docs/decisions/spark-draws-once.md. The first draws, and writes what it drew;
 the second reads that back and puts it in random order. Nothing is drawn in the second, and nothing that the first wrote
 is read by anybody before it has been settled which attempts count.
-
-Files as tables of originals.
 """
 
 from __future__ import annotations

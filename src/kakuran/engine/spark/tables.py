@@ -1,10 +1,6 @@
-"""What Spark complains of, in one line in place of two stack traces.
+"""Tables that the tasks of a Spark job read part by part: some rows of a DataFrame at a time, or pieces of files.
 
-How many rows of a DataFrame Spark hands to a task at a time.
-
-Which file bad data lies in: looked up afterwards, since carrying a file name with every row would cost too much.
-
-Tables that the tasks of a job read part by part.
+Which file bad data lies in is looked up afterwards, since carrying a file name with every row would cost too much.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""Files that tasks write by themselves, one an attempt, of which one a partition is kept.
+"""What the executors do for a release: draw records, and put drawn records in random order, in files of their own.
 
 Spark may attempt a task several times, but of each partition it hands one result to the driver. That result names the
 file of the attempt it comes from; any other file is of an attempt that came to nothing.
-
-What the executors do for a release: draw records, and put drawn records in random order.
 """
 
 from __future__ import annotations

@@ -19,9 +19,9 @@ from typing import Literal, TypeAlias
 import numpy as np
 from scipy.special import logsumexp
 
-from kakuran.model.estimators import HeldOutSplit, splits
 from kakuran.model.mixture.climbing import log_joint, log_likelihood, log_seen, polish
 from kakuran.model.mixture.observations import Components, Fit, Observations
+from kakuran.model.reconstruction import HeldOutSplit, splits
 from kakuran.randomness import Randomness
 from kakuran.typing import Array
 

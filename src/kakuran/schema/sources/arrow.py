@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 from narwhals.dependencies import is_polars_lazyframe
 
 from kakuran.errors import SchemaError
-from kakuran.schema.frames import is_text, to_arrow
+from kakuran.schema.codes import is_text
+from kakuran.schema.frames import to_arrow
 from kakuran.schema.sources import base
 from kakuran.schema.sources.base import UNREADABLE, Part, Source, Wanted, column_names, numbered, reading, runs
 

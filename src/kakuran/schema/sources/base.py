@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 from abc import ABC, abstractmethod
 from collections import deque
@@ -42,16 +41,6 @@ def column_names(path: Path) -> list[str]:
     """The names of the columns of a Parquet file."""
     with reading(path):
         return list(pq.read_schema(path).names)
-
-
-LABELS, MISSING = b"kakuran.labels", b"kakuran.missing"
-"""Where a column of arrow tells what numbers stand for, and which mean missing."""
-
-
-def notes(labels: Mapping[float, str], missing: Iterable[tuple[float, float]] = ()) -> dict[bytes, bytes]:
-    """What a column of arrow has beside it: what its numbers stand for, and from where to where they mean missing."""
-    told = {LABELS: [*labels.items()], MISSING: [*missing]}
-    return {key: json.dumps(one, ensure_ascii=False).encode() for key, one in told.items() if one}
 
 
 BATCH = 1 << 17

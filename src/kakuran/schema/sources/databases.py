@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pyarrow as pa
 
 from kakuran.errors import MissingExtraError, SchemaError
-from kakuran.schema.frames import is_text
+from kakuran.schema.codes import is_text
 from kakuran.schema.sources import base
 from kakuran.schema.sources.base import ARROW, DELIMITED, Part, Source, Wanted, numbered
 

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from kakuran.errors import DataError, SchemaError, needing
-from kakuran.schema.frames import family_of, is_text
+from kakuran.schema.codes import family_of, is_text
 from kakuran.schema.sources import base
 from kakuran.schema.sources.base import Part, Source, Wanted, numbered, reading
 from kakuran.schema.sources.opening import SHEETS, check_fits_double, opens, plain_numbers, writes

@@ -23,9 +23,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kakuran.errors import DataError, SchemaError, needing
-from kakuran.schema.frames import family_of, is_text
+from kakuran.schema.codes import LABELS, MISSING, family_of, is_text, notes
 from kakuran.schema.sources import base
-from kakuran.schema.sources.base import LABELS, MISSING, Part, Source, Wanted, notes, numbered, reading
+from kakuran.schema.sources.base import Part, Source, Wanted, numbered, reading
 from kakuran.schema.sources.opening import check_fits_double, opens, plain_numbers, writes
 
 SPSS, STATA = ".sav", ".dta"

@@ -1,6 +1,7 @@
-"""The guard: looks at our own columns before anything is computed from them, and refuses what the plan forbids.
+"""Disclosure: what our own columns would tell of single people, looked at before anything is computed from them.
 
-What the others bring can be looked at afterwards only, through the moments, and only as far as those show it.
+The guard refuses what the plan forbids. What the others bring can be looked at afterwards only, through the moments,
+and only as far as those show it; whether their messages are well-formed, `messages` says.
 """
 
 from __future__ import annotations

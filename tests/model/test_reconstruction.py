@@ -9,19 +9,21 @@ from scipy.optimize import minimize
 
 import kakuran as kk
 from kakuran.mechanism import PRAM, BoundedLaplace, RetentionReplacement, UniformMixture
-from kakuran.model import Operator, estimators, reconstruct
-from kakuran.model.estimators import product_of_marginals, weigh
-from kakuran.model.likelihood import (
+from kakuran.model import Operator, reconstruct, reconstruction
+from kakuran.model.reconstruction import (
     class_by_class,
     duality_gap,
     em_step,
     ibt,
     log_likelihood,
     maximum_likelihood,
+    on_simplex,
+    product_of_marginals,
+    splits,
     uniform,
     water_filling,
+    weigh,
 )
-from kakuran.model.operator import on_simplex
 
 METHODS = ("auto", "ibt", "mle", "inverse", "simplex", "shrink")
 MIXED = Operator(
@@ -299,11 +301,11 @@ class TestWhatAutoWeighs:
     def folds(self, truth, retention, seed=2):
         operator = Operator([UniformMixture(retention, np.full(size, 1 / size)) for size in truth.shape])
         counts = perturbed(truth, operator, np.random.default_rng(seed))
-        return operator, counts, [np.stack(part) for part in zip(*estimators._folds(counts), strict=True)]
+        return operator, counts, [np.stack(part) for part in zip(*reconstruction._folds(counts), strict=True)]
 
     def highest(self, family, kept, held, operator):
-        paths = estimators._Paths.from_the_start([family], kept, operator)
-        return max(estimators._scores_along(paths, held).values())
+        paths = reconstruction._Paths.from_the_start([family], kept, operator)
+        return max(reconstruction._scores_along(paths, held).values())
 
     def test_each_fold_keeps_nine_tenths(self):
         _, counts, (kept, held) = self.folds(np.full((4, 5), 100), 0.5)
@@ -314,16 +316,19 @@ class TestWhatAutoWeighs:
     def test_where_little_is_known_every_family_has_a_say(self):
         shapes = (np.array([[200, 50], [50, 200]]), np.array([200, 150, 100, 50, 20, 10]))
         two_way, one_way = (weigh(counts, operator) for operator, counts, _ in (self.folds(one, 0.5) for one in shapes))
-        families = {family.name for family in (*estimators.FAMILIES, estimators.SIMPLEX)}
+        families = {family.name for family in (*reconstruction.FAMILIES, reconstruction.SIMPLEX)}
         assert len(families) == 5
         assert {candidate.name for candidate in two_way} == families
-        assert {candidate.name for candidate in one_way} == families | {estimators.POSTERIOR.name}
+        assert {candidate.name for candidate in one_way} == families | {reconstruction.POSTERIOR.name}
 
     def test_families_followed_together_come_as_far_as_alone(self):
         operator, _, (kept, held) = self.folds(40 + 400 * np.eye(6, dtype=int), 0.4)
-        families = (*estimators.FAMILIES, replace(estimators.FLAT, sparsity=2.0))
+        families = (*reconstruction.FAMILIES, replace(reconstruction.FLAT, sparsity=2.0))
         alone, together = (
-            [estimators._scores_along(estimators._Paths.from_the_start(some, kept, operator), held) for some in sets]
+            [
+                reconstruction._scores_along(reconstruction._Paths.from_the_start(some, kept, operator), held)
+                for some in sets
+            ]
             for sets in ([[family] for family in families], [families])
         )
         assert len({len(scores) for scores in alone}) > 1  # some leave early
@@ -333,16 +338,16 @@ class TestWhatAutoWeighs:
         rng, truth = np.random.default_rng(18), np.zeros(144, int)
         truth[rng.choice(144, 12, replace=False)] = 1500
         operator, _, (kept, held) = self.folds(truth.reshape(12, 12), 0.7, seed=18)
-        strong = estimators.FAMILIES[-1]
+        strong = reconstruction.FAMILIES[-1]
         found = self.highest(strong, kept, held, operator)
-        monkeypatch.setattr(estimators, "PATIENCE", 1)
+        monkeypatch.setattr(reconstruction, "PATIENCE", 1)
         assert found > self.highest(strong, kept, held, operator) + 3
 
     def test_stops_are_close_enough_that_one_between_them_would_hardly_be_better(self, monkeypatch):
         operator, _, (kept, held) = self.folds(40 + 1900 * np.eye(10, dtype=int), 0.4)
-        family = estimators.FAMILIES[-1]
+        family = reconstruction.FAMILIES[-1]
         found = self.highest(family, kept, held, operator)
-        monkeypatch.setattr(estimators, "STOPS", tuple(range(129)))
+        monkeypatch.setattr(reconstruction, "STOPS", tuple(range(129)))
         assert found > self.highest(family, kept, held, operator) - 3
 
 
@@ -389,3 +394,12 @@ def test_an_unknown_method_is_refused_by_name():
 def test_fractional_counts_are_estimated_from_too():
     found = kk.reconstruct([10.5, 4.5], [RetentionReplacement(2, 0.5).transition()])
     assert found.counts.sum() == pytest.approx(15)
+
+
+def test_every_record_is_held_out_once():
+    counts = np.random.default_rng(7).integers(0, 1000, 50).astype(float)
+    folds = list(splits(counts, 10, np.random.default_rng(8)))
+    for kept, held in folds:
+        assert (kept + held == counts).all()
+        assert 0.08 < held.sum() / counts.sum() < 0.12
+    assert (sum(held for _, held in folds) == counts).all()
