@@ -1,4 +1,4 @@
-"""What every answer can do: values for programs, a table for any data frame library, text, HTML and a picture."""
+"""What every answer can do, from `to_pandas` to `plot`: values, a table for any library, text, HTML and a picture."""
 
 from __future__ import annotations
 

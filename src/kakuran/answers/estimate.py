@@ -1,4 +1,4 @@
-"""Answers to questions about counts: estimates with intervals, beside the uncorrected numbers."""
+"""`Estimate`, what crosstab and count return: intervals beside the uncorrected numbers, and which cells are unclear."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
-"""What has been collected so far, as columns that grow with the store; and exports, which grow by whole cohorts.
+"""What has been collected so far, as columns that grow with the store; and an export of it as a release.
 
-Whoever has two exports of a survey that runs knows which records came in between, and perhaps that somebody answered in
-that time. So what is added at a time, a cohort, is a release by itself: as many people as the promise needs, each
-hidden among those of the same cohort only. An export holds all cohorts there are, says how large each is, and promises
-the k of the smallest.
+An export holds all cohorts there are (`store`), says how large each is, and promises the k of the smallest.
 """
 
 from __future__ import annotations

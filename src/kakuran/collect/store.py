@@ -1,4 +1,8 @@
-"""A store: submissions in, all of a transaction durable or none, and every record exactly once.
+"""A store: submissions in, every record exactly once; and exports out, each adding a whole cohort or nothing.
+
+Whoever has two exports of a survey that runs knows which records came in between, and perhaps that somebody answered in
+that time. So what is added at a time, a cohort, is a release by itself: as many people as the promise needs, each
+hidden among those of the same cohort only.
 
 Nothing in its tables says who answered or when; PostgreSQL's alone tell the order, in groups (`databases`). A record
 lies under the random id its client made, an invitation under its hash until it is used and then nowhere. SQLite keeps

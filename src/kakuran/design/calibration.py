@@ -4,7 +4,8 @@ Every mechanism can be set to a *swap cost*: −log of the least factor by which
 people at its two ends swap records. Costs of columns add up, so the whole calibration is one number B, the
 budget: column j gets the swap cost s_j·B, and
 
-- worst case: everybody else counts e^(−B), so k = 1 + (n−1)e^(−B) and B = ln((n−1)/(k−1));
+- worst case: everybody else counts e^(−B), so k = 1 + (n−1)e^(−B) and B = ln((n−1)/(k−1)), less what is spent already
+  (`Recipe.worst_case_budget` in `designs`);
 - data-dependent: B is the largest rung of a coarse ladder at which every crowd in this very table is at least k.
 
 Each column is then s_j·B/2-locally differentially private, the record B/2. What is published of a data-dependent plan

@@ -1,7 +1,7 @@
 """Designs: which columns are told together, by which mechanisms, in which shares of the budget; and which to take.
 
-A recipe says all of that up to the budget. Recipes are compared by what each is expected to lose, from n, k and the
-schema alone.
+A recipe says all of that up to the budget, and what budget n and k leave it in the worst case. Recipes are compared by
+what each is expected to lose, from n, k and the schema alone.
 """
 
 from __future__ import annotations

@@ -7,6 +7,8 @@ from all outputs; so an output is e^ε times as likely for a value near it as fo
 
 and a swap of two different values costs 2ε, whichever they are. Retention-replacement is the smallest case: near a
 value is that value alone. Several columns as one value are another: near is what is near in all of them (`Together`).
+
+The coin of every one of them is a whole number out of 2⁶⁴ (`threshold_of`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Latent classes, climbed by the counts of all tells at once.
+"""Latent classes, climbed by the counts of all tells at once, and the counts that are held out of a climb.
 
 Within a latent class columns are independent, so the joint is Σ_h π_h ∏_j θ_hj, and the expected perturbed counts of a
 tell t over the columns J are A_t Σ_h π_h ⊗_{j∈J} θ_hj (maths §10). EM climbs the likelihood of the counts: cells, never

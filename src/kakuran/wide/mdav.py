@@ -1,4 +1,4 @@
-"""Groups of at least k records, by any method, checked.
+"""Groups of at least k records, by MDAV or any other method, checked.
 
 MDAV makes groups of k around the records farthest from everybody (Domingo-Ferrer & Torra 2005); large tables are cut
 into blocks of neighbours first. V-MDAV makes groups of k to 2k−1 that take in a neighbour who is nearer to them than to
