@@ -179,7 +179,8 @@ def pair_section(
     drawn = partial(heatmaps_to_compare, down, across, named, unclear)
     described = say("heatmap_of", series=say.listed(named), **pair)
     shown = picture(drawn(), described, drawn(is_stacked=True))
-    return section(say("pair", **pair), shown, folded(say("the_numbers"), *numbers), level=3)
+    listed = [folded(say("the_numbers"), *numbers)] if numbers else []
+    return section(say("pair", **pair), shown, *listed, level=3)
 
 
 def _address(figure: Figure) -> str:

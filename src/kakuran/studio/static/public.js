@@ -9,10 +9,10 @@ const Public = (() => {
 
   function draw(studio) {
     const { state } = studio;
-    offerBands(studio);
     return [
       element("p", { class: "lead" }, say("public.lead")),
       unconfirmed(studio),
+      offer(studio),
       element(
         "div",
         { class: "sides" },
@@ -38,14 +38,39 @@ const Public = (() => {
     );
   }
 
-  /** What bands would gain, which takes a moment, goes where its card has left room for it. */
-  async function offerBands(studio) {
+  /** What bands would gain, which takes a moment: of all columns here, and of each where its card has left room. */
+  function offer(studio) {
+    const frame = element("div", { id: "bands-offer" });
     const { names } = studio.state.opened;
-    for (const proposal of (await ask({}).catch(() => null)) ?? []) {
-      const id = `column-${names.indexOf(proposal.column)}`;
-      document.getElementById(`${id}-bands-offer`)?.replaceChildren(banding(studio, `${id}-make-bands`, proposal));
-    }
+    ask({}).then(
+      (proposals) => {
+        if (!proposals?.length) return;
+        frame.replaceChildren(bandingAll(studio, proposals));
+        for (const proposal of proposals) {
+          const id = `column-${names.indexOf(proposal.column)}`;
+          document.getElementById(`${id}-bands-offer`)?.replaceChildren(banding(studio, `${id}-make-bands`, proposal));
+        }
+      },
+      () => null, // it was only an offer
+    );
+    return frame;
   }
+
+  const bandingAll = (studio, proposals) =>
+    element(
+      "section",
+      { class: "notice", "aria-label": say("bands") },
+      element(
+        "p",
+        {},
+        counted("bands.all", proposals.length, {
+          columns: proposals.map(({ column }) => column).join(", "),
+          before: percent(Math.max(...proposals.map(({ before }) => before))),
+          after: percent(Math.max(...proposals.map(({ after }) => after))),
+        }),
+      ),
+      button("make-all-bands", say("remedy.bands"), () => studio.change("band")),
+    );
 
   /** A number in bands, with what that gains, for a click. */
   const banding = (studio, id, { column, count, before, after, changes }) =>
@@ -291,5 +316,5 @@ const Public = (() => {
     );
   }
 
-  return Object.freeze({ draw });
+  return Object.freeze({ draw, offer });
 })();
