@@ -405,13 +405,16 @@ class Desk:
         return Tally.of(encode_columns(schema.some(names), table.select(names)), axes).counts
 
     def _rehearsal(self) -> Release:
-        """A draw of all records, which is as large as they are: only the last is remembered."""
+        """A draw of all records, which is as large as they are: only the last is remembered.
+
+        Nobody sees its records, so that they need not be shuffled, which takes a while.
+        """
         draft, table = self.draft, self.opened.table
         asked = (draft.schema.to_toml(), draft.k)
         if self._rehearsed is None or self._rehearsed[0] != asked:
             plan = self._plan() if self.opened.is_whole else self._planned(smallest_group(draft.schema, table))
             self._rehearsed = None
-            self._rehearsed = asked, perturb(table, plan)
+            self._rehearsed = asked, perturb(table, plan, shuffle=draft.schema.person is not None)
         return self._rehearsed[1]
 
     def _plan(self) -> Plan:
