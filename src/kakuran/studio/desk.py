@@ -382,7 +382,7 @@ class Desk:
         people = TruePeople.of(schema, table)
         return risk_of(people.codes, people.person)
 
-    def rehearse(self, down: str, across: str, say: Words) -> dict[str, Any]:
+    def rehearse(self, down: str, across: str, say: Words, *, is_narrow: bool = False) -> dict[str, Any]:
         """Two columns as they are and as they would come back: a draw that is thrown away."""
         with self._doing("rehearsing", None), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -393,7 +393,7 @@ class Desk:
         down_side, across_side = ((axis.name, [say.of(label) for label in axis.labels]) for axis in found.axes)
         tables = {"original": truth, "reconstructed": found.counts}
         numbers = _cell_by_cell(say, down_side, across_side, tables)
-        shown = pair_section(say, down_side, across_side, tables, numbers, unclear=found.unclear)
+        shown = pair_section(say, down_side, across_side, tables, numbers, unclear=found.unclear, stacked=[is_narrow])
         return {"html": shown, "wrong": wrong_cells(truth, found.counts), "unclear": bool(found.unclear.any())}
 
     def _as_it_is(self, axes: Sequence[Cells]) -> Array:

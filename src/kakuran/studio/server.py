@@ -193,7 +193,9 @@ _LOOKS: dict[str, Callable[[Desk, _Given], Any]] = {
     "bands": lambda desk, _: desk.bands(),
     "curve": lambda desk, _: desk.curve(),
     "risk": lambda desk, _: desk.risk(),
-    "rehearse": lambda desk, given: desk.rehearse(given["down"], given["across"], words_in(_lang(given))),
+    "rehearse": lambda desk, given: desk.rehearse(
+        given["down"], given["across"], words_in(_lang(given)), is_narrow=bool(given.get("narrow"))
+    ),
     "release": lambda desk, given: desk.release(
         given["target"], _lang(given), force=bool(given.get("force")), ledger=given.get("ledger") or None
     ),

@@ -262,7 +262,8 @@ const Choose = (() => {
     const rehearse = async () => {
       try {
         const [down, across] = pair;
-        const found = await Calls.callLong("rehearse", { down, across }, studio.busy);
+        const narrow = matchMedia("(max-width: 48rem)").matches;
+        const found = await Calls.callLong("rehearse", { down, across, narrow }, studio.busy);
         Parts.reported(frame, found.html);
         frame.append(element("p", {}, say("rehearsal.wrong", { share: percent(found.wrong, 1) })));
         if (found.unclear) frame.append(element("p", { class: "small" }, say("rehearsal.hatched")));
