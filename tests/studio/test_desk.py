@@ -146,7 +146,9 @@ def test_bands_are_offered_with_what_they_gain_and_made_by_what_the_offer_says(d
     assert desk.bands() == []
     banded = desk.draft
     desk.undo()
-    desk.make_bands()
+    desk.make_bands(["sex"])
+    assert desk.draft != banded
+    desk.make_bands(["age", "sex"])
     assert desk.draft == banded
 
 
@@ -255,6 +257,8 @@ def test_an_offices_file_is_read_as_it_is_written(folder):
     assert (opened["told"]["encoding"], opened["told"]["delimiter"], opened["told"]["decimal"]) == ("cp932", ";", ",")
     assert opened["cards"]["地域"]["missing"] > 0
     assert opened["cards"]["額"]["edges"][-1] <= 40
+    days = opened["cards"]["日付"]
+    assert (days["are_days"], sum(days["heights"]), days["values"][0]) == (True, 1_500, "2024-01-01")
     assert desk.draft.schema.to_dict()["番号"] == {"role": "drop"}
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kakuran.design import BandProposal, in_bands
-from kakuran.schema import Dropped, Numeric, Schema, Source
+from kakuran.schema import Date, Dropped, Numeric, Schema, Source, encode
 from kakuran.typing import Array, Progress
 
 MOST_CELLS = 50_000_000
@@ -119,6 +119,15 @@ def card_of(name: str, column: pa.ChunkedArray) -> Card:
     bars = [(_shown(values[int(place)].as_py()), int(counts[place])) for place in ranked]
     card = Card(name, len(values), missing, bars, max(len(values) - MOST_BARS, 0), _listed(values))
     return _with_histogram(card, values, counts) if is_number and len(values) else card
+
+
+def with_days(card: Card, date: Date, column: pa.ChunkedArray) -> Card:
+    """The card of dates that are written as text, with their histogram."""
+    first, last = (str(np.datetime64(int(day), "D")) for day in (date.low, date.high))
+    by_day = Date(date.name, first, last, step="day", order=date.order, missing="category")
+    days = int(date.low) + encode(by_day, column)
+    heights, edges = np.histogram(days[days <= date.high], PERIODS)
+    return replace(card, edges=edges.tolist(), heights=heights.tolist(), are_days=True)
 
 
 def _shown(value: Any) -> str:

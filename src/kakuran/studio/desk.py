@@ -32,7 +32,9 @@ from kakuran.schema import (
     DELIMITED,
     DUCKDB,
     FORMATS,
+    Attribute,
     CsvSource,
+    Date,
     Dropped,
     Schema,
     Source,
@@ -42,7 +44,7 @@ from kakuran.schema import (
     problems_of,
 )
 from kakuran.studio.asking import PointedQuestion
-from kakuran.studio.columns import Card, card_of, classes_of, first_rows, in_numbers, oddities, read_some
+from kakuran.studio.columns import Card, card_of, classes_of, first_rows, in_numbers, oddities, read_some, with_days
 from kakuran.studio.script import NamedTable, Targets, commands_of, python_of
 from kakuran.typing import Array
 from kakuran.words import Words
@@ -202,7 +204,7 @@ class Desk:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", InferredDomainWarning)  # the page says so, column by column
                 inferred = Schema.infer(table)
-            cards = {name: card_of(name, table.column(name)) for name in table.column_names}
+            cards = {name: _card(inferred[name], table.column(name)) for name in table.column_names}
         self._opened = OpenTable(opening, source, table, is_whole, inferred, cards)
         self._drafts, self._at, self._known, self._rehearsed = [], -1, {}, None
         self._say(Draft(inferred, min(USUAL_K, float(max(self._opened.rows, 2)))))
@@ -355,10 +357,11 @@ class Desk:
         asked = ("bands", draft.schema.to_toml(), draft.k)
         return self._once(asked, lambda: [*map(in_numbers, propose_bands(draft.schema, n=n, k=draft.k))])
 
-    def make_bands(self) -> None:
-        """Take all bands that are offered."""
+    def make_bands(self, columns: Sequence[str]) -> None:
+        """Take the bands that are offered for some columns."""
         draft, described = self.draft, self.draft.schema.to_dict()
-        made = {one["column"]: _changed(described[one["column"]], one["changes"]) for one in self.bands()}
+        offers = {one["column"]: one["changes"] for one in self.bands() if one["column"] in columns}
+        made = {name: _changed(described[name], changes) for name, changes in offers.items()}
         self._say(replace(draft, schema=_with(draft.schema, described | made, draft.schema.person)))
 
     def curve(self) -> list[dict[str, Any]]:
@@ -543,6 +546,13 @@ class Desk:
             yield advance
         finally:
             self.progress = [one for one in self.progress if one is not counted]
+
+
+def _card(attribute: Attribute, column: pa.ChunkedArray) -> Card:
+    card = card_of(attribute.name, column)
+    if isinstance(attribute, Date) and not card.are_days:
+        return with_days(card, attribute, column)
+    return card
 
 
 def _cell_by_cell(say: Words, down: Labelled, across: Labelled, tables: Mapping[str, Array]) -> str:

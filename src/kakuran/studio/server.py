@@ -183,7 +183,7 @@ _CHANGES: dict[str, Callable[[Desk, _Given], object]] = {
     "write": lambda desk, given: desk.write(given["toml"]),
     "undo": lambda desk, _: desk.undo(),
     "redo": lambda desk, _: desk.redo(),
-    "band": lambda desk, _: desk.make_bands(),
+    "band": lambda desk, given: desk.make_bands(given["columns"]),
 }
 """What changes what was said; the answer is all that is known then."""
 

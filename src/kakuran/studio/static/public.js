@@ -5,6 +5,7 @@ const Public = (() => {
   const { field, input, select, segments, button } = Parts;
 
   const MANY = 30; // values from which on a column may say whose a row is
+  const POOR = 0.1; // by how much a typical cell is off where nobody should miss that bands would do better
   const ask = Calls.latest("bands");
 
   function draw(studio) {
@@ -44,9 +45,9 @@ const Public = (() => {
     const { names } = studio.state.opened;
     ask({}).then(
       (proposals) => {
-        if (!proposals?.length) return;
-        frame.replaceChildren(bandingAll(studio, proposals));
-        for (const proposal of proposals) {
+        const poor = (proposals ?? []).filter(({ before }) => before > POOR);
+        if (poor.length) frame.replaceChildren(bandingAll(studio, poor));
+        for (const proposal of proposals ?? []) {
           const id = `column-${names.indexOf(proposal.column)}`;
           document.getElementById(`${id}-bands-offer`)?.replaceChildren(banding(studio, `${id}-make-bands`, proposal));
         }
@@ -56,21 +57,17 @@ const Public = (() => {
     return frame;
   }
 
-  const bandingAll = (studio, proposals) =>
-    element(
+  function bandingAll(studio, proposals) {
+    const columns = proposals.map(({ column }) => column);
+    const worst = (name) => percent(Math.max(...proposals.map((one) => one[name])));
+    const facts = { columns: columns.join(", "), before: worst("before"), after: worst("after") };
+    return element(
       "section",
       { class: "notice", "aria-label": say("bands") },
-      element(
-        "p",
-        {},
-        counted("bands.all", proposals.length, {
-          columns: proposals.map(({ column }) => column).join(", "),
-          before: percent(Math.max(...proposals.map(({ before }) => before))),
-          after: percent(Math.max(...proposals.map(({ after }) => after))),
-        }),
-      ),
-      button("make-all-bands", say("remedy.bands"), () => studio.change("band")),
+      element("p", {}, counted("bands.all", columns.length, facts)),
+      button("make-all-bands", say("remedy.bands"), () => studio.change("band", { columns })),
     );
+  }
 
   /** A number in bands, with what that gains, for a click. */
   const banding = (studio, id, { column, count, before, after, changes }) =>
