@@ -60,7 +60,8 @@ const Reading = (() => {
     const columns = Object.entries(opened.columns).filter(([, said]) => said && said.role !== "drop");
     const numbers = columns.filter(([, said]) => said.type === "numeric");
     const words = columns.filter(([, said]) => said.type === "categorical");
-    const among = { mean: numbers, quantile: numbers, share: words, tree: words }[asked.kind] ?? columns;
+    const whole = columns.filter(([, said]) => !mayLack(said));
+    const among = { mean: numbers, quantile: numbers, share: words, tree: words, regress: whole }[asked.kind] ?? columns;
     const names = among.map(([name]) => name);
     const every = columns.map(([name]) => name);
     const set = (changes) => {
@@ -115,7 +116,11 @@ const Reading = (() => {
       mean: () => [column(0, say("ask.column"), names), by(), condition(set)],
       quantile: () => [column(0, say("ask.column"), names), by(), condition(set)],
       tree: () => [column(0, say("ask.target"), names)],
-      regress: () => [column(0, say("ask.target"), names), explaining(every, set)],
+      regress: () => [
+        column(0, say("ask.target"), names),
+        explaining([...whole, ...words.filter(([, said]) => mayLack(said))].map(([name]) => name), set),
+        numbers.some(([, said]) => mayLack(said)) ? element("p", { class: "small" }, say("ask.lacking")) : null,
+      ],
       synthesise: () => [],
     };
     const facts = {
@@ -149,6 +154,8 @@ const Reading = (() => {
       canAsk ? element("button", { class: "primary", type: "submit", id: "ask" }, say("ask")) : null,
     );
   }
+
+  const mayLack = (said) => said.missing === "category" || Boolean(said.missing_codes);
 
   /** Records stand for others where there is a weight, unless each is to be counted once. */
   const weighing = (set) => {
