@@ -170,6 +170,32 @@ def test_odd_numbers_are_mended_and_a_release_is_entered_into_the_ledger_that_is
     assert read_manifest(place / "out.parquet").plan.schema["income"].bands is not None
 
 
+def test_a_file_without_names_is_given_them_and_records_that_weigh_are_counted_once(visit, address, folder):
+    rows = [f"{'fm'[row % 2]},{100 + row % 3 * 100},{row % 9}" for row in range(600)]
+    (folder / "bare.csv").write_text("\n".join([*rows, ""]))
+    visitor, target = visit(viewport=WIDTHS["desktop"]), folder / "named.parquet"
+    page = visitor.page
+    load(page, address, "bare.csv")
+    page.get_by_label("Columns, if the first line is a record").fill("sex,stands_for,visits")
+    page.get_by_role("button", name="Read it so").click()
+    expect(page.get_by_role("columnheader", name="stands_for")).to_be_visible()
+    expect(page.get_by_text("600 records")).to_be_visible()
+    go_on(page)
+    page.get_by_role("region", name="stands_for", exact=True).get_by_label("Weight").check()
+    expect(page.locator("#toml")).to_have_value(re.compile('role = "weight"'))
+    page.locator("#step-release").click()
+    make_release(page, target)
+    go_on(page)
+    page.locator("#kind").select_option("quantile")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    expect(page.locator("#alert")).to_contain_text("weights=False")
+    visitor.complaints.clear()
+    page.get_by_label("Count every record once").check()
+    page.get_by_role("button", name="Ask", exact=True).click()
+    expect(page.locator("#ask-python")).to_contain_text("release.quantile('visits', weights=False)")
+    expect(page.locator("#alert")).to_be_empty()
+
+
 def test_an_offices_file_with_gaps_is_mended_by_clicks_and_released_in_japanese(visit, address, folder):
     page = visit(locale="ja-JP").page
     load(page, address, "office.csv")
