@@ -537,7 +537,7 @@ class Desk:
     def _doing(self, what: str, total: int | None) -> Iterator[Callable[[int], object]]:
         """Keep count of how far something is, for whoever asks meanwhile."""
         counted: dict[str, Any] = {"what": what, "done": 0, "total": total}
-        self.progress = [*self.progress, counted]
+        self.progress.append(counted)
 
         def advance(records: int) -> None:
             counted["done"] += records
@@ -545,7 +545,7 @@ class Desk:
         try:
             yield advance
         finally:
-            self.progress = [one for one in self.progress if one is not counted]
+            self.progress.remove(counted)
 
 
 def _card(attribute: Attribute, column: pa.ChunkedArray) -> Card:
