@@ -36,7 +36,8 @@ def main() -> None:
     with TemporaryDirectory() as folder, sync_playwright() as driver:
         store = open_store(Path(folder) / "answers.db", survey)
         limits = RequestLimits(rate=float("inf"))
-        browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        chromium = shutil.which("chromium-headless-shell") or shutil.which("chromium")
+        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         with running(create_app(survey, store, TOKEN, limits=limits), Serving(port=0, limits=limits)) as address:
             with SurveyClient(address, survey) as client:
                 client.submit_many(people(PEOPLE))

@@ -27,7 +27,8 @@ def main() -> None:
     with TemporaryDirectory() as folder, sync_playwright() as driver:
         page = Path(folder) / "report.html"
         page.write_text(report(), encoding="utf-8")
-        browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        chromium = shutil.which("chromium-headless-shell") or shutil.which("chromium")
+        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         photograph(browser, page)
         browser.close()
     kk.advise(census_schema(), data=census(5_000), k=K).plot().savefig(IMAGES / "advice.png", dpi=110)

@@ -15,6 +15,7 @@ from playwright.sync_api import expect
 from typer.testing import CliRunner
 
 from kakuran.cli import app
+from kakuran.design import Ledger
 from kakuran.release import read_manifest, read_release, write_table
 from kakuran.samples import census
 from kakuran.studio import Desk, running
@@ -134,6 +135,65 @@ def test_a_new_user_walks_from_file_to_release_to_cross_tab(visit, address, fold
     addresses = {request.url for request in visitor.requests if "/api/" in request.url}
     assert all(one.rsplit("/", 1)[1].isalpha() for one in addresses)
     assert page.url.endswith("/")
+
+
+def test_odd_numbers_are_mended_and_a_release_is_entered_into_the_ledger_that_is_chosen(visit, address, folder):
+    place = folder / "promised"
+    place.mkdir()
+    incomes = [999 if row % 20 == 0 else 9_000 + row * 37 for row in range(1_000)]
+    schools = [("primary", "vocational", "degree")[row * 7 % 3] for row in range(1_000)]
+    write_table(place / "staff.parquet", pa.table({"income": incomes, "school": schools}))
+    firm, town = (Ledger.create(place / f"{name}.ledger", f"the {name}", k=2, epsilon=9) for name in ("firm", "town"))
+    page = visit(viewport=WIDTHS["desktop"]).page
+    page.goto("about:blank")
+    page.goto(address)
+    page.locator("#named").fill(str(place / "staff.parquet"))
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Take 999 for missing").click()
+    expect(page.get_by_role("button", name="Take 999 for missing")).to_have_count(0)
+    page.get_by_role("button", name="Make bands").click()
+    expect(page.get_by_role("button", name="Make bands")).to_have_count(0)
+    page.locator("#step-choose").click()
+    page.get_by_label("Questions will be about").select_option("income")
+    expect(page.get_by_label("Across")).to_have_value("income")
+    go_on(page)
+    page.get_by_role("button", name="Say what is public", exact=True).click()
+    expect(page.locator("#toml")).to_have_value(re.compile(r"missing_codes = \[999\]"))
+    page.locator("#step-release").click()
+    expect(page.get_by_label("Enter it into the ledger").locator("option")).to_have_text(
+        ["firm.ledger", "town.ledger", "into none"]
+    )
+    page.get_by_label("Enter it into the ledger").select_option("town.ledger")
+    make_release(page, place / "out.parquet")
+    expect(page.locator("#spent")).to_contain_text("the town")
+    assert town.account().epsilon > firm.account().epsilon == 0
+    assert read_manifest(place / "out.parquet").plan.schema["income"].bands is not None
+
+
+def test_a_file_without_names_is_given_them_and_records_that_weigh_are_counted_once(visit, address, folder):
+    rows = [f"{'fm'[row % 2]},{100 + row % 3 * 100},{row % 9}" for row in range(600)]
+    (folder / "bare.csv").write_text("\n".join([*rows, ""]))
+    visitor, target = visit(viewport=WIDTHS["desktop"]), folder / "named.parquet"
+    page = visitor.page
+    load(page, address, "bare.csv")
+    page.get_by_label("Columns, if the first line is a record").fill("sex,stands_for,visits")
+    page.get_by_role("button", name="Read it so").click()
+    expect(page.get_by_role("columnheader", name="stands_for")).to_be_visible()
+    expect(page.get_by_text("600 records")).to_be_visible()
+    go_on(page)
+    page.get_by_role("region", name="stands_for", exact=True).get_by_label("Weight").check()
+    expect(page.locator("#toml")).to_have_value(re.compile('role = "weight"'))
+    page.locator("#step-release").click()
+    make_release(page, target)
+    go_on(page)
+    page.locator("#kind").select_option("quantile")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    expect(page.locator("#alert")).to_contain_text("weights=False")
+    visitor.complaints.clear()
+    page.get_by_label("Count every record once").check()
+    page.get_by_role("button", name="Ask", exact=True).click()
+    expect(page.locator("#ask-python")).to_contain_text("release.quantile('visits', weights=False)")
+    expect(page.locator("#alert")).to_be_empty()
 
 
 def test_an_offices_file_with_gaps_is_mended_by_clicks_and_released_in_japanese(visit, address, folder):

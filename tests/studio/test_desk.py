@@ -101,6 +101,32 @@ def test_odd_columns_are_found_and_a_remedy_mends_them(folder):
     assert [one["column"] for one in desk.to_dict()["misfits"]] == []
 
 
+@pytest.mark.parametrize("is_banded", [False, True], ids=["on a grid", "in bands"])
+def test_nines_that_stand_for_nothing_are_found_at_either_end_and_a_click_takes_them_for_missing(tmp_path, is_banded):
+    income = [7_000 + 13 * place for place in range(300)]
+    rows = {"income": [*income, *[999] * 60], "score": [*[place % 10 for place in range(300)], *[999] * 60]}
+    write_table(tmp_path / "staff.parquet", pa.table(rows))
+    desk = Desk(tmp_path)
+    desk.open(str(tmp_path / "staff.parquet"))
+    if is_banded:
+        desk.edit("income", {"bands": [999, 8_000, 12_000], "low": None, "high": None})
+    for odd in desk.to_dict()["odd"]:
+        assert (odd["kind"], odd["count"]) == ("code", 999)
+        desk.edit(odd["column"], odd["remedies"][0]["changes"])
+    found = {one.name: (one.low, one.high, one.missing_codes) for one in desk.draft.schema}
+    high = 12_000 if is_banded else income[-1]
+    assert found == {"income": (7_000, high, (999,)), "score": (0, 9, (999,))}
+    assert desk.to_dict()["odd"] == desk.to_dict()["misfits"] == []
+
+
+def test_a_number_that_some_have_more_often_than_others_is_no_code(tmp_path):
+    ages = [*range(20, 100), *[99] * 9]
+    write_table(tmp_path / "old.parquet", pa.table({"age": ages * 2}))
+    desk = Desk(tmp_path)
+    desk.open(str(tmp_path / "old.parquet"))
+    assert desk.to_dict()["odd"] == []
+
+
 def test_a_number_is_told_in_bands_and_on_a_grid_again(desk):
     desk.edit("age", {"bands": [0, 18, 65, 120], "low": None, "high": None})
     assert desk.draft.schema["age"].points == 3
@@ -118,6 +144,12 @@ def test_bands_are_offered_with_what_they_gain_and_made_by_what_the_offer_says(d
     desk.edit(offer["column"], offer["changes"])
     assert desk.draft.schema["age"] == proposal.column
     assert desk.bands() == []
+    banded = desk.draft
+    desk.undo()
+    desk.make_bands(["sex"])
+    assert desk.draft != banded
+    desk.make_bands(["age", "sex"])
+    assert desk.draft == banded
 
 
 def test_a_column_weighs_in_round_classes_and_is_a_number_again(desk):
@@ -155,6 +187,43 @@ def test_whose_a_row_is_can_be_said_and_then_people_are_counted(tmp_path):
     assert [one["column"] for one in desk.to_dict()["misfits"]] == ["who"]
 
 
+def test_risk_is_that_of_people_where_people_have_several_rows(tmp_path):
+    visits = {"a": ["x", "x", "y"], "b": ["x", "z"], "c": ["z"], "d": ["y"]}  # only b and c share z, but all share
+    rows = [(who, place) for who, places in visits.items() for place in places]
+    write_table(tmp_path / "visits.parquet", pa.table({"who": [w for w, _ in rows], "place": [p for _, p in rows]}))
+    desk = Desk(tmp_path)
+    desk.open(str(tmp_path / "visits.parquet"))
+    desk.edit("place", {"role": None})
+    desk.edit("who", {"role": "person"})
+    assert desk.risk() == {"uniques": 0, "smallest_class": 2, "prosecutor": 1 / 2, "worst": 1 / 2}
+    desk.edit("who", {"role": "drop"})
+    assert desk.risk()["prosecutor"] == 3 / 7
+
+
+def test_a_file_without_names_is_given_them_and_its_script_gives_them_too(tmp_path):
+    path = tmp_path / "bare.csv"
+    path.write_text("".join(f"{20 + row % 50};{'fm'[row % 2]};{row % 7},5\n" for row in range(400)))
+    desk = Desk(tmp_path)
+    desk.open(str(path), names="age,sex,pay")
+    assert desk.opened.table.column_names == ["age", "sex", "pay"]
+    assert (desk.opened.rows, desk.opened.cards["pay"].edges[-1]) == (400, 6.5)
+    made = desk.release(str(tmp_path / "out.parquet"), "en")
+    assert "--names age,sex,pay" in made["commands"]
+    assert "names='age,sex,pay'" in made["python"]
+
+
+def test_a_whole_disk_is_not_looked_through_for_a_table(tmp_path, monkeypatch):
+    monkeypatch.setattr("pathlib.Path.rglob", lambda *_: pytest.fail("looks through all of it"))
+    with pytest.raises(kk.SchemaError, match="too much lies in it"):
+        Desk(tmp_path).open("/")
+    monkeypatch.undo()
+    monkeypatch.setattr("kakuran.schema.sources.opening.MOST_BELOW", 2)
+    for name in "abc":
+        (tmp_path / f"{name}.csv").write_text("x\n1\n")
+    with pytest.raises(kk.SchemaError, match="too much lies in it"):
+        Desk(tmp_path).open(str(tmp_path))
+
+
 def test_a_release_is_entered_into_the_ledger_beside_it_and_its_script_says_so(tmp_path):
     write_table(tmp_path / "census.parquet", census(2_000))
     ledger = kk.Ledger.create(tmp_path / "people.ledger", "the town", k=10, epsilon=1)
@@ -188,6 +257,8 @@ def test_an_offices_file_is_read_as_it_is_written(folder):
     assert (opened["told"]["encoding"], opened["told"]["delimiter"], opened["told"]["decimal"]) == ("cp932", ";", ",")
     assert opened["cards"]["地域"]["missing"] > 0
     assert opened["cards"]["額"]["edges"][-1] <= 40
+    days = opened["cards"]["日付"]
+    assert (days["are_days"], sum(days["heights"]), days["values"][0]) == (True, 1_500, "2024-01-01")
     assert desk.draft.schema.to_dict()["番号"] == {"role": "drop"}
 
 
@@ -218,6 +289,7 @@ def test_a_rehearsal_is_near_the_truth_and_tells_how_near(desk):
     told = desk.rehearse("job", "sex", SAY)
     assert 0 < told["wrong"] < 0.25
     assert "<img alt=" in told["html"]
+    assert told["html"].count("<tr>") == 1 + len(desk.draft.schema["job"].values) * 2
 
 
 def test_a_release_equals_in_schema_plan_and_manifest_what_its_scripts_make(desk, tmp_path):
@@ -277,6 +349,22 @@ def test_the_code_beside_an_answer_gives_that_answer(desk, read_release, asked, 
         done = CliRunner().invoke(app, [*command[1:], "--json"], catch_exceptions=False)
         cells = json.loads(done.stdout)
         assert cells == json.loads(json.dumps(space["answer"].to_dict()))
+
+
+@pytest.mark.parametrize("kind", ["crosstab", "quantile"])
+def test_records_that_weigh_are_counted_once_where_that_is_asked_for(tmp_path, kind):
+    rows = census(2_000).select(["sex", "age"]).append_column("pay", pa.array([row % 10 for row in range(2_000)]))
+    pay = kk.Numeric("pay", 0, 9, step=1)
+    schema = kk.Schema([kk.Categorical("sex", ["female", "male"]), kk.Weight("age", [0, 40, 120]), pay])
+    kk.perturb_file(rows, tmp_path / "out.parquet", kk.calibrate(schema, k=5, data=rows))
+    desk = Desk(tmp_path)
+    desk.read(str(tmp_path / "out.parquet"))
+    told = desk.ask({"kind": kind, "columns": ["sex" if kind == "crosstab" else "pay"], "unweighed": True}, SAY)
+    assert "weights=False" in told["python"]
+    done = CliRunner().invoke(app, [*shlex.split(told["command"])[1:], "--json"], catch_exceptions=False)
+    space = {}
+    exec(told["python"], space)
+    assert json.loads(done.stdout) == json.loads(json.dumps(space["answer"].to_dict()))
 
 
 @pytest.fixture(scope="module")

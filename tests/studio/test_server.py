@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import re
 import socket
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
 import httpx
 import pytest
@@ -184,3 +186,26 @@ def test_every_word_the_scripts_say_is_there_and_every_word_that_is_there_is_sai
     assert said - {"language"} <= known
     others = {key for key in known - said if not key.startswith(tuple(f"{start}." for start in built))}
     assert {key for key in others if f'"{key}"' not in scripts} == set()
+
+
+def test_an_analyst_need_not_wait_for_reports_that_are_being_written(client, tmp_path, monkeypatch):
+    released = client.post("/api/release", json={"target": str(tmp_path / "out.parquet")}).json()
+    is_read, is_reporting = Event(), Event()
+
+    def report(*_, **__):
+        is_reporting.set()
+        assert is_read.wait(30), "what was asked waits for the report"
+        return ""
+
+    monkeypatch.setattr("kakuran.studio.desk.release_report", report)
+    with ThreadPoolExecutor() as other:
+        reporting = other.submit(client.post, "/api/report", json={})
+        assert is_reporting.wait(30)
+        assert client.post("/api/read", json={"path": released["release"]}).json()["records"] == 2_000
+        asked = client.post("/api/ask", json={"kind": "crosstab", "columns": ["job"]})
+        assert "<table>" in asked.json()["html"]
+        assert [one["what"] for one in client.post("/api/progress", json={}).json()] == ["reporting"]
+        assert client.post("/api/state", json={}).status_code == 200
+        is_read.set()
+        assert len(reporting.result().json()) == 2
+    assert client.post("/api/progress", json={}).json() == []

@@ -274,8 +274,23 @@ class Risk:
         return 1 / self.smallest_class
 
 
-def risk_of(codes: Mapping[str, Codes]) -> Risk:
-    """The risk of a table given by the codes of its columns."""
+def risk_of(codes: Mapping[str, Codes], person: Indices | None = None) -> Risk:
+    """The risk of a table given by the codes of its columns.
+
+    Parameters
+    ----------
+    codes : Mapping[str, Codes]
+        The columns.
+    person : Indices, optional
+        Whose each row is, from 0 on, where people have several. Then people are counted, not rows, and each is found by
+        the row of theirs that fewest others have.
+    """
     classes = distinct_rows(list(codes.values()))
-    records = len(classes.place)
-    return Risk(float((classes.counts == 1).sum()) / records, int(classes.counts.min()), len(classes) / records)
+    if person is None:
+        records = len(classes.place)
+        return Risk(float((classes.counts == 1).sum()) / records, int(classes.counts.min()), len(classes) / records)
+    held = distinct_rows([classes.place, person])
+    place, holder = held.columns
+    fewest = np.full(person.max() + 1, len(person))
+    np.minimum.at(fewest, holder, np.bincount(place)[place])
+    return Risk(float((fewest == 1).mean()), int(fewest.min()), float((1 / fewest).mean()))

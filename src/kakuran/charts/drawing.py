@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import math
 import re
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ from kakuran.words import Phrase, Translate
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_STYLE = threading.Lock()
+"""For whoever draws, as matplotlib has one style for all threads."""
 INK = "#1f2a44"
 """The truth where it is known, and whatever is neither estimated nor naive."""
 ESTIMATE = "#d1603d"
@@ -106,7 +109,7 @@ def as_svg(figure: Figure) -> str:
 
     content = io.StringIO()
     style: Any = {"svg.fonttype": "none", "svg.hashsalt": "kakuran", "font.family": "sans-serif"}
-    with rc_context(style), warnings.catch_warnings():
+    with _STYLE, rc_context(style), warnings.catch_warnings():
         warnings.simplefilter("ignore", MissingLettersWarning)  # missing here, where letters are only measured
         figure.savefig(content, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     drawn = content.getvalue()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -106,11 +107,12 @@ def perturb(
     if shuffle:
         order = randomness.permutation(records)
         perturbed = {name: column[order] for name, column in perturbed.items()}
-    released = pa.Table.from_batches([kernel.decode(perturbed)])
+    released = MemoryRecords(plan.layout, known=perturbed, types=table.schema)
     manifest = Manifest(plan, records, "shuffled" if shuffle else "kept", seeded=seed is not None)
-    may_lack = [one.name for one in plan.schema.released if one.missing == "category" or plan.layout.told]
-    made = like(_with_types_of(table, released), frame, may_lack)
-    return Release(MemoryRecords(plan.layout, made, perturbed), _finished(manifest, entering))
+    if not isinstance(frame, pa.Table):
+        may_lack = [one.name for one in plan.schema.released if one.missing == "category" or plan.layout.told]
+        released = replace(released, given=like(released.frame(), frame, may_lack))
+    return Release(released, _finished(manifest, entering))
 
 
 def _rows_of_people(
@@ -235,23 +237,3 @@ def _finished(manifest: Manifest, entering: Entering | None) -> Manifest:
     if entering is not None:
         entering.finish()
     return manifest
-
-
-def _with_types_of(original: pa.Table, released: pa.Table) -> pa.Table:
-    """Give columns their original types where every released value fits; dates that were text stay dates."""
-    for place, name in enumerate(released.column_names):
-        if name not in original.column_names:  # what says which columns a record tells
-            continue
-        column = released.column(name)
-        if pa.types.is_date(column.type) and not pa.types.is_temporal(original.schema.field(name).type):
-            continue
-        if pa.types.is_dictionary(column.type) and not pa.types.is_dictionary(original.schema.field(name).type):
-            column = column.cast(column.type.value_type)
-        try:
-            given = column.cast(original.schema.field(name).type)
-            fits = not pa.types.is_floating(given.type) or given.cast(column.type).equals(column)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            continue
-        if fits:
-            released = released.set_column(place, name, given)
-    return released

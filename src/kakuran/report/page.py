@@ -172,14 +172,20 @@ def pair_section(
     tables: Mapping[str, Array],
     *numbers: str,
     unclear: NDArray[np.bool_] | None = None,
+    stacked: Sequence[bool] = (False, True),
 ) -> Html:
-    """Two columns together: their counts as heatmaps to compare, and `numbers`, tables of the same."""
+    """Two columns together: their counts as heatmaps to compare, and `numbers`, tables of the same.
+
+    Heatmaps stand side by side and, on a narrow screen, are stacked; one who knows the screen says which.
+    """
     pair = {"one": down[0], "other": across[0]}
     named = {say(kind): table for kind, table in tables.items()}
     drawn = partial(heatmaps_to_compare, down, across, named, unclear)
     described = say("heatmap_of", series=say.listed(named), **pair)
-    shown = picture(drawn(), described, drawn(is_stacked=True))
-    return section(say("pair", **pair), shown, folded(say("the_numbers"), *numbers), level=3)
+    first, *others = (drawn(is_stacked=one) for one in stacked)
+    shown = picture(first, described, *others)
+    listed = [folded(say("the_numbers"), *numbers)] if numbers else []
+    return section(say("pair", **pair), shown, *listed, level=3)
 
 
 def _address(figure: Figure) -> str:

@@ -32,6 +32,7 @@ from .frames import (
     like as like,
     numbers_of as numbers_of,
     to_arrow as to_arrow,
+    with_types as with_types,
 )
 from .people import (
     People as People,

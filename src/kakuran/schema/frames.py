@@ -92,6 +92,26 @@ def _check_column(name: str, column: nw.Series[Any]) -> None:
         raise DataError(name, problem, way) from error
 
 
+def with_types(released: pa.Table, types: pa.Schema) -> pa.Table:
+    """Give columns their original types where every released value fits; dates that were text stay dates."""
+    for place, name in enumerate(released.column_names):
+        if name not in types.names:  # what says which columns a record tells
+            continue
+        column = released.column(name)
+        if pa.types.is_date(column.type) and not pa.types.is_temporal(types.field(name).type):
+            continue
+        if pa.types.is_dictionary(column.type) and not pa.types.is_dictionary(types.field(name).type):
+            column = column.cast(column.type.value_type)
+        try:
+            given = column.cast(types.field(name).type)
+            fits = not pa.types.is_floating(given.type) or given.cast(column.type).equals(column)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            continue
+        if fits:
+            released = released.set_column(place, name, given)
+    return released
+
+
 def like(table: pa.Table, frame: Any, may_lack: Collection[str] = ()) -> Any:
     """The arrow table as the kind of frame that was given; some columns may lack values that did not."""
     if is_polars_lazyframe(frame):

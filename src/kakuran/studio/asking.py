@@ -67,6 +67,7 @@ class PointedQuestion:
         """The command that asks it."""
         first, *others = self.words
         options = {name: value for name, value in self.named.items() if name in ("by", "where")}
+        options |= {"weights": "none"} if self.named.get("weights") is False else {}
         return command(first, path, *others, **options)
 
     def shown(self, found: Any, say: Words) -> Html:
@@ -75,28 +76,28 @@ class PointedQuestion:
 
 
 def _crosstab(_: str, columns: Sequence[str], asked: Mapping[str, Any]) -> PointedQuestion:
-    return PointedQuestion("crosstab", tuple(columns), _where(asked), ("crosstab", *columns))
+    return PointedQuestion("crosstab", tuple(columns), _where(asked) | _weighing(asked), ("crosstab", *columns))
 
 
 def _share(_: str, columns: Sequence[str], asked: Mapping[str, Any]) -> PointedQuestion:
     condition = f"{quoted(columns[0])} == {asked.get('value')!r}"
-    return PointedQuestion("share", (condition,), _by(asked) | _where(asked), ("estimate", "share", condition))
+    return PointedQuestion("share", (condition,), _among(asked), ("estimate", "share", condition))
 
 
 def _statistic(kind: str, columns: Sequence[str], asked: Mapping[str, Any]) -> PointedQuestion:
-    return PointedQuestion(kind, (columns[0],), _by(asked) | _where(asked), ("estimate", kind, columns[0]))
+    return PointedQuestion(kind, (columns[0],), _among(asked), ("estimate", kind, columns[0]))
 
 
-def _regression(_: str, columns: Sequence[str], __: Mapping[str, Any]) -> PointedQuestion:
+def _regression(_: str, columns: Sequence[str], asked: Mapping[str, Any]) -> PointedQuestion:
     target, *others = map(quoted, columns)
     if not others:
         raise SchemaError("choose the columns that are to explain it")
     formula = f"{target} ~ {' + '.join(others)}"
-    return PointedQuestion("regress", (formula,), {}, ("regress", formula))
+    return PointedQuestion("regress", (formula,), _weighing(asked), ("regress", formula))
 
 
-def _tree(_: str, columns: Sequence[str], __: Mapping[str, Any]) -> PointedQuestion:
-    return PointedQuestion("tree", (columns[0],), {}, ("tree", columns[0]))
+def _tree(_: str, columns: Sequence[str], asked: Mapping[str, Any]) -> PointedQuestion:
+    return PointedQuestion("tree", (columns[0],), _weighing(asked), ("tree", columns[0]))
 
 
 def _synthesis(_: str, __: Sequence[str], ___: Mapping[str, Any]) -> PointedQuestion:
@@ -115,9 +116,17 @@ _KINDS: dict[str, Callable[[str, Sequence[str], Mapping[str, Any]], PointedQuest
 }
 
 
+def _weighing(asked: Mapping[str, Any]) -> dict[str, bool]:
+    return {"weights": False} if asked.get("unweighed") else {}
+
+
 def _by(asked: Mapping[str, Any]) -> dict[str, list[str]]:
     groups = [name for name in asked.get("by", ()) if name]
     return {"by": groups} if groups else {}
+
+
+def _among(asked: Mapping[str, Any]) -> dict[str, Any]:
+    return _by(asked) | _where(asked) | _weighing(asked)
 
 
 def _where(asked: Mapping[str, Any]) -> dict[str, str]:

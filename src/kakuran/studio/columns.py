@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kakuran.design import BandProposal, in_bands
-from kakuran.schema import Dropped, Numeric, Schema, Source
+from kakuran.schema import Date, Dropped, Numeric, Schema, Source, encode
 from kakuran.typing import Array, Progress
 
 MOST_CELLS = 50_000_000
@@ -27,6 +27,8 @@ PERIODS = 8
 FIRST_ROWS = 12
 FEWEST_TO_TELL = 30
 """Values from which on it is no chance that none stands twice."""
+MUCH_MORE_OFTEN = 10
+"""Times as many records as any other number has: one that nobody takes for a coincidence."""
 _LONGEST = 80
 _EXACT = 2**53
 """Whole numbers below this come through JavaScript as they are."""
@@ -119,6 +121,15 @@ def card_of(name: str, column: pa.ChunkedArray) -> Card:
     return _with_histogram(card, values, counts) if is_number and len(values) else card
 
 
+def with_days(card: Card, date: Date, column: pa.ChunkedArray) -> Card:
+    """The card of dates that are written as text, with their histogram."""
+    first, last = (str(np.datetime64(int(day), "D")) for day in (date.low, date.high))
+    by_day = Date(date.name, first, last, step="day", order=date.order, missing="category")
+    days = int(date.low) + encode(by_day, column)
+    heights, edges = np.histogram(days[days <= date.high], PERIODS)
+    return replace(card, edges=edges.tolist(), heights=heights.tolist(), are_days=True)
+
+
 def _shown(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)[:_LONGEST]
 
@@ -126,7 +137,8 @@ def _shown(value: Any) -> str:
 def _with_histogram(card: Card, values: pa.Array, counts: Any) -> Card:
     """Of numbers that are numbers: what seems to stand for something missing is left out."""
     numbers = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    codes = _codes_among(np.sort(numbers))
+    order = np.argsort(numbers)
+    codes = _codes_among(numbers[order], counts[order])
     is_number = ~np.isin(numbers, codes)
     heights, edges = np.histogram(numbers[is_number], MOST_BARS, weights=counts[is_number])
     return replace(card, edges=edges.tolist(), heights=heights.astype(int).tolist(), codes=codes)
@@ -150,14 +162,23 @@ def _listed(values: pa.Array) -> list[Any] | None:
     return sorted(listed) if are_exact else None
 
 
-def _codes_among(numbers: Array) -> list[float]:
-    """The largest number, if it is all nines and far above the others; the least, if it alone lies below zero."""
+def _codes_among(numbers: Array, counts: Array) -> list[float]:
+    """All nines at either end, far above the others or far more frequent; the least, if it alone lies below zero."""
     if len(numbers) < 3:
         return []
     low, second, below, high = numbers[0], numbers[1], numbers[-2], numbers[-1]
-    is_nines = set(f"{high:.0f}") == {"9"} and float(high).is_integer()
-    found = [float(high)] if is_nines and high >= 99 and below < 0.8 * high else []
-    return found + ([float(low)] if low < 0 <= second else [])
+    is_far_above = _is_nines(high) and below < 0.8 * high
+    found = [float(high)] if is_far_above or (_is_nines(high) and _is_crowded(counts, -1)) else []
+    is_odd = low < 0 <= second or (_is_nines(low) and _is_crowded(counts, 0))
+    return found + ([float(low)] if is_odd else [])
+
+
+def _is_nines(number: float) -> bool:
+    return number >= 99 and float(number).is_integer() and set(f"{number:.0f}") == {"9"}
+
+
+def _is_crowded(counts: Array, place: int) -> bool:
+    return bool(counts[place] > MUCH_MORE_OFTEN * np.delete(counts, place).max())
 
 
 def oddities(schema: Schema, cards: Mapping[str, Card], inferred: Schema, n: int) -> Iterator[dict[str, Any]]:
@@ -175,11 +196,19 @@ def oddities(schema: Schema, cards: Mapping[str, Card], inferred: Schema, n: int
         if card.missing and attribute.missing == "error":
             yield odd | {"kind": "missing", "remedies": [keeping, dropping]}
         if isinstance(attribute, Numeric):
-            told = list(attribute.missing_codes)
             for code in card.codes:
-                if code not in told:
-                    asked = _remedy("codes", missing_codes=[*told, _plain(code)], missing="category")
-                    yield odd | {"kind": "code", "count": code, "remedies": [asked]}
+                if code not in attribute.missing_codes:
+                    yield odd | {"kind": "code", "count": code, "remedies": [_taken_for_missing(attribute, card, code)]}
+
+
+def _taken_for_missing(number: Numeric, card: Card, code: float) -> dict[str, Any]:
+    """What makes a number mean that there is none; it must lie outside of the bounds, which were read off with it."""
+    changes: dict[str, Any] = {"missing_codes": [*map(_plain, number.missing_codes), _plain(code)]}
+    if number.low <= code <= number.high:
+        least, most = card.edges[0], card.edges[-1]
+        changes |= {"bands": None, "low": _plain(least if code < least else number.low)}
+        changes |= {"high": _plain(most if code > most else number.high)}
+    return _remedy("codes", missing="category", **changes)
 
 
 def in_numbers(proposal: BandProposal) -> dict[str, Any]:

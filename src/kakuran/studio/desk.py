@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from itertools import starmap
+from itertools import product, starmap
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from kakuran.audit import Audit, Risk, TruePeople, quick_audit, risk_of, wrong_cells
+from kakuran.charts import Labelled
 from kakuran.counts import Cells, Tally
 from kakuran.design import Design, Ledger, Plan, by_size, calibrate, designs, preview, propose_bands, smallest_group
 from kakuran.errors import (
@@ -26,12 +27,14 @@ from kakuran.errors import (
     SchemaError,
 )
 from kakuran.release import Release, perturb, perturb_file, read_release, targets
-from kakuran.report import pair_section, release_report
+from kakuran.report import pair_section, release_report, table as html_table
 from kakuran.schema import (
     DELIMITED,
     DUCKDB,
     FORMATS,
+    Attribute,
     CsvSource,
+    Date,
     Dropped,
     Schema,
     Source,
@@ -41,7 +44,7 @@ from kakuran.schema import (
     problems_of,
 )
 from kakuran.studio.asking import PointedQuestion
-from kakuran.studio.columns import Card, card_of, classes_of, first_rows, in_numbers, oddities, read_some
+from kakuran.studio.columns import Card, card_of, classes_of, first_rows, in_numbers, oddities, read_some, with_days
 from kakuran.studio.script import NamedTable, Targets, commands_of, python_of
 from kakuran.typing import Array
 from kakuran.words import Words
@@ -127,6 +130,16 @@ class OpenTable:
                 yield problem
 
 
+@dataclass
+class Made:
+    """A release that was written, of what, and what the attacker found in it."""
+
+    files: Targets
+    source: Source
+    commands: str
+    audit: Audit | None = None
+
+
 class Desk:
     """One steward's work on one table, and the release that is read.
 
@@ -152,14 +165,13 @@ class Desk:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.progress: dict[str, Any] = {}
+        self.progress: list[dict[str, Any]] = []
         self._opened: OpenTable | None = None
         self._drafts: list[Draft] = []
         self._at = -1
         self._known: dict[Any, Any] = {}
         self._rehearsed: tuple[tuple[str, float], Release] | None = None
-        self._made: tuple[Targets, Source, str] | None = None
-        self._audit: Audit | None = None
+        self._made: Made | None = None
         self._release: tuple[Path, Release] | None = None
 
     def look_into(self, folder: str | None) -> dict[str, Any]:
@@ -183,8 +195,8 @@ class Desk:
         if path.exists():
             named = str(path.resolve())
         told = {name: value for name, value in told.items() if value}
-        if not told and not sql and path.suffix in DELIMITED and path.is_file():
-            told = {name: value for name, value in vars(found_format(path)).items() if value}
+        if told.keys() <= {"names"} and not sql and path.suffix in DELIMITED and path.is_file():
+            told = {name: value for name, value in vars(found_format(path)).items() if value} | told
         opening = NamedTable(named, sql or None, told)
         with self._doing("reading", None) as advance:
             source = open_source(named, opening.sql, **told)
@@ -192,7 +204,7 @@ class Desk:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", InferredDomainWarning)  # the page says so, column by column
                 inferred = Schema.infer(table)
-            cards = {name: card_of(name, table.column(name)) for name in table.column_names}
+            cards = {name: _card(inferred[name], table.column(name)) for name in table.column_names}
         self._opened = OpenTable(opening, source, table, is_whole, inferred, cards)
         self._drafts, self._at, self._known, self._rehearsed = [], -1, {}, None
         self._say(Draft(inferred, min(USUAL_K, float(max(self._opened.rows, 2)))))
@@ -227,7 +239,7 @@ class Desk:
             before = before if was == "weight" else {"classes": classes_of(self.opened.cards[column])}
         elif was in ("drop", "weight") or changes.get("type", before.get("type")) != before.get("type"):
             before = self._domain_of(column, changes.get("type"))
-        fields = {name: value for name, value in {**before, **changes}.items() if value is not None}
+        fields = _changed(before, changes)
         person = column if role == "person" else None if column == draft.schema.person else draft.schema.person
         self._say(replace(draft, schema=_with(draft.schema, described | {column: fields}, person)))
 
@@ -345,6 +357,13 @@ class Desk:
         asked = ("bands", draft.schema.to_toml(), draft.k)
         return self._once(asked, lambda: [*map(in_numbers, propose_bands(draft.schema, n=n, k=draft.k))])
 
+    def make_bands(self, columns: Sequence[str]) -> None:
+        """Take the bands that are offered for some columns."""
+        draft, described = self.draft, self.draft.schema.to_dict()
+        offers = {one["column"]: one["changes"] for one in self.bands() if one["column"] in columns}
+        made = {name: _changed(described[name], changes) for name, changes in offers.items()}
+        self._say(replace(draft, schema=_with(draft.schema, described | made, draft.schema.person)))
+
     def curve(self) -> list[dict[str, Any]]:
         """What every design is expected to lose, k by k."""
         n, draft = self._fewest(), self.draft
@@ -356,11 +375,17 @@ class Desk:
 
     def risk(self) -> dict[str, Any]:
         """How easily people are found in the table as it is."""
-        schema = self.draft.schema
-        found: Risk = self._once(("risk", schema.to_toml()), lambda: risk_of(schema.encode(self.opened.table)))
+        found: Risk = self._once(("risk", self.draft.schema.to_toml()), self._risk)
         return asdict(found) | {"worst": found.worst}
 
-    def rehearse(self, down: str, across: str, say: Words) -> dict[str, Any]:
+    def _risk(self) -> Risk:
+        schema, table = self.draft.schema, self.opened.table
+        if schema.person is None:
+            return risk_of(schema.encode(table))
+        people = TruePeople.of(schema, table)
+        return risk_of(people.codes, people.person)
+
+    def rehearse(self, down: str, across: str, say: Words, *, is_narrow: bool = False) -> dict[str, Any]:
         """Two columns as they are and as they would come back: a draw that is thrown away."""
         with self._doing("rehearsing", None), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -368,11 +393,11 @@ class Desk:
         if max(found.counts.shape) > MOST_ACROSS:
             raise SchemaError(f"{down} × {across} has {found.counts.size:,} cells, too many to look at")
         truth = self._as_it_is(found.axes)
-        sides = [(axis.name, [say.of(label) for label in axis.labels]) for axis in found.axes]
-        shown = pair_section(
-            say, sides[0], sides[1], {"original": truth, "reconstructed": found.counts}, unclear=found.unclear
-        )
-        return {"html": shown, "wrong": wrong_cells(truth, found.counts), "caption": say.of(found.caption)}
+        down_side, across_side = ((axis.name, [say.of(label) for label in axis.labels]) for axis in found.axes)
+        tables = {"original": truth, "reconstructed": found.counts}
+        numbers = _cell_by_cell(say, down_side, across_side, tables)
+        shown = pair_section(say, down_side, across_side, tables, numbers, unclear=found.unclear, stacked=[is_narrow])
+        return {"html": shown, "wrong": wrong_cells(truth, found.counts), "unclear": bool(found.unclear.any())}
 
     def _as_it_is(self, axes: Sequence[Cells]) -> Array:
         """How many are in each cell of a table: rows, or people whose rows are drawn."""
@@ -383,13 +408,16 @@ class Desk:
         return Tally.of(encode_columns(schema.some(names), table.select(names)), axes).counts
 
     def _rehearsal(self) -> Release:
-        """A draw of all records, which is as large as they are: only the last is remembered."""
+        """A draw of all records, which is as large as they are: only the last is remembered.
+
+        Nobody sees its records, so that they need not be shuffled, which takes a while.
+        """
         draft, table = self.draft, self.opened.table
         asked = (draft.schema.to_toml(), draft.k)
         if self._rehearsed is None or self._rehearsed[0] != asked:
             plan = self._plan() if self.opened.is_whole else self._planned(smallest_group(draft.schema, table))
             self._rehearsed = None
-            self._rehearsed = asked, perturb(table, plan)
+            self._rehearsed = asked, perturb(table, plan, shuffle=draft.schema.person is not None)
         return self._rehearsed[1]
 
     def _plan(self) -> Plan:
@@ -441,7 +469,7 @@ class Desk:
         draft.schema.save(files.schema)
         write_text(files.commands, commands)
         write_text(files.python, python)
-        self._made, self._audit = (files, opened.source, commands), None
+        self._made = Made(files, opened.source, commands)
         written = {"schema": files.schema, "commands": files.commands, "python": files.python}
         return {
             "records": manifest.records,
@@ -454,24 +482,23 @@ class Desk:
 
     def attack(self, say: Words) -> dict[str, Any]:
         """Play the attacker on what was released."""
-        files, source, _ = self._last_made()
+        made = self._last_made()
         with self._doing("attacking", None) as advance:
-            self._audit = quick_audit(source, files.release, advance)
-        audit = self._audit
+            audit = made.audit = quick_audit(made.source, made.files.release, advance)
         verdict = "" if audit is None else say.listed(audit.problems) or say("audit_passed", k=audit.k)
         return {"passed": None if audit is None else audit.passed, "verdict": verdict}
 
     def report(self, lang: str) -> list[dict[str, Any]]:
         """Write both reports of what was released and attacked."""
-        files, source, commands = self._last_made()
-        release = read_release(files.release)
+        made = self._last_made()
+        files, release = made.files, read_release(made.files.release)
         with self._doing("reporting", 3 * release.n) as advance:
             write_text(files.public, release_report(release, lang=lang, progress=advance))
-            told: Any = {"original": source, "audit": self._audit, "command": commands}
+            told: Any = {"original": made.source, "audit": made.audit, "command": made.commands}
             write_text(files.report, release_report(release, lang=lang, progress=advance, **told))
         return [_sized("public", files.public), _sized("internal", files.report)]
 
-    def _last_made(self) -> tuple[Targets, Source, str]:
+    def _last_made(self) -> Made:
         if self._made is None:
             raise ReleaseError("nothing was released yet")
         return self._made
@@ -510,7 +537,7 @@ class Desk:
     def _doing(self, what: str, total: int | None) -> Iterator[Callable[[int], object]]:
         """Keep count of how far something is, for whoever asks meanwhile."""
         counted: dict[str, Any] = {"what": what, "done": 0, "total": total}
-        self.progress = counted
+        self.progress.append(counted)
 
         def advance(records: int) -> None:
             counted["done"] += records
@@ -518,7 +545,27 @@ class Desk:
         try:
             yield advance
         finally:
-            self.progress = {}
+            self.progress.remove(counted)
+
+
+def _card(attribute: Attribute, column: pa.ChunkedArray) -> Card:
+    card = card_of(attribute.name, column)
+    if isinstance(attribute, Date) and not card.are_days:
+        return with_days(card, attribute, column)
+    return card
+
+
+def _cell_by_cell(say: Words, down: Labelled, across: Labelled, tables: Mapping[str, Array]) -> str:
+    """The numbers of tables that are compared, a row a cell."""
+    cells = [*product(down[1], across[1])]
+    counts = zip(*(one.ravel() for one in tables.values()), strict=True)
+    rows = [[*cell, *(f"{count:,.0f}" for count in found)] for cell, found in zip(cells, counts, strict=True)]
+    header = [down[0], across[0], *map(say, tables)]
+    return html_table(say("pair", one=down[0], other=across[0]), header, rows, text_columns=2)
+
+
+def _changed(fields: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in {**fields, **changes}.items() if value is not None}
 
 
 def _with(schema: Schema, described: Mapping[str, Mapping[str, Any]], person: str | None) -> Schema:

@@ -16,6 +16,7 @@ import mimetypes
 import threading
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -77,7 +78,7 @@ class Studio:
         self._desk = desk
         self._secret = secret.encode()
         self._hosts = {f"{host}:{port}" for host in (LOOPBACK, "localhost")}
-        self._lock = threading.Lock()
+        self._locks = {part: threading.Lock() for part in ("draft", *_PARTS.values())}
         self._tickets: dict[str, Path] = {}
         self._reports: set[Path] = set()
         self._routed = Starlette(
@@ -121,7 +122,7 @@ class Studio:
         self._check(request)
         name, given = request.path_params["call"], await _body(request)
         try:
-            if name == "progress":  # while something else holds the desk
+            if name == "progress":  # of what is being done
                 return _answer(self._desk.progress)
             return _answer(await asyncio.to_thread(self._work, name, given))
         except KakuranError as error:
@@ -133,7 +134,7 @@ class Studio:
             return _refused(400, "the studio's page and its server do not understand each other; load the page again")
 
     def _work(self, name: str, given: Mapping[str, Any]) -> Any:
-        with self._lock:
+        with self._locks[_PARTS.get(name, "draft")]:
             if name in _CHANGES:
                 _CHANGES[name](self._desk, given)
                 return self._desk.to_dict()
@@ -182,6 +183,7 @@ _CHANGES: dict[str, Callable[[Desk, _Given], object]] = {
     "write": lambda desk, given: desk.write(given["toml"]),
     "undo": lambda desk, _: desk.undo(),
     "redo": lambda desk, _: desk.redo(),
+    "band": lambda desk, given: desk.make_bands(given["columns"]),
 }
 """What changes what was said; the answer is all that is known then."""
 
@@ -191,7 +193,9 @@ _LOOKS: dict[str, Callable[[Desk, _Given], Any]] = {
     "bands": lambda desk, _: desk.bands(),
     "curve": lambda desk, _: desk.curve(),
     "risk": lambda desk, _: desk.risk(),
-    "rehearse": lambda desk, given: desk.rehearse(given["down"], given["across"], words_in(_lang(given))),
+    "rehearse": lambda desk, given: desk.rehearse(
+        given["down"], given["across"], words_in(_lang(given)), is_narrow=bool(given.get("narrow"))
+    ),
     "release": lambda desk, given: desk.release(
         given["target"], _lang(given), force=bool(given.get("force")), ledger=given.get("ledger") or None
     ),
@@ -202,11 +206,15 @@ _LOOKS: dict[str, Callable[[Desk, _Given], Any]] = {
 """What changes nothing of that. All is in the body of a call, so that nothing of the data stands in an address."""
 
 
+_PARTS = {"attack": "made", "report": "made", "read": "read", "ask": "read", "folder": "folder", "show": "show"}
+"""What has nothing to do with the draft, and with what it has to do: an analyst need not wait for a report."""
+
+
 def _lang(given: Mapping[str, Any]) -> str:
     return given["lang"] if given.get("lang") in LANGUAGES else LANGUAGES[0]
 
 
-_TOLD = ("delimiter", "encoding", "decimal", "thousands", "sheet")
+_TOLD = ("delimiter", "encoding", "decimal", "thousands", "names", "sheet")
 
 
 def _told(given: Mapping[str, Any]) -> dict[str, str]:
@@ -271,7 +279,8 @@ def running(desk: Desk, port: int = 0) -> Iterator[tuple[str, Callable[[], None]
         listening = listen_on(LOOPBACK, port)
     except OSError as error:
         raise CollectError(f"cannot listen on {LOOPBACK}:{port}: {error.strerror}") from error
-    with listening:
+    with listening, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # answers say it themselves, and filters are of all threads that answer
         secret, taken = new_secret(), listening.getsockname()[1]
         server = _server(Studio(desk, secret, taken))
         thread = threading.Thread(target=server.run, args=([listening],), daemon=True)

@@ -36,6 +36,9 @@ FORMATS: dict[str, Callable[..., Source]] = {
 SHEETS = (".xlsx", ".xlsm", ".xls", ".ods")
 """Files with sheets, of which one may have to be named."""
 
+MOST_BELOW = 100_000
+"""Files and folders that are looked through for those of a table."""
+
 _NOTHING = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -325,7 +328,7 @@ def _is_pattern(path: Path) -> bool:
 def _found(path: Path) -> list[tuple[Path, Path]]:
     """The files that a path means, each with the folder below which folders tell columns."""
     if path.is_dir():
-        found = [(path, file) for file in sorted(path.rglob("*")) if _is_data(file, path)]
+        found = [(path, file) for file in sorted(_all_below(path)) if _is_data(file, path)]
     elif _is_pattern(path) and not path.exists():
         fixed = next(parent for parent in path.parents if not _is_pattern(parent))
         pattern = str(path.relative_to(fixed))
@@ -338,6 +341,16 @@ def _found(path: Path) -> list[tuple[Path, Path]]:
         raise SchemaError(f"{path}: no .csv, .parquet or .arrow file there")
     if len(kinds) > 1:
         raise SchemaError(f"{path}: has files of several kinds; name those you mean, as in '{path}/*.parquet'")
+    return found
+
+
+def _all_below(folder: Path) -> list[Path]:
+    """What lies in a folder and in its folders; a whole disk is not looked through, nor half of one."""
+    is_disk = folder.resolve() == folder.resolve().parent
+    found = [] if is_disk else [*itertools.islice(folder.rglob("*"), MOST_BELOW + 1)]
+    if is_disk or len(found) > MOST_BELOW:
+        wanted = folder / "*.parquet"
+        raise SchemaError(f"{folder}: too much lies in it to look for a table; name the files, as in '{wanted}'")
     return found
 
 

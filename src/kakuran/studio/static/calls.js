@@ -42,7 +42,7 @@ const Calls = (() => {
     let isOver = false;
     const look = async () => {
       if (isOver) return;
-      const progress = await call("progress").catch(() => ({}));
+      const progress = await call("progress").catch(() => []);
       if (isOver) return;
       tell(progress);
       setTimeout(look, OFTEN);

@@ -19,6 +19,7 @@ const Choose = (() => {
     return [
       element("p", { class: "lead" }, say("choose.lead")),
       controls(studio, show),
+      Public.offer(studio),
       frame,
       element("div", { class: "halves" }, curve, risk),
       rehearsal(studio),
@@ -91,9 +92,11 @@ const Choose = (() => {
         field(
           "about",
           say("about"),
-          select([["", say("about.nothing")], ...told.map((name) => [name, name])], wishes.about ?? "", (about) =>
-            wish({ about: about || null }),
-          ),
+          select([["", say("about.nothing")], ...told.map((name) => [name, name])], wishes.about ?? "", async (about) => {
+            await wish({ about: about || null });
+            pair = [null, null]; // to be rehearsed with what it is about
+            document.getElementById("rehearsal")?.replaceWith(rehearsal(studio));
+          }),
           say("about.help"),
         ),
       ),
@@ -243,8 +246,8 @@ const Choose = (() => {
     const told = columnsTold(studio.state.columns);
     if (told.length < 2) return null;
     const about = studio.state.wishes.about;
-    const first = about && told.includes(about) ? about : told[0];
-    pair = [told.includes(pair[0]) ? pair[0] : first, told.includes(pair[1]) ? pair[1] : told.find((one) => one !== first)];
+    const other = about && told.includes(about) ? about : told[1];
+    pair = [told.includes(pair[0]) ? pair[0] : told.find((one) => one !== other), told.includes(pair[1]) ? pair[1] : other];
     const frame = element("div", { id: "rehearsed", class: "answer", "aria-live": "polite" });
     const pick = (place, label) =>
       field(
@@ -259,9 +262,11 @@ const Choose = (() => {
     const rehearse = async () => {
       try {
         const [down, across] = pair;
-        const found = await Calls.callLong("rehearse", { down, across }, studio.busy);
+        const narrow = matchMedia("(max-width: 48rem)").matches;
+        const found = await Calls.callLong("rehearse", { down, across, narrow }, studio.busy);
         Parts.reported(frame, found.html);
         frame.append(element("p", {}, say("rehearsal.wrong", { share: percent(found.wrong, 1) })));
+        if (found.unclear) frame.append(element("p", { class: "small" }, say("rehearsal.hatched")));
         studio.calm();
       } catch (fault) {
         studio.complain(fault);
@@ -269,7 +274,7 @@ const Choose = (() => {
     };
     return element(
       "section",
-      { class: "card", "aria-labelledby": "rehearsal-title" },
+      { class: "card", id: "rehearsal", "aria-labelledby": "rehearsal-title" },
       element("h2", { id: "rehearsal-title" }, say("rehearsal")),
       element("p", { class: "small" }, say("rehearsal.help")),
       element(

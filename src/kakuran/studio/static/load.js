@@ -3,11 +3,17 @@
 const Load = (() => {
   const { element, say, counted, number } = Page;
   const { field, input, button, table, folded, browser } = Parts;
-  const TOLD = ["delimiter", "encoding", "decimal", "thousands"];
+  const TOLD = ["delimiter", "encoding", "decimal", "thousands", "names"];
 
   function draw(studio) {
     const { opened } = studio.state;
-    return [opened ? [seen(studio, opened), odd(studio)] : element("p", { class: "lead" }, say("load.lead")), choosing(studio)];
+    const next = () => button("next", say("next.public"), () => studio.go("public"), "primary");
+    return [
+      opened
+        ? [seen(studio, opened), odd(studio), Public.offer(studio), element("div", { class: "buttons next" }, next())]
+        : element("p", { class: "lead" }, say("load.lead")),
+      choosing(studio),
+    ];
   }
 
   function choosing(studio) {
@@ -62,7 +68,6 @@ const Load = (() => {
       "delimiter" in opened.told ? written(studio, opened) : null,
       table(say("load.rows"), opened.names, opened.first_rows),
       element("p", { class: "small" }, say("load.private")),
-      element("div", { class: "buttons next" }, button("next", say("next.public"), () => studio.go("public"), "primary")),
     );
   }
 

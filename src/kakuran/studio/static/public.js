@@ -5,14 +5,15 @@ const Public = (() => {
   const { field, input, select, segments, button } = Parts;
 
   const MANY = 30; // values from which on a column may say whose a row is
+  const POOR = 0.1; // by how much a typical cell is off where nobody should miss that bands would do better
   const ask = Calls.latest("bands");
 
   function draw(studio) {
     const { state } = studio;
-    offerBands(studio);
     return [
       element("p", { class: "lead" }, say("public.lead")),
       unconfirmed(studio),
+      offer(studio),
       element(
         "div",
         { class: "sides" },
@@ -38,13 +39,34 @@ const Public = (() => {
     );
   }
 
-  /** What bands would gain, which takes a moment, goes where its card has left room for it. */
-  async function offerBands(studio) {
+  /** What bands would gain, which takes a moment: of all columns here, and of each where its card has left room. */
+  function offer(studio) {
+    const frame = element("div", { id: "bands-offer" });
     const { names } = studio.state.opened;
-    for (const proposal of (await ask({}).catch(() => null)) ?? []) {
-      const id = `column-${names.indexOf(proposal.column)}`;
-      document.getElementById(`${id}-bands-offer`)?.replaceChildren(banding(studio, `${id}-make-bands`, proposal));
-    }
+    ask({}).then(
+      (proposals) => {
+        const poor = (proposals ?? []).filter(({ before }) => before > POOR);
+        if (poor.length) frame.replaceChildren(bandingAll(studio, poor));
+        for (const proposal of proposals ?? []) {
+          const id = `column-${names.indexOf(proposal.column)}`;
+          document.getElementById(`${id}-bands-offer`)?.replaceChildren(banding(studio, `${id}-make-bands`, proposal));
+        }
+      },
+      () => null, // it was only an offer
+    );
+    return frame;
+  }
+
+  function bandingAll(studio, proposals) {
+    const columns = proposals.map(({ column }) => column);
+    const worst = (name) => percent(Math.max(...proposals.map((one) => one[name])));
+    const facts = { columns: columns.join(", "), before: worst("before"), after: worst("after") };
+    return element(
+      "section",
+      { class: "notice", "aria-label": say("bands") },
+      element("p", {}, counted("bands.all", columns.length, facts)),
+      button("make-all-bands", say("remedy.bands"), () => studio.change("band", { columns })),
+    );
   }
 
   /** A number in bands, with what that gains, for a click. */
@@ -291,5 +313,5 @@ const Public = (() => {
     );
   }
 
-  return Object.freeze({ draw });
+  return Object.freeze({ draw, offer });
 })();

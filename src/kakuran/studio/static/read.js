@@ -4,13 +4,13 @@ const Reading = (() => {
   const { element, say, number } = Page;
   const { field, input, select, button, code, save, asCsv, browser } = Parts;
   const KINDS = ["crosstab", "share", "mean", "quantile", "regress", "tree", "synthesise"];
-  const asked = { kind: "crosstab", columns: [], by: "", value: "", where: "" };
+  const asked = { kind: "crosstab", columns: [], by: "", value: "", where: "", unweighed: false };
 
   async function open(studio, path) {
     try {
       studio.opened = await Calls.callLong("read", { path }, studio.busy);
       studio.answer = null;
-      Object.assign(asked, { kind: "crosstab", columns: [], by: "", value: "", where: "" });
+      Object.assign(asked, { kind: "crosstab", columns: [], by: "", value: "", where: "", unweighed: false });
       studio.calm();
       return true;
     } catch (fault) {
@@ -60,7 +60,8 @@ const Reading = (() => {
     const columns = Object.entries(opened.columns).filter(([, said]) => said && said.role !== "drop");
     const numbers = columns.filter(([, said]) => said.type === "numeric");
     const words = columns.filter(([, said]) => said.type === "categorical");
-    const among = { mean: numbers, quantile: numbers, share: words, tree: words }[asked.kind] ?? columns;
+    const whole = columns.filter(([, said]) => !mayLack(said));
+    const among = { mean: numbers, quantile: numbers, share: words, tree: words, regress: whole }[asked.kind] ?? columns;
     const names = among.map(([name]) => name);
     const every = columns.map(([name]) => name);
     const set = (changes) => {
@@ -92,8 +93,8 @@ const Reading = (() => {
       );
     const put = async (event) => {
       event.preventDefault();
-      const { kind, where } = asked;
-      const given = { kind, where, by: [asked.by], columns: asked.columns, value: value(opened) };
+      const { kind, where, unweighed } = asked;
+      const given = { kind, where, unweighed, by: [asked.by], columns: asked.columns, value: value(opened) };
       try {
         studio.answer = await Calls.callLong("ask", given, studio.busy);
         studio.calm();
@@ -115,7 +116,11 @@ const Reading = (() => {
       mean: () => [column(0, say("ask.column"), names), by(), condition(set)],
       quantile: () => [column(0, say("ask.column"), names), by(), condition(set)],
       tree: () => [column(0, say("ask.target"), names)],
-      regress: () => [column(0, say("ask.target"), names), explaining(every, set)],
+      regress: () => [
+        column(0, say("ask.target"), names),
+        explaining([...whole, ...words.filter(([, said]) => mayLack(said))].map(([name]) => name), set),
+        numbers.some(([, said]) => mayLack(said)) ? element("p", { class: "small" }, say("ask.lacking")) : null,
+      ],
       synthesise: () => [],
     };
     const facts = {
@@ -123,6 +128,7 @@ const Reading = (() => {
       k: Page.plain(opened.k),
       epsilon: opened.epsilon === null ? "∞" : number(opened.epsilon, 2),
     };
+    const isWeighed = Object.values(opened.columns).some((said) => said?.role === "weight");
     const canAsk = asked.kind === "synthesise" || names.length > 0;
     return element(
       "form",
@@ -144,9 +150,19 @@ const Reading = (() => {
         ),
         canAsk ? fields[asked.kind]() : element("p", {}, say("ask.none")),
       ),
+      isWeighed && asked.kind !== "synthesise" ? weighing(set) : null,
       canAsk ? element("button", { class: "primary", type: "submit", id: "ask" }, say("ask")) : null,
     );
   }
+
+  const mayLack = (said) => said.missing === "category" || Boolean(said.missing_codes);
+
+  /** Records stand for others where there is a weight, unless each is to be counted once. */
+  const weighing = (set) => {
+    const told = (event) => set({ unweighed: event.target.checked });
+    const box = element("input", { type: "checkbox", id: "unweighed", checked: asked.unweighed, onchange: told });
+    return element("label", { class: "check" }, box, say("ask.unweighed"));
+  };
 
   const condition = (set) =>
     field(

@@ -44,7 +44,7 @@ const Releasing = (() => {
       "form",
       { class: "card", "aria-labelledby": "making-title", onsubmit: release },
       element("h2", { id: "making-title" }, say("release.title", { k: Page.plain(state.k) })),
-      state.read_off.length ? element("p", { class: "notice" }, say("release.unsure", { columns: state.read_off.join(", ") })) : null,
+      state.read_off.length ? unsure(studio) : null,
       misfits,
       field("target", say("release.target"), input(studio.made?.target ?? state.targets), say("release.target.help")),
       state.ledgers.length ? ledgers(state.ledgers) : null,
@@ -53,6 +53,14 @@ const Releasing = (() => {
       element("button", { class: "primary", type: "submit", id: "make" }, say("release.make")),
     );
   }
+
+  const unsure = (studio) =>
+    element(
+      "div",
+      { class: "notice" },
+      element("p", {}, say("release.unsure", { columns: studio.state.read_off.join(", ") })),
+      button("back", say("step.public"), () => studio.go("public")),
+    );
 
   /** Where the folder holds a promise over several releases, what this one spends of it is entered there. */
   function ledgers(paths) {

@@ -48,15 +48,15 @@
     }
   }
 
-  /** Say how far something is that takes its time; nothing once it is over. */
+  /** Say how far everything is that takes its time; nothing once it is over. */
   function busy(progress) {
     if (!progress) return busyLine.replaceChildren();
-    const { what, done, total } = progress;
-    const words = what ? say(`busy.${what}`) : say("busy");
-    busyLine.replaceChildren(
-      element("p", {}, words),
-      element("progress", { max: total || null, value: total ? Math.min(done, total) : null, "aria-label": words }),
-    );
+    const shown = ({ what, done, total }) => {
+      const words = what ? say(`busy.${what}`) : say("busy");
+      const bar = { max: total || null, value: total ? Math.min(done, total) : null, "aria-label": words };
+      return [element("p", {}, words), element("progress", bar)];
+    };
+    busyLine.replaceChildren(...(progress.length ? progress : [{}]).flatMap(shown));
   }
 
   function go(to) {
