@@ -98,7 +98,7 @@ def test_a_set_is_one_value_whose_binary_digits_are_its_options():
         (changed("hours", only_if={"hours": [3]}), "cannot decide on itself"),
         (changed("hours", only_if={"hobbies": ["sport"]}), "'hobbies' comes later; put it before 'hours'"),
         (changed("job", only_if={"team": ["alone"]}), "question 'job': only_if: 'team' depends on it in turn"),
-        (changed("pay", only_if={"hours": [40]}, skip=False), "'hours' is a number or a date; decide on a question with values"),
+        (changed("pay", only_if={"hours": [40]}, skip=False), "'hours' is a number or a date; decide on a question"),
         (changed("pay", only_if={"team": ["does not apply"]}, skip=False), "'does not apply' is no answer to 'team'"),
         (changed("team", values=["alone", "does not apply"]), "is among its values by itself; leave it out"),
         (changed("team", told="each"), 'told says how several answers are told; it goes with type = "several"'),
