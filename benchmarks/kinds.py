@@ -1,4 +1,4 @@
-"""Dates and blanks: a weekly curve told by dates, and a number of which three people in ten have none."""
+"""Dates, blanks and weights: a weekly curve, a number that three in ten do not have, answers by kept weights."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ def measure(*, quick: bool) -> Iterator[Claim]:
         for shape in [] if quick else list(CURVES)[1:]:
             yield _curve(shape, 5_000, draws=10)
         yield from _blanks(draws=3 if quick else 100)
+        yield from _weighed(draws=2 if quick else 60)
 
 
 def _curve(shape: str, people: int, draws: int) -> Claim:
@@ -99,3 +100,27 @@ class _Asked:
         """Whether the interval of the share of blanks has the true one in it."""
         found = kk.perturb(self.table, self.plan, seed=seed).share("x is None")
         return bool(found.low <= share <= found.high)
+
+
+def _weighed(draws: int) -> Iterator[Claim]:
+    """How often 90 % intervals of what is weighed class by class hold what the weights of the classes make of it."""
+    people, dice = 12_000, np.random.default_rng(8)
+    nurse, weight = dice.random(people) < 0.4, kk.Weight("weight", [0, 50, 100, 200, 400])
+    given = np.where(nurse, dice.uniform(50, 400, people), dice.uniform(5, 100, people))
+    ages = dice.normal(40 + 15 * nurse, 10).round().clip(0, 99)
+    job = kk.Categorical("job", ["clerk", "nurse"])
+    schema = kk.Schema([weight, job, kk.Numeric("age", 0, 99, step=1)])
+    table = pa.table({"weight": given, "job": np.array(job.values)[nurse.astype(int)], "age": ages})
+    plan = kk.calibrate(schema, data=table, k=3, calibration="worst-case", tell="all")
+    stands_for = np.array(weight.values)[np.digitize(given, weight.classes[1:-1])]
+    order = np.argsort(ages)
+    median = ages[order][np.searchsorted(np.cumsum(stands_for[order]), stands_for.sum() / 2)]
+    apart = np.average(ages[nurse], weights=stands_for[nurse]) - np.average(ages[~nurse], weights=stands_for[~nurse])
+    held = []
+    for seed in range(draws):
+        release = kk.perturb(table, plan, seed=seed)
+        middle, line = release.quantile("age"), release.regress("age ~ job")
+        # A whole number stands for all that are rounded to it.
+        held.append([middle.low - 0.5 <= median <= middle.high + 0.5, line.low[0, 1] <= apart <= line.high[0, 1]])
+    for text, share in zip(("median", "coefficient"), 100 * np.mean(held, axis=0), strict=True):
+        yield Claim(f"90 % intervals that hold a {text} by kept weights", f"{share:.0f} %", "—")
