@@ -63,6 +63,15 @@ def test_a_tutorial_in_japanese_tells_to_type_what_the_tested_english_one_does(t
     assert typed(DOCS / f"ja/{tutorial}.md") == typed(DOCS / f"tutorials/{tutorial}.md")
 
 
+def test_tables_as_people_have_them_are_walked_in_japanese_by_the_same_commands_and_schemas():
+    english, japanese = (
+        re.findall(r"^```(.*?)^```$", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+        for page in ("guides/tables.md", "ja/tables.md")
+    )
+    assert len(english) == 18
+    assert english == japanese
+
+
 def test_everything_in_japanese_calls_things_by_the_same_names():
     pages = [ROOT / "README.ja.md", *(DOCS / "ja").glob("*.md"), *(ROOT / "src/kakuran").rglob("words.ja.toml")]
     others = re.compile("対応付け|単純集計|(?<!条)件数|値域|母数|維持・置換")

@@ -124,3 +124,12 @@ def test_made_up_records_have_bands_and_dates_as_the_release_has(release):
     made = pa.Table.from_batches(release.synthesise(200).batches())
     assert set(made["age"].to_pylist()) <= set(SCHEMA["age"].names_of(0))
     assert made.schema.field("onset").type == pa.date32()
+
+
+def test_a_number_that_may_be_missing_is_not_regressed_and_the_error_says_why():
+    schema = kk.Schema([kk.Numeric("age", 0, 120, step=1, missing_codes=[999]), kk.Categorical("sex", ["f", "m"])])
+    people = pa.table({"age": [20, 999, 40, 60] * 50, "sex": ["f", "m", "m", "f"] * 50})
+    release = kk.perturb(people, kk.calibrate(schema, n=200, k=2))
+    with pytest.raises(kk.SchemaError, match=r"'age' may be missing, .* ask for mean\('age', by=…\)"):
+        release.regress("age ~ sex")
+    assert release.mean("age", by="sex").missing is not None

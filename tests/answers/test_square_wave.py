@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import kakuran as kk
-from kakuran.answers import ask, density
+from kakuran.answers import Reader, ask, density
 from kakuran.counts import MemoryRecords, Tally
 from kakuran.mechanism import SquareWave
 from kakuran.randomness import Randomness
@@ -130,7 +130,8 @@ def errors_at(column, epsilon, seed):
     wave = SquareWave.at_swap_cost(attribute, 2 * epsilon)
     plan = kk.Plan.of_mechanisms(kk.Schema([attribute]), {"x": wave}, len(codes), 1.0, "worst-case")
     released = {"x": wave.sample(codes, Randomness.seeded(seed))}
-    found = density(MemoryRecords(plan.layout, known=released), plan, "x", bins=None, method="auto")
+    reader = Reader(MemoryRecords(plan.layout, known=released), plan, len(released["x"]))
+    found = density(reader, "x", bins=None, method="auto")
     off = found.shares - np.histogram(column, found.edges)[0] / len(column)
     widths = np.diff(found.edges) / (found.edges[-1] - found.edges[0])
     return abs(off).sum(), (abs(np.cumsum(off)) * widths).sum()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+import numpy as np
 import pytest
 from playwright.sync_api import expect
 
@@ -30,6 +31,11 @@ QUESTIONS = {
     "pay": NUMBER | {"text": {"en": "What are you paid?"}, "skip": True},
     "hobbies": HOBBIES,
     "clubs": HOBBIES | {"text": {"en": "Which clubs?"}, "told": "set", "only_if": {"hobbies": ["sport", "games"]}},
+}
+DATED = {"type": "date", "low": "2019-11-20", "high": "2021-03-03"}
+DATES = {
+    step: DATED | {"step": step, "text": {"en": f"Which {step}?"}, "skip": True}
+    for step in ("day", "week", "month", "quarter", "year")
 }
 SURVEY = {
     "languages": ["en"],
@@ -228,3 +234,47 @@ def test_the_dashboard_calls_these_answers_as_the_page_does(site, visit):
     hours = page.get_by_role("region", name="How many hours?")
     hours.get_by_text("Show as a table").click()
     assert hours.locator("tbody th").all_inner_texts()[-1] == "Does not apply"
+
+
+def test_dates_are_typed_in_and_drawn_as_periods(serve, visit):
+    site = serve(languages=["en"], title={"en": "Since when?"}, introduction={}, k=20, questions=DATES)
+    visitor = visit()
+    visitor.page.goto(site.address)
+    typed = {"day": "2020-02-29", "week": "2020-03-01", "month": "2020-04", "quarter": "2020-05"}
+    for step, value in typed.items():
+        visitor.page.get_by_label(f"Which {step}?", exact=True).first.fill(value)
+    number(visitor.page, "Which year?").fill("2022")
+    visitor.page.get_by_role("button", name="Draw what will be sent").click()
+    expect(visitor.page.get_by_text("Please enter a date from 2019 to 2021.")).to_be_visible()
+    number(visitor.page, "Which year?").fill("2020")
+    drawn = draw(visitor.page)
+    own = visitor.page.locator(".own dd").all_inner_texts()
+    assert own == ["2020-02-29", "2020-02-26 – 2020-03-03", "2020-04", "2020-Q2", "2020"]
+    send(visitor.page)
+    assert visitor.submissions()[0]["answers"] == drawn["answers"]
+    assert site.n == 1
+
+
+def test_every_day_is_in_the_same_period_in_python_and_in_the_browser(serve, visit):
+    site = serve(languages=["en"], title={"en": "Since when?"}, introduction={}, k=20, questions=DATES)
+    page = visit().page
+    page.goto(site.address)
+    found = page.evaluate(
+        """async () => {
+            const survey = await (await fetch("/api/survey")).json();
+            const days = Array.from({ length: 470 }, (_, at) => new Date(Date.UTC(2019, 10, 20 + at)));
+            const typed = days.map((day) => day.toISOString().slice(0, 10));
+            return survey.questions.map((column) => [
+                column.name,
+                Questions.countOf(column),
+                typed.map((day) => Questions.codesOf({ ...column, columns: [column] }, day)[column.name]),
+                [-3, 0, 1, 2].map((code) => Questions.answerOf(column, code)),
+            ]);
+        }"""
+    )
+    for name, count, codes, starts in found:
+        attribute = site.survey.schema[name]
+        days = attribute.number_of("2019-11-20") + np.arange(470.0)
+        assert count == attribute.size
+        assert codes == attribute.codes_of(days).astype(int).tolist()
+        assert starts == [attribute.written(day) for day in attribute.ends_of(np.array([-3, 0, 1, 2]))[0]]

@@ -98,7 +98,7 @@ def test_a_set_is_one_value_whose_binary_digits_are_its_options():
         (changed("hours", only_if={"hours": [3]}), "cannot decide on itself"),
         (changed("hours", only_if={"hobbies": ["sport"]}), "'hobbies' comes later; put it before 'hours'"),
         (changed("job", only_if={"team": ["alone"]}), "question 'job': only_if: 'team' depends on it in turn"),
-        (changed("pay", only_if={"hours": [40]}, skip=False), "'hours' is a number; decide on a question with values"),
+        (changed("pay", only_if={"hours": [40]}, skip=False), "'hours' is a number or a date; decide on a question"),
         (changed("pay", only_if={"team": ["does not apply"]}, skip=False), "'does not apply' is no answer to 'team'"),
         (changed("team", values=["alone", "does not apply"]), "is among its values by itself; leave it out"),
         (changed("team", told="each"), 'told says how several answers are told; it goes with type = "several"'),
@@ -197,3 +197,47 @@ def test_what_is_missing_arrives_is_exported_and_is_estimated(serve, tmp_path, t
     release.save(tmp_path / "out.csv")
     again = kk.read_release(tmp_path / "out.csv")
     assert again.crosstab("team").counts[2] / 611 == pytest.approx(shares["team"]["does not apply"], abs=1e-3)
+
+
+ONSET = {"type": "date", "low": "2020-01-06", "high": "2020-07-05", "step": "week", "text": {"en": "Since when?"}}
+VISIT = ONSET | {"step": "month", "skip": True}
+
+
+class TestDates:
+    def test_a_page_is_told_the_bounds_and_the_period(self):
+        survey = survey_of({"onset": ONSET, "visit": VISIT})
+        onset, visit = survey.definition()["questions"]
+        assert {name: onset[name] for name in ("kind", "low", "high", "step")} == {
+            "kind": "date", "low": "2020-01-06", "high": "2020-07-05", "step": "week",
+        }  # fmt: skip
+        assert (visit["low"], visit["high"], visit["missing"]) == ("2020-01-01", "2020-07-31", "skipped")
+
+    def test_only_what_may_be_released_is_taken(self):
+        survey = survey_of({"onset": ONSET}, epsilon=2.0)
+        form, reach = Form(survey), survey.plan.reach("onset")
+        assert reach > 0
+        beyond = survey.schema["onset"].written(survey.schema["onset"].low - 7 * reach)
+        for day in ("2020-01-06", "2020-06-29", beyond):
+            assert form.read_one(json.dumps(sheet(survey, onset=day)).encode()).rows
+            sent = document(survey)["paths"]["/api/responses"]["post"]["requestBody"]["content"]["application/json"]
+            Draft202012Validator(sent["schema"]).validate(sheet(survey, onset=day))
+        for day in ("2020-01-07", "2019-01-07", "6/1/2020", 18_267, None, True):
+            with pytest.raises(Problem):
+                form.read_one(json.dumps(sheet(survey, onset=day)).encode())
+
+    def test_dates_arrive_are_exported_and_are_estimated(self, serve, tmp_path):
+        """Python's client sends them as a page does; at this ε next to none is changed."""
+        survey = survey_of({"onset": ONSET, "visit": VISIT}, epsilon=24.0)
+        days = np.datetime64("2020-01-06") + np.random.default_rng(3).integers(0, 60, 500)
+        missing = np.arange(500) % 5 == 0
+        people = pa.table({"onset": pa.array(days), "visit": pa.array(days, mask=missing)})
+        with serve(survey, tmp_path / "a.db") as base, SurveyClient(base, survey) as client:
+            assert client.submit_many(people) == 500
+            client.submit({"onset": days[0].item(), "visit": days[0].item()})
+        store = open_store(tmp_path / "a.db", survey)
+        found = export_survey(store)
+        store.close()
+        assert found.table.schema.field("onset").type == pa.date32()
+        weeks = np.bincount((days - np.datetime64("2020-01-06")).astype(int) // 7, minlength=26)
+        assert np.abs(found.crosstab("onset").counts - weeks).sum() < 10
+        assert found.share("visit is None").estimates == pytest.approx(100 / 501, abs=0.02)

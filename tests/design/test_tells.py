@@ -104,6 +104,10 @@ def test_the_least_crowd_is_just_enough_with_the_data():
         ({"tell": [["a", "b"], ["c"]]}, "no set tells 'd'; add one that does, or drop the column"),
         ({"tell": 2, "about": "name"}, "about: column 'name' is dropped"),
         ({"tell": 2, "about": "e"}, "about: no column 'e'"),
+        (
+            {"tell": 1, "about": "b"},
+            "tell 'b' alone, and nobody 'a'; tell 2 columns or more, leave out about",
+        ),
         ({"tell": "all", "about": "a"}, "whole records tell 'a' in any case"),
         ({"tell": 2, "weights": dict.fromkeys(NAMES, 0.25)}, "weights share the budget of whole records"),
         ({"tell": 2, "mechanisms": {"a": kk.PRAM([[0.9, 0.1], [0.2, 0.8]])}}, "'pram' cannot be told together"),

@@ -306,8 +306,15 @@ class TestCodes:
     def test_a_number_far_off_is_said_to_stand_for_missing_perhaps(self, ages, code):
         table = pa.table({"age": ages * 10})
         proposed = inferred(table)["age"]
-        assert proposed.low <= code <= proposed.high
+        assert (proposed.low, proposed.high) == (min({*ages} - {code}), max({*ages} - {code}))
+        assert proposed.missing_codes == (code,)
+        assert (kk.Schema([proposed]).encode(table)["age"] == proposed.points).sum() == 10
         assert "may stand for missing" in warning_for(table)
+
+    def test_bands_are_proposed_without_what_stands_for_missing(self):
+        schema = kk.Schema([inferred(pa.table({"age": [*range(20, 98), 999] * 10}))["age"]])
+        (proposal,) = kk.propose_bands(schema, n=790, k=20)
+        assert max(proposal.column.bands) == 97
 
     def test_codes_with_one_far_off_are_codes_all_the_same(self):
         table = pa.table({"sex": [1, 2, 99] * 20})

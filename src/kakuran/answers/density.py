@@ -13,9 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from kakuran.answers.answer import Answer
-from kakuran.answers.reader import TableQuestion, ask, check_told, tell_by_tell
+from kakuran.answers.groups import WeightClass
+from kakuran.answers.reader import Reader, TableQuestion, ask, check_told, tell_by_tell
 from kakuran.charts import density_chart
-from kakuran.counts import Bins, Records, Tally, every_code
+from kakuran.counts import Bins, Tally, every_code
 from kakuran.design import Plan
 from kakuran.errors import ArgumentError, DataError, SchemaError, counted
 from kakuran.mechanism import Mechanism
@@ -154,17 +155,42 @@ class Density(Answer):
 
 
 def density(
-    records: Records, plan: Plan, column: str, *, bins: Bins | None, method: DensityMethod, progress: Progress = int
+    reader: Reader,
+    column: str,
+    *,
+    bins: Bins | None,
+    method: DensityMethod,
+    weights: str | None = None,
+    progress: Progress = int,
 ) -> Density:
-    """Count one perturbed column code by code and estimate the shares of its bins."""
+    """Count one perturbed column code by code and estimate the shares of its bins, by people that records stand for."""
     if method not in get_args(DensityMethod):
         raise ArgumentError(
             "method", f"must be one of {', '.join(get_args(DensityMethod))}", "Choose one.", example=method
         )
+    classes = WeightClass.all_of(reader, weights, progress)
+    found = [_density(one.reader, column, bins, method, progress) for one in classes]
+    return _weighed(found, np.array([one.share for one in classes])) if weights else found[0]
+
+
+def _weighed(classes: Sequence[Density], shares: Array) -> Density:
+    """The density of all people, from those of classes of weights.
+
+    Intervals add up: what smoothing does to a bin it may do to that of every class.
+    """
+    numbers = shares * (1 - np.array([one.missing for one in classes]))
+    each = (numbers / max(numbers.sum(), 1e-300))[:, None]
+    names = ("shares", "low", "high", "naive")
+    found = {name: (each * np.stack([getattr(one, name) for one in classes])).sum(axis=0) for name in names}
+    return replace(classes[int(shares.argmax())], **found, missing=float(1 - numbers.sum()))
+
+
+def _density(reader: Reader, column: str, bins: Bins | None, method: DensityMethod, progress: Progress) -> Density:
+    plan = reader.plan
     attribute = released_number(plan, column)
     question = ask(plan, (column,), {column: min(DEFAULT_BINS, attribute.points) if bins is None else bins}, None)
     axis = question.cells[0]
-    (told,) = told_numbers(records, plan, [column], progress)
+    (told,) = told_numbers(reader, [column], progress)
     edges = axis.edges[axis.edges <= attribute.points]
     naive = np.bincount(axis.place(told.codes, plan.reach(column)), told.counts, minlength=len(edges) - 1).astype(float)
     found = _estimate(told, plan.mechanisms.get(column), attribute, edges, method, naive)
@@ -212,11 +238,12 @@ class ToldNumbers:
         return self
 
 
-def told_numbers(records: Records, plan: Plan, columns: Sequence[str], progress: Progress) -> list[ToldNumbers]:
+def told_numbers(reader: Reader, columns: Sequence[str], progress: Progress) -> list[ToldNumbers]:
     """The numbers of some columns, each by itself, all in one pass."""
+    plan = reader.plan
     tables = [[every_code(plan.schema.in_release(name), plan.reach(name))] for name in columns]
     found = []
-    for name, tallies in zip(columns, tell_by_tell(records.tallies, plan, tables, progress), strict=True):
+    for name, tallies in zip(columns, tell_by_tell(reader.tallies, plan, tables, progress), strict=True):
         (*_, places), counts = reduce(Tally.merge, tallies).occupied()
         codes = (places - plan.reach(name)).astype(np.int32)
         check_told(plan, name)

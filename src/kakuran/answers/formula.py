@@ -157,8 +157,9 @@ def _columns_of(text: str, part: Any, schema: Schema) -> list[Categorical | Nume
         attribute = schema.in_release(name)
         if isinstance(attribute, Numeric) and attribute.missing == "category":
             raise SchemaError(
-                f"column {name!r} may be missing, and a regression needs numbers that everybody has; leave it out of "
-                f"{text!r}"
+                f"column {name!r} may be missing, and a regression needs numbers that everybody has: how others go "
+                f"together among those who have it takes three columns at once, and two are told well. Leave it out of "
+                f"{text!r}, or ask for mean({name!r}, by=…), which is of those who have it"
             )
         found.append(attribute)
     return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, Literal, TypeAlias
 
@@ -121,6 +121,23 @@ class ReadNumber:
         numbers = np.asarray(attribute.numbers_of(np.arange(attribute.points)), float)
         return cls(name, every_code(attribute), np.stack([np.ones_like(numbers), numbers]), is_weight=True)
 
+    @classmethod
+    def kept_weight(cls, plan: Plan, name: str) -> ReadNumber:
+        """A weight whose class is known of every record."""
+        weight = cls.weight(plan, name)
+        if name in plan.mechanisms:
+            raise SchemaError(
+                f"the weight {name!r} was perturbed, so nobody knows which records are of which class, and this cannot "
+                "be weighed by it; crosstab, count, share, mean, variance and correlation can. To count every record "
+                "once, say weights=False (--weights none)"
+            )
+        return weight
+
+    @property
+    def values(self) -> Array:
+        """Of a weight: how many people a record stands for, cell by cell."""
+        return self.functions[1]
+
     def along(self, plan: Plan, cells: Cells, known: Histogram | None) -> Array:
         """The same functions of other, wider cells, where what is known of the number says how it lies in them."""
         if self.is_weight:
@@ -129,6 +146,36 @@ class ReadNumber:
             return np.asarray(self.functions @ wider / wider.sum(axis=0))
         attribute = number(plan, self.name)
         return powers_of(attribute, cells, known, len(self.functions) - 1 - self.there)
+
+
+@dataclass(frozen=True, eq=False)
+class WeightClass:
+    """Records each of which stands for the same number of people.
+
+    Attributes
+    ----------
+    reader : Reader
+        Of these records.
+    share : float
+        Which part they are of all people that records stand for.
+    """
+
+    reader: Reader
+    share: float
+
+    @classmethod
+    def all_of(cls, reader: Reader, weights: str | None, progress: Progress) -> list[WeightClass]:
+        """Every class of a kept weight that somebody is in; without a weight all records are one."""
+        if weights is None:
+            return [cls(reader, 1.0)]
+        weight = ReadNumber.kept_weight(reader.plan, weights)
+        attribute = reader.plan.schema.in_release(weights)
+        counts = reader.tallies([[weight.cells]], progress)[0].counts
+        people = counts * weight.values
+        return [
+            cls(replace(reader, n=int(counts[code]), own=only(attribute, code)), float(people[code] / people.sum()))
+            for code in np.flatnonzero(people).tolist()
+        ]
 
 
 def powers_of(attribute: Numeric, cells: Cells, known: Histogram | None, powers: int) -> Array:
@@ -351,7 +398,7 @@ def told_cells(reader: Reader, axes: Sequence[Cells], progress: Progress) -> lis
         for tell, places in held
     ]
     found = []
-    for (tell, places), tally in zip(held, reader.records.tallies(tables, progress), strict=True):
+    for (tell, places), tally in zip(held, reader.tallies(tables, progress), strict=True):
         cells, counts = tally.occupied()
         some, counted = [axes[place] for place in places], [seen[place] for place in places]
         operator = operator_of(plan, some, [tell], counted)

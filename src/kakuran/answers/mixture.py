@@ -200,7 +200,7 @@ def _counted(
 ) -> MixtureEstimate:
     """From every column by itself, which tells the cells, and then from all columns in those cells."""
     plan = reader.plan
-    alone = told_numbers(reader.records, plan, columns, progress)
+    alone = told_numbers(reader, columns, progress)
     grids = [_grid(plan, name, told.missing) for name, told in zip(columns, alone, strict=True)]
     if len(columns) == 1:
         numbers, counts = _numbers(plan, {columns[0]: alone[0].codes}), alone[0].counts

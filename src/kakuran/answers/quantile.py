@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from scipy.special import ndtri
 
-from kakuran.answers.groups import AskedOf
+from kakuran.answers.groups import AskedOf, ReadNumber, WeightClass
 from kakuran.answers.reader import Reader, TableQuestion, ask, check_told, check_told_in_pairs
 from kakuran.answers.statistics import Statistic
 from kakuran.counts import Cells, Reading
@@ -120,18 +120,14 @@ class _BelowByCounts:
     rests_on: ClassVar[Literal["counts", "model"]] = "counts"
 
     def __post_init__(self) -> None:
-        (self.counts,) = self.reader.count([self.question], self.progress)
-        self.operator = self.question.operator(self.reader.plan, self.reader.known)
-        found = reconstruct(self.counts, self.operator)
-        self.table, self.reason = found.counts, found.reason
-        self.told = min(float(self.counts.sum()) / max(self.reader.n, 1), 1.0)
+        classes = WeightClass.all_of(self.reader, self.asking.weights, self.progress)
+        self.parts = [_CountedPart(one, self.question, self.asking, self.progress) for one in classes]
+        self.reason = max(self.parts, key=lambda part: part.each).reason
 
     def quantiles(self, group: int, part: float, groups: int) -> tuple[float, float, float, float]:
         """Where the part is reached: by the estimate, at the earliest, at the latest, and in what was counted."""
-        found, naive = (
-            reading.of(table).reshape(groups, -1)[group, : self.places]
-            for reading, table in ((self.question.reading, self.table), (self.question.seen, self.counts))
-        )
+        of_group = [part.of_group(group, groups) for part in self.parts]
+        found, naive = np.sum(of_group, axis=0)[:, : self.places]
         if not found.sum() > 0:
             return math.nan, 0.0, float(self.places), math.nan
         wanted = part * found.sum()
@@ -148,6 +144,40 @@ class _BelowByCounts:
         return estimate, min(first(1) - 1, estimate), max(first(0), estimate), _reached(naive, part)
 
     def _ends(self, group: int, edge: int, groups: int) -> tuple[float, float]:
+        """Of the people below an edge; classes of weights are independent of each other."""
+        found = [part.of_group(group, groups)[0, :edge].sum() for part in self.parts]
+        ends = [part.each * part.ends(group, edge, groups) for part in self.parts]
+        reach = [np.maximum((some - end) * [1, -1], 0.0) for some, end in zip(found, ends, strict=True)]
+        down, up = (math.hypot(*some) for some in zip(*reach, strict=True))
+        return sum(found) - down, sum(found) + up
+
+
+@dataclass(eq=False)
+class _CountedPart:
+    """What was counted of the records of one weight."""
+
+    of: WeightClass
+    question: TableQuestion
+    asking: AskedOf
+    progress: Progress
+
+    def __post_init__(self) -> None:
+        reader = self.of.reader
+        (self.counts,) = reader.count([self.question], self.progress)
+        self.operator = self.question.operator(reader.plan, reader.known)
+        found = reconstruct(self.counts, self.operator)
+        self.table, self.reason = found.counts, found.reason
+        self.told = min(float(self.counts.sum()) / max(reader.n, 1), 1.0)
+        self.each = self.of.share / max(float(self.counts.sum()), 1.0)
+        """Which part of all people a record stands for that tells the column."""
+
+    def of_group(self, group: int, groups: int) -> Array:
+        """The people of a group in each cell: by the estimate, and as they were counted."""
+        tables = self.question.reading.of(self.table), self.question.seen.of(self.counts)
+        return self.each * np.stack([table.reshape(groups, -1)[group] for table in tables])
+
+    def ends(self, group: int, edge: int, groups: int) -> Array:
+        """Between which numbers of records of a group lie truly below an edge."""
         marks = np.zeros((groups, self.question.cells[-1].size), bool)
         marks[group, :edge] = True
         reading = self.question.reading
@@ -161,10 +191,10 @@ class _BelowByCounts:
             self.table,
             Reading((), (), counted),
             level=self.asking.level,
-            about=self.reader.held(self.asking.about, self.question.columns),
+            about=self.of.reader.held(self.asking.about, self.question.columns),
             told=self.told,
         )
-        return float(low), float(high)
+        return np.array([float(low), float(high)])
 
 
 @dataclass(eq=False)
@@ -180,15 +210,21 @@ class _BelowByModel:
     rests_on: ClassVar[Literal["counts", "model"]] = "model"
 
     def __post_init__(self) -> None:
-        check_told_in_pairs(self.reader.plan, self.question.columns)
-        joint = self.reader.joint(self.question.truths, self.progress)
+        plan, name = self.reader.plan, self.asking.weights
+        weights = [] if name is None else [ReadNumber.kept_weight(plan, name)]
+        self.people = [weight.values for weight in weights]
+        axes = [*self.question.truths, *(weight.cells for weight in weights)]
+        check_told_in_pairs(plan, [axis.name for axis in axes])
+        joint = self.reader.joint(axes, self.progress)
         self.reason = joint.model.reason
-        self.table = self._below(joint.model.direct(joint.places(self.question.truths)))
+        self.table = self._below(joint.model.direct(joint.places(axes)))
         reach = float(ndtri((1 + self.asking.level) / 2))
-        self.reach = reach * joint.errors(self.question.truths, self._below)
+        self.reach = reach * joint.errors(axes, self._below)
 
     def _below(self, table: Array) -> Array:
         """The parts below the upper edge of every cell, groups × cells."""
+        for people in self.people:
+            table = table @ people
         found = self.question.reading.of(table)[..., : self.places].reshape(-1, self.places)
         return np.cumsum(found, axis=1) / np.maximum(found.sum(axis=1, keepdims=True), _RARE)
 

@@ -340,19 +340,27 @@ class Reader:
         How they were perturbed.
     n : int
         How many they are.
+    own : Cells | None
+        The one value of a kept column that they have, where others in the release are left aside.
     """
 
     records: Records
     plan: Plan
     n: int
-    _models: dict[CellsKey, JointTables] = field(default_factory=dict, repr=False)
-    _kept: dict[CellsKey, Array] = field(default_factory=dict, repr=False)
-    _known: dict[str, Histogram] = field(default_factory=dict, repr=False)
+    own: Cells | None = None
+    _models: dict[CellsKey, JointTables] = field(default_factory=dict, init=False, repr=False)
+    _kept: dict[CellsKey, Array] = field(default_factory=dict, init=False, repr=False)
+    _known: dict[str, Histogram] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def known(self) -> Mapping[str, Histogram]:
         """Where the true values of told numbers lie, as far as they were counted."""
         return self._known
+
+    def tallies(self, tables: Sequence[Sequence[Cells]], progress: Progress = int) -> list[Tally]:
+        """Count the records in the cells that the axes of each table span, all tables in one pass."""
+        own = [] if self.own is None else [self.own]
+        return self.records.tallies([[*own, *axes] for axes in tables], progress)
 
     def count(self, questions: Sequence[TableQuestion], progress: Progress = int) -> list[Array]:
         """The perturbed counts of every question, of the records that tell it, all in one pass."""
@@ -367,7 +375,7 @@ class Reader:
         narrow = {} if self._known else narrow_cells(self.plan)
         counted = {name: counted_cells(self.plan, axis) for name, axis in narrow.items()}
         asked = {name: list(in_tells(self.plan, [axis])) for name, axis in counted.items()}
-        tallies = iter(self.records.tallies([*chain(*asked.values()), *tables], progress))
+        tallies = iter(self.tallies([*chain(*asked.values()), *tables], progress))
         for name, some in asked.items():
             counts = sum((_counts(next(tallies), [counted[name]]) for _ in some), np.zeros(counted[name].size))
             operator = Operator([transition_between(narrow[name], self.plan[name], counted[name])])
@@ -519,7 +527,7 @@ class Reader:
         perturbed = tuple(place for place, axis in enumerate(question.truths) if axis.name in self.plan.mechanisms)
         key = _key_of(kept)
         if key not in self._kept:
-            self._kept[key] = self.records.tallies([kept], progress)[0].counts if kept else np.array(float(self.n))
+            self._kept[key] = _counts(self.tallies([kept], progress)[0], kept) if kept else np.array(float(self.n))
         return partial(_scaled, totals=np.expand_dims(self._kept[key], perturbed))
 
     def _is_bound(self, question: TableQuestion) -> bool:

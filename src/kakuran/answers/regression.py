@@ -21,7 +21,7 @@ from scipy.special import ndtr, ndtri
 
 from kakuran.answers.answer import Answer, title_of, truth_of
 from kakuran.answers.formula import ModelFormula
-from kakuran.answers.groups import ReadNumber, told_cells
+from kakuran.answers.groups import ReadNumber, WeightClass, told_cells
 from kakuran.answers.reader import Reader, check_told, check_told_in_pairs, counted_cells, model_cells
 from kakuran.answers.tilted import TiltedRecords
 from kakuran.charts import ESTIMATE, Series, bar_chart
@@ -277,6 +277,7 @@ def regress(
     family: RegressionFamily | None = None,
     level: float = 0.9,
     about: About = "population",
+    weights: str | None = None,
     progress: Progress = int,
 ) -> Regression:
     """Regress the column on the left of a formula on those on its right."""
@@ -292,19 +293,17 @@ def regress(
     _check_terms(read, columns)
     _check_rank(read, columns)
     check_told_in_pairs(reader.plan, [attribute.name for attribute in read.columns])
-    told = told_cells(reader, columns.cells, progress)
-    columns.check_is_clear(told)
-    moments = moments_of(told, columns.bases, reader.n, order=2)
+    parts = _ToldParts.of(reader, columns, weights, progress)
+    columns.check_is_clear(parts.counted)
+    moments, held = parts.moments(), reader.held(about, reader.plan.mechanisms) if weights is None else "population"
     fitted, naive = None, np.array(math.nan)
     if chosen == "least squares" and read.is_additive:
         seconds = _Seconds.of(columns, moments)
-        naive = _naive(seconds, told, reader)[None]
+        naive = _naive(seconds, parts.counted, reader)[None]
         if seconds.are_clear():
-            fitted = _least_squares(seconds, len(told), reader.n, reader.held(about, reader.plan.mechanisms))
+            fitted = _least_squares(seconds, len(parts.told[0]), reader.n, held)
     if fitted is None:
-        smooth = moments_of(told, columns.bases, reader.n, order=2, smooth=True)
-        held = reader.held(about, reader.plan.mechanisms)
-        fitted = _by_model(columns, smooth, reader, chosen, held, progress)
+        fitted = _by_model(columns, parts.moments(smooth=True), reader, chosen, held, weights, progress)
         reach = float(ndtri((1 + level) / 2)) * np.sqrt(np.diag(fitted["covariance"])).reshape(fitted["centres"].shape)
         fitted["coefficients"] = fitted["coefficients"].clip(fitted["centres"] - reach, fitted["centres"] + reach)
     outcomes: tuple[str, ...] = (read.target.name,)
@@ -322,6 +321,62 @@ def regress(
         naive=np.broadcast_to(naive, fitted["coefficients"].shape),
         **fitted,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _ToldParts:
+    """What is told by the records of each class of weights; by all, where there are no weights.
+
+    Attributes
+    ----------
+    columns : _Columns
+        Of the formula.
+    classes : list[WeightClass]
+        The classes.
+    told : list[list[ToldCells]]
+        Class by class, what was counted, tell by tell.
+    """
+
+    columns: _Columns
+    classes: list[WeightClass]
+    told: list[list[ToldCells]]
+
+    @classmethod
+    def of(cls, reader: Reader, columns: _Columns, weights: str | None, progress: Progress) -> _ToldParts:
+        classes = WeightClass.all_of(reader, weights, progress)
+        return cls(columns, classes, [told_cells(one.reader, columns.cells, progress) for one in classes])
+
+    @property
+    def counted(self) -> list[ToldCells]:
+        """All that was counted, every record as often as it weighs."""
+        shares = [one.share / max(one.reader.n, 1) for one in self.classes]
+        most = max(shares, default=1.0)
+        return [
+            replace(one, counts=one.counts * (share / most))
+            for told, share in zip(self.told, shares, strict=True)
+            for one in told
+        ]
+
+    def moments(self, *, smooth: bool = False) -> TrueMoments:
+        """Of products of two functions, by people that records stand for; classes are independent of each other."""
+        found = [
+            moments_of(told, self.columns.bases, one.reader.n, order=2, smooth=smooth)
+            for one, told in zip(self.classes, self.told, strict=True)
+        ]
+        names = found[0].names
+        order = [[one.names.index(name) for name in names if name in one.names] for one in found]
+        if any(len(some) < len(names) or len(one.names) > len(names) for some, one in zip(order, found, strict=True)):
+            raise SchemaError(
+                f"nobody in one of the classes of weights tells all that {self.columns.read.text!r} asks for; take "
+                "fewer columns, or count every record once with weights=False (--weights none)"
+            )
+        shares = [one.share for one in self.classes]
+        values = sum(share * one.values[some] for share, one, some in zip(shares, found, order, strict=True))
+        covariance = sum(
+            share**2 * one.covariance[np.ix_(some, some)] for share, one, some in zip(shares, found, order, strict=True)
+        )
+        spread, n = (found[0].spread, found[0].n) if len(found) == 1 else (None, sum(one.n for one in found))
+        return TrueMoments(names, np.asarray(values), np.asarray(covariance), spread, n)
 
 
 def _family(read: ModelFormula, asked: str | None) -> RegressionFamily:
@@ -684,11 +739,13 @@ def _by_model(
     reader: Reader,
     family: RegressionFamily,
     about: About,
+    weighing: str | None,
     progress: Progress,
 ) -> dict[str, Any]:
-    read = columns.read
-    joint = reader.joint([model_cells(reader.plan, attribute.name) for attribute in read.columns], progress)
-    records = TiltedRecords.of(reader, joint, read.columns, columns.cells, columns.bases, moments)
+    read, weight = columns.read, None if weighing is None else ReadNumber.kept_weight(reader.plan, weighing)
+    axes = [model_cells(reader.plan, attribute.name) for attribute in read.columns]
+    joint = reader.joint([*axes, *([] if weight is None else [weight.cells])], progress)
+    records = TiltedRecords.of(reader, joint, read.columns, columns.cells, columns.bases, moments, weight=weight)
     matrix, weights = read.matrix(records.values), records.weights
     if isinstance(read.target, Categorical):
         targets = np.eye(read.target.size)[records.codes[read.target.name]][:, 1:]

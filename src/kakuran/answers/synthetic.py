@@ -318,7 +318,7 @@ def _inside(reader: Reader, axis: Cells, progress: Progress) -> _Inside:
     likely = np.ones(attribute.size)
     if axis.size < attribute.size:
         bins = min(DEFAULT_BINS, attribute.points)
-        found = density(reader.records, reader.plan, axis.name, bins=bins, method="auto", progress=progress)
+        found = density(reader, axis.name, bins=bins, method="auto", progress=progress)
         widths = np.diff(cells_of(reader.plan.schema, axis.name, bins).edges[: bins + 1])
         likely[: attribute.points] = np.repeat(found.shares / widths, widths)
     return _Inside.of(axis, likely)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kakuran.answers.groups import ReadNumber
 from kakuran.answers.reader import JointTables, Reader
 from kakuran.counts import Cells
 from kakuran.model import About, Histogram, TrueMoments
@@ -64,10 +65,14 @@ class TiltedRecords:
         bases: Sequence[Array],
         moments: TrueMoments,
         worth: float = MODEL_WORTH,
+        weight: ReadNumber | None = None,
     ) -> TiltedRecords:
-        """Draw records, or take all cells, and weigh them so that their moments are as told."""
-        places = [[axis.name for axis in joint.axes].index(attribute.name) for attribute in columns]
-        axes = [joint.axes[place] for place in places]
+        """Draw records, or take all cells, and weigh them so that their moments are as told.
+
+        Moments may be of people that records stand for, by a column of weights; then each record begins with its own.
+        """
+        names = [*(attribute.name for attribute in columns), *([] if weight is None else [weight.name])]
+        axes = [joint.axes[[axis.name for axis in joint.axes].index(name)] for name in names]
         if any(isinstance(attribute, Numeric) for attribute in columns) or (
             math.prod(axis.size for axis in axes) > MOST_DRAWN
         ):
@@ -76,6 +81,10 @@ class TiltedRecords:
         else:
             table = joint.table(axes)
             drawn, weights = list(np.indices(table.shape).reshape(table.ndim, -1)), table.ravel()
+        if weight is not None:
+            weights = weights * weight.values[drawn.pop()]
+            axes.pop()
+            weights = weights / weights.sum()
         dice = Randomness.derived(b"within cells").generator()
         codes, values = {}, {}
         for attribute, axis, place in zip(columns, axes, drawn, strict=True):

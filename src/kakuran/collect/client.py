@@ -7,6 +7,7 @@ import json
 import time
 import urllib.parse
 from collections.abc import Mapping
+from datetime import date
 from typing import Any
 
 import pyarrow as pa
@@ -102,7 +103,7 @@ class SurveyClient:
 
     def _send(self, path: str, message: Mapping[str, Any]) -> dict[str, Any]:
         """Send until there is an answer, waiting as long as the server asks."""
-        body = json.dumps(message).encode()
+        body = json.dumps(message, default=date.isoformat).encode()
         for attempt in range(_ATTEMPTS):
             try:
                 status, headers, told = self._request(path, body)

@@ -16,11 +16,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+import numpy as np
+
 from kakuran.collect.survey import Survey
 from kakuran.errors import counted
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
-from kakuran.schema import Numeric, Value
+from kakuran.schema import Date, Numeric, Value
 
 UUID4 = "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 _PATTERN = re.compile(UUID4)
@@ -238,12 +240,17 @@ def _id(text: Any) -> bytes:
 
 def _reader(survey: Survey, name: str) -> Callable[[Any], int]:
     attribute, reach = survey.schema[name], survey.plan.reach(name)
-    names = attribute.names_of(reach)
+    names = _days(attribute, reach) if isinstance(attribute, Date) else attribute.names_of(reach)
     read = _number_reader(attribute, reach) if names is None else _name_reader(name, names, reach)
     if attribute.missing != "category":
         return read
     missing = attribute.size - 1 + reach
     return lambda value: missing if value is None else read(value)
+
+
+def _days(attribute: Date, reach: int) -> list[str]:
+    """The first days of all periods that may be released, as they are sent."""
+    return list(map(attribute.written, attribute.ends_of(np.arange(-reach, attribute.points + reach))[0]))
 
 
 def _name_reader(name: str, names: Sequence[Value], reach: int) -> Callable[[Any], int]:

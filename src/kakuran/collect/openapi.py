@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from kakuran.collect.messages import KINDS, LARGEST_BATCH, MEDIA_TYPE, UUID4
 from kakuran.collect.survey import Survey
+from kakuran.schema import Date
 
 JsonObject: TypeAlias = dict[str, Any]
 _TEXT: JsonObject = {"type": "string"}
@@ -161,6 +162,8 @@ def _answer(survey: Survey, name: str) -> JsonObject:
     names, may_be_missing = attribute.names_of(survey.plan.reach(name)), attribute.missing == "category"
     if names is not None:
         return {"enum": [*names, *([None] if may_be_missing else [])]}
+    if isinstance(attribute, Date):
+        return {"type": ["string", "null"] if may_be_missing else "string", "format": "date"}
     beyond = survey.plan.reach(name) * attribute.step
     kind = "integer" if attribute.is_whole else "number"
     kinds = [kind, "null"] if may_be_missing else kind

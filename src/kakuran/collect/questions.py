@@ -118,6 +118,9 @@ class Question:
         if isinstance(self.attribute, Categorical) or names is not None:
             values = [{"value": value, "label": self._label(value, languages)} for value in names or ()]
             return asked | {"kind": "categorical", "values": values}
+        if isinstance(self.attribute, Date):
+            bounds = {name: self.attribute.settings()[name] for name in ("low", "high", "step")}
+            return asked | {"kind": "date", **bounds}
         grid = {"low": self.attribute.low, "high": self.attribute.high, "step": self.attribute.step}
         return asked | {"kind": "numeric", **grid, "unit": dict(self.unit)}
 
@@ -153,11 +156,6 @@ def check_questions(questions: Sequence[Question]) -> None:
 
 def _check_perturbed(question: Question) -> None:
     attribute, where = question.attribute, f"question {question.name!r}"
-    if isinstance(attribute, Date):
-        raise SchemaError(
-            f"{where}: pages do not ask for dates; ask for a year as a number, or for bands or ordered categories of "
-            "time"
-        )
     if attribute.role != "perturb":
         raise SchemaError(f"{where}: every answer is perturbed, its role cannot be {attribute.role!r}")
     has_value = isinstance(attribute, Categorical) and NOT_APPLICABLE in attribute.values
@@ -186,7 +184,8 @@ def _check_leads(where: str, decider: Question, values: Sequence[Value]) -> None
     """Refuse answers that cannot be given to the question that decides."""
     if decider.attribute.names_of(0) is None:
         raise SchemaError(
-            f"{where}: {decider.asked!r} is a number; decide on a question with values, such as one that asks for bands"
+            f"{where}: {decider.asked!r} is a number or a date; decide on a question with values, such as one that "
+            "asks for bands"
         )
     if not values:
         raise SchemaError(f"{where}: lists no answer to {decider.asked!r}, so nobody would be asked")
@@ -307,7 +306,9 @@ def _with_ways_out(question: Question, fields: Mapping[str, Any]) -> Question:
             "numbers and values with an order; leave out skip or only_if, or ask for texts without an order"
         )
     if skip or (only_if and not _has_room(attribute)):
-        attribute = replace(attribute, missing="category")
+        found = attribute_of(attribute.name, attribute.settings() | {"missing": "category"})
+        assert not isinstance(found, Dropped)  # noqa: S101 - a role is not among the settings
+        attribute = found
     return replace(question, attribute=attribute, only_if=only_if)
 
 

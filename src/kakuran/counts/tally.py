@@ -158,11 +158,12 @@ class Places:
         return cells
 
     def counted(self, axes: Sequence[Cells]) -> Places:
-        """The records that a table counts: all, or those with one value of a column."""
+        """The records that a table counts: all, or those with one value of a column or of each of several."""
+        some = self
         for axis in axes:
             if axis.only is not None:
-                return self._with(axis.name)[axis.only]
-        return self
+                some = some._with(axis.name)[axis.only]
+        return some
 
     def _with(self, name: str) -> dict[int, Places]:
         """The records with each value of a column, put together once for all tables."""
@@ -178,7 +179,7 @@ class Places:
     def _some(self, rows: NDArray[np.intp]) -> Places:
         weights = None if self.weights is None else self.weights[rows]
         some = Places(self._codes, len(rows), weights, self._reach)
-        some._rows = rows
+        some._rows = rows if self._rows is None else self._rows[rows]
         return some
 
     def _column(self, name: str) -> Codes:

@@ -78,6 +78,11 @@ def _all_of_size(names: list[str], size: int, about: str | None) -> ColumnSets:
         raise CalibrationError(f"tell must lie between 1 and the {len(names)} columns that are perturbed, got {size}")
     others = [name for name in names if name != about]
     fixed = [] if about is None else [about]
+    if size == len(fixed) and others:
+        raise CalibrationError(
+            f"tell = 1 about {about!r} would have every record tell {about!r} alone, and nobody {others[0]!r}; tell 2 "
+            f"columns or more, leave out about, or drop the other columns in the schema"
+        )
     count = math.comb(len(others), size - len(fixed))
     if count > MOST_TELLS:
         raise CalibrationError(

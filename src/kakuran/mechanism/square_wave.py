@@ -100,13 +100,14 @@ class Window(Neighbourhood):
     def kernel(self, edges: Edges | None = None, released: Edges | None = None) -> Transition:
         """Overlaps of windows with cells, in closed form."""
         cells, outer = self._edges(edges, released)
+        line = int(np.count_nonzero(cells[:-1] < self.points))
         if not self.half_width and np.array_equal(cells, outer):
-            return UniformMixture(1.0, self.shares(edges, released))
+            return UniformMixture(1.0, self.shares(edges, released), line)
         low, high = np.minimum(cells[:-1], self.points), np.minimum(cells[1:], self.points)
         ends = np.clip(outer, -self.half_width, self.missing_code)[:, None] + self.half_width
         below = (_ramp_sum(ends - low, self.near) - _ramp_sum(ends - high, self.near)) / self.near
         missing = np.outer(self._hold_missing(outer, self.missing_code), self._hold_missing(cells, self.points))
-        return DenseTransition((np.diff(below, axis=0) + missing) / np.diff(cells))
+        return DenseTransition((np.diff(below, axis=0) + missing) / np.diff(cells), line)
 
     def shares(self, edges: Edges | None = None, released: Edges | None = None) -> Array:
         """By the numbers in each cell; missing by what it has of its own."""

@@ -19,7 +19,15 @@ from kakuran.typing import Array, Indices
 
 
 class Transition(ABC):
-    """A linear map on one axis; column j of its matrix is the distribution of the perturbed cell given cell j."""
+    """A linear map on one axis; column j of its matrix is the distribution of the perturbed cell given cell j.
+
+    Attributes
+    ----------
+    line : int
+        How many of the true cells, from the first on, lie in an order in which neighbours may well be alike.
+    """
+
+    line: int = 0
 
     @property
     @abstractmethod
@@ -62,7 +70,7 @@ class Transition(ABC):
 
     def mixed(self, share: float, shares: Array) -> Transition:
         """This transition with the probability `share`, and else any cell, in proportion to the shares."""
-        return DenseTransition(share * self.matrix + (1 - share) * shares[:, None])
+        return DenseTransition(share * self.matrix + (1 - share) * shares[:, None], self.line)
 
     @abstractmethod
     def forward(self, counts: Array, axis: int) -> Array:
@@ -102,6 +110,7 @@ class UniformMixture(Transition):
 
     retention: float
     shares: Array
+    line: int = 0
 
     @property
     def matrix(self) -> Array:
@@ -136,7 +145,7 @@ class UniformMixture(Transition):
 
     def mixed(self, share: float, shares: Array) -> Transition:
         """Where nothing is lost of this transition, one more of the same kind."""
-        return UniformMixture(share, shares) if self.is_identity else super().mixed(share, shares)
+        return UniformMixture(share, shares, self.line) if self.is_identity else super().mixed(share, shares)
 
     def forward(self, counts: Array, axis: int) -> Array:
         """Ax = ρx + (1−ρ)b Σx."""
@@ -173,7 +182,7 @@ class UniformMixture(Transition):
     def lumped(self, groups: Indices, widths: Array, outputs: Indices | None = None) -> Transition:
         """Shares add up; whatever the widths, it is exact (S4 eq. 6)."""
         shares: Array = np.bincount(groups, weights=self.shares).astype(float)
-        return UniformMixture(self.retention, shares)
+        return UniformMixture(self.retention, shares, _line_of(groups, self.line))
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,6 +190,7 @@ class DenseTransition(Transition):
     """A transition given by its matrix."""
 
     entries: Array
+    line: int = 0
 
     @property
     def matrix(self) -> Array:
@@ -241,7 +251,15 @@ class DenseTransition(Transition):
         member = _member(groups)
         shares = member * widths
         summed = (member if outputs is None else _member(outputs)) @ self.entries
-        return DenseTransition(summed @ (shares / shares.sum(axis=1, keepdims=True)).T)
+        averaged = (shares / shares.sum(axis=1, keepdims=True)).T
+        return DenseTransition(summed @ averaged, _line_of(groups, self.line))
+
+
+def _line_of(groups: Indices, line: int) -> int:
+    """How many groups lie in order, of cells of which so many do: as many as these make up, if they keep the order."""
+    if not line or (np.diff(groups[:line]) < 0).any() or (groups[line:] <= groups[line - 1]).any():
+        return 0
+    return int(groups[line - 1]) + 1
 
 
 def _member(groups: Indices) -> Array:

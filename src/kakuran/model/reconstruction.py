@@ -4,7 +4,8 @@ The likelihood of counts is climbed by EM (the iterative Bayesian technique) and
 overfits: it explains the noise. So ``auto`` judges estimates from some of the records by the likelihood of the others,
 which are held out by binomial thinning. Candidates are whole families of growing roughness, each a path of EM steps:
 from a uniform table, from the product of the marginals (shrinking towards independence), with a prior for empty cells
-(for sparse tables), from posterior means (for the many values of one column); and the projected inverse.
+(for sparse tables), from posterior means (for the many values of one column), with neighbours that draw each other
+along (for one column of numbers, dates or ordered categories); and the projected inverse.
 """
 
 from __future__ import annotations
@@ -357,6 +358,7 @@ class Candidate:
     name: Phrase
     start: str
     sparsity: float = 0.0
+    smoothing: float = 0.0
     steps: int = 0
 
     @property
@@ -373,6 +375,10 @@ FAMILIES = (
     FLAT,
     Candidate(Phrase("EM with a mild prior for empty cells"), "product", 0.3),
     Candidate(Phrase("EM with a strong prior for empty cells"), "product", 1.0),
+)
+SMOOTH = tuple(
+    Candidate(Phrase("EM in which neighbours draw each other along ({share:.0%})", share=share), "uniform", 0.0, share)
+    for share in (0.03, 0.1, 0.3, 1.0)
 )
 POSTERIOR = Candidate(Phrase("EM from the cells' posterior means"), "posterior")
 SIMPLEX = Candidate(Phrase("inverse projected on the simplex"), "simplex")
@@ -392,7 +398,7 @@ def blend(tables: Array, operator: Operator, weights: Mapping[Candidate, float])
     estimates = np.zeros(operator.stacked().true_shape(tables))
     if SIMPLEX in weights:
         estimates += weights[SIMPLEX] * np.stack([simplex(table, operator) for table in tables])
-    last = {family: _last_stop(family, weights) for family in (*FAMILIES, POSTERIOR)}
+    last = {family: _last_stop(family, weights) for family in (*FAMILIES, *SMOOTH, POSTERIOR)}
     paths = _Paths.from_the_start([family for family in last if last[family] >= 0], tables, operator)
     for step in sorted({candidate.steps for candidate in weights}):
         paths.leave([family for family in paths.families if last[family] < step])
@@ -415,6 +421,8 @@ def weigh(counts: Array, operator: Operator) -> dict[Candidate, float]:
         scores[SIMPLEX] = float(_predicts(inverses[None], held, operator.stacked().stacked())[0])
         # Of several columns the product of the marginals tells more than what cells hold in general.
         families += (POSTERIOR,) if counts.ndim == 1 else ()
+    if counts.ndim == 1 and _line(operator) > 2:
+        families += SMOOTH
     scores |= _scores_along(_Paths.from_the_start(families, kept, operator), held)
     if counts.ndim == 1:
         # Besides, it is as likely beforehand as all others together: along a path many are lucky at once.
@@ -473,7 +481,31 @@ class _Paths:
             sparse = np.maximum(some - taken.reshape(-1, *(1,) * self.tables.ndim), 0.0)
             left = _totals(sparse, 2)
             updated[is_sparse] = np.where(left > 0, sparse * (_totals(self.tables) / np.maximum(left, 1e-300)), some)
+        is_smooth = [family.smoothing > 0 for family in self.families]
+        if any(is_smooth):
+            shares = np.array([family.smoothing for family in self.families])[is_smooth]
+            updated[is_smooth] = _smoothed(updated[is_smooth], shares[:, None, None], _line(self.operator))
         return updated
+
+
+def _line(operator: Operator) -> int:
+    """How many cells of the last axis lie in order."""
+    transition = operator.transitions[-1]
+    return 0 if transition is None else transition.line
+
+
+def _smoothed(tables: Array, shares: Array, line: int) -> Array:
+    """Of the cells in order, so much of each replaced by the weighed geometric mean of itself and its neighbours.
+
+    Smoothing between steps of EM as in Silverman et al. (1990), who take plain means; by geometric ones a steady rise
+    or fall stays what it is.
+    """
+    logs = np.log(np.maximum(tables[..., :line], 1e-300))
+    padded = np.concatenate([logs[..., :1], logs, logs[..., -1:]], axis=-1)
+    around = np.exp((1 - shares) * logs + shares * (padded[..., :-2] + 2 * logs + padded[..., 2:]) / 4)
+    whole = tables[..., :line].sum(axis=-1, keepdims=True)
+    smooth = around * (whole / np.maximum(around.sum(axis=-1, keepdims=True), 1e-300))
+    return np.concatenate([smooth, tables[..., line:]], axis=-1)
 
 
 def _scores_along(paths: _Paths, held: Array) -> dict[Candidate, float]:

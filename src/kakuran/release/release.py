@@ -153,8 +153,8 @@ class Release:
         weighing = self._weighing(weights)
         if weighing is not None:
             raise SchemaError(
-                f"{asked} does not weigh records by {weighing!r}; crosstab, count, share, mean, variance and "
-                "correlation do. To count every record once, say weights=False (--weights none)"
+                f"{asked} does not weigh records by {weighing!r}; crosstab, count, share, mean, variance, correlation, "
+                "quantile, density and regress do. To count every record once, say weights=False (--weights none)"
             )
 
     def _in_units(self, answer: InUnits, weighing: str | None = None) -> InUnits:
@@ -325,12 +325,13 @@ class Release:
             A mixture of Gaussians, bin by bin (``ibt``), or both and what lies between them, weighed by held-out
             likelihood (``auto``).
         weights : str or False, optional
-            Not weighed: where the schema declares a weight, False says that every record is to count once.
+            A kept number that says how many people each record stands for. The column that the schema declares a
+            weight by default; with False every record counts once.
         progress : callable, optional
             Told how many more records are counted.
         """
-        self._check_unweighed("density", weights)
-        return density(self.records, self.plan, column, bins=bins, method=method, progress=progress)
+        weighing = self._weighing(weights)
+        return density(self.reader, column, bins=bins, method=method, weights=weighing, progress=progress)
 
     def mean(
         self,
@@ -438,13 +439,13 @@ class Release:
         about : "table" or "population", optional
             Which truth: this table, or the population that its records were drawn from.
         weights : str or False, optional
-            Not weighed: where the schema declares a weight, False says that every record is to count once.
+            A kept number that says how many people each record stands for. The column that the schema declares a
+            weight by default; with False every record counts once.
         progress : callable, optional
             Told how many more records are counted.
         """
-        self._check_unweighed("quantile", weights)
-        asking = AskedOf.of(by, where=where, bins=bins, level=level, about=about)
-        return self._in_units(quantile(self.reader, column, part, asking, progress))
+        asking = AskedOf.of(by, where=where, weights=self._weighing(weights), bins=bins, level=level, about=about)
+        return self._in_units(quantile(self.reader, column, part, asking, progress), asking.weights)
 
     def share(
         self,
@@ -548,13 +549,14 @@ class Release:
         about : "table" or "population", optional
             Which truth: the regression on this table, or on the population that its records were drawn from.
         weights : str or False, optional
-            Not weighed: where the schema declares a weight, False says that every record is to count once.
+            A kept number that says how many people each record stands for. The column that the schema declares a
+            weight by default; with False every record counts once.
         progress : callable, optional
             Told how many more records are counted.
         """
-        self._check_unweighed("regress", weights)
-        options: Any = {"family": family, "level": level, "about": about}
-        return self._in_units(regress(self.reader, formula, progress=progress, **options))
+        weighing = self._weighing(weights)
+        options: Any = {"family": family, "level": level, "about": about, "weights": weighing}
+        return self._in_units(regress(self.reader, formula, progress=progress, **options), weighing)
 
     def mixture(
         self,

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from scipy.stats import norm
 
-from kakuran.answers import density
+from kakuran.answers import Reader, density
 from kakuran.audit import l1_accuracy
 from kakuran.charts import ESTIMATE, INK, Curve, new_plot, put_curves
 from kakuran.counts import MemoryRecords
@@ -70,7 +70,8 @@ def synthetic_accuracy(n: int, method: DensityMethod, seed: int) -> float:
     """L1 accuracy over 56 bins of one draw."""
     truth, codes = draw_codes(n, seed)
     plan = Plan.of_mechanisms(Schema([DOMAIN]), {"x": _noise(n)}, n, 1, "worst-case")
-    found = density(MemoryRecords(plan.layout, known={"x": codes}), plan, "x", bins=BINS, method=method)
+    reader = Reader(MemoryRecords(plan.layout, known={"x": codes}), plan, n)
+    found = density(reader, "x", bins=BINS, method=method)
     return l1_accuracy(np.histogram(truth, DOMAIN.cells(BINS))[0], found.shares)
 
 

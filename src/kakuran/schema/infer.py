@@ -230,15 +230,17 @@ class ColumnSummary:
         return date_between(self.name, *bounds, order=order if self._dates.depends else None)
 
     def _number(self) -> Attribute:
-        low, high = min([self._low, *self._suspected]), max([self._high, *self._suspected])
+        gone = self.likely_missing
+        others = self._suspected.difference(gone)
+        low, high = min([self._low, *others]), max([self._high, *others])
         if not low <= high:
             return Dropped(self.name)
-        exponent = max(self._exponent, _finest_exponent(low, high)) if self._suspected else self._exponent
+        exponent = max(self._exponent, _finest_exponent(low, high)) if others else self._exponent
         if exponent < 0 and high > low:
             exponent = max(exponent, math.floor(math.log10(high - low)) - _DIGITS)
         first, last = math.floor(low / 10.0**exponent + 1e-6), math.ceil(high / 10.0**exponent - 1e-6)
         bounds = (_scaled(first, exponent), _scaled(max(last, first + 1), exponent))
-        return Numeric(self.name, *bounds, step=_scaled(1, exponent))
+        return Numeric(self.name, *bounds, step=_scaled(1, exponent), missing_codes=gone)
 
     def _category(self) -> Categorical:
         """All that the file says numbers may stand for, also what nobody has: that is public knowledge."""
@@ -351,8 +353,8 @@ _NOTES: tuple[tuple[str, Callable[[ColumnSummary], bool]], ...] = (
         lambda column: not column.is_dropped and column.holds_dates,
     ),
     (
-        "Have a number such as 999 far off, which may stand for missing (if so, set missing_codes = [999], and bounds "
-        "without it)",
+        "Have a number such as 999 far off, which may stand for missing, and is taken for that beside amounts (if it "
+        "is one, leave out missing_codes, and have it between the bounds)",
         lambda column: column.family == "numbers" and bool(column.likely_missing),
     ),
     (

@@ -68,7 +68,7 @@ const Panels = (() => {
       high: one.high[place] / summary.n,
       naive: one.naive[place] / summary.n,
     }));
-    const draw = names.question(one.name).kind === "numeric" ? Charts.columns : Charts.bars;
+    const draw = Questions.isTyped(names.question(one.name)) ? Charts.columns : Charts.bars;
     const title = names.title(one.name);
     return element(
       "section",

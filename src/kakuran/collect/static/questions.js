@@ -14,8 +14,10 @@ const Questions = (() => {
   const NONE = "none"; // given by who chooses none of several
 
   const isNumber = (question) => question.kind === "numeric";
+  const isDate = (question) => question.kind === "date";
+  const isTyped = (question) => isNumber(question) || isDate(question);
   const isSeveral = (question) => question.kind === "several";
-  const isGroup = (question) => isSeveral(question) || (!isNumber(question) && question.values.length <= MANY);
+  const isGroup = (question) => isSeveral(question) || (!isTyped(question) && question.values.length <= MANY);
 
   /** The questions of some columns: those that tell of the same several answers are one. */
   function together(columns) {
@@ -28,10 +30,46 @@ const Questions = (() => {
     });
   }
 
+  // Dates: days since 1970-01-01, and periods of them, of which the one that holds `low` is 0.
+
+  const DAY = 24 * 60 * 60 * 1000; // in milliseconds
+  const MONTHS = { month: 1, quarter: 3, year: 12 };
+
+  /** The day that 2020-04-03 means, or the first of 2020-04 or of 2020; undefined where it means none. */
+  function dayOf(text) {
+    const [year, month = "01", day = "01"] = /^\d{4}(-\d{2}){0,2}$/.test(text) ? text.split("-") : [];
+    const found = Date.parse(`${year}-${month}-${day}T00:00:00Z`) / DAY;
+    return Number.isFinite(found) ? found : undefined;
+  }
+
+  const written = (day) => new Date(day * DAY).toISOString().slice(0, 10);
+  const monthsOf = (day) => 12 * new Date(day * DAY).getUTCFullYear() + new Date(day * DAY).getUTCMonth();
+
+  function periodOf({ low, step }, day) {
+    if (!MONTHS[step]) return Math.floor((day - dayOf(low)) / (step === "week" ? 7 : 1));
+    return Math.floor(monthsOf(day) / MONTHS[step]) - Math.floor(monthsOf(dayOf(low)) / MONTHS[step]);
+  }
+
+  /** The first day of a period; the calendar goes on beyond the bounds. */
+  function startOf({ low, step }, period) {
+    if (!MONTHS[step]) return dayOf(low) + period * (step === "week" ? 7 : 1);
+    const months = (period + Math.floor(monthsOf(dayOf(low)) / MONTHS[step])) * MONTHS[step];
+    return Date.UTC(Math.floor(months / 12), months % 12, 1) / DAY;
+  }
+
+  /** What the period with this first day is called. */
+  function periodInWords({ step }, first) {
+    if (step === "week") return `${first} – ${written(dayOf(first) + 6)}`;
+    if (step === "quarter") return `${first.slice(0, 4)}-Q${Math.ceil(Number(first.slice(5, 7)) / 3)}`;
+    return first.slice(0, { month: 7, year: 4 }[step]);
+  }
+
   // Codes of a column.
 
-  const pointsOf = (column) =>
-    isNumber(column) ? Math.round((column.high - column.low) / column.step) + 1 : column.values.length;
+  function pointsOf(column) {
+    if (isDate(column)) return periodOf(column, dayOf(column.high)) + 1;
+    return isNumber(column) ? Math.round((column.high - column.low) / column.step) + 1 : column.values.length;
+  }
 
   /** How many codes there are: one for every answer, and one for those of whom there is none. */
   const countOf = (column) => pointsOf(column) + Number(Boolean(column.missing));
@@ -46,6 +84,7 @@ const Questions = (() => {
   /** The answer that has a code, null where it is missing; a released one may lie `reach` codes beyond the bounds. */
   function answerOf(column, code, reach = 0) {
     if (column.missing && code === countOf(column) - 1 + reach) return null;
+    if (isDate(column)) return written(startOf(column, code));
     if (!isNumber(column)) return column.values[code]?.value ?? beyond(column, code);
     // Whole numbers of the last digit, so that 3 steps of 0.1 are 0.3.
     const unit = 10 ** Math.max(decimals(column.low), decimals(column.step));
@@ -67,12 +106,13 @@ const Questions = (() => {
   const isOutside = (column, answer) => column.outside !== undefined && answer === answerOf(column, column.outside);
 
   function inWords(column, answer) {
+    if (isDate(column) && answer !== null) return periodInWords(column, answer);
     if (isNumber(column) && answer !== null) return [plain(answer), spoken(column.unit)].filter(Boolean).join(" ");
     const code = answer === null ? countOf(column) - 1 : column.values.findIndex(({ value }) => value === answer);
     return code < 0 ? String(answer) : labelOf(column, code); // what lies beyond the values has a name and no label
   }
 
-  /** What the answer with a code is called, where it is no number. */
+  /** What the answer with a code is called, where it is no number or date. */
   function labelOf(column, code) {
     if (code === column.outside) return say("outside");
     if (column.missing && code === countOf(column) - 1) return say("skip");
@@ -84,7 +124,7 @@ const Questions = (() => {
     return labels.join(say("comma")) || say("several.none");
   }
 
-  // What was given: a code as text, a typed number, the places of options, SKIPPED, NONE, or nothing yet.
+  // What was given: a code as text, a typed number or date, the places of options, SKIPPED, NONE, or nothing yet.
 
   /** The codes of what was given, column by column; undefined where it is no answer: no number is rounded to one. */
   function codesOf(question, given = "") {
@@ -100,7 +140,12 @@ const Questions = (() => {
       return column.several.ticks.reduce((code, tick, place) => code + (chosen.includes(tick) ? 2 ** place : 0), 0);
     }
     if (isNumber(column) && !isOnGrid(column, given)) return undefined;
-    const code = isNumber(column) ? Math.round(stepsOf(column, given)) : Number(given);
+    if (isDate(column) && !isWithin(column, given)) return undefined;
+    const code = isDate(column)
+      ? periodOf(column, dayOf(given))
+      : isNumber(column)
+        ? Math.round(stepsOf(column, given))
+        : Number(given);
     return code >= 0 && code < pointsOf(column) ? code : undefined;
   }
 
@@ -111,12 +156,14 @@ const Questions = (() => {
     return Math.abs(steps - Math.round(steps)) < OFF_GRID;
   }
 
+  const isWithin = ({ low, high }, given) => dayOf(given) >= dayOf(low) && dayOf(given) <= dayOf(high);
+
   /** The codes of those whom a question does not apply to. */
   const codesOutside = (question) => Object.fromEntries(question.columns.map(({ name, outside }) => [name, outside]));
 
   /** The answers given, as far as other questions may depend on them. */
   function answersOf(question, given = "") {
-    if (given === "" || given === SKIPPED || given === NONE || isNumber(question)) return [];
+    if (given === "" || given === SKIPPED || given === NONE || isTyped(question)) return [];
     const places = given.split(" ").map(Number);
     return places.map((place) => (isSeveral(question) ? question.options : question.values)[place].value);
   }
@@ -127,7 +174,7 @@ const Questions = (() => {
   function asked(question, id, given, typed, isRouting) {
     const help = [spoken(question.help), hintOf(question)].filter(Boolean).join(" ");
     const hints = [help && `${id}-help`, `${id}-error`].filter(Boolean).join(" ");
-    const field = isNumber(question) ? numberField : isSeveral(question) ? severalFields : choosingField(question);
+    const field = isTyped(question) ? typedField : isSeveral(question) ? severalFields : choosingField(question);
     const heading = { class: "asked", id: `${id}-asked` };
     return element(
       isGroup(question) ? "fieldset" : "div",
@@ -156,6 +203,7 @@ const Questions = (() => {
   }
 
   function whyOpen(question, given) {
+    if (isDate(question)) return say("error.date", boundsOf(question));
     if (!isNumber(question)) return say("error.choice");
     const [low, high] = [plain(question.low), plain(question.high)];
     const isOff = given !== "" && !isOnGrid(question, given);
@@ -232,23 +280,35 @@ const Questions = (() => {
     return labels;
   }
 
-  function numberField(question, { id, given, hints, typed }) {
+  /** How a number or a date is typed in; who knows the month has no day to look up. */
+  function typing(question) {
+    const { low: min, high: max } = boundsOf(question);
+    if (isDate(question)) return { type: TYPED[question.step], min, max };
     const isWhole = !decimals(question.step) && !decimals(question.low);
+    const inputmode = question.low < 0 ? null : isWhole ? "numeric" : "decimal"; // many phones' pads lack a minus
+    return { type: "number", inputmode, min, max, step: question.step };
+  }
+
+  const TYPED = { day: "date", week: "date", month: "month", quarter: "month", year: "number" };
+
+  /** The bounds as they are typed in: of months and years no more than those. */
+  function boundsOf({ low, high, step, kind }) {
+    const digits = { date: 10, month: 7, number: 4 }[TYPED[step]];
+    return kind === "date" ? { low: low.slice(0, digits), high: high.slice(0, digits) } : { low, high };
+  }
+
+  function typedField(question, { id, given, hints, typed }) {
     const isSkipped = given === SKIPPED;
     const input = element("input", {
       id,
-      type: "number",
-      inputmode: question.low < 0 ? null : isWhole ? "numeric" : "decimal", // many phones' pads lack a minus
-      min: question.low,
-      max: question.high,
-      step: question.step,
+      ...typing(question),
       required: true,
       disabled: isSkipped,
       value: isSkipped ? "" : (given ?? ""),
       "aria-describedby": hints,
       oninput: () => typed(input.value),
     });
-    const unit = element("span", { class: "unit" }, spoken(question.unit));
+    const unit = element("span", { class: "unit" }, isNumber(question) ? spoken(question.unit) : "");
     const described = { "aria-describedby": `${id}-asked` };
     const skipBox = { type: "checkbox", checked: isSkipped, onchange: skipped, ...described };
     return [
@@ -264,12 +324,20 @@ const Questions = (() => {
 
   function hintOf(question) {
     if (isSeveral(question)) return say("several.help");
+    if (isDate(question)) return dateHint(question);
     if (!isNumber(question)) return "";
     const range = say("number.range", { low: plain(question.low), high: plain(question.high) });
     return range + (question.step === 1 ? "" : say("number.step", { step: plain(question.step) })) + say("full.stop");
   }
 
+  /** The bounds, and what is told where less is told than is typed in. */
+  function dateHint(question) {
+    const told = { week: "date.week", quarter: "date.quarter" }[question.step];
+    return say("date.range", boundsOf(question)) + (told ? say(told) : "") + say("full.stop");
+  }
+
   return Object.freeze({
+    isTyped,
     together,
     countOf,
     isSound,

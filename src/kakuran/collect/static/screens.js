@@ -57,9 +57,9 @@ const Screens = (() => {
     );
   }
 
-  function why({ mechanism }, tell) {
+  function why({ kind, mechanism }, tell) {
     const isRetention = mechanism.kind === "retention" || mechanism.shifts?.length === 1;
-    if (!isRetention) return say(`why.${mechanism.kind}`);
+    if (!isRetention) return say(`why.${kind === "date" && mechanism.kind === "window" ? kind : mechanism.kind}`);
     const kept = Number(BigInt(tell.threshold ?? mechanism.threshold)) / 2 ** 64;
     return say("why.retention", { kept: percent(kept), count: mechanism.size });
   }

@@ -64,9 +64,9 @@ const Tree = (() => {
     );
   }
 
-  /** What leads to one side of a split: a number up to or above an edge, or one of some answers. */
+  /** What leads to one side of a split: a number or date up to or above an edge, or one of some answers. */
   function conditionOf({ question, sides }, side, names) {
-    if (names.question(question).kind === "numeric") {
+    if (Questions.isTyped(names.question(question))) {
       const words = say(side ? "tree.above" : "tree.to", { edge: sides[0].at(-1).split("–").at(-1) });
       const missing = sides[side].filter((label) => label === "missing").map((label) => names.label(question, label));
       return either([...(sides[side].length > missing.length ? [words] : []), ...missing]);
