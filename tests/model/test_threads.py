@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-import scipy.linalg  # noqa: F401 - its BLAS has to be there to be looked at
+import scipy.linalg  # its BLAS has to be there to be looked at
+import scipy.optimize
 from threadpoolctl import ThreadpoolController
 
 import kakuran as kk
-from kakuran.model.mixture import climbing as quasi_newton
 from kakuran.model.operator import one_thread
 
 BLAS = ThreadpoolController().select(user_api="blas")
@@ -31,8 +31,8 @@ def test_a_mixture_is_fitted_by_one_thread_and_leaves_the_others_as_they_were(tw
         seen.update(_threads())
         return found(*arguments, **options)
 
-    found = quasi_newton.minimize
-    monkeypatch.setattr(quasi_newton, "minimize", minimize)
+    found = scipy.optimize.minimize
+    monkeypatch.setattr(scipy.optimize, "minimize", minimize)
     kk.NoisyMixture(n_components=1, noise="laplace", scale=1.0).fit(np.arange(40.0)[:, None])
     assert seen == {1}
     assert _threads() == {2}
