@@ -18,6 +18,7 @@ import math
 import os
 import signal
 import sys
+import time
 import unicodedata
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -54,6 +55,9 @@ _BETWEEN_LINES = 3
 _BETWEEN_WORDS = 2
 _PLAIN = "\n\u200c\u200d"
 """What is no letter but belongs to text: the end of a line, and what parts and joins letters of Persian or Hindi."""
+
+_PATIENCE = 5
+"""Seconds after which somebody wonders, even where nothing can move, whether anything happens."""
 
 Tone: TypeAlias = Literal["error", "failed", "warning", "note", "passed"]
 _COLOURS: Mapping[Tone, str] = {
@@ -315,13 +319,22 @@ def progress(title: str, total: int | None) -> Iterator[Callable[[int], object]]
 
 @contextmanager
 def working(title: str) -> Iterator[Callable[[str], object]]:
-    """A spinner on stderr for work in stages, which it is told the names of."""
+    """A spinner on stderr for work in stages, which it is told the names of; lines, where nothing can spin."""
     from rich.console import Console
     from rich.markup import escape
 
-    with Console(stderr=True).status(title) as status:
+    console, started = Console(stderr=True), time.monotonic()
+
+    def at(stage: str) -> None:
+        text = shown(f"{said(title)}: {said(stage)}")
+        if console.is_terminal:
+            status.update(escape(text))
+        elif time.monotonic() - started > _PATIENCE:
+            say(text)
+
+    with console.status(said(title)) as status:
         try:
-            yield lambda stage: status.update(escape(shown(f"{title}: {stage}")))
+            yield at
         except KeyboardInterrupt:
             say(Phrase("interrupted; nothing was written"))
             raise typer.Exit(130) from None

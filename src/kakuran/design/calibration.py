@@ -150,7 +150,7 @@ def calibrate(
     wish = Wish(
         schema,
         _first_given(tell, schema.tell, "auto"),
-        _first_given(about, schema.about),
+        _first_given(about, None if tell == "all" else schema.about),  # whole records, typed out, tell it anyway
         _first_given(purpose, schema.purpose, "two-way"),
         mechanisms,
         weights,
