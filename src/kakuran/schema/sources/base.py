@@ -54,6 +54,15 @@ def notes(labels: Mapping[float, str], missing: Iterable[tuple[float, float]] = 
     return {key: json.dumps(one, ensure_ascii=False).encode() for key, one in told.items() if one}
 
 
+ABOUT = b"kakuran.about"
+"""Where a table of arrow tells, line by line, what those should know who open it in another program."""
+
+
+def said_about(schema: pa.Schema) -> list[str]:
+    """What a table tells of itself, its title first."""
+    return (schema.metadata or {}).get(ABOUT, b"").decode().splitlines()
+
+
 BATCH = 1 << 17
 """Records that are read, perturbed and counted at a time."""
 
