@@ -13,6 +13,7 @@ hold reaches the terminal as a command to it. Exit codes:
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import os
@@ -80,7 +81,7 @@ _TONES: Mapping[Tone, Phrase] = {
 
 def run(app: typer.Typer) -> NoReturn:
     """Run the command line; turn known errors into one clear sentence and an exit code."""
-    speak(by_locale())
+    speak(_asked_in(sys.argv) or by_locale())
     signal.signal(signal.SIGTERM, _interrupt)
     warnings.showwarning = _show_warning
     warnings.simplefilter("always", errors.InferredDomainWarning)
@@ -142,6 +143,13 @@ def by_locale() -> str:
     return first if first in LANGUAGES else "en"
 
 
+def _asked_in(words: Sequence[str]) -> str | None:
+    """The language that was typed, for what is said before options are read: help, and that they cannot be."""
+    typed = [word.removeprefix("--lang=") for word in words if word.startswith("--lang=")]
+    typed += [word for option, word in itertools.pairwise(words) if option == "--lang"]
+    return next((one for one in typed if one in LANGUAGES), None)
+
+
 def speak(lang: str) -> None:
     """Say everything from now on in a language."""
     global _lang  # noqa: PLW0603 - there is one terminal
@@ -151,6 +159,11 @@ def speak(lang: str) -> None:
 def speaking() -> Words:
     """What to say in the language that is spoken."""
     return _words(_lang)
+
+
+def help_spoken() -> Mapping[str, str]:
+    """What to say for the help of commands; in English as it stands there, for which no catalogue has to be read."""
+    return {} if _lang == "en" else speaking().help
 
 
 _words = cache(words_in)
@@ -184,7 +197,27 @@ def say(message: str, kind: Tone | None = None, **values: Any) -> None:
 
 def complain(error: errors.KakuranError) -> None:
     """Tell what went wrong, in one sentence."""
-    say(str(error), "error")
+    say(str(error) if _lang == "en" else errors.readable(said(_as_phrase(error))), "error")
+
+
+def _as_phrase(error: errors.KakuranError) -> str:
+    """What an error says, in parts that are known in other languages."""
+    if isinstance(error, errors.MissingExtraError):
+        return Phrase(
+            "{what} needs an optional part: pip install 'kakuran[{extra}]', or '.[{extra}]' in the repository",
+            what=error.what,
+            extra=error.extra,
+        )
+    if not isinstance(error, errors.DataError) or isinstance(error, errors.ArgumentError):
+        return error.said
+    return Phrase(
+        "column {column!r}: {problem}{shown}{where}. {remedy}",
+        column=error.column,
+        problem=error.problem,
+        shown="" if error.example is None else Phrase(", for example {example!r}", example=error.example),
+        where="" if error.place is None else Phrase(", in {place}", place=error.place),
+        remedy=error.remedy,
+    )
 
 
 def answer_text(text: str) -> None:

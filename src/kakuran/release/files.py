@@ -29,7 +29,7 @@ from kakuran.schema import (
     open_source,
     writer_for,
 )
-from kakuran.words import LANGUAGES, words_in
+from kakuran.words import LANGUAGES, Phrase, words_in
 from kakuran.writing import check_free, check_place, private_folder, sync, whole_or_nothing
 
 FOLDER_MANIFEST = "_release.json"
@@ -52,7 +52,9 @@ def _check_kind(path: Path) -> None:
     if path.suffix in WRITERS:
         writer_for(path)
     elif path.suffix not in PARQUET + CSV:
-        raise ReleaseError(f"{path}: name a .parquet or a .csv file, or one of {', '.join(WRITERS)}")
+        raise ReleaseError(
+            Phrase("{path}: name a .parquet or a .csv file, or one of {others}", path=path, others=", ".join(WRITERS))
+        )
 
 
 def manifest_path(path: Path) -> Path:
@@ -204,22 +206,32 @@ def released_source(path: Path, names: Sequence[str]) -> Source:
 def read_manifest(path: Path) -> Manifest:
     """What is published about a release, without reading its records."""
     if not path.is_dir() and path.suffix not in (*PARQUET, *CSV, *WRITERS):
-        raise ReleaseError(f"{path}: a release is a .parquet or a .csv file, or a folder, or {', '.join(WRITERS)}")
+        raise ReleaseError(
+            Phrase(
+                "{path}: a release is a .parquet or a .csv file, or a folder, or {others}",
+                path=path,
+                others=", ".join(WRITERS),
+            )
+        )
     if not path.exists():
-        raise ReleaseError(f"{path}: no such file")
+        raise ReleaseError(Phrase("{path}: no such file", path=path))
     if path.is_dir() or path.suffix not in PARQUET:
         manifest = manifest_path(path)
         if not manifest.exists():
-            place = "in" if path.is_dir() else "beside"
-            raise ReleaseError(f"{path}: has no manifest {manifest.name} {place} it, so it is not a release")
+            named = {"path": path, "manifest": manifest.name}
+            raise ReleaseError(
+                Phrase("{path}: has no manifest {manifest} in it, so it is not a release", **named)
+                if path.is_dir()
+                else Phrase("{path}: has no manifest {manifest} beside it, so it is not a release", **named)
+            )
         return Manifest.from_json(manifest.read_bytes(), str(manifest))
     try:
         metadata = pq.read_metadata(path).metadata or {}
     except UNREADABLE as error:
-        raise ReleaseError(f"{path}: not a release that can be read: {error}") from error
+        raise ReleaseError(Phrase("{path}: not a release that can be read: {why}", path=path, why=error)) from error
     text = metadata.get(METADATA_KEY, metadata.get(MATRIX_KEY))
     if text is None:
-        raise ReleaseError(f"{path}: has no kakuran manifest, so it is not a release")
+        raise ReleaseError(Phrase("{path}: has no kakuran manifest, so it is not a release", path=path))
     return Manifest.from_json(text, str(path))
 
 
