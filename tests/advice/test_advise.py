@@ -7,6 +7,7 @@ import pytest
 
 import kakuran as kk
 from kakuran.advice.comparison import trial_of
+from kakuran.advice.helping import by_company
 from kakuran.advice.methods import MOST_IN_ALL, Errors, Trial, Yardstick, perturbed
 from kakuran.design import expected_error_of_noise
 from kakuran.samples import census, census_schema, planted_matrix
@@ -126,6 +127,23 @@ def test_wishes_are_those_of_calibrate_and_come_before_the_schemas():
     assert advice.perturbation.command == "kakuran perturb --tell 2 --about job"
     with pytest.raises(kk.KakuranError, match="jbo"):
         kk.advise(census_schema(), n=50_000, k=10, about="jbo")
+
+
+def test_a_column_that_was_asked_about_is_told_with_others_even_where_pairs_tell_little():
+    dice = np.random.default_rng(7)
+    people = pa.table({name: dice.integers(0, 6, 1_500).astype(str) for name in "abcdef"})
+    schema = kk.Schema([kk.Categorical(name, list("012345")) for name in "abcdef"])
+    assert "--about a" in kk.advise(schema, data=people, k=10, about="a").perturbation.command
+
+
+def test_the_column_to_ask_about_is_one_that_goes_with_another():
+    dice = np.random.default_rng(8)
+    columns = {name: dice.integers(0, 5, 9_000) for name in "abcdefgh"}
+    columns |= {name: np.where(dice.random(9_000) < 0.9, columns["h"], columns[name]) for name in "fg"}
+    people = pa.table({name: column.astype(str) for name, column in columns.items()})
+    schema = kk.Schema([kk.Categorical(name, list("01234")) for name in people.column_names])
+    trial = trial_of(schema, None, people, 10)
+    assert set(by_company(trial)[:3]) == set("fgh")
 
 
 def test_whole_records_typed_out_come_before_what_the_schema_is_about():

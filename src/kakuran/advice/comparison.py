@@ -110,7 +110,7 @@ def reasons(
 def _unlike(usual: Outlook, perturbation: Outlook, ways: int) -> Iterator[Phrase]:
     """That the same command without --tell does something else, which loses more."""
     if perturbation.tell != usual.tell:
-        ways = _ways_told(perturbation, ways)
+        ways = _ways_told(perturbation, usual, ways)
         yield Phrase(
             "Type --tell out: without it the command takes {method}, as typical tables lose least so, but here that "
             "puts {share:.1%} in the wrong cell of {tables}.",
@@ -120,9 +120,10 @@ def _unlike(usual: Outlook, perturbation: Outlook, ways: int) -> Iterator[Phrase
         )
 
 
-def _ways_told(perturbation: Outlook, ways: int) -> int:
-    """How many columns the tables have that speak for it: one where pairs cannot be told."""
-    return ways if perturbation.errors is not None and perturbation.errors.tells_pairs else 1
+def _ways_told(perturbation: Outlook, usual: Outlook, ways: int) -> int:
+    """How many columns the tables have that speak for it: one where pairs cannot be told and were not asked for."""
+    is_told = perturbation.errors is not None and perturbation.errors.tells_pairs
+    return ways if is_told or usual.about is not None else 1
 
 
 def _verdict(trial: Trial, perturbation: Outlook) -> Iterator[Phrase]:
@@ -374,7 +375,7 @@ def recommended(outlooks: Sequence[Outlook], ways: int) -> Outlook:
         if one.method == "perturb" or _is_worth_it(one, next(each for each in outlooks if each.tell == one.tell), ways)
     ]
     best = best_of(worth, ways)
-    ways = _ways_told(best, ways)
+    ways = _ways_told(best, outlooks[0], ways)
     best = best_of(worth, ways)
     return best if _is_worth_it(best, outlooks[0], ways) else outlooks[0]
 

@@ -5,12 +5,14 @@ All are judged by what is expected from n, k and the schema alone; whether pairs
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from kakuran.advice.methods import Errors, Outlook, Trial, perturbed
+from kakuran.audit import wrong_cells
 from kakuran.design import DELTA, Plan, expected_error, expected_error_of_noise, preview
 from kakuran.schema import Categorical, Numeric, Schema
 from kakuran.words import Phrase
@@ -22,7 +24,7 @@ FEW_STEPS = 10
 _MOST_PAIRED = 20
 """Columns among which pairs may be found that can be told."""
 _MOST_ASKED_ABOUT = 4
-"""Columns, those of few values, that questions might be about."""
+"""Columns, those that go with another one most, that questions might be about."""
 
 
 def what_would_help(trial: Trial, perturbation: Outlook) -> Iterator[Phrase]:
@@ -104,7 +106,7 @@ def _about_one(trial: Trial, k: float) -> Iterator[Phrase]:
     """Which column could be compared with all others, if every record told it."""
     if trial.about is not None or len(trial.schema.perturbed) <= 2:
         return
-    asked = [replace(trial, about=attribute.name) for attribute in _by_values(trial)[:_MOST_ASKED_ABOUT]]
+    asked = [replace(trial, about=name) for name in by_company(trial)[:_MOST_ASKED_ABOUT]]
     told = {one.about: errors for one in asked if (errors := _told_in_pairs(one, k)) is not None}
     if told:
         column = min(told, key=lambda name: told[name].of(2) / (told[name].two_by_margins or 1.0))
@@ -115,6 +117,18 @@ def _about_one(trial: Trial, k: float) -> Iterator[Phrase]:
             two=told[column].two_way,
             margins=told[column].two_by_margins,
         )
+
+
+def by_company(trial: Trial) -> list[str]:
+    """Columns, those first that go with another one most, beyond what chance would do; else those of few values."""
+    beyond = dict.fromkeys((attribute.name for attribute in _by_values(trial)), 0.0)
+    for table, truth in trial.yardstick.truths.items():
+        if len(table) == 2:
+            apart = wrong_cells(truth, np.outer(truth.sum(axis=1), truth.sum(axis=0)))
+            chance = math.sqrt(truth.size / (2 * math.pi * truth.sum()))
+            for name in table:
+                beyond[name] = max(beyond[name], apart - chance)
+    return sorted(beyond, key=lambda name: -beyond[name])
 
 
 def _told_in_pairs(trial: Trial, k: float) -> Errors | None:

@@ -17,6 +17,7 @@ from kakuran.cli.options import (
     Sql,
     Tell,
     Ways,
+    check_fits,
     grouped,
     to_read,
     to_tell,
@@ -68,6 +69,8 @@ def advise(
     with working(Phrase("comparing")) as at:
         at(Phrase("reading"))
         source = None if data is None else csv.open(data, sql)
+        if source is not None and declared is not None:
+            check_fits(source, declared)
         wishes: Any = {"tell": to_tell(tell), "about": about, "purpose": purpose}
         advice = compare(declared, k=k, n=n, data=source, progress=at, **wishes)
     results.answer(advice.to_dict(), lambda: _show(advice, results.words))
