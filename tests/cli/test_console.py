@@ -193,20 +193,25 @@ def in_japanese(kakuran, monkeypatch):
     return run
 
 
+VALUES = {"female", "male", "north", "south", "east", "west", "centre", "Pk"}
+
+
 def test_the_terminal_speaks_the_language_of_the_system_or_the_one_that_is_asked_for(in_japanese, monkeypatch):
     own = {"sex", "age", "job", "region", "schema", "toml", "out", "parquet", "retention", "square", "wave", "about"}
     steps = [
+        ("schema", "infer", "people.csv", "-o", "out.toml"),
         ("schema", "check", "people.csv", "-s", "schema.toml"),
         ("calibrate", "people.csv", "-s", "schema.toml", "--k", 10),
         ("perturb", "people.csv", "-s", "schema.toml", "--k", 10, "-o", "out.parquet"),
         ("crosstab", "out.parquet", "sex"),
+        ("crosstab", "out.parquet", "sex", "region"),
         ("estimate", "out.parquet", "mean", "age"),
         ("audit", "people.csv", "out.parquet"),
         ("check", "people.csv", "-q", "sex"),
     ]
     for step in steps:
         told = in_japanese(*step)
-        left = set(re.findall("[A-Za-z]{2,}", told.stdout + told.stderr)) - own - {"female", "male", "Pk"}
+        left = set(re.findall("[A-Za-z]{2,}", told.stdout + told.stderr)) - own - VALUES
         assert left == set(), step
     assert "推定法" in in_japanese("crosstab", "out.parquet", "sex").stderr
     assert "estimator: " in in_japanese("crosstab", "out.parquet", "sex", "--lang", "en").stderr

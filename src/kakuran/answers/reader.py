@@ -17,7 +17,7 @@ from kakuran.answers.estimate import Estimate
 from kakuran.answers.question import TableQuestion, counted_cells, in_tells, model_cells, narrow_cells, tell_by_tell
 from kakuran.counts import Cells, Reading, Records, Tally, only
 from kakuran.design import Plan
-from kakuran.errors import SchemaError, UnclearCellsWarning, counted, is_real
+from kakuran.errors import SchemaError, UnclearCellsWarning, is_real
 from kakuran.model import (
     About,
     Histogram,
@@ -33,6 +33,7 @@ from kakuran.model import (
     transition_between,
 )
 from kakuran.typing import Array, Indices, Progress
+from kakuran.words import Phrase
 
 CellsKey: TypeAlias = tuple[tuple[str, bytes], ...]
 MOST_TOGETHER = 1 << 18
@@ -333,14 +334,22 @@ def warned_of(found: Estimate) -> Estimate:
     unclear = int(np.count_nonzero(found.unclear))
     if unclear:
         warnings.warn(
-            (f"{unclear:,} of {counted(found.counts.size, 'cell')}" if found.axes else "this number")
-            + " cannot be told from noise: "
-            + ("its interval reaches zero" if unclear == 1 else "their intervals reach zero")
-            + (" or what independent columns would give" if len(found.axes) > 1 else ""),
+            Phrase(
+                "{what} cannot be told from noise: {reach}{margins}",
+                what=_so_many_cells(unclear, found.counts.size) if found.axes else Phrase("this number"),
+                reach=Phrase("its interval reaches zero") if unclear == 1 else Phrase("their intervals reach zero"),
+                margins=Phrase(" or what independent columns would give") if len(found.axes) > 1 else "",
+            ),
             UnclearCellsWarning,
             stacklevel=4,
         )
     return found
+
+
+def _so_many_cells(some: int, size: int) -> Phrase:
+    if size == 1:
+        return Phrase("{some:,} of 1 cell", some=some)
+    return Phrase("{some:,} of {count:,} cells", some=some, count=size)
 
 
 def _counts(tally: Tally, axes: Sequence[Cells]) -> Array:

@@ -378,4 +378,5 @@ def _interrupt(*_: object) -> NoReturn:
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    say(str(message), "warning")
+    said_so = message.args[0] if isinstance(message, Warning) and message.args else message
+    say(said_so if isinstance(said_so, Phrase) else str(message), "warning")
