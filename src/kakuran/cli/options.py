@@ -404,7 +404,7 @@ Sql: TypeAlias = Annotated[
     typer.Option("--sql", help="A query to the database, or to the files, which are called data in it (needs DuckDB)."),
 ]
 K: TypeAlias = Annotated[float, typer.Option("--k", help="Nobody can be linked with probability above 1/k.")]
-Tell: TypeAlias = Annotated[
+TellOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "--tell",
@@ -413,11 +413,11 @@ Tell: TypeAlias = Annotated[
         "'age+job,age+sex', or auto (what is expected to lose least), unless the schema says something.",
     ),
 ]
-About: TypeAlias = Annotated[
+AboutOption: TypeAlias = Annotated[
     str | None,
     typer.Option("--about", metavar="COLUMN", help="A column that every record tells, as questions are about it."),
 ]
-Ways: TypeAlias = Annotated[
+PurposeOption: TypeAlias = Annotated[
     str | None,
     typer.Option("--purpose", metavar="WAYS", help="Tables that auto should lose least of: one-, two-, three-way."),
 ]

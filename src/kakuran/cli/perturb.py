@@ -14,18 +14,18 @@ import typer
 from kakuran.cli.console import answer_table, progress, said, say, so_many_records, speaking
 from kakuran.cli.ledger import say_spent, say_what_would_be_spent
 from kakuran.cli.options import (
-    About,
+    AboutOption,
     CsvOptions,
     Data,
     KeepOrder,
     LedgerFile,
+    PurposeOption,
     ReleaseResults,
     Results,
     SchemaFile,
     SeedOption,
     Sql,
-    Tell,
-    Ways,
+    TellOption,
     check_fits,
     grouped,
     numbers,
@@ -70,9 +70,9 @@ class PlanOptions:
             help="Calibrate to this very table: less noise, but the published parameters then depend on the data.",
         ),
     ] = False
-    tell: Tell = None
-    about: About = None
-    purpose: Ways = None
+    tell: TellOption = None
+    about: AboutOption = None
+    purpose: PurposeOption = None
     weight: Annotated[
         list[str] | None,
         typer.Option(
