@@ -5,7 +5,8 @@ import pickle
 import pytest
 
 import kakuran as kk
-from kakuran.errors import ArgumentError, counted, which_there_are
+from kakuran.errors import ArgumentError, counted
+from kakuran.words import which_there_are
 
 
 @pytest.mark.parametrize(

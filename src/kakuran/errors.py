@@ -24,24 +24,25 @@ Messages say what was wrong, the value received and the way out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from numbers import Real
 
 LONGEST_MESSAGE = 2000
 """Letters of a message; of a longer one, which quotes something endless, the start and the end are shown."""
-_MOST_COMPARED = 5000
 
 
 class KakuranError(Exception):
     """Base of every error kakuran raises on purpose."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(_readable(message))
+        super().__init__(readable(message))
+        self.said = message
+        """As it was given: a phrase can be said in another language."""
 
 
-def _readable(message: str) -> str:
+def readable(message: str) -> str:
     """A message that can be printed whatever it quotes: not endless, and without half characters."""
     if len(message) > LONGEST_MESSAGE:
         half = LONGEST_MESSAGE // 2
@@ -116,6 +117,7 @@ class MissingExtraError(KakuranError, ImportError):
     """An optional part of kakuran that is not installed."""
 
     def __init__(self, what: str, extra: str) -> None:
+        self.what, self.extra = what, extra
         super().__init__(
             f"{what} needs an optional part: pip install 'kakuran[{extra}]', or '.[{extra}]' in the repository"
         )
@@ -145,19 +147,6 @@ def is_real(value: object) -> bool:
     except OverflowError:
         return False
     return True
-
-
-def which_there_are(asked: object, names: Iterable[str]) -> str:
-    """The names there are, and before them the one that was probably meant."""
-    from difflib import get_close_matches
-
-    listed = list(names)
-    alike = {name.strip().casefold(): name for name in listed[:_MOST_COMPARED]}
-    typed = str(asked).strip().casefold()
-    turned = [name for name in alike if sorted(name) == sorted(typed)]  # the same letters, as in "stpe"
-    close = turned or get_close_matches(typed, alike, n=1, cutoff=0.5)
-    meant = f"Did you mean {alike[close[0]]!r}? " if close else ""
-    return f"{meant}There are {', '.join(map(repr, listed))}."
 
 
 def counted(count: int, one: str, many: str | None = None) -> str:

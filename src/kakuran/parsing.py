@@ -12,7 +12,8 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from kakuran.errors import CalibrationError, KakuranError, ProtocolError, SchemaError, which_there_are
+from kakuran.errors import CalibrationError, KakuranError, ProtocolError, SchemaError
+from kakuran.words import which_there_are
 
 ALONE = RLock()
 """Held while Python parses its own language; by a thread that has it already, too, as what it lets go may parse.

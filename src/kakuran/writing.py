@@ -10,30 +10,31 @@ from pathlib import Path
 
 from kakuran.errors import ReleaseError
 from kakuran.randomness import Randomness
+from kakuran.words import Phrase
 
 
 def check_free(*paths: Path, force: bool) -> None:
     """Refuse to write files that exist already, or have nowhere to be."""
     for path in paths:
         if path.is_dir():
-            raise ReleaseError(f"{path}: is a folder; name a file")
+            raise ReleaseError(Phrase("{path}: is a folder; name a file", path=path))
         check_place(path, force=force)
 
 
 def check_place(path: Path, *, force: bool) -> None:
     """Refuse to write a file or a folder that exists already, or has nowhere to be."""
     if path.exists() and not force:
-        raise ReleaseError(f"{path}: exists already; use --force (force=True) to replace it")
+        raise ReleaseError(Phrase("{path}: exists already; use --force (force=True) to replace it", path=path))
     if not path.parent.is_dir():
-        raise ReleaseError(f"{path}: there is no folder {path.parent}")
+        raise ReleaseError(Phrase("{path}: there is no folder {folder}", path=path, folder=path.parent))
     if not os.access(path.parent, os.W_OK):
-        raise ReleaseError(f"{path}: the folder {path.parent} cannot be written to")
+        raise ReleaseError(Phrase("{path}: the folder {folder} cannot be written to", path=path, folder=path.parent))
 
 
 def check_apart(target: Path, originals: Iterable[Path]) -> None:
     """Refuse to write over what is read."""
     if target.exists() and any(path.exists() and target.samefile(path) for path in originals):
-        raise ReleaseError(f"{target}: is the original itself; write elsewhere")
+        raise ReleaseError(Phrase("{path}: is the original itself; write elsewhere", path=target))
 
 
 @contextmanager
@@ -57,7 +58,9 @@ def private_folder(path: Path) -> Iterator[Path]:
         folder.mkdir(mode=0o700)  # in here, so that it goes away however early we are interrupted
         yield folder
     except OSError as error:
-        raise ReleaseError(f"{path}: could not be written: {error.strerror or error}") from error
+        raise ReleaseError(
+            Phrase("{path}: could not be written: {why}", path=path, why=error.strerror or error)
+        ) from error
     finally:
         # Renamed first: a task that nobody waits for could put a new file into it while it is emptied.
         with suppress(OSError):

@@ -7,7 +7,8 @@ import pytest
 
 import kakuran as kk
 from kakuran.advice.comparison import trial_of
-from kakuran.advice.methods import Errors, Trial, Yardstick, perturbed
+from kakuran.advice.helping import by_company
+from kakuran.advice.methods import MOST_IN_ALL, Errors, Trial, Yardstick, perturbed
 from kakuran.design import expected_error_of_noise
 from kakuran.samples import census, census_schema, planted_matrix
 from kakuran.words import words_in
@@ -98,6 +99,75 @@ def test_where_pairs_cannot_be_told_it_says_so_and_takes_single_columns(survey):
     assert survey.sentences[0].endswith("of pairs no more than the product of their margins.")
     assert survey.sentences[1].startswith("Pairs cannot be told at this n and k")
     assert "kakuran perturb --tell 1:" in str(survey)
+
+
+def test_what_is_recommended_is_what_the_command_does_and_departs_from_what_it_does_by_itself_for_a_reason(
+    survey, strong, from_data, blind
+):
+    for advice, schema, n in (
+        (survey, kk.Schema([kk.Categorical(f"q{one}", list("01234567")) for one in range(6)]), 3_000),
+        (strong, kk.Schema([kk.Categorical(name, list("012345")) for name in "abcd"]), 20_000),
+        (from_data, census_schema(), 5_000),
+        (blind, census_schema(), 50_000),
+    ):
+        by_itself = kk.designs(schema, n=n, k=10)[0].tell
+        told = "Type --tell out" in str(advice)
+        assert told == (advice.perturbation.tell != by_itself)
+        if told:
+            ways = 2 if advice.perturbation.errors.tells_pairs else 1
+            assert advice.perturbation.errors.of(ways) < 0.9 * by_tell(advice)[by_itself].of(ways)
+        assert f"--tell {advice.perturbation.tell}" in advice.perturbation.command
+
+
+def test_wishes_are_those_of_calibrate_and_come_before_the_schemas():
+    asked = kk.Schema(list(census_schema()), about="sex", tell=3, purpose="one-way")
+    advice = kk.advise(asked, n=50_000, k=10, about="job", tell=2, purpose="two-way")
+    assert (advice.ways, advice.perturbation.about) == (2, "job")
+    assert 2 in by_tell(advice)
+    assert advice.perturbation.command == "kakuran perturb --tell 2 --about job"
+    with pytest.raises(kk.KakuranError, match="jbo"):
+        kk.advise(census_schema(), n=50_000, k=10, about="jbo")
+
+
+def test_a_column_that_was_asked_about_is_told_with_others_even_where_pairs_tell_little():
+    dice = np.random.default_rng(7)
+    people = pa.table({name: dice.integers(0, 6, 1_500).astype(str) for name in "abcdef"})
+    schema = kk.Schema([kk.Categorical(name, list("012345")) for name in "abcdef"])
+    assert "--about a" in kk.advise(schema, data=people, k=10, about="a").perturbation.command
+
+
+def test_the_column_to_ask_about_is_one_that_goes_with_another():
+    dice = np.random.default_rng(8)
+    columns = {name: dice.integers(0, 5, 9_000) for name in "abcdefgh"}
+    columns |= {name: np.where(dice.random(9_000) < 0.9, columns["h"], columns[name]) for name in "fg"}
+    people = pa.table({name: column.astype(str) for name, column in columns.items()})
+    schema = kk.Schema([kk.Categorical(name, list("01234")) for name in people.column_names])
+    trial = trial_of(schema, None, people, 10)
+    assert set(by_company(trial)[:3]) == set("fgh")
+
+
+def test_whole_records_typed_out_come_before_what_the_schema_is_about():
+    asked = kk.Schema(list(census_schema()), about="job")
+    whole = kk.calibrate(asked, n=5_000, k=10, tell="all")
+    assert whole.to_dict() == kk.calibrate(asked, n=5_000, k=10, tell="all", about=None).to_dict()
+    assert not whole.layout.told
+
+
+def test_of_columns_of_many_values_no_more_cells_are_reconstructed_than_take_a_bearable_time():
+    dice = np.random.default_rng(3)
+    schema = kk.Schema(
+        [
+            *(kk.Numeric(name, 0, 999, step=1) for name in "abcd"),
+            *(kk.Categorical(name, [f"{value:02}" for value in range(60)]) for name in "efgh"),
+            *(kk.Categorical(name, ["no", "yes"]) for name in "ij"),
+        ]
+    )
+    codes = {one.name: dice.integers(0, one.size, 500).astype(np.int32) for one in schema}
+    tables = Yardstick.of(schema, codes).truths
+    size = {name: 100 if name in "abcd" else schema[name].size for name in schema.names}
+    assert sum(np.prod([size[name] for name in table]) for table in tables) <= MOST_IN_ALL
+    assert {len(table) for table in tables} == {1, 2, 3}
+    assert len([table for table in tables if len(table) == 1]) == 10
 
 
 def test_without_the_data_the_same_is_expected_of_a_longer_survey():

@@ -1,5 +1,6 @@
 import json
 import math
+import pickle
 import re
 import unicodedata
 from pathlib import Path
@@ -8,12 +9,15 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import typer
 
 import kakuran as kk
+from kakuran.cli import app
 from kakuran.cli.console import answer_json, answer_table, answer_text, complain, say, shown
 from kakuran.cli.options import columns_of_release
 from kakuran.errors import DataError
 from kakuran.samples import census, census_schema
+from kakuran.words import words_in
 
 ODD = "speed [m/s] [/] [bold]x[/bold] :smile:"
 
@@ -189,23 +193,86 @@ def in_japanese(kakuran, monkeypatch):
     return run
 
 
+VALUES = {"female", "male", "north", "south", "east", "west", "centre", "Pk"}
+
+
 def test_the_terminal_speaks_the_language_of_the_system_or_the_one_that_is_asked_for(in_japanese, monkeypatch):
     own = {"sex", "age", "job", "region", "schema", "toml", "out", "parquet", "retention", "square", "wave", "about"}
     steps = [
+        ("schema", "infer", "people.csv", "-o", "out.toml"),
         ("schema", "check", "people.csv", "-s", "schema.toml"),
         ("calibrate", "people.csv", "-s", "schema.toml", "--k", 10),
         ("perturb", "people.csv", "-s", "schema.toml", "--k", 10, "-o", "out.parquet"),
         ("crosstab", "out.parquet", "sex"),
+        ("crosstab", "out.parquet", "sex", "region"),
         ("estimate", "out.parquet", "mean", "age"),
         ("audit", "people.csv", "out.parquet"),
         ("check", "people.csv", "-q", "sex"),
     ]
     for step in steps:
         told = in_japanese(*step)
-        left = set(re.findall("[A-Za-z]{2,}", told.stdout + told.stderr)) - own - {"female", "male", "Pk"}
+        left = set(re.findall("[A-Za-z]{2,}", told.stdout + told.stderr)) - own - VALUES
         assert left == set(), step
     assert "推定法" in in_japanese("crosstab", "out.parquet", "sex").stderr
     assert "estimator: " in in_japanese("crosstab", "out.parquet", "sex", "--lang", "en").stderr
     monkeypatch.setenv("LANG", "fr_FR.UTF-8")
     assert "estimator: " in in_japanese("crosstab", "out.parquet", "sex").stderr
     assert "推定法" in in_japanese("crosstab", "out.parquet", "sex", "--lang", "ja").stderr
+
+
+PERTURB = ("perturb", "people.csv", "-s", "schema.toml", "-o", "o.csv")
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ((*PERTURB, "--k", 900), "k=900 はレコード数 800 を超えています"),
+        ((*PERTURB, "--k", 9, "--about", "jbo"), "'job' のことですか"),
+        (("schema", "check", "other.csv", "-s", "schema.toml"), "列 'sex'：1 行が、宣言された 2 個の値のどれでも"),
+        (("schema", "infer", "people.csv", "-o", "schema.toml"), "schema.toml：すでに存在します"),
+        (("crosstab", "people.parquet", "sex"), "公開データではありません"),
+        (("perturb", "nowhere.csv", "-s", "schema.toml", "--k", 9, "-o", "o.csv"), "そのようなファイルはありません"),
+    ],
+)
+def test_errors_are_said_in_the_language_of_the_terminal_and_stay_english_in_python(
+    kakuran, folder, monkeypatch, asked, told
+):
+    first, *rows = (folder / "people.csv").read_text().splitlines()
+    (folder / "other.csv").write_text("\n".join([first, '"x",' + rows[0].partition(",")[2], *rows[1:]]))
+    found = kakuran(*asked)
+    assert told not in found.stderr
+    monkeypatch.setenv("LANG", "ja_JP.UTF-8")
+    again = kakuran(*asked)
+    assert told in again.stderr
+    assert again.stderr.startswith("エラー")
+    assert again.returncode == found.returncode != 0
+
+
+def test_an_error_still_knows_its_words_after_a_journey_between_processes():
+    with pytest.raises(kk.SchemaError) as refused:
+        census_schema()["jbo"]
+    again = pickle.loads(pickle.dumps(refused.value))
+    assert words_in("ja").of(again.said).startswith("スキーマに列 'jbo' がありません")
+    assert str(again) == str(refused.value)
+
+
+HELPED = ["", "schema", "schema infer", "schema check", "calibrate", "advise", "perturb", "audit", "crosstab", "count"]
+HELPED += ["estimate", "synthesise", "check", "studio", "demo"]
+
+
+def test_help_is_told_in_japanese_and_nothing_is_translated_that_nobody_says(kakuran):
+    for command in HELPED:
+        told = kakuran(*command.split(), "--help", "--lang", "ja").stdout
+        lines = [line for line in told.splitlines() if re.search("[a-z]{3,} [a-z]{2,} [a-z]{2,}", line)]
+        assert lines == [], command
+    said = set()
+
+    def collect(command):
+        said.update(one.strip() for one in (command.help, command.short_help, command.epilog) if one)
+        said.update(one.help for one in command.params if getattr(one, "help", None))
+        for inner in getattr(command, "commands", {}).values():
+            collect(inner)
+
+    collect(typer.main.get_command(app))
+    assert set(words_in("ja").help) - said == {"Show this message and exit."}
+    assert "Perturb a table so that" in kakuran("perturb", "--help").stdout

@@ -3,6 +3,7 @@
 import base64
 import json
 import re
+import shlex
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 import typer
 
-from kakuran import Schema, calibrate, perturb
+from kakuran import Schema, calibrate, perturb, read_release
 from kakuran.cli import app
 from kakuran.cli.options import Language
 from kakuran.words import LANGUAGES
@@ -266,6 +267,17 @@ def test_advise_compares_methods_with_the_data_and_without(kakuran, folder):
     assert "Use " in shown.stdout
     in_japanese = kakuran("advise", "-s", "schema.toml", "--k", 5, "--n", 800, "--lang", "ja")
     assert "を使ってください" in in_japanese.stdout
+
+
+def test_the_command_that_advise_ends_with_makes_the_release_that_it_speaks_of(kakuran, folder):
+    advised = kakuran("advise", "people.csv", "-s", "schema.toml", "--k", 5, "--about", "job", "--delimiter", ",")
+    (line,) = [one for one in advised.stderr.splitlines() if one.startswith("to make the release: kakuran ")]
+    assert "--about job" in line
+    made = kakuran(*shlex.split(line)[5:])
+    assert made.returncode == 0, made.stderr
+    sets = [set(one.columns) for one in read_release(folder / "release.parquet").plan.tells]
+    assert all("job" in columns for columns in sets)
+    assert {len(columns) for columns in sets} == {int(line.split("--tell ")[1][0])}
 
 
 KINDS = """

@@ -3,8 +3,10 @@
 import codecs
 import json
 
+import openpyxl
 import pyarrow.csv
 import pyarrow.parquet as pq
+import pyreadstat
 import pytest
 
 import kakuran as kk
@@ -48,9 +50,37 @@ def test_parquet_holds_several_copies_and_says_itself_what_it_is(kakuran, folder
     told = json.loads(pq.read_metadata(folder / "plain.parquet").metadata[b"kakuran.synthetic"])
     assert told["release"]["records"] == 800
     assert len(told["never"]) == 7
-    page = (folder / "plain.about.html").read_text(encoding="utf-8")
+    page = (folder / "plain.parquet.about.html").read_text(encoding="utf-8")
     assert "どの行も実在の人ではありません" in page
     assert "kk.combine" in page
+
+
+def test_a_workbook_says_itself_what_it_is_and_has_a_page_and_a_manifest_of_its_own(kakuran, folder):
+    for name in ("plain.csv", "plain.xlsx"):
+        assert kakuran("synthesise", "out.parquet", "-o", name, "--rows", 50).returncode == 0
+    assert (folder / "plain.about.html").exists()
+    assert (folder / "plain.xlsx.about.html").exists()
+    book = openpyxl.load_workbook(folder / "plain.xlsx")
+    assert book.sheetnames == ["data", "about this table"]
+    assert book.properties.title == "Made up by kakuran: no row is a person"
+    told = [cell.value for (cell,) in book["about this table"].rows]
+    assert "How wrong it is expected to be, and what must not be read from it: plain.xlsx.about.html" in told
+    assert any("どの行も実在の人ではありません" in line for line in told)
+    assert kk.open_source(folder / "plain.xlsx").rows == 50
+
+    release = kk.read_release(folder / "out.parquet")
+    other = kk.perturb(census(800), kk.calibrate(census_schema(), n=800, k=3, tell=1))
+    release.save(folder / "rel.csv")
+    other.save(folder / "rel.xlsx")
+    assert kk.read_release(folder / "rel.csv").plan.k == 10
+    assert kk.read_release(folder / "rel.xlsx").plan.k == 3
+    told = [cell.value for (cell,) in openpyxl.load_workbook(folder / "rel.xlsx")["about this table"].rows]
+    assert told[0] == "Perturbed by kakuran: these are not the true records"
+    assert any("empty on purpose" in line for line in told)
+    asked = next(line for line in told if "kakuran crosstab" in line)
+    assert kakuran(*asked.partition("kakuran ")[2].split()[-3:]).returncode == 0
+    other.save(folder / "rel.sav")
+    assert pyreadstat.read_sav(folder / "rel.sav", metadataonly=True)[1].file_label == told[0]
 
 
 def test_a_synthetic_table_is_no_release(kakuran, folder):

@@ -26,7 +26,7 @@ from kakuran.advice.methods import (
 from kakuran.audit import TruePeople, taken
 from kakuran.charts import BLUE, ESTIMATE, INK, Curve, error_chart
 from kakuran.counts import Cells, Tally, cells_of
-from kakuran.design import calibrate
+from kakuran.design import Purpose, TellChoice, calibrate
 from kakuran.errors import CalibrationError, DataError, SchemaError
 from kakuran.randomness import Randomness
 from kakuran.schema import (
@@ -59,7 +59,12 @@ _TABLES = {1: Phrase("one-way tables"), 2: Phrase("two-way tables"), 3: Phrase("
 
 
 def reasons(
-    trial: Trial, outlooks: Sequence[Outlook], perturbation: Outlook, guess: float, helpful: Iterable[Phrase]
+    trial: Trial,
+    outlooks: Sequence[Outlook],
+    usual: Outlook,
+    perturbation: Outlook,
+    guess: float,
+    helpful: Iterable[Phrase],
 ) -> Iterator[Phrase]:
     """What can be told, what to do, what it costs and promises, what would help or do instead, what else to know."""
     yield from _verdict(trial, perturbation)
@@ -75,6 +80,7 @@ def reasons(
             "{share:.1%} are in the wrong cell of {tables} ({note}).",
             **_said_of(perturbation, trial.ways),
         )
+    yield from _unlike(usual, perturbation, trial.ways)
     if perturbation.method == "perturb-data-dependent":
         yield Phrase(
             "The parameters of data-dependent noise are computed from the data and published, so they tell a little "
@@ -101,6 +107,25 @@ def reasons(
     )
 
 
+def _unlike(usual: Outlook, perturbation: Outlook, ways: int) -> Iterator[Phrase]:
+    """That the same command without --tell does something else, which loses more."""
+    if perturbation.tell != usual.tell:
+        ways = _ways_told(perturbation, usual, ways)
+        yield Phrase(
+            "Type --tell out: without it the command takes {method}, as typical tables lose least so, but here that "
+            "puts {share:.1%} in the wrong cell of {tables}.",
+            method=usual.name,
+            share=_error(usual, ways),
+            tables=_TABLES[ways],
+        )
+
+
+def _ways_told(perturbation: Outlook, usual: Outlook, ways: int) -> int:
+    """How many columns the tables have that speak for it: one where pairs cannot be told and were not asked for."""
+    is_told = perturbation.errors is not None and perturbation.errors.tells_pairs
+    return ways if is_told or usual.about is not None else 1
+
+
 def _verdict(trial: Trial, perturbation: Outlook) -> Iterator[Phrase]:
     """What a perturbed release can tell: margins, pairs, what follows from them, or nothing."""
     errors = perturbation.errors
@@ -116,7 +141,7 @@ def _verdict(trial: Trial, perturbation: Outlook) -> Iterator[Phrase]:
     if not errors.tells_pairs:
         yield Phrase(
             "Pairs cannot be told at this n and k: whatever records tell, two-way tables come out hardly better than "
-            "the product of margins. Of perturbations, {method} lose least of what can be told.",
+            "the product of margins. Of perturbations, {method} lose least of what can be told, but for chance.",
             method=perturbation.name,
         )
     elif errors.three_way is not None and errors.three_by_margins is not None:
@@ -250,7 +275,15 @@ class Advice:
 
 
 def advise(
-    schema: Schema | None, *, k: float, n: int | None = None, data: Any = None, progress: Callable[[str], object] = str
+    schema: Schema | None,
+    *,
+    k: float,
+    n: int | None = None,
+    data: Any = None,
+    tell: TellChoice | None = None,
+    about: str | None = None,
+    purpose: Purpose | None = None,
+    progress: Callable[[str], object] = str,
 ) -> Advice:
     """Compare perturbation, microaggregation and factorisation by the error to expect, and say which to use.
 
@@ -268,6 +301,13 @@ def advise(
         People in the table, where the data must not be looked at; with kept columns, in the smallest group.
     data : Any
         The table itself, as a frame, a path or a source; methods are then tried on it, and the advice depends on it.
+    tell : TellChoice | None
+        What records are wished to tell, as for `kakuran.calibrate`: it is tried, too, and taken unless something else
+        loses clearly less. As the schema says by default, or else what `kakuran.calibrate` would take.
+    about : str | None
+        A column that questions will be about, as for `kakuran.calibrate`.
+    purpose : Purpose | None
+        The tables that should lose least, as for `kakuran.calibrate`.
     progress : Callable[[str], object]
         Told in a word what is being tried.
 
@@ -281,12 +321,12 @@ def advise(
     >>> [outlook.method for outlook in advice.outlooks if outlook.errors is None]
     ['perturb-data-dependent', 'factorise']
     """
-    trial = trial_of(schema, n, data, k)
+    trial = trial_of(schema, n, data, k).wishing(tell, about, purpose)
     k = float(k)
 
     others = [float(other) for other in OTHER_KS if other <= trial.n // 2 and other != k]
     outlooks = list(_perturbed(trial, k, progress))
-    perturbation = recommended(outlooks, trial.ways)
+    usual, perturbation = outlooks[0], recommended(outlooks, trial.ways)
     curves = []
     for other in others:
         progress(Phrase("perturbing at k = {k:g}", k=other))
@@ -300,7 +340,7 @@ def advise(
     outlooks.sort(key=lambda outlook: _error(outlook, trial.ways))
     guess = FLAT_GUESS if trial.is_assumed else trial.yardstick.guess().of(trial.ways)
     progress(Phrase("looking for what would help"))
-    said = tuple(reasons(trial, outlooks, perturbation, guess, what_would_help(trial, perturbation)))
+    said = tuple(reasons(trial, outlooks, usual, perturbation, guess, what_would_help(trial, perturbation)))
     found = tuple(outlooks), perturbation, tuple(curves)
     return Advice(trial.n, k, not trial.is_assumed, min(trial.ways, len(trial.schema.perturbed)), *found, guess, said)
 
@@ -326,17 +366,22 @@ def best_of(outlooks: Sequence[Outlook], ways: int) -> Outlook:
 def recommended(outlooks: Sequence[Outlook], ways: int) -> Outlook:
     """What loses least of what can be told: of tables of so many columns, or else of columns one by one.
 
-    Noise for the data, which tells a little of them, has to be worth it.
+    The first is what is done where nobody asks for anything else; to depart from it has to be worth it, as one draw
+    says no more. So has noise for the data, which tells a little of them.
     """
-    worth = [one for one in outlooks if one.method == "perturb" or _is_worth_it(one, outlooks, ways)]
+    worth = [
+        one
+        for one in outlooks
+        if one.method == "perturb" or _is_worth_it(one, next(each for each in outlooks if each.tell == one.tell), ways)
+    ]
     best = best_of(worth, ways)
-    tells_more_than_margins = best.errors is not None and best.errors.tells_pairs
-    return best if tells_more_than_margins else best_of(worth, 1)
+    ways = _ways_told(best, outlooks[0], ways)
+    best = best_of(worth, ways)
+    return best if _is_worth_it(best, outlooks[0], ways) else outlooks[0]
 
 
-def _is_worth_it(fitted: Outlook, outlooks: Sequence[Outlook], ways: int) -> bool:
-    worst_case = next(one for one in outlooks if one.tell == fitted.tell)
-    return _error(fitted, ways) < (1 - WORTH_DOING) * _error(worst_case, ways)
+def _is_worth_it(one: Outlook, usual: Outlook, ways: int) -> bool:
+    return _error(one, ways) < (1 - WORTH_DOING) * _error(usual, ways)
 
 
 def trial_of(schema: Schema | None, n: int | None, data: Any, k: float) -> Trial:

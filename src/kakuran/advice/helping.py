@@ -5,14 +5,16 @@ All are judged by what is expected from n, k and the schema alone; whether pairs
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from kakuran.advice.methods import Errors, Outlook, Trial, perturbed
+from kakuran.audit import wrong_cells
 from kakuran.design import DELTA, Plan, expected_error, expected_error_of_noise, preview
-from kakuran.schema import Numeric, Schema
+from kakuran.schema import Categorical, Numeric, Schema
 from kakuran.words import Phrase
 
 WORTH_DOING = 0.1
@@ -21,6 +23,8 @@ FEW_STEPS = 10
 """Values that a number with larger steps would have."""
 _MOST_PAIRED = 20
 """Columns among which pairs may be found that can be told."""
+_MOST_ASKED_ABOUT = 4
+"""Columns, those that go with another one most, that questions might be about."""
 
 
 def what_would_help(trial: Trial, perturbation: Outlook) -> Iterator[Phrase]:
@@ -68,21 +72,63 @@ def _pairs_of_less(trial: Trial, k: float) -> Iterator[Phrase]:
             two=errors.two_way,
             margins=errors.two_by_margins,
         )
-    elif fewer is not None:
+    else:
+        yield from _fewer_told(fewer, k)
+    yield from _about_one(trial, k)
+
+
+def _fewer_told(fewer: Trial | None, k: float) -> Iterator[Phrase]:
+    """Which columns to leave it at, or that not even the last two can be told: tried with half as many each time."""
+    while fewer is not None:
+        names = [attribute.name for attribute in _by_values(fewer)]
         errors = _told_in_pairs(fewer, k)
-        columns = ", ".join(attribute.name for attribute in fewer.schema.perturbed)
-        if errors is None:
-            yield Phrase(
-                "Fewer columns would not help: not even pairs of {columns} alone can be told.", columns=columns
-            )
-        else:
+        if errors is not None:
             yield Phrase(
                 "Fewer columns would help: perturbed pairs of {columns} alone would put {two:.1%} in the wrong cell of "
                 "two-way tables (by margins alone {margins:.1%}).",
-                columns=columns,
+                columns=", ".join(attribute.name for attribute in fewer.schema.perturbed),
                 two=errors.two_way,
                 margins=errors.two_by_margins,
             )
+            return
+        if len(names) == 2:
+            yield Phrase(
+                "Fewer columns were tried, those of few values first, down to {one} and {other}: no more is told of "
+                "how these go together. Perhaps they hardly do.",
+                one=names[0],
+                other=names[1],
+            )
+            return
+        fewer = _only(fewer, names[: max(2, len(names) // 2)])
+
+
+def _about_one(trial: Trial, k: float) -> Iterator[Phrase]:
+    """Which column could be compared with all others, if every record told it."""
+    if trial.about is not None or len(trial.schema.perturbed) <= 2:
+        return
+    asked = [replace(trial, about=name) for name in by_company(trial)[:_MOST_ASKED_ABOUT]]
+    told = {one.about: errors for one in asked if (errors := _told_in_pairs(one, k)) is not None}
+    if told:
+        column = min(told, key=lambda name: told[name].of(2) / (told[name].two_by_margins or 1.0))
+        yield Phrase(
+            "If questions are about one column, say which: with --about {column}, {two:.1%} are in the wrong cell of "
+            "its tables with one other column (by margins alone {margins:.1%}).",
+            column=column,
+            two=told[column].two_way,
+            margins=told[column].two_by_margins,
+        )
+
+
+def by_company(trial: Trial) -> list[str]:
+    """Columns, those first that go with another one most, beyond what chance would do; else those of few values."""
+    beyond = dict.fromkeys((attribute.name for attribute in _by_values(trial)), 0.0)
+    for table, truth in trial.yardstick.truths.items():
+        if len(table) == 2:
+            apart = wrong_cells(truth, np.outer(truth.sum(axis=1), truth.sum(axis=0)))
+            chance = math.sqrt(truth.size / (2 * math.pi * truth.sum()))
+            for name in table:
+                beyond[name] = max(beyond[name], apart - chance)
+    return sorted(beyond, key=lambda name: -beyond[name])
 
 
 def _told_in_pairs(trial: Trial, k: float) -> Errors | None:
@@ -95,13 +141,17 @@ def _told_in_pairs(trial: Trial, k: float) -> Errors | None:
 
 def _fewer_columns(trial: Trial, k: float) -> Trial | None:
     """As many columns as pairs are expected to be told of, those of few values first; None where there are none."""
-    by_values = sorted(trial.schema.perturbed, key=lambda attribute: (attribute.name != trial.about, attribute.size))
-    names = [attribute.name for attribute in by_values]
+    names = [attribute.name for attribute in _by_values(trial)]
     for count in range(min(len(names) - 1, _MOST_PAIRED), 1, -1):
         fewer = _only(trial, names[:count])
         if expected_error(fewer.plan(k, 2).tells, fewer.n, fewer.about).tells_pairs:
             return fewer
     return None
+
+
+def _by_values(trial: Trial) -> list[Categorical | Numeric]:
+    """What is perturbed, that which is asked about first, then columns of few values."""
+    return sorted(trial.schema.perturbed, key=lambda attribute: (attribute.name != trial.about, attribute.size))
 
 
 def _only(trial: Trial, names: Sequence[str]) -> Trial:

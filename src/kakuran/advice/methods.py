@@ -6,6 +6,7 @@ What each method would cost: tried on the data, or on what is assumed of them.
 from __future__ import annotations
 
 import math
+import shlex
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -44,8 +45,12 @@ MOST_COLUMNS = 10
 MOST_TABLES = {1: MOST_COLUMNS, 2: 20, 3: 10}
 """Tables of one, two and three columns that are looked at; of more, some in regular distances."""
 MOST_CELLS = 1 << 12
+MOST_IN_ALL = 1 << 14
+"""Cells of all those tables together; of more, the largest tables are left out."""
 _FINE = 20
 """The joint model cuts numbers into so many cells."""
+_FINEST = 100
+"""What records tell directly is reconstructed in so many."""
 
 ColumnNames: TypeAlias = tuple[str, ...]
 
@@ -116,7 +121,9 @@ class Yardstick:
     def of(cls, schema: Schema, codes: Mapping[str, Codes], about: str | None = None) -> Yardstick:
         """Tables of one, two and three of the columns that vary most, those of several with one that matters."""
         names = _most_varied(schema, codes, about)
-        sizes = {name: max(_FINE * _is_number(schema[name]), cells_of(schema, name, None).size) for name in names}
+        cells = {name: cells_of(schema, name, None).size for name in names}
+        sizes = {name: max(_FINE * _is_number(schema[name]), cells[name]) for name in names}
+        finest = {name: min(_FINEST, schema[name].size) if _is_number(schema[name]) else cells[name] for name in names}
         chosen: list[ColumnNames] = []
         for ways, most in MOST_TABLES.items():
             tables = [
@@ -126,7 +133,7 @@ class Yardstick:
             ]
             places = np.unique(np.linspace(0, len(tables) - 1, min(most, len(tables))).astype(int))
             chosen += [tables[place] for place in places]
-        return cls({table: count_table(schema, codes, table) for table in chosen})
+        return cls({table: count_table(schema, codes, table) for table in _affordable(chosen, finest)})
 
     def errors(self, estimated: Callable[[ColumnNames], Array]) -> Errors:
         """How far estimated tables lie from the true ones, and how far the products of estimated margins."""
@@ -146,6 +153,16 @@ class Yardstick:
             for table, share in shares.items()
         }
         return _averaged(wrong, {})
+
+
+def _affordable(tables: Sequence[ColumnNames], sizes: Mapping[str, int]) -> list[ColumnNames]:
+    """All that can be reconstructed in a bearable time, again and again: of each kind the smallest, so many cells."""
+    by_cells = sorted(tables, key=lambda table: math.prod(map(sizes.__getitem__, table)))
+    reached = dict(
+        zip(by_cells, np.cumsum([math.prod(map(sizes.__getitem__, table)) for table in by_cells]), strict=True)
+    )
+    first = {len(table): table for table in reversed(by_cells)}
+    return [table for table in tables if reached[table] <= MOST_IN_ALL or len(table) == 1 or first[len(table)] == table]
 
 
 def count_table(schema: Schema, codes: Mapping[str, Codes], table: Sequence[str]) -> Array:
@@ -180,7 +197,7 @@ MethodName: TypeAlias = Literal["perturb", "perturb-data-dependent", "microaggre
 
 GROUPED = 3_000
 """Records, chosen at random, on which grouping and factorising are tried."""
-MOST_DISTINCT = 20_000
+MOST_DISTINCT = 5_000
 """Records up to which noise is fitted to a table whose possible records cannot all be counted."""
 WIDE = 8
 """Columns of two values from which a table counts as wide."""
@@ -210,6 +227,10 @@ class Outlook:
         How that was found, or why it was not.
     tell : TellChoice | None
         What each record tells, for `kakuran.calibrate`; None where nothing is perturbed.
+    about : str | None
+        The column that every record tells, if one was asked for.
+    purpose : Purpose
+        The tables that ``"auto"`` was asked to lose least of.
     """
 
     method: MethodName
@@ -218,6 +239,8 @@ class Outlook:
     errors: Errors | None
     note: str
     tell: TellChoice | None = None
+    about: str | None = None
+    purpose: Purpose = "two-way"
 
     @property
     def name(self) -> Phrase:
@@ -233,7 +256,10 @@ class Outlook:
         if self.tell is None:
             return f"kakuran {self.method}"
         sets = "" if isinstance(self.tell, str | int) else ",".join("+".join(columns) for columns in self.tell)
-        return f"kakuran perturb --tell {sets or self.tell}" + " --data-dependent" * (self.method != "perturb")
+        words = ["kakuran", "perturb", "--tell", sets or str(self.tell)]
+        words += [] if self.about is None else ["--about", self.about]
+        words += ["--purpose", self.purpose] if self.tell == "auto" else []
+        return shlex.join(words) + " --data-dependent" * (self.method != "perturb")
 
     def not_assessed(self, why: Phrase) -> Outlook:
         """The same with the reason why nothing is known of it."""
@@ -292,6 +318,12 @@ class Trial:
         purpose: Any = schema.purpose or "two-way"
         return cls(Schema(list(schema)), codes, n, is_assumed, schema.tell, schema.about, purpose)
 
+    def wishing(self, tell: TellChoice | None, about: str | None, purpose: Purpose | None) -> Trial:
+        """The same, with other wishes than the schema's where there are some."""
+        given = {"tell": tell, "about": about, "purpose": purpose}
+        wished: Any = {name: value for name, value in given.items() if value is not None}
+        return replace(self, **wished)
+
     @cached_property
     def yardstick(self) -> Yardstick:
         """The tables that methods are compared by."""
@@ -328,14 +360,14 @@ class Trial:
 
 
 def designs_to_try(trial: Trial, k: float) -> list[TellChoice]:
-    """The two designs that are expected to lose least, whole records, single columns, pairs, and the schema's wish."""
+    """What is wished or else expected to lose least, which comes first, the next best, whole records, one, and two."""
     trial.plan(k, "all")  # refuses what cannot be promised
     ranked = designs(trial.schema, n=trial.n, k=k, about=trial.about, purpose=trial.purpose)
     asked = [_asked(design, is_first=place == 0) for place, design in enumerate(ranked)]
     known = [tell for tell in asked if tell is not None]
     wished = [] if trial.tell in (None, "auto") else [trial.tell]
     found: list[Any] = []
-    for tell in (*known[:2], *(tell for tell in ("all", 1, 2) if tell in known), *wished):
+    for tell in (*wished, *known[:2], *(tell for tell in ("all", 1, 2) if tell in known)):
         if tell not in found:
             found.append(tell)
     return found
@@ -349,17 +381,17 @@ def _asked(design: Design, *, is_first: bool) -> TellChoice | None:
 
 def perturbed(trial: Trial, k: float, tell: TellChoice | None) -> Outlook:
     """Perturbation that holds whatever the attacker believes."""
-    plan = trial.plan(k, tell)
+    plan, asked = trial.plan(k, tell), (tell, None if tell == "all" else trial.about, trial.purpose)
     if trial.is_assumed:
         errors = Errors.expected(expected_error(plan.tells, trial.n, trial.about), len(trial.schema.perturbed))
-        return Outlook("perturb", k, PK_ANONYMITY, errors, Phrase("expected from n, k and the schema alone"), tell)
-    return Outlook("perturb", k, PK_ANONYMITY, rehearsed(plan, trial), REHEARSED, tell)
+        return Outlook("perturb", k, PK_ANONYMITY, errors, Phrase("expected from n, k and the schema alone"), *asked)
+    return Outlook("perturb", k, PK_ANONYMITY, rehearsed(plan, trial), REHEARSED, *asked)
 
 
 def perturbed_for_the_data(trial: Trial, worst_case: Outlook) -> Outlook:
     """Perturbation by the same design with just the noise this table needs."""
     k, tell = worst_case.k, worst_case.tell
-    found = Outlook("perturb-data-dependent", k, PK_ANONYMITY, worst_case.errors, "", tell)
+    found = replace(worst_case, method="perturb-data-dependent", note="")
     if trial.is_assumed:
         return found.not_assessed(Phrase("its noise depends on the data: give them"))
     tally, plan = Tally.of_columns(trial.schema.released), trial.plan(k, tell)

@@ -269,11 +269,19 @@ def warned_of(found: Estimate) -> Estimate:
     unclear = int(np.count_nonzero(found.unclear))
     if unclear:
         warnings.warn(
-            (f"{unclear:,} of {counted(found.counts.size, 'cell')}" if found.axes else "this number")
-            + " cannot be told from noise: "
-            + ("its interval reaches zero" if unclear == 1 else "their intervals reach zero")
-            + (" or what independent columns would give" if len(found.axes) > 1 else ""),
+            Phrase(
+                "{what} cannot be told from noise: {reach}{margins}",
+                what=_so_many_cells(unclear, found.counts.size) if found.axes else Phrase("this number"),
+                reach=Phrase("its interval reaches zero") if unclear == 1 else Phrase("their intervals reach zero"),
+                margins=Phrase(" or what independent columns would give") if len(found.axes) > 1 else "",
+            ),
             UnclearCellsWarning,
             stacklevel=4,
         )
     return found
+
+
+def _so_many_cells(some: int, size: int) -> Phrase:
+    if size == 1:
+        return Phrase("{some:,} of 1 cell", some=some)
+    return Phrase("{some:,} of {count:,} cells", some=some, count=size)

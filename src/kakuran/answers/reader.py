@@ -38,6 +38,7 @@ from kakuran.model import (
 )
 from kakuran.schema import Numeric
 from kakuran.typing import Array, Indices, Progress
+from kakuran.words import Phrase
 
 FINE_BINS = (100, 50, 20)
 """Into how many intervals a noisy number is cut, besides where it is shown or a condition cuts it: the first if the
@@ -105,7 +106,9 @@ class TableQuestion:
 def check_told(plan: Plan, name: str) -> None:
     """Refuse a column that nothing was left of."""
     if name in plan.mechanisms and plan[name].epsilon == 0:
-        raise SchemaError(f"column {name!r} was replaced entirely: the release tells nothing about it")
+        raise SchemaError(
+            Phrase("column {name!r} was replaced entirely: the release tells nothing about it", name=name)
+        )
 
 
 def check_told_in_pairs(plan: Plan, names: Iterable[str]) -> None:
@@ -114,8 +117,13 @@ def check_told_in_pairs(plan: Plan, names: Iterable[str]) -> None:
     for one, other in combinations(perturbed, 2):
         if not plan.holding([one, other]):
             raise SchemaError(
-                f"no record tells {one!r} and {other!r} together, so nothing shows how they go together; leave one of "
-                f"them out, or ask for a release about one of them (about = {one!r}) or in which records tell both"
+                Phrase(
+                    "no record tells {one!r} and {other!r} together, so nothing shows how they go together; leave "
+                    "one of them out, or ask for a release about one of them (about = {one!r}) or in which records "
+                    "tell both",
+                    one=one,
+                    other=other,
+                )
             )
 
 
@@ -282,7 +290,7 @@ def _check_columns(columns: Sequence[str], bins: Mapping[str, Bins], where: str 
         if not isinstance(name, str):
             raise SchemaError(f"name the columns one by one, as in crosstab('job', 'sex'); got {name!r}")
     if len(set(columns)) < len(columns):
-        raise SchemaError(f"a column stands twice in {', '.join(columns)}")
+        raise SchemaError(Phrase("a column stands twice in {columns}", columns=", ".join(columns)))
     for name in bins:
         if name not in columns:
             raise SchemaError(f"bins are given for {name!r}, which is not among the columns {', '.join(columns)}")

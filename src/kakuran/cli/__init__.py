@@ -24,10 +24,26 @@ from kakuran.cli import (
     vertical,
     wide,
 )
-from kakuran.cli.console import answer_text, run
+from kakuran.cli.console import answer_text, help_spoken, run
 
 
-class _Commands(TyperGroup):
+class _Speaking:
+    """Tells its help in the language that is spoken."""
+
+    def format_help(self: Any, ctx: Any, formatter: Any) -> None:
+        known = help_spoken()
+        for one in (self, *self.get_params(ctx), *getattr(self, "commands", {}).values()):
+            for name in ("help", "short_help", "epilog"):
+                said = getattr(one, name, None)
+                setattr(one, name, known.get((said or "").strip(), said))
+        super().format_help(ctx, formatter)  # type: ignore[misc]
+
+
+class _Group(_Speaking, TyperGroup):
+    """Commands of a group."""
+
+
+class _Commands(_Group):
     """Lists commands in the order in which they are used (groups would come last); knows what others are like."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -41,7 +57,7 @@ class _Commands(TyperGroup):
         return super().resolve_command(ctx, args)
 
 
-class _Once(TyperCommand):
+class _Once(_Speaking, TyperCommand):
     """Refuses an option that is given twice and means one thing: which of both was meant, nobody knows."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -147,7 +163,7 @@ for one in (app, *_GROUPS.values()):
     for registered in one.registered_commands:
         registered.cls = _Once
 for name, group in _GROUPS.items():
-    app.add_typer(group, name=name, short_help=_COMMANDS[name])
+    app.add_typer(group, cls=_Group, name=name, short_help=_COMMANDS[name])
 
 
 @app.callback(invoke_without_command=True)

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kakuran.cli.console import answer_table, answer_text, working
-from kakuran.cli.options import AnswerResults, CsvOptions, K, Sql, grouped, to_read, typed
+from kakuran.cli.console import answer_table, answer_text, in_words, say, working
+from kakuran.cli.options import (
+    AboutOption,
+    AnswerResults,
+    CsvOptions,
+    K,
+    PurposeOption,
+    Sql,
+    TellOption,
+    check_fits,
+    grouped,
+    to_read,
+    to_tell,
+    typed,
+)
+from kakuran.words import Phrase
 
 if TYPE_CHECKING:
     from kakuran.advice import Advice
@@ -37,6 +52,9 @@ def advise(
         int | None,
         typer.Option("--n", help="People in the table; with kept columns, in the smallest group sharing their values."),
     ] = None,
+    tell: TellOption = None,
+    about: AboutOption = None,
+    purpose: PurposeOption = None,
     *,
     csv: CsvOptions,
     results: AnswerResults,
@@ -48,11 +66,18 @@ def advise(
 
     results.check()
     declared = None if schema is None else Schema.load(schema)
-    with working("comparing") as tell:
-        tell("reading")
+    with working(Phrase("comparing")) as at:
+        at(Phrase("reading"))
         source = None if data is None else csv.open(data, sql)
-        advice = compare(declared, k=k, n=n, data=source, progress=lambda stage: tell(results.words.of(stage)))
+        if source is not None and declared is not None:
+            check_fits(source, declared)
+        wishes: Any = {"tell": to_tell(tell), "about": about, "purpose": purpose}
+        advice = compare(declared, k=k, n=n, data=source, progress=at, **wishes)
     results.answer(advice.to_dict(), lambda: _show(advice, results.words))
+    if schema is not None and not results.json:
+        again = shlex.join([in_words(data or "DATA"), *csv.typed(sql), "-s", in_words(str(schema)), "--k", f"{k:g}"])
+        made = advice.perturbation.command.replace("perturb", f"perturb {again}", 1)
+        say(Phrase("to make the release: {command} -o release.parquet", command=made))
     results.draw(lambda words: advice.plot(words.of))
     results.tell(lambda: advice_report(advice, typed(), lang=results.lang), public=not advice.from_data)
 

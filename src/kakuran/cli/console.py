@@ -13,11 +13,13 @@ hold reaches the terminal as a command to it. Exit codes:
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import os
 import signal
 import sys
+import time
 import unicodedata
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -55,6 +57,9 @@ _BETWEEN_WORDS = 2
 _PLAIN = "\n\u200c\u200d"
 """What is no letter but belongs to text: the end of a line, and what parts and joins letters of Persian or Hindi."""
 
+_PATIENCE = 5
+"""Seconds after which somebody wonders, even where nothing can move, whether anything happens."""
+
 Tone: TypeAlias = Literal["error", "failed", "warning", "note", "passed"]
 _COLOURS: Mapping[Tone, str] = {
     "error": "red",
@@ -76,7 +81,7 @@ _TONES: Mapping[Tone, Phrase] = {
 
 def run(app: typer.Typer) -> NoReturn:
     """Run the command line; turn known errors into one clear sentence and an exit code."""
-    speak(by_locale())
+    speak(_asked_in(sys.argv) or by_locale())
     signal.signal(signal.SIGTERM, _interrupt)
     warnings.showwarning = _show_warning
     warnings.simplefilter("always", errors.InferredDomainWarning)
@@ -138,6 +143,13 @@ def by_locale() -> str:
     return first if first in LANGUAGES else "en"
 
 
+def _asked_in(words: Sequence[str]) -> str | None:
+    """The language that was typed, for what is said before options are read: help, and that they cannot be."""
+    typed = [word.removeprefix("--lang=") for word in words if word.startswith("--lang=")]
+    typed += [word for option, word in itertools.pairwise(words) if option == "--lang"]
+    return next((one for one in typed if one in LANGUAGES), None)
+
+
 def speak(lang: str) -> None:
     """Say everything from now on in a language."""
     global _lang  # noqa: PLW0603 - there is one terminal
@@ -147,6 +159,11 @@ def speak(lang: str) -> None:
 def speaking() -> Words:
     """What to say in the language that is spoken."""
     return _words(_lang)
+
+
+def help_spoken() -> Mapping[str, str]:
+    """What to say for the help of commands; in English as it stands there, for which no catalogue has to be read."""
+    return {} if _lang == "en" else speaking().help
 
 
 _words = cache(words_in)
@@ -180,7 +197,27 @@ def say(message: str, kind: Tone | None = None, **values: Any) -> None:
 
 def complain(error: errors.KakuranError) -> None:
     """Tell what went wrong, in one sentence."""
-    say(str(error), "error")
+    say(str(error) if _lang == "en" else errors.readable(said(_as_phrase(error))), "error")
+
+
+def _as_phrase(error: errors.KakuranError) -> str:
+    """What an error says, in parts that are known in other languages."""
+    if isinstance(error, errors.MissingExtraError):
+        return Phrase(
+            "{what} needs an optional part: pip install 'kakuran[{extra}]', or '.[{extra}]' in the repository",
+            what=error.what,
+            extra=error.extra,
+        )
+    if not isinstance(error, errors.DataError) or isinstance(error, errors.ArgumentError):
+        return error.said
+    return Phrase(
+        "column {column!r}: {problem}{shown}{where}. {remedy}",
+        column=error.column,
+        problem=error.problem,
+        shown="" if error.example is None else Phrase(", for example {example!r}", example=error.example),
+        where="" if error.place is None else Phrase(", in {place}", place=error.place),
+        remedy=error.remedy,
+    )
 
 
 def answer_text(text: str) -> None:
@@ -315,13 +352,22 @@ def progress(title: str, total: int | None) -> Iterator[Callable[[int], object]]
 
 @contextmanager
 def working(title: str) -> Iterator[Callable[[str], object]]:
-    """A spinner on stderr for work in stages, which it is told the names of."""
+    """A spinner on stderr for work in stages, which it is told the names of; lines, where nothing can spin."""
     from rich.console import Console
     from rich.markup import escape
 
-    with Console(stderr=True).status(title) as status:
+    console, started = Console(stderr=True), time.monotonic()
+
+    def at(stage: str) -> None:
+        text = shown(f"{said(title)}: {said(stage)}")
+        if console.is_terminal:
+            status.update(escape(text))
+        elif time.monotonic() - started > _PATIENCE:
+            say(text)
+
+    with console.status(said(title)) as status:
         try:
-            yield lambda stage: status.update(escape(shown(f"{title}: {stage}")))
+            yield at
         except KeyboardInterrupt:
             say(Phrase("interrupted; nothing was written"))
             raise typer.Exit(130) from None
@@ -332,4 +378,5 @@ def _interrupt(*_: object) -> NoReturn:
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    say(str(message), "warning")
+    said_so = message.args[0] if isinstance(message, Warning) and message.args else message
+    say(said_so if isinstance(said_so, Phrase) else str(message), "warning")

@@ -198,6 +198,11 @@ class CsvOptions:
 
         return open_source(data, sql, **vars(self))
 
+    def typed(self, sql: str | None = None) -> list[str]:
+        """The same options for another command, as words to type."""
+        given = {"sql": sql, **vars(self)}
+        return [word for name, value in given.items() if value is not None for word in (f"--{name}", value)]
+
     def read(self, data: str | Path, sql: str | None = None, dropped: Sequence[str] = ()) -> Table:
         """All of the table that was named but what is dropped, with a warning of numbers that are taken for text."""
         from kakuran.schema import check_there, read_all, say_how, way_to_read
@@ -399,6 +404,32 @@ Sql: TypeAlias = Annotated[
     typer.Option("--sql", help="A query to the database, or to the files, which are called data in it (needs DuckDB)."),
 ]
 K: TypeAlias = Annotated[float, typer.Option("--k", help="Nobody can be linked with probability above 1/k.")]
+TellOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--tell",
+        metavar="WHAT",
+        help="What each record tells: all (whole records), a number of columns, sets of columns as "
+        "'age+job,age+sex', or auto (what is expected to lose least), unless the schema says something.",
+    ),
+]
+AboutOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--about", metavar="COLUMN", help="A column that every record tells, as questions are about it."),
+]
+PurposeOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--purpose", metavar="WAYS", help="Tables that auto should lose least of: one-, two-, three-way."),
+]
+
+
+def to_tell(value: str | None) -> Any:
+    """What --tell asks for: a number of columns, sets of them, or a word."""
+    if value is None or value in ("all", "auto"):
+        return value
+    return int(value) if value.isdecimal() else [columns.split("+") for columns in value.split(",")]
+
+
 ReleaseFile: TypeAlias = Annotated[
     Path,
     typer.Argument(

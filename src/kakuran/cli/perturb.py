@@ -14,20 +14,24 @@ import typer
 from kakuran.cli.console import answer_table, progress, said, say, so_many_records, speaking
 from kakuran.cli.ledger import say_spent, say_what_would_be_spent
 from kakuran.cli.options import (
+    AboutOption,
     CsvOptions,
     Data,
     KeepOrder,
     LedgerFile,
+    PurposeOption,
     ReleaseResults,
     Results,
     SchemaFile,
     SeedOption,
     Sql,
+    TellOption,
     check_fits,
     grouped,
     numbers,
     pairs,
     to_read,
+    to_tell,
     to_write,
 )
 from kakuran.errors import CalibrationError
@@ -66,23 +70,9 @@ class PlanOptions:
             help="Calibrate to this very table: less noise, but the published parameters then depend on the data.",
         ),
     ] = False
-    tell: Annotated[
-        str | None,
-        typer.Option(
-            "--tell",
-            metavar="WHAT",
-            help="What each record tells: all (whole records), a number of columns, sets of columns as "
-            "'age+job,age+sex', or auto (what is expected to lose least), unless the schema says something.",
-        ),
-    ] = None
-    about: Annotated[
-        str | None,
-        typer.Option("--about", metavar="COLUMN", help="A column that every record tells, as questions are about it."),
-    ] = None
-    purpose: Annotated[
-        str | None,
-        typer.Option("--purpose", metavar="WAYS", help="Tables that auto should lose least of: one-, two-, three-way."),
-    ] = None
+    tell: TellOption = None
+    about: AboutOption = None
+    purpose: PurposeOption = None
     weight: Annotated[
         list[str] | None,
         typer.Option(
@@ -119,7 +109,7 @@ class PlanOptions:
             central_epsilon=self.central_epsilon,
             delta=self.delta,
             calibration="data-dependent" if self.data_dependent else "worst-case",
-            tell=_tell(self.tell),
+            tell=to_tell(self.tell),
             about=self.about,
             purpose=self.purpose,  # type: ignore[arg-type]
             weights=numbers("--weight", self.weight) or None,
@@ -133,13 +123,6 @@ class PlanOptions:
 
         wishes = {"about": self.about or plan.schema.about, "purpose": self.purpose or plan.schema.purpose or "two-way"}
         return designs(plan.schema, n=plan.n, k=plan.k, **wishes)  # type: ignore[arg-type]
-
-
-def _tell(value: str | None) -> Any:
-    """A number of columns, sets of them, or a word."""
-    if value is None or value in ("all", "auto"):
-        return value
-    return int(value) if value.isdecimal() else [columns.split("+") for columns in value.split(",")]
 
 
 def _mechanism(value: str) -> str | Mechanism:

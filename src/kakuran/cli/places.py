@@ -82,8 +82,10 @@ def _received() -> Path:
 
 
 def _fetched(address: str) -> Path:
-    """An object, or a folder of them, and the manifest beside a release that is CSV."""
+    """An object, or a folder of them, and the manifest beside a release that has one there."""
     from pyarrow import fs
+
+    from kakuran.release import targets
 
     with _saying(address, "could not be read"):
         store, path = fs.FileSystem.from_uri(address)
@@ -94,11 +96,11 @@ def _fetched(address: str) -> Path:
         local = _copies.room(address, found.base_name)
         if not found.is_file:
             local.mkdir()
-        beside = local.with_name(f"{local.stem}.release.json")
-        manifest = f"{path.rpartition('/')[0]}/{beside.name}"
         fs.copy_files(path, str(local), store, fs.LocalFileSystem())
-        if local.suffix == ".csv" and store.get_file_info(manifest).is_file:
-            fs.copy_files(manifest, str(beside), store, fs.LocalFileSystem())
+        for beside in targets(local)[1:] if found.is_file else ():
+            manifest = f"{path.rpartition('/')[0]}/{beside.name}"
+            if store.get_file_info(manifest).is_file:
+                fs.copy_files(manifest, str(beside), store, fs.LocalFileSystem())
     return local
 
 

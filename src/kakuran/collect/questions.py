@@ -11,9 +11,10 @@ from dataclasses import dataclass, field, replace
 from itertools import compress
 from typing import Any, Literal, TypeAlias, get_args
 
-from kakuran.errors import SchemaError, which_there_are
+from kakuran.errors import SchemaError
 from kakuran.parsing import ANYTHING, YES_OR_NO, SettingKind, check_settings, check_table
 from kakuran.schema import Categorical, Date, Dropped, Numeric, Value, attribute_of
+from kakuran.words import which_there_are
 
 Texts: TypeAlias = Mapping[str, str]
 ToldAs: TypeAlias = Literal["each", "set"]

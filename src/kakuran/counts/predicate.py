@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from kakuran.errors import SchemaError
 from kakuran.parsing import ALONE
 from kakuran.schema import Categorical, Numeric, Schema
+from kakuran.words import Phrase
 
 Truth: TypeAlias = NDArray[np.bool_]
 
@@ -184,7 +185,15 @@ class _ConditionReader:
         if value not in attribute.values or isinstance(value, bool) != isinstance(attribute.values[0], bool):
             shown = ", ".join(map(repr, attribute.values[:8])) + (", …" if len(attribute.values) > 8 else "")
             bare = "; write it without quotes" if value in map(str, attribute.values) else ""
-            raise SchemaError(f"column {attribute.name!r} has no value {value!r}; its values are {shown}{bare}")
+            raise SchemaError(
+                Phrase(
+                    "column {name!r} has no value {value!r}; its values are {shown}{bare}",
+                    name=attribute.name,
+                    value=value,
+                    shown=shown,
+                    bare=bare,
+                )
+            )
         return attribute.values.index(value)
 
     def _numbers(self, attribute: Numeric, sign: ast.cmpop, value: Any) -> Truth:

@@ -52,6 +52,7 @@ from kakuran.schema import (
     read_parts,
 )
 from kakuran.typing import Codes, Progress
+from kakuran.words import Phrase
 
 _PEOPLE_AT_A_TIME = 1 << 20
 """Rows of people that are looked through together."""
@@ -126,7 +127,7 @@ def calibrate(
     """
     check_is(schema, Schema, "kakuran.Schema.load reads one from its file")
     if not schema.perturbed:
-        raise CalibrationError("the schema has no column to perturb")
+        raise CalibrationError(Phrase("the schema has no column to perturb"))
     if (n is None) == (data is None):
         raise CalibrationError("give either n (how many records) or data (to count them in), not both and not neither")
     if calibration not in get_args(Calibration):
@@ -150,7 +151,7 @@ def calibrate(
     wish = Wish(
         schema,
         _first_given(tell, schema.tell, "auto"),
-        _first_given(about, schema.about),
+        _first_given(about, None if tell == "all" else schema.about),  # whole records, typed out, tell it anyway
         _first_given(purpose, schema.purpose, "two-way"),
         mechanisms,
         weights,
@@ -336,14 +337,16 @@ def _checked_promise(k: float | None, n: int) -> float:
     if k is None or not is_real(k):
         raise CalibrationError(f"k must be a number, got {k!r}")
     if not math.isfinite(k) or k <= 1:
-        raise CalibrationError(f"k must be above 1 (k=1 promises nothing) and at most the number of records, got {k:g}")
+        raise CalibrationError(
+            Phrase("k must be above 1 (k=1 promises nothing) and at most the number of records, got {k:g}", k=k)
+        )
     if n != n or n in (math.inf, -math.inf) or n != int(n):
         raise CalibrationError(f"the number of records must be whole, got {n}")
     if n < 2:
-        raise CalibrationError(f"at least 2 records are needed to hide among, got {n}")
+        raise CalibrationError(Phrase("at least 2 records are needed to hide among, got {n}", n=n))
     if k > n:
         raise CalibrationError(
-            f"k={k:g} is more than the {n:,} records: nobody can hide among more people than there are"
+            Phrase("k={k:g} is more than the {n:,} records: nobody can hide among more people than there are", k=k, n=n)
         )
     return k
 

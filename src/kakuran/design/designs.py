@@ -16,7 +16,7 @@ import numpy as np
 
 from kakuran.design.expected import ExpectedError, expected_error
 from kakuran.design.plan import LAST_DIGITS, Tell, cost_of_people, cost_of_records
-from kakuran.errors import CalibrationError, is_real, which_there_are
+from kakuran.errors import CalibrationError, is_real
 from kakuran.mechanism import (
     MECHANISMS,
     Apart,
@@ -30,6 +30,7 @@ from kakuran.mechanism import (
 )
 from kakuran.schema import ONE_VALUE, Categorical, Numeric, Schema
 from kakuran.typing import Array
+from kakuran.words import Phrase, which_there_are
 
 TellChoice: TypeAlias = Literal["all", "auto"] | int | Sequence[Sequence[str]]
 """Whole records; what is expected to lose least; so many columns of each; or these sets of columns."""
@@ -66,7 +67,9 @@ def column_sets(schema: Schema, tell: TellChoice, about: str | None = None) -> C
         if tell != "all":
             raise _no_choice(tell)
         if about is not None:
-            raise CalibrationError(f"whole records tell {about!r} in any case; leave out about, or tell fewer columns")
+            raise CalibrationError(
+                Phrase("whole records tell {about!r} in any case; leave out about, or tell fewer columns", about=about)
+            )
         return None
     if isinstance(tell, int):
         return _all_of_size(names, tell, about)
@@ -75,7 +78,13 @@ def column_sets(schema: Schema, tell: TellChoice, about: str | None = None) -> C
 
 def _all_of_size(names: list[str], size: int, about: str | None) -> ColumnSets:
     if isinstance(size, bool) or not 1 <= size <= len(names):
-        raise CalibrationError(f"tell must lie between 1 and the {len(names)} columns that are perturbed, got {size}")
+        raise CalibrationError(
+            Phrase(
+                "tell must lie between 1 and the {count} columns that are perturbed, got {size}",
+                count=len(names),
+                size=size,
+            )
+        )
     others = [name for name in names if name != about]
     fixed = [] if about is None else [about]
     if size == len(fixed) and others:
@@ -129,7 +138,9 @@ def _check_perturbed(schema: Schema, name: str, word: str) -> None:
     if name in schema.names:
         done = "dropped" if schema[name].role == "drop" else "kept as it is, so every record tells it"
         raise CalibrationError(f"{word}: column {name!r} is {done}")
-    raise CalibrationError(f"{word}: no column {name!r}. {which_there_are(name, names)}")
+    raise CalibrationError(
+        Phrase("{word}: no column {name!r}. {others}", word=word, name=name, others=which_there_are(name, names))
+    )
 
 
 def tells_within(sets: ColumnSets, near: Mapping[str, Neighbourhood], epsilon: float) -> tuple[Tell, ...]:

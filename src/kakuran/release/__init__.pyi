@@ -1,4 +1,5 @@
 from .files import (
+    beside as beside,
     check_folder as check_folder,
     check_table as check_table,
     check_target as check_target,

@@ -12,9 +12,12 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from kakuran.design import Plan
 from kakuran.errors import ReleaseError
+from kakuran.perturbation import Kernel
 from kakuran.release.manifest import MATRIX_KEY, METADATA_KEY, Manifest
 from kakuran.schema import (
+    ABOUT,
     CSV,
     PARQUET,
     UNREADABLE,
@@ -26,6 +29,7 @@ from kakuran.schema import (
     open_source,
     writer_for,
 )
+from kakuran.words import LANGUAGES, Phrase, words_in
 from kakuran.writing import check_free, check_place, private_folder, sync, whole_or_nothing
 
 FOLDER_MANIFEST = "_release.json"
@@ -48,12 +52,19 @@ def _check_kind(path: Path) -> None:
     if path.suffix in WRITERS:
         writer_for(path)
     elif path.suffix not in PARQUET + CSV:
-        raise ReleaseError(f"{path}: name a .parquet or a .csv file, or one of {', '.join(WRITERS)}")
+        raise ReleaseError(
+            Phrase("{path}: name a .parquet or a .csv file, or one of {others}", path=path, others=", ".join(WRITERS))
+        )
 
 
 def manifest_path(path: Path) -> Path:
     """Where the manifest of a release lies that is not one Parquet file."""
-    return path / FOLDER_MANIFEST if path.is_dir() else path.with_name(path.stem + ".release.json")
+    return path / FOLDER_MANIFEST if path.is_dir() else beside(path, ".release.json")
+
+
+def beside(path: Path, ending: str) -> Path:
+    """What lies beside a table and is called as it; only where this is CSV, without the table's own ending."""
+    return path.with_name((path.stem if path.suffix in CSV else path.name) + ending)
 
 
 def targets(path: Path) -> list[Path]:
@@ -63,7 +74,7 @@ def targets(path: Path) -> list[Path]:
 
 def write_release(
     path: Path,
-    schema: pa.Schema,
+    plan: Plan,
     make_batches: Callable[[Path], Generator[pa.RecordBatch, None, None]],
     make_manifest: Callable[[int], Manifest],
     drawing: AbstractContextManager[object] | None = None,
@@ -72,13 +83,26 @@ def write_release(
 
     What happens while they are drawn, within `drawing`, is over before anything takes its place.
     """
-    write = _write_parquet if path.suffix in PARQUET else _write_beside
+    write, schema = _write_parquet if path.suffix in PARQUET else _write_beside, Kernel(plan).schema
+    if path.suffix not in PARQUET + CSV:
+        schema = schema.with_metadata({ABOUT: "\n".join(_about(path, plan))})
     with (
         whole_or_nothing(*targets(path)) as folder,
         drawing or nullcontext(),
         closing(make_batches(folder)) as batches,
     ):
         return write(folder / path.name, schema, batches, make_manifest)
+
+
+def _about(path: Path, plan: Plan) -> Iterator[str]:
+    """What those should know who open a release in a program that knows nothing of manifests; in every language."""
+    for say in map(words_in, LANGUAGES):
+        yield say("inside_release")
+        yield say("inside_release_what", k=plan.k)
+        if plan.layout.told:
+            yield say("inside_release_empty")
+        column = next(iter(plan.mechanisms))
+        yield say("inside_release_ask", file=path.name, manifest=manifest_path(path).name, column=column)
 
 
 def write_table(path: Path, table: pa.Table) -> None:
@@ -99,11 +123,11 @@ def write_records(
 ) -> None:
     """Write plain records, which are never all in memory, and a page beside them, both whole or none.
 
-    Parquet holds the metadata, too; other files have no place for any.
+    Parquet holds the metadata, too; CSV has no place for any, and others for what the schema tells of itself.
     """
-    beside, told = page
-    with whole_or_nothing(path, beside) as folder:
-        (folder / beside.name).write_text(told, encoding="utf-8")
+    place, told = page
+    with whole_or_nothing(path, place) as folder:
+        (folder / place.name).write_text(told, encoding="utf-8")
         if path.suffix not in PARQUET:
             _write_plain(folder / path.name, schema, batches)
             return
@@ -182,22 +206,32 @@ def released_source(path: Path, names: Sequence[str]) -> Source:
 def read_manifest(path: Path) -> Manifest:
     """What is published about a release, without reading its records."""
     if not path.is_dir() and path.suffix not in (*PARQUET, *CSV, *WRITERS):
-        raise ReleaseError(f"{path}: a release is a .parquet or a .csv file, or a folder, or {', '.join(WRITERS)}")
+        raise ReleaseError(
+            Phrase(
+                "{path}: a release is a .parquet or a .csv file, or a folder, or {others}",
+                path=path,
+                others=", ".join(WRITERS),
+            )
+        )
     if not path.exists():
-        raise ReleaseError(f"{path}: no such file")
+        raise ReleaseError(Phrase("{path}: no such file", path=path))
     if path.is_dir() or path.suffix not in PARQUET:
-        beside = manifest_path(path)
-        if not beside.exists():
-            place = "in" if path.is_dir() else "beside"
-            raise ReleaseError(f"{path}: has no manifest {beside.name} {place} it, so it is not a release")
-        return Manifest.from_json(beside.read_bytes(), str(beside))
+        manifest = manifest_path(path)
+        if not manifest.exists():
+            named = {"path": path, "manifest": manifest.name}
+            raise ReleaseError(
+                Phrase("{path}: has no manifest {manifest} in it, so it is not a release", **named)
+                if path.is_dir()
+                else Phrase("{path}: has no manifest {manifest} beside it, so it is not a release", **named)
+            )
+        return Manifest.from_json(manifest.read_bytes(), str(manifest))
     try:
         metadata = pq.read_metadata(path).metadata or {}
     except UNREADABLE as error:
-        raise ReleaseError(f"{path}: not a release that can be read: {error}") from error
+        raise ReleaseError(Phrase("{path}: not a release that can be read: {why}", path=path, why=error)) from error
     text = metadata.get(METADATA_KEY, metadata.get(MATRIX_KEY))
     if text is None:
-        raise ReleaseError(f"{path}: has no kakuran manifest, so it is not a release")
+        raise ReleaseError(Phrase("{path}: has no kakuran manifest, so it is not a release", path=path))
     return Manifest.from_json(text, str(path))
 
 

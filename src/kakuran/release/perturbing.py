@@ -205,7 +205,7 @@ def perturb_file(
     order: Order = "shuffled" if shuffle else "kept"
     manifest = write_release(
         Path(target),
-        Kernel(plan).schema,
+        plan,
         lambda scratch: perturb_batches(
             source,
             plan,

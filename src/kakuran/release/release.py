@@ -187,10 +187,9 @@ class Release:
     def save(self, path: str | Path, *, force: bool = False) -> None:
         """Write the release as Parquet, with its manifest inside, or as CSV, Excel, SPSS or Stata, with it beside."""
         check_target(Path(path), force=force)
-        kernel = Kernel(self.plan)
-        batch = kernel.decode(self.codes())
+        batch = Kernel(self.plan).decode(self.codes())
         self.manifest.check_columns(batch.schema.names, batch.num_rows, str(path))
-        write_release(Path(path), kernel.schema, lambda _: (one for one in [batch]), lambda _: self.manifest)
+        write_release(Path(path), self.plan, lambda _: (one for one in [batch]), lambda _: self.manifest)
 
     def codes(self, columns: Sequence[str] | None = None) -> dict[str, Codes]:
         """The codes of all released columns or of some; noise without bounds reaches beyond the domain's."""

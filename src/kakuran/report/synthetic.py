@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from kakuran.answers import SyntheticQuality, SyntheticTable
 from kakuran.design import expected_error
-from kakuran.release import check_table, write_records
+from kakuran.release import beside, check_table, write_records
 from kakuran.report.page import Html, code, page, paragraph, points, section, table
 from kakuran.report.released import domain_of
-from kakuran.schema import Numeric
-from kakuran.words import Words, words_in
+from kakuran.schema import ABOUT, Numeric
+from kakuran.words import LANGUAGES, Words, words_in
 from kakuran.writing import check_free
 
 METADATA_KEY = "kakuran.synthetic"
@@ -26,7 +27,7 @@ _NEVER = ("people", "errors", "rare", "triples", "fine", "link", "safer")
 
 def about_path(path: str | Path) -> Path:
     """Where the page about a synthetic table lies."""
-    return Path(path).with_name(Path(path).stem + ".about.html")
+    return beside(Path(path), ".about.html")
 
 
 def check_synthetic(path: str | Path, *, force: bool) -> None:
@@ -40,7 +41,8 @@ def save_synthetic(
 ) -> SyntheticQuality:
     """Write made-up records as CSV, Parquet, Excel, SPSS or Stata, and beside them a page that says what they are.
 
-    CSV opens right in Excel, also a Japanese one. The page is called as the table, with ``.about.html`` at the end.
+    CSV opens right in Excel, also a Japanese one. The page is called as the table: ``plain.about.html`` beside
+    ``plain.csv``, and ``plain.xlsx.about.html`` beside ``plain.xlsx``, which says it in a sheet, too.
 
     Parameters
     ----------
@@ -73,8 +75,18 @@ def save_synthetic(
     quality = synthetic.quality()
     said = about_synthetic(synthetic, quality, Path(path).name, lang=lang)
     note = {METADATA_KEY: json.dumps(_described(synthetic), ensure_ascii=False)}
-    write_records(Path(path), synthetic.schema, synthetic.batches(), note, (about_path(path), said))
+    schema = synthetic.schema.with_metadata({ABOUT: "\n".join(_inside(synthetic, about_path(path).name))})
+    write_records(Path(path), schema, synthetic.batches(), note, (about_path(path), said))
     return quality
+
+
+def _inside(synthetic: SyntheticTable, beside: str) -> Iterator[str]:
+    """What those should know who open the table alone; in every language."""
+    for say in map(words_in, LANGUAGES):
+        yield say("inside_synthetic")
+        yield say("synthetic_warning")
+        yield say("synthetic_what", n=synthetic.n)
+        yield say("inside_synthetic_page", page=beside)
 
 
 def _described(synthetic: SyntheticTable) -> dict[str, Any]:

@@ -52,6 +52,7 @@ from .sources.arrow import (
     ParquetSource as ParquetSource,
 )
 from .sources.base import (
+    ABOUT as ABOUT,
     CSV as CSV,
     DELIMITED as DELIMITED,
     DUCKDB as DUCKDB,

@@ -18,6 +18,7 @@ from kakuran.parsing import is_writable
 from kakuran.schema.attribute import Categorical, Numeric, Value, Weight
 from kakuran.schema.dates import Date, day_of, orders_of
 from kakuran.typing import Array, Codes, Reach
+from kakuran.words import Phrase, so_many_rows
 
 ValueFamily: TypeAlias = Literal["text", "true/false", "numbers", "dates", "nothing", "other"]
 
@@ -238,8 +239,10 @@ def _known(attribute: Categorical | Numeric, found: pa.Array, column: pa.Array) 
 def _not_declared(attribute: Categorical | Numeric, strangers: pa.Array) -> DataError:
     return DataError(
         attribute.name,
-        f"{counted(len(strangers), 'row')} not among the {attribute.points:,} declared values",
-        "Add the value to the schema, or correct the data.",
+        Phrase(
+            "{rows} not among the {count:,} declared values", rows=so_many_rows(len(strangers)), count=attribute.points
+        ),
+        Phrase("Add the value to the schema, or correct the data."),
         example=_plain(strangers[0].as_py()),
     )
 
@@ -261,8 +264,12 @@ def _comparable(
     if family_of(column.type) != family_of(value_set.type):
         raise DataError(
             attribute.name,
-            f"the schema lists {family_of(value_set.type)} but the column holds {_told(column.type)}",
-            "Convert the column, or list its values in the schema as they are.",
+            Phrase(
+                "the schema lists {listed} but the column holds {found}",
+                listed=_told(value_set.type),
+                found=_told(column.type),
+            ),
+            Phrase("Convert the column, or list its values in the schema as they are."),
         )
     if is_text(column.type):
         column = column.cast(pa.string())
@@ -289,8 +296,16 @@ def _shared_type(given: pa.DataType, declared: pa.DataType) -> pa.DataType:
 
 def _told(kind: pa.DataType) -> str:
     """What a column holds; arrow's name of it where there is no plainer word."""
-    family = family_of(kind)
-    return str(kind) if family == "other" else family
+    return _FAMILIES.get(family_of(kind), str(kind))
+
+
+_FAMILIES: Mapping[str, Phrase] = {
+    "text": Phrase("text"),
+    "true/false": Phrase("true/false"),
+    "numbers": Phrase("numbers"),
+    "dates": Phrase("dates"),
+    "nothing": Phrase("nothing"),
+}
 
 
 def _with_missing(attribute: Categorical | Numeric, found: pa.Array, reach: int) -> Codes:
@@ -306,8 +321,8 @@ def _allow_missing(attribute: Categorical | Numeric, count: int) -> None:
     if attribute.missing != "category":
         raise DataError(
             attribute.name,
-            f"{counted(count, 'row')} missing",
-            'Fill them in, or declare missing = "category" to make missing a value of its own.',
+            Phrase("{rows} missing", rows=so_many_rows(count)),
+            Phrase('Fill them in, or declare missing = "category" to make missing a value of its own.'),
         )
 
 
@@ -327,9 +342,12 @@ def _encode_numbers(attribute: Numeric, column: pa.Array, reach: int, *, is_clip
             outside = numbers[is_outside][0].item()
             raise DataError(
                 attribute.name,
-                f"{counted(int(is_outside.sum()), 'row')} outside {low} … {high}",
-                "Correct the data, or widen the bounds in the schema (from public knowledge, not from the data); "
-                "missing_codes = [999] says that 999 means missing, clip = true puts what lies beyond on the bounds.",
+                Phrase("{rows} outside {low} … {high}", rows=so_many_rows(int(is_outside.sum())), low=low, high=high),
+                Phrase(
+                    "Correct the data, or widen the bounds in the schema (from public knowledge, not from the data); "
+                    "missing_codes = [999] says that 999 means missing, clip = true puts what lies beyond on the "
+                    "bounds."
+                ),
                 example=attribute.written(outside) if isinstance(attribute, Date) else outside,
             )
         _allow_missing(attribute, int(is_missing.sum()))
@@ -341,8 +359,8 @@ def _numbers(attribute: Numeric, column: pa.Array) -> Array:
     if family_of(column.type) not in ("numbers", "nothing"):
         raise DataError(
             attribute.name,
-            f"the schema says numbers but the column holds {_told(column.type)}",
-            "Convert the column to numbers, or declare it as a category.",
+            Phrase("the schema says numbers but the column holds {found}", found=_told(column.type)),
+            Phrase("Convert the column to numbers, or declare it as a category."),
         )
     numbers: Array = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     return numbers
@@ -359,8 +377,8 @@ def _dates(attribute: Date, column: pa.Array) -> Array:
     elif family_of(column.type) != "nothing":
         raise DataError(
             attribute.name,
-            f"the schema says dates but the column holds {_told(column.type)}",
-            "Convert the column to dates, or to text such as 2020-04-03.",
+            Phrase("the schema says dates but the column holds {found}", found=_told(column.type)),
+            Phrase("Convert the column to dates, or to text such as 2020-04-03."),
         )
     days: Array = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
     return days

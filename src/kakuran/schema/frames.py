@@ -12,9 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from narwhals.dependencies import is_pandas_dataframe, is_polars_dataframe, is_polars_lazyframe
 
-from kakuran.errors import DataError, which_there_are
+from kakuran.errors import DataError
 from kakuran.schema.codes import check_columns_are_unique, family_of, half_characters, is_text
 from kakuran.typing import Array, Indices
+from kakuran.words import Phrase, which_there_are
 
 _NO_COLUMN = (pa.ArrowException, UnicodeEncodeError, OverflowError)
 """As what it shows that arrow cannot hold a column."""
@@ -169,11 +170,11 @@ def columns_of(data: Any) -> dict[str, Any]:
     return {name: table.column(name) for name in table.column_names}
 
 
-def check_there(names: Iterable[str], columns: Collection[str], where: str = "the table") -> None:
+def check_there(names: Iterable[str], columns: Collection[str], where: str = Phrase("the table")) -> None:
     """Raise a `DataError` unless all these columns are there."""
     for name in names:
         if name not in columns:
-            raise DataError(name, f"is not in {where}", which_there_are(name, columns))
+            raise DataError(name, Phrase("is not in {where}", where=where), which_there_are(name, columns))
 
 
 def is_numeric(column: Any) -> bool:

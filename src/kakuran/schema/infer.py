@@ -6,6 +6,7 @@ import math
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from kakuran.schema.dates import DateRange, date_between
 from kakuran.schema.sources.delimited import UNSPLIT, look_unsplit
 from kakuran.schema.sources.opening import open_source
 from kakuran.schema.written_numbers import what_to_type
+from kakuran.words import Phrase
 
 MOST_CATEGORIES = 1000
 """A text column with more values than this is taken for an identifier and dropped."""
@@ -318,19 +320,19 @@ def infer_attributes(data: Any, progress: Callable[[int], object]) -> list[Attri
 
 _NOTES: tuple[tuple[str, Callable[[ColumnSummary], bool]], ...] = (
     (
-        "Dropped, as they are neither text, true/false, numbers nor dates",
+        Phrase("Dropped, as they are neither text, true/false, numbers nor dates"),
         lambda column: column.is_dropped and column.family == "other",
     ),
     (
-        "Dropped, as numbers beyond 2⁶² cannot be told apart (as codes, make them text; else use another unit)",
+        Phrase("Dropped, as numbers beyond 2⁶² cannot be told apart (as codes, make them text; else use another unit)"),
         lambda column: column.is_beyond_any_grid,
     ),
     (
-        "Dropped, as they are named like what people are called or reached by",
+        Phrase("Dropped, as they are named like what people are called or reached by"),
         lambda column: column.is_dropped and column.is_named_like_a_person,
     ),
     (
-        "Dropped, as they look like identifiers or are empty",
+        Phrase("Dropped, as they look like identifiers or are empty"),
         lambda column: (
             column.is_dropped
             and column.family != "other"
@@ -339,77 +341,92 @@ _NOTES: tuple[tuple[str, Callable[[ColumnSummary], bool]], ...] = (
         ),
     ),
     (
-        'Dropped, as 3/4/2020 may be a day in March or in April (make it type = "date", with order = "d/m/y" or '
-        'order = "m/d/y")',
+        Phrase(
+            'Dropped, as 3/4/2020 may be a day in March or in April (make it type = "date", with order = "d/m/y" or '
+            'order = "m/d/y")'
+        ),
         lambda column: column.is_dropped and column.needs_an_order,
     ),
     (
-        "Whole numbers taken for codes of categories (make amounts numbers, and set ordered = true where codes have an "
-        "order)",
+        Phrase(
+            "Whole numbers taken for codes of categories (make amounts numbers, and set ordered = true where codes "
+            "have an order)"
+        ),
         lambda column: column.holds_codes,
     ),
     (
-        "Dates, told in periods as long as their range suggests (step)",
+        Phrase("Dates, told in periods as long as their range suggests (step)"),
         lambda column: not column.is_dropped and column.holds_dates,
     ),
     (
-        "Have a number such as 999 far off, which may stand for missing, and is taken for that beside amounts (if it "
-        "is one, leave out missing_codes, and have it between the bounds)",
+        Phrase(
+            "Have a number such as 999 far off, which may stand for missing, and is taken for that beside amounts (if "
+            "it is one, leave out missing_codes, and have it between the bounds)"
+        ),
         lambda column: column.family == "numbers" and bool(column.likely_missing),
     ),
     (
-        'With one value only, so perturbing cannot hide anything (list its other values, or set role = "drop")',
+        Phrase('With one value only, so perturbing cannot hide anything (list its other values, or set role = "drop")'),
         lambda column: column.has_one_value,
     ),
     (
-        'Dropped, but perhaps say whose a row is, as values stand twice (if so, name one above: person = "COLUMN")',
+        Phrase(
+            'Dropped, but perhaps say whose a row is, as values stand twice (if so, name one above: person = "COLUMN")'
+        ),
         lambda column: column.is_dropped and column.repeats_many_words,
     ),
     (
-        'Numbers that perhaps say whose a row is, by their name (if so, name one above: person = "COLUMN")',
+        Phrase('Numbers that perhaps say whose a row is, by their name (if so, name one above: person = "COLUMN")'),
         lambda column: not column.is_dropped and column.is_named_like_an_id,
     ),
     (
-        'Perhaps identifiers, as no value stands twice (if so, set role = "drop")',
+        Phrase('Perhaps identifiers, as no value stands twice (if so, set role = "drop")'),
         lambda column: not column.is_dropped and column.looks_like_identifiers,
     ),
     (
-        'Have missing values (fill them in, or set missing = "category")',
+        Phrase('Have missing values (fill them in, or set missing = "category")'),
         lambda column: not column.is_dropped and column.has_missing,
     ),
     (
-        "Numbers some of which stand for something in the file, as for a refusal (declare in it which mean missing)",
+        Phrase(
+            "Numbers some of which stand for something in the file, as for a refusal (declare in it which mean missing)"
+        ),
         lambda column: column.family == "numbers" and bool(column.labels),
     ),
     (
-        "Named like a value (does the file start with the names of its columns? if not, say them: --names a,b,…)",
+        Phrase(
+            "Named like a value (does the file start with the names of its columns? if not, say them: --names a,b,…)"
+        ),
         lambda column: is_number(column.name),
     ),
     (
-        "Named with a space at an end, which belongs to the name (unless --delimiter ', ' says it does not)",
+        Phrase("Named with a space at an end, which belongs to the name (unless --delimiter ', ' says it does not)"),
         lambda column: column.name != column.name.strip(),
     ),
 )
 """What to say of the columns of which something holds."""
 
 
-def _warning(columns: Sequence[ColumnSummary]) -> str:
+def _warning(columns: Sequence[ColumnSummary]) -> Phrase:
     noted = [(note, [column for column in columns if holds(column)]) for note, holds in _NOTES]
     lines = [
-        "These domains were read off private data: a bound or a rare value may point to one person.",
-        "Replace them by what is public knowledge before you calibrate.",
-        *(f"{note}: {_listed(found)}." for note, found in noted if found),
+        Phrase("These domains were read off private data: a bound or a rare value may point to one person."),
+        Phrase("Replace them by what is public knowledge before you calibrate."),
+        *(Phrase("{note}: {columns}.", note=note, columns=_listed(found)) for note, found in noted if found),
         *(_how_to_read(column) for column in columns if column.is_dropped and column.holds_written_numbers),
     ]
     if look_unsplit([column.name for column in columns]):
-        lines.append(f"There is one column only: {columns[0].name}. {UNSPLIT}")
-    return "\n".join(lines)
+        lines.append(Phrase("There is one column only: {name}. {remedy}", name=columns[0].name, remedy=UNSPLIT))
+    return reduce(lambda above, line: Phrase("{above}\n{line}", above=above, line=line), lines)
 
 
-def _how_to_read(column: ColumnSummary) -> str:
+def _how_to_read(column: ColumnSummary) -> Phrase:
     asked = column.way_to_read_numbers
-    told = f"of a CSV file say how with {asked}, elsewhere " if asked else ""
-    return f"Dropped, as its numbers are not written plainly ({told}make them 1234 or 3.5): {column.name}."
+    return Phrase(
+        "Dropped, as its numbers are not written plainly ({told}make them 1234 or 3.5): {name}.",
+        told=Phrase("of a CSV file say how with {asked}, elsewhere ", asked=asked) if asked else "",
+        name=column.name,
+    )
 
 
 def _listed(columns: Sequence[ColumnSummary]) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kakuran.errors import DataError, SchemaError, counted, which_there_are
+from kakuran.errors import DataError, SchemaError, counted
 from kakuran.parsing import naming, parse_document, read_document, tables_of, toml_of
 from kakuran.schema.attribute import Attribute, Categorical, Dropped, Numeric, Weight, attribute_of, describe
 from kakuran.schema.codes import (
@@ -29,6 +29,7 @@ from kakuran.schema.people import written_people
 from kakuran.schema.sources.base import Part, Source
 from kakuran.schema.sources.delimited import UNSPLIT, look_unsplit
 from kakuran.typing import Codes
+from kakuran.words import Phrase, which_there_are
 from kakuran.writing import write_text
 
 
@@ -81,7 +82,7 @@ class Schema:
                     f"{attribute!r} at place {position + 1}"
                 )
             if attribute.name in declared:
-                raise SchemaError(f"column {attribute.name!r} is declared twice")
+                raise SchemaError(Phrase("column {name!r} is declared twice", name=attribute.name))
             declared.add(attribute.name)
         weights = [attribute.name for attribute in self.attributes if isinstance(attribute, Weight)]
         if len(weights) > 1:
@@ -142,7 +143,9 @@ class Schema:
         for attribute in self.attributes:
             if attribute.name == name:
                 return attribute
-        raise SchemaError(f"no column {name!r} in the schema. {which_there_are(name, self.names)}")
+        raise SchemaError(
+            Phrase("no column {name!r} in the schema. {others}", name=name, others=which_there_are(name, self.names))
+        )
 
     def in_release(self, name: str) -> Categorical | Numeric:
         """The attribute of a column that a release holds; a `SchemaError` that lists those where it holds none."""
@@ -151,8 +154,16 @@ class Schema:
             return self.released[names.index(name)]
         if name in self.names:
             listed = ", ".join(map(repr, names))
-            raise SchemaError(f"column {name!r} was dropped: the release does not hold it. There are {listed}.")
-        raise SchemaError(f"no column {name!r} in the release. {which_there_are(name, names)}")
+            raise SchemaError(
+                Phrase(
+                    "column {name!r} was dropped: the release does not hold it. There are {listed}.",
+                    name=name,
+                    listed=listed,
+                )
+            )
+        raise SchemaError(
+            Phrase("no column {name!r} in the release. {others}", name=name, others=which_there_are(name, names))
+        )
 
     def __iter__(self) -> Iterator[Attribute]:
         return iter(self.attributes)
@@ -179,25 +190,25 @@ class Schema:
         if self.released and not any(attribute.name in given for attribute in self.released):
             raise DataError(
                 self.released[0].name,
-                "declared in the schema, but none of its columns is in the table",
-                UNSPLIT if look_unsplit(names) else "Does the file start with the names of its columns?",
+                Phrase("declared in the schema, but none of its columns is in the table"),
+                UNSPLIT if look_unsplit(names) else Phrase("Does the file start with the names of its columns?"),
             )
         absent = [attribute.name for attribute in self.released if attribute.name not in given]
         if absent:
             raise DataError(
                 absent[0],
-                f"declared in the schema but not in the table{_and_so_are(absent[1:])}",
+                Phrase("declared in the schema but not in the table{others}", others=_and_so_are(absent[1:])),
                 which_there_are(absent[0], names),
             )
         if self.person is not None and self.person not in given:
-            problem = "is to say whose each row is, but is not in the table"
+            problem = Phrase("is to say whose each row is, but is not in the table")
             raise DataError(self.person, problem, which_there_are(self.person, names))
         strange = [name for name in names if name not in declared]
         if strange:
             raise DataError(
                 strange[0],
-                f"in the table but not in the schema{_and_so_are(strange[1:])}",
-                'Declare it, with role = "drop" if it is not to be released.',
+                Phrase("in the table but not in the schema{others}", others=_and_so_are(strange[1:])),
+                Phrase('Declare it, with role = "drop" if it is not to be released.'),
             )
 
     @classmethod
@@ -252,7 +263,10 @@ class Schema:
 
 
 def _and_so_are(names: Sequence[str]) -> str:
-    return f", and so {'is' if len(names) == 1 else 'are'} {', '.join(map(repr, names))}" if names else ""
+    listed = ", ".join(map(repr, names))
+    if len(names) == 1:
+        return Phrase(", and so is {listed}", listed=listed)
+    return Phrase(", and so are {listed}", listed=listed) if names else ""
 
 
 _WISHES = ("tell", "about", "purpose", "person", "rows_a_person")

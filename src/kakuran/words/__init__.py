@@ -1,7 +1,7 @@
 """The one catalogue of what is said to people: terminal, reports, charts and pages, a file a language.
 
-What a report says is asked for by name; what the library says itself, by its English words (`Phrase`); what pages in a
-browser say, by a name of their own, with places that the browser fills in.
+What a report says is asked for by name; what the library says itself, by its English words (`Phrase`), and so is the
+help of commands; what pages in a browser say, by a name of their own, with places that the browser fills in.
 """
 
 from __future__ import annotations
@@ -57,6 +57,27 @@ class Phrase(str):
         return templates.get(self.template, self.template).format(**values)
 
 
+def which_there_are(asked: object, names: Iterable[str]) -> Phrase:
+    """The names there are, and before them the one that was probably meant."""
+    from difflib import get_close_matches
+
+    listed = list(names)
+    alike = {name.strip().casefold(): name for name in listed[:_MOST_COMPARED]}
+    typed = str(asked).strip().casefold()
+    turned = [name for name in alike if sorted(name) == sorted(typed)]  # the same letters, as in "stpe"
+    close = turned or get_close_matches(typed, alike, n=1, cutoff=0.5)
+    there = ", ".join(map(repr, listed))
+    if close:
+        return Phrase("Did you mean {meant!r}? There are {listed}.", meant=alike[close[0]], listed=there)
+    return Phrase("There are {listed}.", listed=there)
+
+
+def so_many_rows(count: int) -> Phrase:
+    """How many rows there are, in words that fit one, too."""
+    return Phrase("1 row") if count == 1 else Phrase("{count:,} rows", count=count)
+
+
+_MOST_COMPARED = 5000
 LANGUAGES = ("en", "ja")
 
 
@@ -69,6 +90,7 @@ class Words:
     translated: dict[str, str]
     pages: Mapping[str, str]
     studio: Mapping[str, str]
+    help: Mapping[str, str]
 
     def __call__(self, name: str, **values: Any) -> str:
         """What has this name, with values filled in, phrases among them in this language."""
@@ -88,4 +110,5 @@ def words_in(lang: str) -> Words:
     if lang not in LANGUAGES:
         raise SchemaError(f"a report is written in {' or '.join(LANGUAGES)}, got {lang!r}")
     named = tomllib.loads(files("kakuran.words").joinpath(f"{lang}.toml").read_text(encoding="utf-8"))
-    return Words(lang, named, named.pop("translated", {}), named.pop("pages"), named.pop("studio"))
+    translated, helped = named.pop("translated", {}), named.pop("help", {})
+    return Words(lang, named, translated, named.pop("pages"), named.pop("studio"), helped)

@@ -43,6 +43,15 @@ def column_names(path: Path) -> list[str]:
         return list(pq.read_schema(path).names)
 
 
+ABOUT = b"kakuran.about"
+"""Where a table of arrow tells, line by line, what those should know who open it in another program."""
+
+
+def said_about(schema: pa.Schema) -> list[str]:
+    """What a table tells of itself, its title first."""
+    return (schema.metadata or {}).get(ABOUT, b"").decode().splitlines()
+
+
 BATCH = 1 << 17
 """Records that are read, perturbed and counted at a time."""
 

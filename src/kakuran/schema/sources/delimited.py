@@ -20,6 +20,7 @@ import pyarrow.csv
 from kakuran.errors import DataError, SchemaError, counted
 from kakuran.schema.sources.base import Part, Source, Wanted, numbered, reading
 from kakuran.schema.written_numbers import NumberFormat, explaining, not_such_a_number, widest
+from kakuran.words import Phrase
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ UTF_8 = "utf-8"
 DELIMITERS = (",", ";", "\t")
 """What may separate columns without being named."""
 
-UNSPLIT = "Is something else between its columns? Of a CSV file name it with --delimiter (delimiter=…)."
+UNSPLIT = Phrase("Is something else between its columns? Of a CSV file name it with --delimiter (delimiter=…).")
 """What to ask where `look_unsplit`."""
 
 _START = 1 << 16

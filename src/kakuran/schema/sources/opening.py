@@ -23,6 +23,7 @@ from kakuran.schema.sources.arrow import IpcSource, ParquetSource, frame_source
 from kakuran.schema.sources.base import ARROW, DELIMITED, DUCKDB, PARQUET, Part, Source, Wanted, runs
 from kakuran.schema.sources.databases import SCHEMES, DuckSource, PostgresSource
 from kakuran.schema.sources.delimited import AS_FOUND, CsvFormat, CsvSource
+from kakuran.words import Phrase
 
 Opener = TypeVar("Opener", bound=Callable[..., Source])
 
@@ -292,7 +293,7 @@ def open_source(
     path = Path(data)
     if path.suffix in DUCKDB:
         if not path.is_file():
-            raise SchemaError(f"{path}: no such file")
+            raise SchemaError(Phrase("{path}: no such file", path=path))
         return DuckSource(str(path), database=path, sql=sql)
     if sql is not None:
         files = [found for _, found in _found(path)]
@@ -313,7 +314,7 @@ def _file(path: Path, written: CsvFormat = AS_FOUND, sheet: str | None = None) -
             "call text with tabs or semicolons .csv, too"
         )
     if not path.is_file():
-        raise SchemaError(f"{path}: no such file")
+        raise SchemaError(Phrase("{path}: no such file", path=path))
     if path.suffix in DELIMITED:
         return CsvSource(path, written)
     if written.is_told:

@@ -14,12 +14,14 @@ import pyarrow as pa
 from kakuran.errors import DataError, SchemaError, needing
 from kakuran.schema.codes import family_of, is_text
 from kakuran.schema.sources import base
-from kakuran.schema.sources.base import Part, Source, Wanted, numbered, reading
+from kakuran.schema.sources.base import Part, Source, Wanted, numbered, reading, said_about
 from kakuran.schema.sources.opening import SHEETS, check_fits_double, opens, plain_numbers, writes
 
 MOST_ROWS = 1_048_575
 """Records that a sheet holds, beside the names of its columns."""
 LONGEST_TEXT = 32_767
+ABOUT_SHEET = "about this table"
+"""The sheet, beside that of the records, that says what a table is which kakuran wrote."""
 _DAY, _MOMENT = "yyyy-mm-dd", "yyyy-mm-dd hh:mm:ss"
 
 
@@ -42,7 +44,12 @@ class SheetSource(Source):
     @cached_property
     def _cells(self) -> list[list[Any]]:
         with _by_calamine(self.path) as calamine, calamine.CalamineWorkbook.from_path(str(self.path)) as book:
-            filled = {name: found for name in book.sheet_names if (found := book.get_sheet_by_name(name).to_python())}
+            filled = {
+                name: found
+                for name in book.sheet_names
+                if name in (self._sheet, *_of_records(book.sheet_names))
+                and (found := book.get_sheet_by_name(name).to_python())
+            }
         sheet = self._sheet if self._sheet is not None or len(filled) != 1 else next(iter(filled))
         if sheet in filled:
             return filled[sheet]
@@ -95,6 +102,10 @@ class SheetSource(Source):
         return pa.timestamp("us") if kinds <= {dt.date, dt.datetime} else pa.string()
 
 
+def _of_records(names: Sequence[str]) -> list[str]:
+    return [name for name in names if name != ABOUT_SHEET]
+
+
 @contextmanager
 def _by_calamine(path: Path) -> Iterator[Any]:
     with needing(f"{path.suffix} files", "files"):
@@ -145,7 +156,10 @@ def _said(cell: Any) -> str | None:
 
 @writes(".xlsx", needs="xlsxwriter")
 def write_sheet(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
-    """Write a table as the one sheet of a workbook; text is never taken for a formula or an address."""
+    """Write a table as a sheet of a workbook, and what it says of itself as another and as the workbook's properties.
+
+    Text is never taken for a formula or an address.
+    """
     with needing(".xlsx files", "files"):
         import xlsxwriter
     with xlsxwriter.Workbook(str(path), {"constant_memory": True}) as book:
@@ -165,6 +179,16 @@ def write_sheet(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
                 for place, cell in enumerate(cells):
                     _write_cell(sheet, row, place, cell, shown)
             done += batch.num_rows
+        if lines := said_about(schema):
+            _write_about(book, lines)
+
+
+def _write_about(book: Any, lines: Sequence[str]) -> None:
+    book.set_properties({"title": lines[0], "comments": "\n".join(lines[1:])})
+    sheet = book.add_worksheet(ABOUT_SHEET)
+    sheet.set_column(0, 0, 100)
+    for row, line in enumerate(lines):
+        sheet.write_string(row, 0, line, book.add_format({"text_wrap": True, "bold": row == 0}))
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:

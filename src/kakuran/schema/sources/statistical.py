@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 from kakuran.errors import DataError, SchemaError, needing
 from kakuran.schema.codes import LABELS, MISSING, family_of, is_text, notes
 from kakuran.schema.sources import base
-from kakuran.schema.sources.base import Part, Source, Wanted, numbered, reading
+from kakuran.schema.sources.base import Part, Source, Wanted, numbered, reading, said_about
 from kakuran.schema.sources.opening import check_fits_double, opens, plain_numbers, writes
 
 SPSS, STATA = ".sav", ".dta"
@@ -34,7 +34,8 @@ _TRUTH: Mapping[float, str] = {0: "false", 1: "true"}
 _LONGEST_LABEL = {SPSS: 120, STATA: 32_000}
 _LONGEST_NAME = {SPSS: 64, STATA: 32}
 _LONGEST_TITLE = {SPSS: 255, STATA: 80}
-"""In bytes."""
+_LONGEST_FILE_LABEL = 64
+"""All in bytes."""
 
 
 @opens(*_READERS)
@@ -182,6 +183,7 @@ def write_statistical(path: Path, schema: pa.Schema, batches: Iterable[pa.Record
     options: dict[str, Any] = {
         "column_labels": titles,
         "variable_value_labels": {name: one.labels for name, one in zip(names, stored, strict=True) if one.labels},
+        "file_label": _cut(" ".join(said_about(schema)[:1]), _LONGEST_FILE_LABEL),
     }
     if path.suffix == SPSS:
         ranges = {
