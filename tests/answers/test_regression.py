@@ -140,11 +140,14 @@ def test_products_of_columns_rest_on_the_model(people, pairs):
     assert found.names[-1] == "age:sex[T.m]"
 
 
-def test_a_model_draws_coefficients_to_itself_as_far_as_the_intervals_of_the_tells_allow(pairs):
-    found = pairs.regress("hours ~ age * sex")
+def test_a_model_draws_coefficients_to_itself_and_intervals_reach_from_what_tells_say_to_there(pairs):
+    found = pairs.regress("hours ~ age * sex", level=0.2)
     assert not np.allclose(found.coefficients, found.centres)
-    assert ((found.low <= found.coefficients) & (found.coefficients <= found.high)).all()
-    np.testing.assert_allclose((found.low + found.high) / 2, found.centres)
+    assert (np.abs(found.coefficients - found.centres) <= 3 * found.errors * (1 + 1e-9)).all()
+    reach = 0.2533471 * found.errors
+    np.testing.assert_allclose(found.low, np.minimum(found.centres - reach, found.coefficients), rtol=1e-6)
+    np.testing.assert_allclose(found.high, np.maximum(found.centres + reach, found.coefficients), rtol=1e-6)
+    assert ((found.low == found.coefficients) | (found.high == found.coefficients)).any()
 
 
 def test_a_file_answers_as_memory_does(pairs, tmp_path):

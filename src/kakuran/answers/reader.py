@@ -32,7 +32,7 @@ from kakuran.model import (
     reconstruct,
     transition_between,
 )
-from kakuran.typing import Array, Indices, Progress
+from kakuran.typing import Array, Progress
 
 CellsKey: TypeAlias = tuple[tuple[str, bytes], ...]
 MOST_TOGETHER = 1 << 18
@@ -49,11 +49,6 @@ class JointTables:
     def table(self, axes: Sequence[Cells]) -> Array:
         """The shares of the true records in the cells that some of the columns span."""
         return self.model.table(self.places(axes))
-
-    def draw(self, axes: Sequence[Cells], count: int) -> list[Indices]:
-        """The cells of made-up records along some of the columns, as the model has them; always the same."""
-        cells = self.model.draw(count)
-        return [cells[place] for place in self.places(axes)]
 
     def errors(self, axes: Sequence[Cells], read: Callable[[Array], Array]) -> Array:
         """The standard errors of what is read off a table.

@@ -45,6 +45,12 @@ _MOST_STEPS = 50
 _SINGULAR = 1e-9
 _CLEAR = 5.0
 """Standard errors that the least spread of the predictors has to be away from nothing."""
+_FAR_SURER = 0.5
+"""How large standard errors of smooth tables are, of those without, at most, for these to be left."""
+_NOT_LINEAR = 1.1
+"""By how much variances exceed those of statistics that go evenly with moments, of tables that are truly smooth."""
+_FAR = 3.0
+"""Standard errors that a coefficient lies off what the tells say, at most, for the model's sake."""
 _LEAST = 1e-4
 """The spread of a direction of the predictors, of what it would be if they were independent, that is repaired to."""
 
@@ -69,8 +75,9 @@ class Regression(Answer):
     coefficients : array
         Outcomes × names.
     centres : array
-        The middles of the intervals: what the tells say by themselves. The coefficients are these where the tells
-        decide them, and drawn towards the joint model where it helps, as far as the intervals allow.
+        What the tells say by themselves, in the middle of the intervals. The coefficients are these where the tells
+        decide them, else drawn towards the joint model, by three standard errors at most; an interval reaches out to
+        a coefficient it would miss.
     covariance : array
         Of all centres in a row, the perturbation included.
     naive : array
@@ -125,12 +132,16 @@ class Regression(Answer):
     @property
     def low(self) -> Array:
         """The lower ends of the intervals."""
-        return self.centres - float(ndtri((1 + self.level) / 2)) * self.errors
+        return np.minimum(self.centres - self._reach, self.coefficients)
 
     @property
     def high(self) -> Array:
         """The upper ends of the intervals."""
-        return self.centres + float(ndtri((1 + self.level) / 2)) * self.errors
+        return np.maximum(self.centres + self._reach, self.coefficients)
+
+    @property
+    def _reach(self) -> Array:
+        return float(ndtri((1 + self.level) / 2)) * self.errors
 
     @property
     def caption(self) -> str:
@@ -295,19 +306,15 @@ def regress(
     check_told_in_pairs(reader.plan, [attribute.name for attribute in read.columns])
     told = told_cells(reader, columns.cells, progress)
     columns.check_is_clear(told)
-    moments = moments_of(told, columns.bases, reader.n, order=2)
+    held = reader.held(about, reader.plan.mechanisms)
+    smooth = moments_of(told, columns.bases, reader.n, order=2, smooth=True)
     fitted, naive = None, np.array(math.nan)
     if chosen == "least squares" and read.is_additive:
-        seconds = _Seconds.of(columns, moments)
-        naive = _naive(seconds, told, reader)[None]
-        if seconds.are_clear():
-            fitted = _least_squares(seconds, len(told), reader.n, reader.held(about, reader.plan.mechanisms))
+        plain = _Seconds.of(columns, moments_of(told, columns.bases, reader.n, order=2))
+        naive = _naive(plain, told, reader)[None]
+        fitted = _by_moments(plain, _Seconds.of(columns, smooth), len(told), reader.n, held)
     if fitted is None:
-        smooth = moments_of(told, columns.bases, reader.n, order=2, smooth=True)
-        held = reader.held(about, reader.plan.mechanisms)
         fitted = _by_model(columns, smooth, reader, chosen, held, progress)
-        reach = float(ndtri((1 + level) / 2)) * np.sqrt(np.diag(fitted["covariance"])).reshape(fitted["centres"].shape)
-        fitted["coefficients"] = fitted["coefficients"].clip(fitted["centres"] - reach, fitted["centres"] + reach)
     outcomes: tuple[str, ...] = (read.target.name,)
     if isinstance(read.target, Categorical):
         outcomes = tuple(map(str, read.target.values))[1:]
@@ -499,7 +506,27 @@ def _check_rank(read: ModelFormula, columns: _Columns) -> None:
             )
 
 
-def _least_squares(seconds: _Seconds, tells: int, n: int, about: About) -> dict[str, Any]:
+def _by_moments(plain: _Seconds, smooth: _Seconds, tells: int, n: int, about: About) -> dict[str, Any] | None:
+    """Least squares from unbiased moments, or where that is far surer from those of smooth tables; None if unclear."""
+    is_clear = plain.are_clear()
+    if smooth.are_clear() and not (is_clear and _error(smooth, n) > _FAR_SURER * _error(plain, n)):
+        found = _least_squares(smooth, n, about)
+        reason = Phrase("second moments of smooth tables, of {tells} tells", tells=tells)
+        return found | {"covariance": _NOT_LINEAR * found["covariance"], "reason": reason}
+    if is_clear:
+        return _least_squares(plain, n, about) | {
+            "reason": Phrase("unbiased second moments, of {tells} tells", tells=tells)
+        }
+    return None
+
+
+def _error(seconds: _Seconds, n: int) -> float:
+    """How unsure a coefficient is, on average."""
+    variances = np.diag(_least_squares(seconds, n, "population")["covariance"])
+    return float(np.exp(np.log(np.maximum(variances, _SINGULAR**2)).mean() / 2))
+
+
+def _least_squares(seconds: _Seconds, n: int, about: About) -> dict[str, Any]:
     targets, predictors = seconds.columns.design
     every = seconds.table
     inverse = np.linalg.inv(predictors @ every @ predictors.T)
@@ -517,7 +544,6 @@ def _least_squares(seconds: _Seconds, tells: int, n: int, about: About) -> dict[
         "centres": coefficients[None],
         "covariance": covariance,
         "rests_on": "counts",
-        "reason": Phrase("unbiased second moments, of {tells} tells", tells=tells),
         "explained": float(np.clip(1 - residual / spread, 0.0, 1.0)) if spread > 0 else None,
     }
 
@@ -689,7 +715,7 @@ def _by_model(
 ) -> dict[str, Any]:
     read = columns.read
     joint = reader.joint([model_cells(reader.plan, attribute.name) for attribute in read.columns], progress)
-    records = TiltedRecords.of(reader, joint, read.columns, columns.cells, columns.bases, moments)
+    records = TiltedRecords.of(reader, joint, read.columns, columns.cells, columns.bases, moments).beside_the_model()
     matrix, weights = read.matrix(records.values), records.weights
     if isinstance(read.target, Categorical):
         targets = np.eye(read.target.size)[records.codes[read.target.name]][:, 1:]
@@ -699,9 +725,11 @@ def _by_model(
     if found is None:
         raise SchemaError(f"no coefficients fit {read.text!r}: a value of a predictor decides the target by itself")
     step, covariance = records.left_by(_pulls(matrix, targets, weights, family, found), about)
+    covariance, centres = _NOT_LINEAR * covariance, found + step.reshape(found.shape)
+    reach = _FAR * np.sqrt(np.diag(covariance)).reshape(found.shape)
     return {
-        "coefficients": found,
-        "centres": found + step.reshape(found.shape),
+        "coefficients": found.clip(centres - reach, centres + reach),
+        "centres": centres,
         "covariance": covariance,
         "rests_on": "model",
         "reason": Phrase("fitted to a joint model whose pairs are as told: {reason}", reason=joint.model.reason),
