@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 import kakuran as kk
 from benchmarks.claims import Claim, at_most, no_peer
 from benchmarks.measures import ADULT, NAMES
-from kakuran.answers.formula import ModelFormula
+from kakuran.answers.formula import FormulaColumns, ModelFormula
 from kakuran.answers.groups import told_cells
-from kakuran.answers.regression import _Columns, _Seconds
+from kakuran.answers.regression import _Seconds
 from kakuran.model import moments_of
 
 NOTE = (
@@ -302,7 +302,7 @@ def _regressions(name: str, table: Table, draws: int, k: float, linear: str, log
 
 def _inverted(release: kk.Release, formula: str) -> NDArray[np.float64]:
     """Least squares as RRreg would invert: what two columns have in common from the records that tell both alone."""
-    columns = _Columns.of(release.plan, ModelFormula.of(formula, release.plan.schema))
+    columns = FormulaColumns.of(release.plan, ModelFormula.of(formula, release.plan.schema))
     told = told_cells(release.reader, columns.cells, int)
     moments = moments_of(told, columns.bases, release.n, order=2)
     sums, counts = np.zeros(len(moments.names)), np.zeros(len(moments.names))
