@@ -42,6 +42,8 @@ NUMBERS = {"hours": (1, 99), "age": (17, 90)}
 LINEAR = "hours ~ age + sex + education + marital + income"
 LOGISTIC = "income ~ age + sex + education + marital + hours"
 AUC = {2: 0.86, 10: 0.84}
+AREAS = 40
+"""Draws at k = 2, where only predictions are measured: they hardly differ from draw to draw."""
 NO_COEFFICIENT = 100.0
 """The standard error, on true records, of a coefficient that runs off to infinity there."""
 
@@ -59,8 +61,8 @@ def measure(*, quick: bool) -> Iterator[Claim]:
     adult = _adult(3_000 if quick else None)
     yield from _statistics("Adult", adult, draws)
     yield from _statistics("numbers of Adult", _numbers(3_000 if quick else None), draws)
-    for k in (10,) if quick else AUC:
-        yield from _regressions("Adult", adult, draws, k, LINEAR, LOGISTIC)
+    yield from _regressions("Adult", adult, draws, 10, LINEAR, LOGISTIC)
+    yield _predicted(adult, 2, min(draws, AREAS))
 
 
 @dataclass(frozen=True)
@@ -283,21 +285,30 @@ class Regressed:
             is_met=least >= LOW,
         )
         if name == "Adult":
-            _, _, true, chances = self.clean[self.logistic]
-            area = float(np.mean(self.areas))
-            yield Claim(
-                f"{name}, k = {self.k:g}: area under the curve of {self.logistic} on true records",
-                f"{area:.4f}",
-                f"fitted to true records: {_area(chances, true):.4f}",
-                bar=f"≥ {AUC[int(self.k)]}",
-                is_met=area >= AUC[int(self.k)],
-            )
+            yield _area_claim(self.k, self.areas, self.clean[self.logistic])
 
 
 def _regressions(name: str, table: Table, draws: int, k: float, linear: str, logistic: str) -> Iterator[Claim]:
     found = Regressed(table, k, linear, logistic)
     found.draw(draws)
     yield from found.claims(name)
+
+
+def _predicted(adult: Table, k: float, draws: int) -> Claim:
+    clean = _clean(adult, LOGISTIC)
+    fits = (adult.release(k).regress(LOGISTIC) for _ in range(draws))
+    return _area_claim(k, [_area(fit.predict(adult.frame), clean[2]) for fit in fits], clean)
+
+
+def _area_claim(k: float, areas: list[float], clean: tuple[NDArray[np.float64], ...]) -> Claim:
+    area = float(np.mean(areas))
+    return Claim(
+        f"Adult, k = {k:g}: area under the curve of {LOGISTIC} on true records, {len(areas)} draws",
+        f"{area:.4f}",
+        f"fitted to true records: {_area(clean[3], clean[2]):.4f}",
+        bar=f"≥ {AUC[int(k)]}",
+        is_met=area >= AUC[int(k)],
+    )
 
 
 def _inverted(release: kk.Release, formula: str) -> NDArray[np.float64]:
