@@ -26,18 +26,26 @@ from numpy.typing import NDArray
 import kakuran as kk
 from benchmarks.claims import Claim, at_most, no_peer
 from benchmarks.measures import ADULT, NAMES
-from kakuran.answers.formula import ModelFormula
+from kakuran.answers.formula import FormulaColumns, ModelFormula
 from kakuran.answers.groups import told_cells
-from kakuran.answers.regression import _Columns, _Seconds
+from kakuran.answers.regression import _Seconds
 from kakuran.model import moments_of
 
-NOTE = "Coverage is over all numbers of an answer and all draws; the least is that of a single number."
+NOTE = (
+    "Coverage is over all numbers of an answer and all draws; the least is that of a single number. Left out is the "
+    "logistic coefficient of Preschool, which the true records do not have: none of these 51 people earns more."
+)
+PACKAGES = ("statsmodels",)
 LOW, HIGH = 0.87, 0.94
 COLUMNS = ["hours", "age", "sex", "education", "marital", "income"]
 NUMBERS = {"hours": (1, 99), "age": (17, 90)}
 LINEAR = "hours ~ age + sex + education + marital + income"
 LOGISTIC = "income ~ age + sex + education + marital + hours"
 AUC = {2: 0.86, 10: 0.84}
+AREAS = 40
+"""Draws at k = 2, where only predictions are measured: they hardly differ from draw to draw."""
+NO_COEFFICIENT = 100.0
+"""The standard error, on true records, of a coefficient that runs off to infinity there."""
 
 
 def measure(*, quick: bool) -> Iterator[Claim]:
@@ -53,8 +61,8 @@ def measure(*, quick: bool) -> Iterator[Claim]:
     adult = _adult(3_000 if quick else None)
     yield from _statistics("Adult", adult, draws)
     yield from _statistics("numbers of Adult", _numbers(3_000 if quick else None), draws)
-    for k in (10,) if quick else AUC:
-        yield from _regressions("Adult", adult, draws, k, LINEAR, LOGISTIC)
+    yield from _regressions("Adult", adult, draws, 10, LINEAR, LOGISTIC)
+    yield _predicted(adult, 2, min(draws, AREAS))
 
 
 @dataclass(frozen=True)
@@ -233,38 +241,79 @@ def _statistics(name: str, table: Table, draws: int) -> Iterator[Claim]:
         yield from held.claims(f"{name}, k = 10: {question}", table.asked[question][2])
 
 
-def _regressions(name: str, table: Table, draws: int, k: float, linear: str, logistic: str) -> Iterator[Claim]:
-    sets = {formula: _clean(table, formula) for formula in (linear, logistic)}
-    found, areas = {formula: Held(clean[0]) for formula, clean in sets.items()}, []
-    inverted: list[NDArray[np.float64]] = []
-    for _ in range(draws):
-        release = table.release(k)
-        for formula, held in found.items():
-            answer = release.regress(formula, about="table")
-            held.add(answer.low, answer.high, answer.coefficients, answer.naive)
-            if formula == linear:
-                inverted.append(np.abs(_inverted(release, formula) - held.true))
-        areas.append(_area(answer.predict(table.frame), sets[logistic][2]))
-    for formula, held in found.items():
-        yield from held.claims(f"{name}, k = {k:g}: {formula}", sets[formula][1])
-    misses, beside = float(np.median(found[linear].misses)), float(np.median(inverted))
-    text = f"{name}, k = {k:g}: {linear}: median distance from the truth"
-    yield at_most(text, misses, beside, beside=f"every pair inverted by itself {beside:.3g}")
-    if name == "Adult":
-        clean = _area(sets[logistic][3], sets[logistic][2])
-        area = float(np.mean(areas))
+@dataclass
+class Regressed:
+    """What draws have shown of a least-squares and of a logistic regression."""
+
+    table: Table
+    k: float
+    linear: str
+    logistic: str
+    inverted: list[NDArray[np.float64]] = field(default_factory=list)
+    areas: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.clean = {formula: _clean(self.table, formula) for formula in (self.linear, self.logistic)}
+        self.exist = {formula: clean[1] < NO_COEFFICIENT for formula, clean in self.clean.items()}
+        self.held = {formula: Held(clean[0][self.exist[formula]]) for formula, clean in self.clean.items()}
+
+    def draw(self, draws: int) -> None:
+        """Some more draws."""
+        for _ in range(draws):
+            release = self.table.release(self.k)
+            for formula, held in self.held.items():
+                answer = release.regress(formula, about="table")
+                some = answer.low, answer.high, answer.coefficients, answer.naive
+                held.add(*(np.ravel(one)[self.exist[formula]] for one in some))
+            self.areas.append(_area(answer.predict(self.table.frame), self.clean[self.logistic][2]))
+            self.inverted.append(np.abs(_inverted(release, self.linear) - self.held[self.linear].true))
+
+    def claims(self, name: str) -> Iterator[Claim]:
+        """How often intervals held, how far off estimates are beside others, and how well chances are predicted."""
+        for formula, held in self.held.items():
+            yield from held.claims(f"{name}, k = {self.k:g}: {formula}", self.clean[formula][1][self.exist[formula]])
+        held, beside = self.held[self.linear], float(np.median(self.inverted))
+        text = f"{name}, k = {self.k:g}: {self.linear}"
+        inverted = f"every pair inverted by itself {beside:.3g}"
+        yield at_most(f"{text}: median distance from the truth", float(np.median(held.misses)), beside, beside=inverted)
+        least = float(np.mean(held.held, axis=0).min())
         yield Claim(
-            f"{name}, k = {k:g}: area under the curve of {logistic} on true records",
-            f"{area:.4f}",
-            f"fitted to true records: {clean:.4f}",
-            bar=f"≥ {AUC[int(k)]}",
-            is_met=area >= AUC[int(k)],
+            f"{text}: the coefficient that intervals hold least often",
+            f"{least:.1%}",
+            "—",
+            bar=f"≥ {LOW:.0%}",
+            is_met=least >= LOW,
         )
+        if name == "Adult":
+            yield _area_claim(self.k, self.areas, self.clean[self.logistic])
+
+
+def _regressions(name: str, table: Table, draws: int, k: float, linear: str, logistic: str) -> Iterator[Claim]:
+    found = Regressed(table, k, linear, logistic)
+    found.draw(draws)
+    yield from found.claims(name)
+
+
+def _predicted(adult: Table, k: float, draws: int) -> Claim:
+    clean = _clean(adult, LOGISTIC)
+    fits = (adult.release(k).regress(LOGISTIC) for _ in range(draws))
+    return _area_claim(k, [_area(fit.predict(adult.frame), clean[2]) for fit in fits], clean)
+
+
+def _area_claim(k: float, areas: list[float], clean: tuple[NDArray[np.float64], ...]) -> Claim:
+    area = float(np.mean(areas))
+    return Claim(
+        f"Adult, k = {k:g}: area under the curve of {LOGISTIC} on true records, {len(areas)} draws",
+        f"{area:.4f}",
+        f"fitted to true records: {_area(clean[3], clean[2]):.4f}",
+        bar=f"≥ {AUC[int(k)]}",
+        is_met=area >= AUC[int(k)],
+    )
 
 
 def _inverted(release: kk.Release, formula: str) -> NDArray[np.float64]:
     """Least squares as RRreg would invert: what two columns have in common from the records that tell both alone."""
-    columns = _Columns.of(release.plan, ModelFormula.of(formula, release.plan.schema))
+    columns = FormulaColumns.of(release.plan, ModelFormula.of(formula, release.plan.schema))
     told = told_cells(release.reader, columns.cells, int)
     moments = moments_of(told, columns.bases, release.n, order=2)
     sums, counts = np.zeros(len(moments.names)), np.zeros(len(moments.names))

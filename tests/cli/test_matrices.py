@@ -41,7 +41,7 @@ def test_baskets_come_out_as_baskets_each_shared_by_at_least_k(kakuran, folder, 
     assert min(released.values()) >= 10
     for words in ("an empty table", "plain microaggregation", "(chosen)"):
         assert words in made.stdout
-    manifest = json.loads((folder / "out.release.json").read_text())
+    manifest = json.loads((folder / "out.txt.release.json").read_text())
     assert (manifest["k"], manifest["rows"], manifest["for_publication"]) == (10, 300, True)
     assert (folder / "loss.png").read_bytes().startswith(b"\x89PNG")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from kakuran.answers.groups import ReadNumber
+from kakuran.counts import Cells, every_code
+from kakuran.design import Plan
 from kakuran.errors import SchemaError, needing
+from kakuran.model import ToldCells, unbiased
+from kakuran.randomness import Randomness
 from kakuran.schema import Categorical, Dropped, Numeric, Schema
 from kakuran.typing import Array
 
@@ -18,6 +24,7 @@ MISSING = "missing"
 """What a missing category is called in a formula."""
 _ALLOWED = {"I": None, "C": None, "log": np.log, "exp": np.exp, "sqrt": np.sqrt}
 _EXAMPLE = "write it as hours ~ age + sex"
+_SINGULAR = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,3 +212,157 @@ def _frame(columns: Sequence[Categorical | Numeric], values: Mapping[str, Any]) 
         else:
             made[attribute.name] = np.asarray(some, float)
     return pd.DataFrame(made)
+
+
+@dataclass(frozen=True, eq=False)
+class FormulaColumns:
+    """The columns of a formula as functions of their cells: the target first.
+
+    A basis holds 1, what the formula makes of a column, scaled, and products of two of these that are something new, so
+    that every second moment is a sum of moments of the bases.
+    """
+
+    read: ModelFormula
+    cells: tuple[Cells, ...]
+    bases: tuple[Array, ...]
+    firsts: tuple[int, ...]
+    """How many functions of each basis, after the 1, the formula itself has."""
+    scales: tuple[tuple[Array, Array], ...]
+    """What was taken off these, and what they were divided by."""
+
+    @classmethod
+    def of(cls, plan: Plan, read: ModelFormula) -> FormulaColumns:
+        """The columns as they were perturbed; terms of which no coefficient can be told are refused."""
+        cells = tuple(_fine_cells(plan, attribute) for attribute in read.columns)
+        bases, firsts, scales = [], [], []
+        for attribute, axis in zip(read.columns, cells, strict=True):
+            functions = _functions(read, attribute, _values(attribute, axis))
+            middle = (functions.max(axis=1) + functions.min(axis=1)) / 2
+            half = np.maximum((functions.max(axis=1) - functions.min(axis=1)) / 2, _SINGULAR)
+            if isinstance(attribute, Categorical):
+                middle, half = np.zeros(len(functions)), np.ones(len(functions))
+            scaled = (functions - middle[:, None]) / half[:, None]
+            bases.append(_with_products(scaled))
+            firsts.append(len(functions))
+            scales.append((middle, half))
+        found = cls(read, cells, tuple(bases), tuple(firsts), tuple(scales))
+        _check_terms(found)
+        _check_rank(read)
+        return found
+
+    def check_is_clear(self, told: Sequence[ToldCells]) -> None:
+        """Refuse functions of which noise leaves too little to see them by inverting it."""
+        for one in told:
+            for axis, transition in zip(one.axes, one.operator.transitions, strict=True):
+                if transition is not None and not transition.is_identity and transition.condition > 1:
+                    found = transition.adjoint(unbiased(transition, self.bases[axis]), 1)
+                    if not np.allclose(found, self.bases[axis], atol=1e-3):
+                        name = self.cells[axis].name
+                        raise SchemaError(
+                            f"the noise on {name!r} leaves nothing of what {self.read.text!r} makes of it; use the "
+                            "number itself, or its square"
+                        )
+
+    @cached_property
+    def own(self) -> list[tuple[int, int]]:
+        """The functions that the formula itself has: of which column, and where in its basis."""
+        return [(column, 1 + place) for column, count in enumerate(self.firsts) for place in range(count)]
+
+    @cached_property
+    def design(self) -> tuple[Array, Array]:
+        """The target, and the coefficients' predictors, as sums of 1 and those functions."""
+        places = {pair: 1 + place for place, pair in enumerate(self.own)}
+        predictors = np.zeros((len(self.read.names), 1 + len(self.own)))
+        taken = dict.fromkeys(range(len(self.cells)), 0)
+        named = [attribute.name for attribute in self.read.columns]
+        for row, owners in zip(predictors, self.read.owners, strict=True):
+            if not owners:
+                row[0] = 1.0
+                continue
+            column = named.index(next(iter(owners)))
+            function = taken[column]
+            taken[column] += 1
+            middle, half = self.scales[column]
+            row[0], row[places[column, 1 + function]] = middle[function], half[function]
+        targets = np.zeros((self.firsts[0], 1 + len(self.own)))
+        for function in range(self.firsts[0]):
+            middle, half = self.scales[0]
+            targets[function, 0], targets[function, places[0, 1 + function]] = middle[function], half[function]
+        return targets, predictors
+
+    def name(self, chosen: Sequence[tuple[int, int]]) -> tuple[int, ...]:
+        """What the moment of a product of functions is called."""
+        name = [0] * len(self.cells)
+        for column, function in chosen:
+            name[column] = function
+        return tuple(name)
+
+
+def _fine_cells(plan: Plan, attribute: Categorical | Numeric) -> Cells:
+    if isinstance(attribute, Categorical):
+        return every_code(attribute)
+    return ReadNumber.number(plan, attribute.name, 1).cells
+
+
+def _values(attribute: Categorical | Numeric, axis: Cells) -> Array:
+    """The codes of categories, the numbers in the middle of cells."""
+    if isinstance(attribute, Categorical):
+        return np.arange(attribute.size).astype(float)
+    first, last = (np.asarray(attribute.numbers_of(codes), float) for codes in (axis.edges[:-1], axis.edges[1:] - 1))
+    return (first + last) / 2
+
+
+def _functions(read: ModelFormula, attribute: Categorical | Numeric, values: Array) -> Array:
+    """What the formula makes of a column: functions × values."""
+    if attribute is not read.target:
+        return read.functions(attribute.name, values)
+    if isinstance(attribute, Categorical):
+        return np.eye(attribute.size)[1:]
+    return read.explained(values)[None]
+
+
+def _with_products(functions: Array) -> Array:
+    """1, functions, and the products of two of them that are no sum of those before."""
+    basis = np.vstack([np.ones(functions.shape[1]), functions])
+    for one in range(len(functions)):
+        for other in range(one, len(functions)):
+            product = functions[one] * functions[other]
+            if not np.allclose(expressed(basis, product) @ basis, product, atol=1e-9):
+                basis = np.vstack([basis, product])
+    return basis
+
+
+def expressed(basis: Array, function: Array) -> Array:
+    """How much of each function of a basis makes up another function."""
+    return np.asarray(np.linalg.lstsq(basis.T, function, rcond=None)[0], float)
+
+
+def _check_terms(columns: FormulaColumns) -> None:
+    read = columns.read
+    if len(read.columns) == 1:
+        raise SchemaError(f"no column explains anything in {read.text!r}; ask for the mean or the share of its target")
+    for attribute, functions in zip(read.columns, columns.firsts, strict=True):
+        if not functions:
+            raise SchemaError(
+                f"column {attribute.name!r} stands only in products in {read.text!r}; write it by itself, too: a * b"
+            )
+
+
+def _check_rank(read: ModelFormula) -> None:
+    """Refuse predictors of which one follows from others whatever the records are."""
+    dice = Randomness.derived(b"singular").generator()
+    rows = 20 * len(read.names) + 200
+    values = {
+        one.name: dice.integers(0, one.size, rows).astype(float)
+        if isinstance(one, Categorical)
+        else np.asarray(one.numbers_of(dice.integers(0, one.points, rows)), float)
+        for one in read.predictors
+    }
+    matrix = read.matrix(values)
+    matrix = matrix / np.maximum(np.abs(matrix).max(axis=0), 1e-300)
+    for column in range(1, matrix.shape[1] + 1):
+        if np.linalg.matrix_rank(matrix[:, :column], tol=1e-8 * math.sqrt(rows)) < column:
+            raise SchemaError(
+                f"{read.names[column - 1]!r} in {read.text!r} follows from the other terms, so that no coefficient of "
+                "it can be told; leave it out"
+            )

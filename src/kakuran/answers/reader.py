@@ -37,7 +37,7 @@ from kakuran.model import (
     transition_between,
 )
 from kakuran.schema import Numeric
-from kakuran.typing import Array, Indices, Progress
+from kakuran.typing import Array, Progress
 from kakuran.words import Phrase
 
 FINE_BINS = (100, 50, 20)
@@ -306,11 +306,6 @@ class JointTables:
     def table(self, axes: Sequence[Cells]) -> Array:
         """The shares of the true records in the cells that some of the columns span."""
         return self.model.table(self.places(axes))
-
-    def draw(self, axes: Sequence[Cells], count: int) -> list[Indices]:
-        """The cells of made-up records along some of the columns, as the model has them; always the same."""
-        cells = self.model.draw(count)
-        return [cells[place] for place in self.places(axes)]
 
     def errors(self, axes: Sequence[Cells], read: Callable[[Array], Array]) -> Array:
         """The standard errors of what is read off a table.

@@ -20,16 +20,13 @@ import pyarrow as pa
 from scipy.special import ndtr, ndtri
 
 from kakuran.answers.answer import Answer, title_of, truth_of
-from kakuran.answers.formula import ModelFormula
+from kakuran.answers.formula import FormulaColumns, ModelFormula, expressed
 from kakuran.answers.groups import ReadNumber, WeightClass, told_cells
 from kakuran.answers.reader import Reader, check_told, check_told_in_pairs, counted_cells, model_cells
 from kakuran.answers.tilted import TiltedRecords
 from kakuran.charts import ESTIMATE, Series, bar_chart
-from kakuran.counts import Cells, every_code
-from kakuran.design import Plan
 from kakuran.errors import SchemaError, counted, is_real
-from kakuran.model import About, ToldCells, TrueMoments, moments_of, unbiased
-from kakuran.randomness import Randomness
+from kakuran.model import About, ToldCells, TrueMoments, moments_of
 from kakuran.schema import Categorical, Numeric, Schema, to_arrow
 from kakuran.typing import Array, Progress
 from kakuran.words import Phrase, Translate
@@ -44,6 +41,12 @@ _MOST_STEPS = 50
 _SINGULAR = 1e-9
 _CLEAR = 5.0
 """Standard errors that the least spread of the predictors has to be away from nothing."""
+_FAR_SURER = 0.5
+"""How large standard errors of smooth tables are, of those without, at most, for these to be left."""
+_NOT_LINEAR = 1.1
+"""By how much variances exceed those of statistics that go evenly with moments, of tables that are truly smooth."""
+_FAR = 3.0
+"""Standard errors that a coefficient lies off what the tells say, at most, for the model's sake."""
 _LEAST = 1e-4
 """The spread of a direction of the predictors, of what it would be if they were independent, that is repaired to."""
 
@@ -68,8 +71,9 @@ class Regression(Answer):
     coefficients : array
         Outcomes × names.
     centres : array
-        The middles of the intervals: what the tells say by themselves. The coefficients are these where the tells
-        decide them, and drawn towards the joint model where it helps, as far as the intervals allow.
+        What the tells say by themselves, in the middle of the intervals. The coefficients are these where the tells
+        decide them, else drawn towards the joint model, by three standard errors at most; an interval reaches out to
+        a coefficient it would miss.
     covariance : array
         Of all centres in a row, the perturbation included.
     naive : array
@@ -124,12 +128,16 @@ class Regression(Answer):
     @property
     def low(self) -> Array:
         """The lower ends of the intervals."""
-        return self.centres - float(ndtri((1 + self.level) / 2)) * self.errors
+        return np.minimum(self.centres - self._reach, self.coefficients)
 
     @property
     def high(self) -> Array:
         """The upper ends of the intervals."""
-        return self.centres + float(ndtri((1 + self.level) / 2)) * self.errors
+        return np.maximum(self.centres + self._reach, self.coefficients)
+
+    @property
+    def _reach(self) -> Array:
+        return float(ndtri((1 + self.level) / 2)) * self.errors
 
     @property
     def caption(self) -> str:
@@ -287,25 +295,26 @@ def regress(
         raise SchemaError(f"about must be 'table' or 'population', got {about!r}")
     read = ModelFormula.of(text, reader.plan.schema)
     chosen = _family(read, family)
+    if weights is not None and chosen != "least squares":
+        raise SchemaError(
+            f"a regression of {read.target.name!r} by the {chosen} family cannot be weighed by {weights!r}; ask for "
+            "share or mean by groups, which can, or count every record once with weights=False (--weights none)"
+        )
     for attribute in read.columns:
         check_told(reader.plan, attribute.name)
-    columns = _Columns.of(reader.plan, read)
-    _check_terms(read, columns)
-    _check_rank(read, columns)
+    columns = FormulaColumns.of(reader.plan, read)
     check_told_in_pairs(reader.plan, [attribute.name for attribute in read.columns])
     parts = _ToldParts.of(reader, columns, weights, progress)
     columns.check_is_clear(parts.counted)
-    moments, held = parts.moments(), reader.held(about, reader.plan.mechanisms) if weights is None else "population"
+    held = reader.held(about, reader.plan.mechanisms) if weights is None else "population"
+    smooth = parts.moments(smooth=True)
     fitted, naive = None, np.array(math.nan)
     if chosen == "least squares" and read.is_additive:
-        seconds = _Seconds.of(columns, moments)
-        naive = _naive(seconds, parts.counted, reader)[None]
-        if seconds.are_clear():
-            fitted = _least_squares(seconds, len(parts.told[0]), reader.n, held)
+        plain = _Seconds.of(columns, parts.moments())
+        naive = _naive(plain, parts.counted, reader)[None]
+        fitted = _by_moments(plain, _Seconds.of(columns, smooth), len(parts.told[0]), reader.n, held)
     if fitted is None:
-        fitted = _by_model(columns, parts.moments(smooth=True), reader, chosen, held, weights, progress)
-        reach = float(ndtri((1 + level) / 2)) * np.sqrt(np.diag(fitted["covariance"])).reshape(fitted["centres"].shape)
-        fitted["coefficients"] = fitted["coefficients"].clip(fitted["centres"] - reach, fitted["centres"] + reach)
+        fitted = _by_model(columns, smooth, reader, chosen, held, weights, progress)
     outcomes: tuple[str, ...] = (read.target.name,)
     if isinstance(read.target, Categorical):
         outcomes = tuple(map(str, read.target.values))[1:]
@@ -329,7 +338,7 @@ class _ToldParts:
 
     Attributes
     ----------
-    columns : _Columns
+    columns : FormulaColumns
         Of the formula.
     classes : list[WeightClass]
         The classes.
@@ -337,12 +346,12 @@ class _ToldParts:
         Class by class, what was counted, tell by tell.
     """
 
-    columns: _Columns
+    columns: FormulaColumns
     classes: list[WeightClass]
     told: list[list[ToldCells]]
 
     @classmethod
-    def of(cls, reader: Reader, columns: _Columns, weights: str | None, progress: Progress) -> _ToldParts:
+    def of(cls, reader: Reader, columns: FormulaColumns, weights: str | None, progress: Progress) -> _ToldParts:
         classes = WeightClass.all_of(reader, weights, progress)
         return cls(columns, classes, [told_cells(one.reader, columns.cells, progress) for one in classes])
 
@@ -405,155 +414,27 @@ def _family(read: ModelFormula, asked: str | None) -> RegressionFamily:
     return found
 
 
-@dataclass(frozen=True, eq=False)
-class _Columns:
-    """The columns of a formula as functions of their cells: the target first.
-
-    A basis holds 1, what the formula makes of a column, scaled, and products of two of these that are something new, so
-    that every second moment is a sum of moments of the bases.
-    """
-
-    read: ModelFormula
-    cells: tuple[Cells, ...]
-    bases: tuple[Array, ...]
-    firsts: tuple[int, ...]
-    """How many functions of each basis, after the 1, the formula itself has."""
-    scales: tuple[tuple[Array, Array], ...]
-    """What was taken off these, and what they were divided by."""
-
-    @classmethod
-    def of(cls, plan: Plan, read: ModelFormula) -> _Columns:
-        cells = tuple(_fine_cells(plan, attribute) for attribute in read.columns)
-        bases, firsts, scales = [], [], []
-        for attribute, axis in zip(read.columns, cells, strict=True):
-            functions = _functions(read, attribute, _values(attribute, axis))
-            middle = (functions.max(axis=1) + functions.min(axis=1)) / 2
-            half = np.maximum((functions.max(axis=1) - functions.min(axis=1)) / 2, _SINGULAR)
-            if isinstance(attribute, Categorical):
-                middle, half = np.zeros(len(functions)), np.ones(len(functions))
-            scaled = (functions - middle[:, None]) / half[:, None]
-            bases.append(_with_products(scaled))
-            firsts.append(len(functions))
-            scales.append((middle, half))
-        return cls(read, cells, tuple(bases), tuple(firsts), tuple(scales))
-
-    def check_is_clear(self, told: Sequence[ToldCells]) -> None:
-        """Refuse functions of which noise leaves too little to see them by inverting it."""
-        for one in told:
-            for axis, transition in zip(one.axes, one.operator.transitions, strict=True):
-                if transition is not None and not transition.is_identity and transition.condition > 1:
-                    found = transition.adjoint(unbiased(transition, self.bases[axis]), 1)
-                    if not np.allclose(found, self.bases[axis], atol=1e-3):
-                        name = self.cells[axis].name
-                        raise SchemaError(
-                            f"the noise on {name!r} leaves nothing of what {self.read.text!r} makes of it; use the "
-                            "number itself, or its square"
-                        )
-
-    @cached_property
-    def own(self) -> list[tuple[int, int]]:
-        """The functions that the formula itself has: of which column, and where in its basis."""
-        return [(column, 1 + place) for column, count in enumerate(self.firsts) for place in range(count)]
-
-    @cached_property
-    def design(self) -> tuple[Array, Array]:
-        """The target, and the coefficients' predictors, as sums of 1 and those functions."""
-        places = {pair: 1 + place for place, pair in enumerate(self.own)}
-        predictors = np.zeros((len(self.read.names), 1 + len(self.own)))
-        taken = dict.fromkeys(range(len(self.cells)), 0)
-        named = [attribute.name for attribute in self.read.columns]
-        for row, owners in zip(predictors, self.read.owners, strict=True):
-            if not owners:
-                row[0] = 1.0
-                continue
-            column = named.index(next(iter(owners)))
-            function = taken[column]
-            taken[column] += 1
-            middle, half = self.scales[column]
-            row[0], row[places[column, 1 + function]] = middle[function], half[function]
-        targets = np.zeros((self.firsts[0], 1 + len(self.own)))
-        for function in range(self.firsts[0]):
-            middle, half = self.scales[0]
-            targets[function, 0], targets[function, places[0, 1 + function]] = middle[function], half[function]
-        return targets, predictors
-
-    def name(self, chosen: Sequence[tuple[int, int]]) -> tuple[int, ...]:
-        """What the moment of a product of functions is called."""
-        name = [0] * len(self.cells)
-        for column, function in chosen:
-            name[column] = function
-        return tuple(name)
+def _by_moments(plain: _Seconds, smooth: _Seconds, tells: int, n: int, about: About) -> dict[str, Any] | None:
+    """Least squares from unbiased moments, or where that is far surer from those of smooth tables; None if unclear."""
+    is_clear = plain.are_clear()
+    if smooth.are_clear() and not (is_clear and _error(smooth, n) > _FAR_SURER * _error(plain, n)):
+        found = _least_squares(smooth, n, about)
+        reason = Phrase("second moments of smooth tables, of {tells} tells", tells=tells)
+        return found | {"covariance": _NOT_LINEAR * found["covariance"], "reason": reason}
+    if is_clear:
+        return _least_squares(plain, n, about) | {
+            "reason": Phrase("unbiased second moments, of {tells} tells", tells=tells)
+        }
+    return None
 
 
-def _fine_cells(plan: Plan, attribute: Categorical | Numeric) -> Cells:
-    if isinstance(attribute, Categorical):
-        return every_code(attribute)
-    return ReadNumber.number(plan, attribute.name, 1).cells
+def _error(seconds: _Seconds, n: int) -> float:
+    """How unsure a coefficient is, on average."""
+    variances = np.diag(_least_squares(seconds, n, "population")["covariance"])
+    return float(np.exp(np.log(np.maximum(variances, _SINGULAR**2)).mean() / 2))
 
 
-def _values(attribute: Categorical | Numeric, axis: Cells) -> Array:
-    """The codes of categories, the numbers in the middle of cells."""
-    if isinstance(attribute, Categorical):
-        return np.arange(attribute.size).astype(float)
-    first, last = (np.asarray(attribute.numbers_of(codes), float) for codes in (axis.edges[:-1], axis.edges[1:] - 1))
-    return (first + last) / 2
-
-
-def _functions(read: ModelFormula, attribute: Categorical | Numeric, values: Array) -> Array:
-    """What the formula makes of a column: functions × values."""
-    if attribute is not read.target:
-        return read.functions(attribute.name, values)
-    if isinstance(attribute, Categorical):
-        return np.eye(attribute.size)[1:]
-    return read.explained(values)[None]
-
-
-def _with_products(functions: Array) -> Array:
-    """1, functions, and the products of two of them that are no sum of those before."""
-    basis = np.vstack([np.ones(functions.shape[1]), functions])
-    for one in range(len(functions)):
-        for other in range(one, len(functions)):
-            product = functions[one] * functions[other]
-            if not np.allclose(_expressed(basis, product) @ basis, product, atol=1e-9):
-                basis = np.vstack([basis, product])
-    return basis
-
-
-def _expressed(basis: Array, function: Array) -> Array:
-    return np.asarray(np.linalg.lstsq(basis.T, function, rcond=None)[0], float)
-
-
-def _check_terms(read: ModelFormula, columns: _Columns) -> None:
-    if len(read.columns) == 1:
-        raise SchemaError(f"no column explains anything in {read.text!r}; ask for the mean or the share of its target")
-    for attribute, functions in zip(read.columns, columns.firsts, strict=True):
-        if not functions:
-            raise SchemaError(
-                f"column {attribute.name!r} stands only in products in {read.text!r}; write it by itself, too: a * b"
-            )
-
-
-def _check_rank(read: ModelFormula, columns: _Columns) -> None:
-    """Refuse predictors of which one follows from others whatever the records are."""
-    dice = Randomness.derived(b"singular").generator()
-    rows = 20 * len(read.names) + 200
-    values = {
-        one.name: dice.integers(0, one.size, rows).astype(float)
-        if isinstance(one, Categorical)
-        else np.asarray(one.numbers_of(dice.integers(0, one.points, rows)), float)
-        for one in read.predictors
-    }
-    matrix = read.matrix(values)
-    matrix = matrix / np.maximum(np.abs(matrix).max(axis=0), 1e-300)
-    for column in range(1, matrix.shape[1] + 1):
-        if np.linalg.matrix_rank(matrix[:, :column], tol=1e-8 * math.sqrt(rows)) < column:
-            raise SchemaError(
-                f"{read.names[column - 1]!r} in {read.text!r} follows from the other terms, so that no coefficient of "
-                "it can be told; leave it out"
-            )
-
-
-def _least_squares(seconds: _Seconds, tells: int, n: int, about: About) -> dict[str, Any]:
+def _least_squares(seconds: _Seconds, n: int, about: About) -> dict[str, Any]:
     targets, predictors = seconds.columns.design
     every = seconds.table
     inverse = np.linalg.inv(predictors @ every @ predictors.T)
@@ -571,7 +452,6 @@ def _least_squares(seconds: _Seconds, tells: int, n: int, about: About) -> dict[
         "centres": coefficients[None],
         "covariance": covariance,
         "rests_on": "counts",
-        "reason": Phrase("unbiased second moments, of {tells} tells", tells=tells),
         "explained": float(np.clip(1 - residual / spread, 0.0, 1.0)) if spread > 0 else None,
     }
 
@@ -586,7 +466,7 @@ class _Seconds:
         These, in a row.
     covariance : Array
         Of their estimates.
-    columns : _Columns
+    columns : FormulaColumns
         Whose they are.
     singles : dict
         Where the moments of single columns stand, by name.
@@ -596,12 +476,12 @@ class _Seconds:
 
     values: Array
     covariance: Array
-    columns: _Columns
+    columns: FormulaColumns
     singles: dict[tuple[int, ...], int]
     pairs: tuple[tuple[int, int], ...]
 
     @classmethod
-    def of(cls, columns: _Columns, moments: TrueMoments) -> _Seconds:
+    def of(cls, columns: FormulaColumns, moments: TrueMoments) -> _Seconds:
         place = {name: number for number, name in enumerate(moments.names)}
         single = [name for name in moments.names if np.count_nonzero(name) == 1]
         own = columns.own
@@ -634,7 +514,7 @@ class _Seconds:
             for other, second in enumerate(self.columns.own):
                 if first[0] == second[0]:
                     basis = self.columns.bases[first[0]]
-                    factors = _expressed(basis, basis[first[1]] * basis[second[1]])
+                    factors = expressed(basis, basis[first[1]] * basis[second[1]])
                     for function, factor in enumerate(factors):
                         if abs(factor) > _SINGULAR:
                             name = self.columns.name([(first[0], function)])
@@ -734,7 +614,7 @@ def _naive(seconds: _Seconds, told: Sequence[ToldCells], reader: Reader) -> Arra
 
 
 def _by_model(
-    columns: _Columns,
+    columns: FormulaColumns,
     moments: TrueMoments,
     reader: Reader,
     family: RegressionFamily,
@@ -746,6 +626,7 @@ def _by_model(
     axes = [model_cells(reader.plan, attribute.name) for attribute in read.columns]
     joint = reader.joint([*axes, *([] if weight is None else [weight.cells])], progress)
     records = TiltedRecords.of(reader, joint, read.columns, columns.cells, columns.bases, moments, weight=weight)
+    records = records.beside_the_model()
     matrix, weights = read.matrix(records.values), records.weights
     if isinstance(read.target, Categorical):
         targets = np.eye(read.target.size)[records.codes[read.target.name]][:, 1:]
@@ -755,9 +636,11 @@ def _by_model(
     if found is None:
         raise SchemaError(f"no coefficients fit {read.text!r}: a value of a predictor decides the target by itself")
     step, covariance = records.left_by(_pulls(matrix, targets, weights, family, found), about)
+    covariance, centres = _NOT_LINEAR * covariance, found + step.reshape(found.shape)
+    reach = _FAR * np.sqrt(np.diag(covariance)).reshape(found.shape)
     return {
-        "coefficients": found,
-        "centres": found + step.reshape(found.shape),
+        "coefficients": found.clip(centres - reach, centres + reach),
+        "centres": centres,
         "covariance": covariance,
         "rests_on": "model",
         "reason": Phrase("fitted to a joint model whose pairs are as told: {reason}", reason=joint.model.reason),

@@ -1,31 +1,34 @@
 """Records as the joint model has them, weighed so that what they have in common two by two is as told.
 
 The model knows how many columns go together, and is drawn towards what is usual; the tells know pairs of columns
-without bias, and not much of rare ones. Each has its say by how sure it is.
+without bias, and not much of rare ones. Each has its say by how sure it is. Of a category that hardly anybody has, some
+records are drawn on purpose, and weigh less: without any, it would seem certain what it goes with.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from kakuran.answers.groups import ReadNumber
 from kakuran.answers.reader import JointTables, Reader
 from kakuran.counts import Cells
-from kakuran.model import About, Histogram, TrueMoments
+from kakuran.model import About, Histogram, JointModel, TrueMoments
 from kakuran.randomness import Randomness
 from kakuran.schema import Categorical, Numeric
 from kakuran.typing import Array, Indices
 
-MOST_DRAWN = 1 << 15
+MOST_DRAWN = 1 << 14
 """Cells of the joint model that are taken as they are; of more, or of numbers, so many records are drawn."""
 MOST_NUMBERS = 1 << 24
 """Records that are drawn, times the moments of each."""
 MODEL_WORTH = 100.0
 """How many records the joint model is worth beside what tells say of the same columns."""
+_FEWEST = 32
+"""Records that are drawn of every category."""
 _MOST_STEPS = 50
 _SETTLED = 1e-7
 _SINGULAR = 1e-9
@@ -39,6 +42,8 @@ class TiltedRecords:
     ----------
     weights : Array
         Of the records; they add up to 1.
+    model : Array
+        The weights that the model by itself gives them.
     values : dict[str, Array]
         Column by column, numbers as they are and categories by their codes.
     codes : dict[str, Indices]
@@ -50,6 +55,7 @@ class TiltedRecords:
     """
 
     weights: Array
+    model: Array
     values: dict[str, Array]
     codes: dict[str, Indices]
     functions: Array
@@ -72,12 +78,15 @@ class TiltedRecords:
         Moments may be of people that records stand for, by a column of weights; then each record begins with its own.
         """
         names = [*(attribute.name for attribute in columns), *([] if weight is None else [weight.name])]
-        axes = [joint.axes[[axis.name for axis in joint.axes].index(name)] for name in names]
+        places = [[axis.name for axis in joint.axes].index(name) for name in names]
+        axes = [joint.axes[place] for place in places]
         if any(isinstance(attribute, Numeric) for attribute in columns) or (
             math.prod(axis.size for axis in axes) > MOST_DRAWN
         ):
             count = min(MOST_DRAWN, MOST_NUMBERS // len(moments.names))
-            drawn, weights = joint.draw(axes, count), np.full(count, 1 / count)
+            named = [place for place, one in zip(places, columns, strict=False) if isinstance(one, Categorical)]
+            cells_drawn, weights = _drawn(joint.model, named, count)
+            drawn = [cells_drawn[place] for place in places]
         else:
             table = joint.table(axes)
             drawn, weights = list(np.indices(table.shape).reshape(table.ndim, -1)), table.ravel()
@@ -100,7 +109,20 @@ class TiltedRecords:
             for axis_place, function in enumerate(name):
                 if function:
                     functions[:, row] *= along[axis_place][function]
-        return cls(_calibrated(functions, weights, moments, worth), values, codes, functions, moments)
+        tilted = _calibrated(functions, weights, moments, worth)
+        return cls(tilted, weights, values, codes, functions, moments)
+
+    def beside_the_model(self) -> TiltedRecords:
+        """With the hundred records that the model is worth among as many as the tells are worth.
+
+        Tells that are unsure of a rare cell may leave nobody in it, and a regression would take that for a law. What
+        the model has stays possible.
+        """
+        spread = self.model @ self.functions**2 - (self.model @ self.functions) ** 2
+        unsure = np.maximum(np.diag(self.told.covariance), np.maximum(spread, _SINGULAR) / self.told.n)
+        told = float(np.mean(spread / unsure))
+        share = MODEL_WORTH / (MODEL_WORTH + told)
+        return replace(self, weights=(1 - share) * self.weights + share * self.model)
 
     def left_by(self, pulls: Array, about: About) -> tuple[Array, Array]:
         """How far the tells by themselves would move statistics from here, and the covariance of where to.
@@ -127,6 +149,22 @@ class TiltedRecords:
             covariance = covariance - drawn
             covariance = covariance + np.diag(np.maximum(-np.diag(covariance), 0.0))
         return slopes @ (self.told.values - mean), covariance
+
+
+def _drawn(model: JointModel, named: Sequence[int], count: int) -> tuple[list[Indices], Array]:
+    """Records of the model, cell by cell along all of its columns, and their weights."""
+    dice = model.randomness.generator()
+    drawn, weights = model.draw(count, dice=dice), np.full(count, 1 / count)
+    for column in named:
+        shares = model.table([column])
+        for cell in np.flatnonzero(np.bincount(drawn[column], minlength=len(shares)) < _FEWEST):
+            others = drawn[column] != cell
+            known: list[Indices | None] = [None] * len(drawn)
+            known[column] = np.full(_FEWEST, cell)
+            more = model.draw(_FEWEST, known, dice)
+            drawn = [np.concatenate([some[others], new]) for some, new in zip(drawn, more, strict=True)]
+            weights = np.concatenate([weights[others], np.full(_FEWEST, shares[cell] / _FEWEST)])
+    return drawn, weights / weights.sum()
 
 
 def _within(axis: Cells, places: Indices, known: Histogram | None, dice: np.random.Generator) -> Indices:
