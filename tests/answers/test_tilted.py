@@ -62,8 +62,7 @@ def test_what_the_model_has_stays_possible_however_sure_tells_seem(release, aske
     unsure = replace(moments, covariance=100 * moments.covariance)
     vague = TiltedRecords.of(release.reader, joint, *columns, unsure)
     kept = [float((one.beside_the_model().weights / one.model).min()) for one in (records, vague)]
-    assert 0.005 < kept[0] < 0.2
-    assert kept[1] > 0.5
+    assert 0.005 < kept[0] < 0.7 < kept[1]  # of 40 draws between 0.11 and 0.35, and from 0.99 on
     assert records.beside_the_model().weights.sum() == pytest.approx(1)
 
 

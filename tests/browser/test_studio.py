@@ -186,13 +186,13 @@ def test_a_file_without_names_is_given_them_and_records_that_weigh_are_counted_o
     page.locator("#step-release").click()
     make_release(page, target)
     go_on(page)
-    page.locator("#kind").select_option("quantile")
+    page.locator("#kind").select_option("tree")
     page.get_by_role("button", name="Ask", exact=True).click()
     expect(page.locator("#alert")).to_contain_text("weights=False")
     visitor.complaints.clear()
     page.get_by_label("Count every record once").check()
     page.get_by_role("button", name="Ask", exact=True).click()
-    expect(page.locator("#ask-python")).to_contain_text("release.quantile('visits', weights=False)")
+    expect(page.locator("#ask-python")).to_contain_text("release.tree('sex', weights=False)")
     expect(page.locator("#alert")).to_be_empty()
 
 

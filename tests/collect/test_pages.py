@@ -66,7 +66,7 @@ def test_every_word_the_scripts_say_is_there_and_every_word_that_is_there_is_sai
     said = set(re.findall(r'"([a-z]+(?:\.[a-z]+)*)"', scripts))
     built = (
         {"state.open", "state.closed", "crosstab.rows", "crosstab.columns", "why.noise", "why.pram"}
-        | {"why.window", "why.shifts"}
+        | {"why.window", "why.shifts", "why.date"}
         | {f"export.{kind}" for kind in ("csv", "parquet", "html")}
     )
     assert known - said - built == set()

@@ -311,6 +311,12 @@ class TestCodes:
         assert (kk.Schema([proposed]).encode(table)["age"] == proposed.points).sum() == 10
         assert "may stand for missing" in warning_for(table)
 
+    def test_a_number_far_off_that_is_no_wider_than_others_may_be_the_largest(self):
+        table = pa.table({"gain": [0, 2_174, 41_310, 99_999] * 10})
+        proposed = inferred(table)["gain"]
+        assert (proposed.high, proposed.missing_codes) == (99_999, ())
+        assert "may stand for missing (if so" in warning_for(table)
+
     def test_bands_are_proposed_without_what_stands_for_missing(self):
         schema = kk.Schema([inferred(pa.table({"age": [*range(20, 98), 999] * 10}))["age"]])
         (proposal,) = kk.propose_bands(schema, n=790, k=20)

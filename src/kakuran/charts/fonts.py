@@ -37,7 +37,7 @@ class Picture(Figure):
         layout = self.get_layout_engine()
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*missing from font", category=UserWarning)
-            if self.canvas.is_saving() and layout is not None and not isinstance(layout, PlaceHolderLayoutEngine):
+            if self.axes and self.canvas.is_saving() and layout and not isinstance(layout, PlaceHolderLayoutEngine):
                 layout.execute(self)  # matplotlib draws once for that and throws the drawing away
             else:
                 super().draw(renderer)

@@ -136,6 +136,11 @@ class ColumnSummary:
         return sorted(code for code in self._suspected if (self._low >= 0 if code < 0 else code > 2 * self._high))
 
     @property
+    def drafted_missing(self) -> list[int]:
+        """Those that are drafted so: one that is no wider than the others may be the largest that is written."""
+        return [code for code in self.likely_missing if code < 0 or len(str(code)) > len(str(int(self._high)))]
+
+    @property
     def repeats_many_words(self) -> bool:
         """Whether it has more texts than categories may be, and some of them more than once."""
         is_plain = self.family == "text" and not self.holds_written_numbers
@@ -232,7 +237,7 @@ class ColumnSummary:
         return date_between(self.name, *bounds, order=order if self._dates.depends else None)
 
     def _number(self) -> Attribute:
-        gone = self.likely_missing
+        gone = self.drafted_missing
         others = self._suspected.difference(gone)
         low, high = min([self._low, *others]), max([self._high, *others])
         if not low <= high:
@@ -363,7 +368,14 @@ _NOTES: tuple[tuple[str, Callable[[ColumnSummary], bool]], ...] = (
             "Have a number such as 999 far off, which may stand for missing, and is taken for that beside amounts (if "
             "it is one, leave out missing_codes, and have it between the bounds)"
         ),
-        lambda column: column.family == "numbers" and bool(column.likely_missing),
+        lambda column: column.family == "numbers" and bool(column.drafted_missing),
+    ),
+    (
+        Phrase(
+            "Have a number such as 999 far off, which may stand for missing (if so, set missing_codes = [999], and "
+            "bounds without it)"
+        ),
+        lambda column: column.family == "numbers" and column.likely_missing != column.drafted_missing,
     ),
     (
         Phrase('With one value only, so perturbing cannot hide anything (list its other values, or set role = "drop")'),
