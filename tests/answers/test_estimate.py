@@ -98,6 +98,21 @@ def release_of(counts, retention):
         return kk.perturb(table, plan, seed=2)
 
 
+def test_an_end_that_is_the_estimate_itself_excludes_nothing_beyond_it():
+    counts = np.array([[389.0, 1_276.0], [611.0, 1_724.0]])  # independent columns would give 416, 1,249, 584 and 1,751
+    low, high = counts - [[200, 10], [10, 400]], counts + [[10, 400], [400, 10]]
+    ends = estimate(2, 2, counts=counts, low=low, high=high)
+    assert not ends.unclear.any()
+    slid = estimate(
+        2,
+        2,
+        counts=counts,
+        low=np.where(counts - low < 50, counts, low),
+        high=np.where(high - counts < 50, counts, high),
+    )
+    assert slid.unclear.all()
+
+
 def test_unclear_cells_are_warned_about_where_the_question_was_asked():
     release = release_of([500, 500, 0], 0.2)
     with pytest.warns(kk.UnclearCellsWarning, match="1 of 3 cells cannot be told from noise") as caught:

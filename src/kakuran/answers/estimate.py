@@ -110,12 +110,18 @@ class Estimate(Answer):
 
     @property
     def _as_margins(self) -> NDArray[np.bool_]:
-        """The cells of several columns whose interval holds the product of the estimated margins."""
+        """The cells of several columns whose interval does not exclude the product of the estimated margins.
+
+        An end that is the estimate itself is no limit: the estimate was drawn past what the counts give, towards the
+        margins perhaps, and the interval with it.
+        """
         total = max(float(self.counts.sum()), 1.0)
         others = (tuple(np.delete(np.arange(self.counts.ndim), axis)) for axis in range(self.counts.ndim))
         margins = [self.counts.sum(axis=some) / total for some in others]
         independent = total * reduce(np.multiply.outer, margins, np.ones(()))
-        is_guess = (self.low < self.high) & (self.low <= independent) & (independent <= self.high)
+        low = np.where(self.counts <= self.low, -np.inf, self.low)
+        high = np.where(self.counts >= self.high, np.inf, self.high)
+        is_guess = (self.low < self.high) & (low <= independent) & (independent <= high)
         return is_guess & (len(margins) > 1)
 
     @property
