@@ -100,7 +100,8 @@ def release_of(counts, retention):
 
 def test_an_end_that_is_the_estimate_itself_excludes_nothing_beyond_it():
     counts = np.array([[389.0, 1_276.0], [611.0, 1_724.0]])  # independent columns would give 416, 1,249, 584 and 1,751
-    low, high = counts - [[200, 10], [10, 400]], counts + [[10, 400], [400, 10]]
+    low = counts - np.array([[200, 10], [10, 400]])
+    high = counts + np.array([[10, 400], [400, 10]])
     ends = estimate(2, 2, counts=counts, low=low, high=high)
     assert not ends.unclear.any()
     slid = estimate(

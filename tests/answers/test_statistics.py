@@ -3,8 +3,11 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy.special import ndtri
 
 import kakuran as kk
+from kakuran.answers.groups import Found
+from kakuran.answers.statistics import _interval_of_ratio
 from kakuran.errors import SchemaError
 from kakuran.mechanism import RetentionReplacement
 from kakuran.release.streamed import FileRecords
@@ -235,3 +238,19 @@ def test_what_cannot_be_asked_is_refused_with_a_way_out(pairs, ask, says):
     with pytest.raises(SchemaError, match=None) as refused:
         ask(pairs)
     assert says in str(refused.value)
+
+
+@pytest.mark.parametrize(("size", "is_any"), [(0.3, False), (0.05, False), (0.01, True), (-0.02, True)])
+def test_an_interval_of_a_ratio_holds_what_chance_does_not_exclude(size, is_any):
+    values = np.array([[0.4 * size, size]])
+    covariance = 1e-4 * np.array([[1.0, 0.3], [0.3, 2.0]])
+    found = Found(values, values, covariance, lambda read: read(values), "counts", "made up")
+    with np.errstate(all="ignore"):
+        low, high = _interval_of_ratio(found, lambda some: some[:, 0] / some[:, 1], lambda some: some[:, 1], 0.9)
+    tried = np.linspace(-3, 3, 60_001)
+    away = np.column_stack([np.ones_like(tried), -tried])
+    held = (away @ values[0]) ** 2 <= ndtri(0.95) ** 2 * ((away @ covariance) * away).sum(axis=1)
+    if is_any:
+        assert (low[0], high[0]) == (-np.inf, np.inf)
+    else:
+        assert [low[0], high[0]] == pytest.approx([tried[held].min(), tried[held].max()], abs=2e-4)

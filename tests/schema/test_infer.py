@@ -167,6 +167,10 @@ class TestDropped:
     def test_numbers_of_rows_are_dropped(self):
         assert inferred(pa.table({"No": range(1, 41), "x": [1, 2] * 20}))["No"] == kk.Dropped("No")
 
+    @pytest.mark.parametrize("name", ["staff_no", "patient ID", "CustomerNumber", "職員番号"])
+    def test_whole_numbers_in_which_nothing_stands_twice_and_which_are_named_like_keys_are_dropped(self, name):
+        assert inferred(pa.table({name: range(100, 180, 2), "x": [1, 2] * 20}))[name] == kk.Dropped(name)
+
     def test_whole_numbers_in_which_nothing_stands_twice_are_asked_about(self):
         table = pa.table({"member": range(10_000, 10_080, 2), "height": np.linspace(1, 2, 40), "age": [20, 30] * 20})
         assert 'Perhaps identifiers, as no value stands twice (if so, set role = "drop"): member.' in warning_for(table)

@@ -31,7 +31,7 @@ def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("studio")
     write_table(place / "census.parquet", census(PEOPLE))
     office_file(place / "office.csv")
-    odd = {"age": [*range(20, 60), 999] * 20, "id": list(range(0, 1640, 2)), "job": ["a", None] * 410}
+    odd = {"age": [*range(20, 60), 999] * 20, "member": list(range(0, 1640, 2)), "job": ["a", None] * 410}
     write_table(place / "odd.parquet", pa.table(odd))
     return place
 

@@ -93,11 +93,11 @@ def test_odd_columns_are_found_and_a_remedy_mends_them(folder):
     desk = Desk(folder)
     desk.open(str(folder / "odd.parquet"))
     odd = {(one["column"], one["kind"]): one["remedies"] for one in desk.to_dict()["odd"]}
-    assert {("id", "identifier"), ("job", "missing")} <= set(odd)
-    desk.edit("id", odd["id", "identifier"][0]["changes"])
+    assert {("member", "identifier"), ("job", "missing")} <= set(odd)
+    desk.edit("member", odd["member", "identifier"][0]["changes"])
     desk.edit("job", odd["job", "missing"][0]["changes"])
     left = {(one["column"], one["kind"]) for one in desk.to_dict()["odd"]}
-    assert left.isdisjoint({("id", "identifier"), ("job", "missing")})
+    assert left.isdisjoint({("member", "identifier"), ("job", "missing")})
     assert [one["column"] for one in desk.to_dict()["misfits"]] == []
 
 
@@ -343,6 +343,7 @@ def test_the_code_beside_an_answer_gives_that_answer(desk, read_release, asked, 
     assert isinstance(space["answer"], kk.Answer)
     assert capsys.readouterr().out
     assert "<table>" in told["html"]
+    assert told["csv"].splitlines()[0] == ",".join(f'"{name}"' for name in space["answer"].to_arrow().column_names)
     command = shlex.split(told["command"])
     assert command[0] == "kakuran"
     if asked["kind"] != "regress":

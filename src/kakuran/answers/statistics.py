@@ -204,13 +204,17 @@ def statistic(
     *,
     scale: Scale = "plain",
     bounds: tuple[float, float] = (-math.inf, math.inf),
+    over: Read | None = None,
     missing: Read | None = None,
     more: Mapping[str, Array] | None = None,
 ) -> Statistic:
-    """The answer that a statistic of the moments of groups is."""
+    """The answer that a statistic of the moments of groups is; `over` is what a ratio is a ratio to."""
     with np.errstate(divide="ignore", invalid="ignore"):
         estimates, errors, naive = read(found.values), found.errors(read), read(found.naive)
-        low, high = _interval(estimates, errors, asking.level, scale)
+        if over is None:
+            low, high = _interval(estimates, errors, asking.level, scale)
+        else:
+            low, high = _interval_of_ratio(found, read, over, asking.level)
         gone = None if missing is None else missing(found.values).clip(0.0, 1.0).reshape(groups.shape)
     shown = (np.clip(some, *bounds).reshape(groups.shape) for some in (estimates, low, high))
     clipped, least, most = shown
@@ -248,6 +252,31 @@ def _interval(estimates: Array, errors: Array, level: float, scale: Scale) -> tu
     return low, high
 
 
+def _interval_of_ratio(found: Found, read: Read, over: Read, level: float) -> tuple[Array, Array]:
+    """All ratios θ = A/B of which A − θB is not further from 0 than chance has it (Fieller 1954).
+
+    Of a group so small that it may be empty, as far as is told, any ratio is one of them.
+    """
+    ratios, whole, z = read(found.values), over(found.values), float(ndtri((1 + level) / 2))
+    unit = max(float(np.nanmax(np.abs(ratios), initial=0.0)), 1.0)  # so that neither drowns in the other's rounding
+
+    def part(values: Array) -> Array:
+        return read(values) * over(values) / unit
+
+    def both(values: Array) -> Array:
+        return part(values) + over(values)
+
+    of_part, of_whole, of_both = (found.errors(one) ** 2 for one in (part, over, both))
+    shared, scaled = (of_both - of_part - of_whole) / 2, ratios / unit
+    doubt = z**2 * of_whole / whole**2
+    middle = scaled - z**2 * shared / whole**2
+    inside = middle**2 - (1 - doubt) * (scaled**2 - z**2 * of_part / whole**2)
+    reach = np.sqrt(np.maximum(inside, 0.0))
+    is_any = (doubt >= 1) | (whole <= 0)
+    low, high = (np.where(is_any, sign * np.inf, unit * (middle + sign * reach) / (1 - doubt)) for sign in (-1, 1))
+    return low, high
+
+
 def mean(reader: Reader, column: str, asking: AskedOf, progress: Progress = int) -> Statistic:
     """The mean of a number, of the records that have one."""
 
@@ -279,7 +308,7 @@ def _of_number(
     formula: Callable[..., Array],
     name: str,
     bounds: tuple[float, float],
-    scale: Scale = "plain",
+    scale: Scale | None = None,
 ) -> Statistic:
     plan = reader.plan
     target = ReadNumber.number(plan, column, powers)
@@ -292,11 +321,15 @@ def _of_number(
     def read(values: Array) -> Array:
         return formula(*weighed(values)[:, target.there :].T)
 
+    def there(values: Array) -> Array:
+        return weighed(values)[:, target.there]
+
     def missing(values: Array) -> Array:
         return 1 - weighed(values)[:, 1] / weighed(values)[:, 0]
 
+    how: dict[str, Any] = {"over": there} if scale is None else {"scale": scale}
     gone = missing if target.there else None
-    return statistic(name, groups, found, read, asking, scale=scale, bounds=bounds, missing=gone)
+    return statistic(name, groups, found, read, asking, bounds=bounds, missing=gone, **how)
 
 
 def weighed(reader: Reader, asking: AskedOf, *, totals: bool = False, progress: Progress = int) -> Estimate:
@@ -372,8 +405,12 @@ def share(reader: Reader, condition: str, asking: AskedOf, progress: Progress = 
     if asking.by:
         more = _ratios("risk_ratio", found, read, asking.level) | _ratios("odds_ratio", found, odds, asking.level)
         more = {name: values.reshape(groups.shape) for name, values in more.items()}
+
+    def every_one(values: Array) -> Array:
+        return parts(values)[0]
+
     name = Phrase("share of {condition}", condition=condition)
-    return statistic(name, groups, found, read, asking, bounds=(0.0, 1.0), more=more)
+    return statistic(name, groups, found, read, asking, bounds=(0.0, 1.0), over=every_one, more=more)
 
 
 def _share_of_counts(reader: Reader, condition: str, groups: Groups, asking: AskedOf, progress: Progress) -> Statistic:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
@@ -280,6 +281,9 @@ def _say_written(where: str, manifest: Manifest) -> None:
         )
         if most == 1 and len(plan.schema.perturbed) > 1:
             say(Phrase("so nothing shows how columns go together; --about COLUMN tells how it goes with the others"))
+    if where != "-":
+        asked = ["kakuran", "crosstab", where, *plan.tells[0].columns[:2]]
+        say(Phrase("now it can be asked, as in {command}", command=shlex.join(asked)))
 
 
 def _answer(plan: Plan, results: Results, promise: PlanOptions) -> None:

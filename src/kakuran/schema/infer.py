@@ -31,13 +31,14 @@ FEWEST_TO_TELL = 30
 MOST_CODES = 9
 """Whole numbers 1 … 9 are taken for codes of categories, and so are 0 and 1."""
 
-MISSING_CODES = (-1, -9, -99, -999, 99, 999, 9999, 99999)
+MISSING_CODES = (-1, -9, -99, -999, 99, 999, 9999, 99999, 999999)
 """Numbers that often stand for missing ones; suspected of it where all others lie far off."""
 
 _DIGITS = 3
 """Decimals are kept to the thousandth of the range, or to where they end."""
 _MOST_REMEMBERED = 1 << 16
 _NAMED_LIKE_AN_ID = re.compile(r"(?i:(^|[\W_])id$)|[a-z]I[Dd]$")
+_NAMED_LIKE_A_KEY = re.compile(r"(?i:(^|[\W_])(id|no|nr|num|number|key)$)|[a-z](I[Dd]|No|Nr|Number|Key)$|番号$")
 _NAMED_LIKE_A_PERSON = re.compile(
     r"(?i)((full|first|last|middle|given|family|maiden|patient|customer|client|employee|student|person)[\W_]*)?names?|"
     r".*(surname|e[\W_]?mail|phone|氏名|姓名|名前|患者名|顧客名|メール|電話).*"
@@ -106,8 +107,9 @@ class ColumnSummary:
 
     @property
     def numbers_rows(self) -> bool:
-        """Whether it goes from one whole number to another, each of them once."""
-        return self.family == "numbers" and self.looks_like_identifiers and self._high - self._low + 1 == self._values
+        """Whether whole numbers, each there once, leave out none between the ends or are named as `staff_no` is."""
+        is_full, is_key = self._high - self._low + 1 == self._values, _NAMED_LIKE_A_KEY.search(self.name.strip())
+        return self.family == "numbers" and self.looks_like_identifiers and (is_full or is_key is not None)
 
     @property
     def holds_dates(self) -> bool:

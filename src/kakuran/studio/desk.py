@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from pyarrow.csv import write_csv
 
 from kakuran.audit import Audit, Risk, TruePeople, quick_audit, risk_of, wrong_cells
 from kakuran.charts import Labelled
@@ -529,6 +531,7 @@ class Desk:
             found = question.put_to(release)
         return {
             "html": question.shown(found, say),
+            "csv": _as_csv(found.to_arrow()),
             "python": question.python(str(path)),
             "command": question.command(str(path)),
         }
@@ -634,3 +637,10 @@ def _is_even(design: Design) -> bool:
 
 def _described(design: Design) -> dict[str, Any]:
     return {"key": _key(design), "tell": design.tell, "sets": len(design.tells), **asdict(design.expected)}
+
+
+def _as_csv(answer: pa.Table) -> str:
+    """An answer for other programs: numbers are numbers, whatever the page writes between thousands."""
+    content = io.BytesIO()
+    write_csv(answer, content)
+    return content.getvalue().decode()

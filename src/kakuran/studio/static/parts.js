@@ -118,13 +118,6 @@ const Parts = (() => {
     setTimeout(() => URL.revokeObjectURL(address), 60000);
   }
 
-  /** A table on the page as CSV, which also a Japanese Excel opens right. */
-  function asCsv(made) {
-    const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-    const rows = [...made.querySelectorAll("tr")].map((row) => [...row.cells].map((cell) => quoted(cell.textContent)));
-    return `\ufeff${rows.map((row) => row.join(",")).join("\r\n")}\r\n`;
-  }
-
   /** Folders to walk through and files to choose; starts where it was left. */
   let place = null;
   function browser(id, choose, complain) {
@@ -175,5 +168,5 @@ const Parts = (() => {
   const size = (bytes) =>
     bytes < 1e3 ? `${number(bytes)} B` : bytes < 1e6 ? `${number(bytes / 1e3)} kB` : `${number(bytes / 1e6, 1)} MB`;
 
-  return Object.freeze({ field, input, select, segments, button, table, folded, code, save, asCsv, browser, reported, size });
+  return Object.freeze({ field, input, select, segments, button, table, folded, code, save, browser, reported, size });
 })();

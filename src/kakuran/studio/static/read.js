@@ -2,7 +2,7 @@
 /* Read: a release, questions by pointing, and for every answer its picture, its table and the code that makes it. */
 const Reading = (() => {
   const { element, say, number } = Page;
-  const { field, input, select, button, code, save, asCsv, browser } = Parts;
+  const { field, input, select, button, code, save, browser } = Parts;
   const KINDS = ["crosstab", "share", "mean", "quantile", "regress", "tree", "synthesise"];
   const asked = { kind: "crosstab", columns: [], by: "", value: "", where: "", unweighed: false };
 
@@ -215,10 +215,9 @@ const Reading = (() => {
   }
 
   function answer(studio) {
-    const { html, python, command } = studio.answer;
+    const { html, csv, python, command } = studio.answer;
     const shown = Parts.reported(element("div", { class: "answer" }), html);
     const picture = shown.querySelector("img");
-    const made = shown.querySelector("table");
     const drawing = () => atob(picture.src.split(",")[1]);
     const bytes = () => Uint8Array.from(drawing(), (sign) => sign.charCodeAt(0));
     return element(
@@ -229,7 +228,7 @@ const Reading = (() => {
         "div",
         { class: "buttons" },
         picture ? button("save-picture", say("save.picture"), () => save("answer.svg", bytes(), "image/svg+xml")) : null,
-        made ? button("save-table", say("save.table"), () => save("answer.csv", asCsv(made), "text/csv")) : null,
+        button("save-table", say("save.table"), () => save("answer.csv", `\ufeff${csv}`, "text/csv")), // for a Japanese Excel
       ),
       code("ask-python", say("script.python"), python, "answer.py"),
       code("ask-command", say("script.commands"), command, "answer.sh"),
