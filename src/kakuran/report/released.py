@@ -128,7 +128,7 @@ def release_report(
 
 def _verdict(plan: Plan, say: Words) -> list[Html]:
     """What the release is good for: in a sentence, and in a picture of how wrong tables of it are expected to be."""
-    expected = expected_error(plan.tells, plan.n)
+    expected = expected_error(plan.tells, plan.n, plan.about)
     sentence = paragraph(say("verdict", what=expected.verdict, k=plan.k), kind="verdict")
     possible = {"one": expected.one_way, "two": expected.two_way, "margins": expected.by_margins}
     ways = (possible | {"three": expected.three_way}) if len(plan.schema.perturbed) > 2 else possible
