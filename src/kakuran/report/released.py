@@ -141,9 +141,14 @@ def _verdict(plan: Plan, say: Words) -> list[Html]:
         sentence,
         beside(
             picture(figure, say("expected_picture")),
-            table(say("expected_caption"), [say("expected_of"), say("wrong_share")], rows),
+            table(_expected_caption(plan, say), [say("expected_of"), say("wrong_share")], rows),
         ),
     ]
+
+
+def _expected_caption(plan: Plan, say: Words) -> str:
+    """With the column that tables of several columns have, where the release is about one."""
+    return say("expected_caption") if plan.about is None else say("expected_about", about=plan.about)
 
 
 def _warnings(manifest: Manifest, say: Words) -> list[str]:
