@@ -7,9 +7,11 @@ import pytest
 
 import kakuran as kk
 from kakuran.advice.comparison import trial_of
-from kakuran.advice.helping import by_company
+from kakuran.advice.helping import by_company, in_bands
 from kakuran.advice.methods import MOST_IN_ALL, Errors, Trial, Yardstick, perturbed
-from kakuran.design import expected_error_of_noise
+from kakuran.design import BandProposal, expected_error_of_noise
+from kakuran.design.bands import in_bands as bands_of
+from kakuran.report import outlook_rows
 from kakuran.samples import census, census_schema, planted_matrix
 from kakuran.words import words_in
 
@@ -183,6 +185,50 @@ def test_numbers_of_many_values_should_have_larger_steps():
     assert "Larger steps would help: with about 10 values for age" in str(kk.advise(schema, n=50_000, k=10))
     coarse = kk.Schema([kk.Numeric("age", 0, 90, step=10), *(kk.Categorical(name, list("abcd")) for name in "xyz")])
     assert "Larger steps" not in str(kk.advise(coarse, n=50_000, k=10))
+
+
+@pytest.fixture
+def patients(rough_models):
+    """Who smokes goes with how old they are, and nobody is asked in bands of years."""
+    dice, n = np.random.default_rng(5), 1_500
+    age = dice.integers(0, 100, n)
+    smoker = np.where(dice.random(n) < np.where(age < 40, 0.1, 0.9), "yes", "no")
+    people = pa.table({"age": age, "smoker": smoker, **{name: dice.choice(list("abcdefgh"), n) for name in "uvw"}})
+    asked = [kk.Numeric("age", 0, 99, step=1), kk.Categorical("smoker", ["no", "yes"])]
+    return kk.advise(
+        kk.Schema([*asked, *(kk.Categorical(name, list("abcdefgh")) for name in "uvw")]), data=people, k=10
+    )
+
+
+def test_bands_come_first_where_numbers_have_many_values_and_what_says_nothing_new_is_left_out(patients):
+    assert not patients.perturbation.errors.tells_pairs
+    assert patients.sentences[1].startswith("Pairs cannot be told")
+    assert patients.sentences[2].startswith("First of all, tell numbers in bands: age as 5 bands, [0, 20, 40, 60, 80,")
+    assert patients.sentences[3].startswith("With these bands, a release could tell columns one by one")
+    assert patients.sentences[4].startswith("What loses least all the same is ")
+    assert "with --about smoker and these bands" in str(patients)
+    assert "Use " not in str(patients)
+    assert "factorisation" not in str(patients)
+    assert all(words_in("ja").of(sentence) != sentence for sentence in patients.sentences)
+    assert any(one.note == "these data need the noise of the worst case" for one in patients.outlooks)
+    shown = [row[0] for row in outlook_rows(patients.outlooks, words_in("en"))[1]]
+    assert shown
+    assert not any("data-dependent" in name for name in shown)
+
+
+def test_people_in_bands_are_those_whom_a_schema_with_bands_would_read():
+    number = kk.Numeric("cost", 5, 2_000, step=1, missing="category")
+    people = pa.table({"cost": [None, *np.random.default_rng(5).integers(5, 2_001, 999).tolist()]})
+    trial = trial_of(kk.Schema([number]), None, people, 10)
+    error = kk.TableError(("cost",), 2, 10.0, 1.0)
+    banded = in_bands(trial, [BandProposal(bands_of(number), error, error)])
+    assert banded.schema["cost"].points < 10
+    assert np.array_equal(np.sort(banded.codes["cost"]), np.sort(banded.schema.encode(people)["cost"]))
+
+
+def test_the_verdict_names_the_column_that_was_asked_about():
+    asked = kk.advise(census_schema(), n=50_000, k=10, about="job")
+    assert "pairs with job (" in asked.sentences[0]
 
 
 def test_a_column_that_weighs_on_all_others_should_go():
@@ -424,7 +470,7 @@ def test_missing_values_and_kept_columns_can_be_advised_on():
         (census_schema(), {"n": 5}, "more than the 5 records"),
         (census_schema(), {"n": -5}, "at least 2 records"),
         (census_schema(), {"data": census(10).slice(0, 0)}, "at least 2 records"),
-        (None, {"data": pa.table({"job": ["a", "b"]})}, "'job': does not hold numbers. Give the schema"),
+        (None, {"data": pa.table({"job": ["a", "b"]})}, "'job': does not hold numbers. Give the schema.*schema infer"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(schema, given, error):

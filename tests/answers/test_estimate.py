@@ -220,3 +220,14 @@ class TestTotals:
     def test_percentages_of_nothing_are_refused(self, release, columns, percent):
         with pytest.raises(kk.SchemaError, match=f"percent is of 'all'.*; got '{percent}'"):
             release.crosstab(*columns, percent=percent)
+
+
+def test_a_release_about_one_column_says_which_tables_it_tells_where_another_is_asked_for(rough_models):
+    dice = np.random.default_rng(0)
+    names = ["ward", "sex", "smoker"]
+    schema = kk.Schema([kk.Categorical(name, ["a", "b", "c"]) for name in names])
+    table = pa.table({name: dice.choice(["a", "b", "c"], 2000) for name in names})
+    release = kk.perturb(table, kk.calibrate(schema, data=table, k=10, tell=2, about="smoker"))
+    told = "The release is about smoker, and no record tells ward × sex together.* such as smoker × ward, smoker × sex"
+    with pytest.warns(kk.UnclearCellsWarning, match=told):
+        release.crosstab("ward", "sex")

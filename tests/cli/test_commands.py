@@ -45,6 +45,18 @@ def test_calibrate_shows_k_n_and_epsilon_together_and_what_tables_will_cost(kaku
     assert len(listed) == 9  # of 14 tables
 
 
+@pytest.mark.parametrize("tell", ["2", "3"])
+def test_calibrate_about_a_column_says_of_its_tables_what_the_table_of_designs_says(kakuran, tell):
+    asked = ("calibrate", "-s", "schema.toml", "--k", 10, "--n", 50_000, "--about", "job", "--tell", tell)
+    answer, shown = json.loads(kakuran(*asked, "--json").stdout), kakuran(*asked)
+    (row,) = [design for design in answer["designs"] if design["tell"] == int(tell)]
+    said = f"pairs with job ({row['two_way']:.1%}; by margins alone {row['by_margins']:.1%})"
+    assert said in answer["verdict"]
+    assert said in " ".join(shown.stderr.split())
+    assert f"pairs without job: {row['others']:.1%}" in answer["verdict"]
+    assert "tables with job, as expected of each design" in " ".join(shown.stdout.split())
+
+
 def test_json_answers_are_json_and_nothing_else_is_on_stdout(kakuran):
     plan = json.loads(kakuran("calibrate", "people.parquet", "-s", "schema.toml", "--k", 5, "--json").stdout)
     assert plan["k"] == 5

@@ -265,6 +265,16 @@ def test_a_report_opens_with_a_verdict_and_a_picture_then_says_what_follows(publ
     assert len(named) >= 4
 
 
+def test_a_report_of_a_release_about_a_column_speaks_of_its_tables():
+    schema = kk.Schema([kk.Categorical(name, ["no", "yes"]) for name in ("smokes", "ill", "old")])
+    table = pa.table({name: ["no", "yes"] * 500 for name in schema.names})
+    plan = kk.calibrate(schema, n=1_000, k=2, tell=2, about="ill")
+    page = kk.release_report(kk.perturb(table, plan))
+    assert "pairs with ill (" in page
+    assert "pairs without ill: " in page
+    assert "those of two and three columns with ill" in page
+
+
 def test_a_report_of_many_columns_folds_all_but_the_first():
     schema = kk.Schema([kk.Categorical(f"c{place}", ["no", "yes"]) for place in range(20)])
     table = pa.table({name: ["no", "yes"] * 1_000 for name in schema.names})

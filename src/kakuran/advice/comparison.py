@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kakuran.advice.helping import WORTH_DOING, noise_on_tables, what_would_help
+from kakuran.advice.helping import WORTH_DOING, bands_first, bands_for, in_bands, noise_on_tables, what_would_help
 from kakuran.advice.methods import (
     FLAT_GUESS,
     PK_ANONYMITY,
@@ -28,6 +28,7 @@ from kakuran.charts import BLUE, ESTIMATE, INK, Curve, error_chart
 from kakuran.counts import Cells, Tally, cells_of
 from kakuran.design import Purpose, TellChoice, calibrate
 from kakuran.errors import CalibrationError, DataError, SchemaError
+from kakuran.model import one_thread
 from kakuran.randomness import Randomness
 from kakuran.schema import (
     Categorical,
@@ -64,15 +65,14 @@ def reasons(
     usual: Outlook,
     perturbation: Outlook,
     guess: float,
+    bands: Iterable[Phrase],
     helpful: Iterable[Phrase],
 ) -> Iterator[Phrase]:
     """What can be told, what to do, what it costs and promises, what would help or do instead, what else to know."""
     yield from _verdict(trial, perturbation)
+    yield from bands
     best = perturbation if outlooks[0].promise == PK_ANONYMITY else outlooks[0]
-    yield Phrase(
-        "Use {method}, with {command}: {share:.1%} are in the wrong cell of {tables} ({note}).",
-        **_said_of(best, trial.ways),
-    )
+    yield _use(best, trial.ways)
     yield _promised(best)
     if best is not perturbation:
         yield Phrase(
@@ -95,7 +95,7 @@ def reasons(
             guess=guess,
         )
     for outlook in outlooks:
-        if outlook.errors is None:
+        if outlook.errors is None and (trial.is_wide or outlook.method != "factorise"):
             yield Phrase("With {method}, the error is not known ({note}).", method=outlook.name, note=outlook.note)
     yield (
         Phrase(
@@ -103,8 +103,23 @@ def reasons(
             "margins alone are better than they say."
         )
         if trial.is_assumed
-        else Phrase("These errors were found on the data: keep this advice inside.")
+        else Phrase(
+            "These errors were found on the data, once, while calibrate expects its own from n, k and the schema "
+            "alone: keep this advice inside."
+        )
     )
+
+
+def _use(best: Outlook, ways: int) -> Phrase:
+    """What to use; or what loses least where nothing tells what was hoped for."""
+    said = _said_of(best, ways)
+    if best.errors is not None and best.promise == PK_ANONYMITY and best.errors.is_by_margins:
+        return Phrase(
+            "What loses least all the same is {method}, with {command}: {share:.1%} are in the wrong cell of {tables} "
+            "({note}).",
+            **said,
+        )
+    return Phrase("Use {method}, with {command}: {share:.1%} are in the wrong cell of {tables} ({note}).", **said)
 
 
 def _unlike(usual: Outlook, perturbation: Outlook, ways: int) -> Iterator[Phrase]:
@@ -134,15 +149,14 @@ def _verdict(trial: Trial, perturbation: Outlook) -> Iterator[Phrase]:
         "At k = {k:g}, a perturbed release of {n:,} people can tell {what}.",
         k=perturbation.k,
         n=trial.n,
-        what=errors.verdict,
+        what=errors.verdict_about(trial.about),
     )
     if errors.two_way is None:
         return
     if not errors.tells_pairs:
         yield Phrase(
             "Pairs cannot be told at this n and k: whatever records tell, two-way tables come out hardly better than "
-            "the product of margins. Of perturbations, {method} lose least of what can be told, but for chance.",
-            method=perturbation.name,
+            "the product of margins."
         )
     elif errors.three_way is not None and errors.three_by_margins is not None:
         yield Phrase(
@@ -274,6 +288,7 @@ class Advice:
         return " ".join(self.sentences)
 
 
+@one_thread()  # its tables are small: threads of BLAS would wait for each other
 def advise(
     schema: Schema | None,
     *,
@@ -340,7 +355,11 @@ def advise(
     outlooks.sort(key=lambda outlook: _error(outlook, trial.ways))
     guess = FLAT_GUESS if trial.is_assumed else trial.yardstick.guess().of(trial.ways)
     progress(Phrase("looking for what would help"))
-    said = tuple(reasons(trial, outlooks, usual, perturbation, guess, what_would_help(trial, perturbation)))
+    proposals = bands_for(trial, k)
+    banded = in_bands(trial, proposals) if proposals else None
+    bands = () if banded is None else bands_first(banded, proposals, k)
+    helpful = what_would_help(trial, perturbation, banded)
+    said = tuple(reasons(trial, outlooks, usual, perturbation, guess, bands, helpful))
     found = tuple(outlooks), perturbation, tuple(curves)
     return Advice(trial.n, k, not trial.is_assumed, min(trial.ways, len(trial.schema.perturbed)), *found, guess, said)
 
@@ -423,7 +442,8 @@ def _matrix(data: Any) -> tuple[Schema, dict[str, Codes]]:
             raise DataError(
                 error.column,
                 error.problem,
-                "Give the schema (-s); without one the data are a wide table of zeros and ones.",
+                "Give the schema (-s): `kakuran schema infer` drafts one. Without, the data are a wide table of zeros "
+                "and ones.",
             ) from None
         matrix = binary_matrix(np.column_stack(numbers)).toarray()
         names = list(columns)

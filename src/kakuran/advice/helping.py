@@ -1,4 +1,4 @@
-"""What would help a release to tell more: fewer columns, larger steps of numbers, or no records at all.
+"""What would help a release to tell more: bands, fewer columns, larger steps of numbers, or no records at all.
 
 All are judged by what is expected from n, k and the schema alone; whether pairs can be told at all is then tried.
 """
@@ -8,12 +8,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from kakuran.advice.methods import Errors, Outlook, Trial, perturbed
 from kakuran.audit import wrong_cells
-from kakuran.design import DELTA, Plan, expected_error, expected_error_of_noise, preview
+from kakuran.design import (
+    DELTA,
+    BandProposal,
+    Plan,
+    expected_error,
+    expected_error_of_noise,
+    preview,
+    propose_bands,
+)
 from kakuran.schema import Categorical, Numeric, Schema
 from kakuran.words import Phrase
 
@@ -27,12 +36,42 @@ _MOST_ASKED_ABOUT = 4
 """Columns, those that go with another one most, that questions might be about."""
 
 
-def what_would_help(trial: Trial, perturbation: Outlook) -> Iterator[Phrase]:
-    """In words: what to release less of, for pairs to be told at all, or better."""
+def bands_for(trial: Trial, k: float) -> list[BandProposal]:
+    """Numbers of many values that would come out better in bands."""
+    return propose_bands(Schema(list(trial.schema), about=trial.about, purpose=trial.purpose), n=trial.n, k=k)
+
+
+def in_bands(trial: Trial, proposals: Sequence[BandProposal]) -> Trial:
+    """The same people with these numbers in bands."""
+    banded, codes = {one.column.name: one.column for one in proposals}, dict(trial.codes)
+    for name, number in banded.items():
+        before: Any = trial.schema[name]
+        places = number.codes_of(before.numbers_of(np.arange(before.points)))
+        codes[name] = np.append(places, number.points)[codes[name]].astype(np.int32)  # missing comes last
+    schema = Schema([banded.get(attribute.name, attribute) for attribute in trial.schema])
+    return replace(trial, schema=schema, codes=codes)
+
+
+def bands_first(banded: Trial, proposals: Sequence[BandProposal], k: float) -> Iterator[Phrase]:
+    """What bands there should be, and what a release could tell with them."""
+    yield Phrase(
+        "First of all, tell numbers in bands: {bands}. Each is the expected error of a typical cell; write bands = […] "
+        "into the schema, at numbers that are public.",
+        bands="; ".join(str(one.said) for one in proposals),
+    )
+    outlook = perturbed(banded, k, "auto")
+    if outlook.errors is not None:
+        yield Phrase("With these bands, a release could tell {what}.", what=outlook.errors.verdict_about(banded.about))
+
+
+def what_would_help(trial: Trial, perturbation: Outlook, banded: Trial | None) -> Iterator[Phrase]:
+    """In words: what to release less of, for pairs to be told at all, or better; where bands are better, with those."""
     errors = perturbation.errors
     if errors is None or errors.two_way is None:
         return
-    if not errors.tells_pairs:
+    if not errors.tells_pairs and banded is not None:
+        yield from _about_one(banded, perturbation.k, Phrase(" and these bands"))
+    elif not errors.tells_pairs:
         yield from _pairs_of_less(trial, perturbation.k)
     elif isinstance(perturbation.tell, int) and perturbation.tell > 1:
         plan = trial.plan(perturbation.k, perturbation.tell)
@@ -102,7 +141,7 @@ def _fewer_told(fewer: Trial | None, k: float) -> Iterator[Phrase]:
         fewer = _only(fewer, names[: max(2, len(names) // 2)])
 
 
-def _about_one(trial: Trial, k: float) -> Iterator[Phrase]:
+def _about_one(trial: Trial, k: float, bands: Phrase | str = "") -> Iterator[Phrase]:
     """Which column could be compared with all others, if every record told it."""
     if trial.about is not None or len(trial.schema.perturbed) <= 2:
         return
@@ -111,9 +150,10 @@ def _about_one(trial: Trial, k: float) -> Iterator[Phrase]:
     if told:
         column = min(told, key=lambda name: told[name].of(2) / (told[name].two_by_margins or 1.0))
         yield Phrase(
-            "If questions are about one column, say which: with --about {column}, {two:.1%} are in the wrong cell of "
-            "its tables with one other column (by margins alone {margins:.1%}).",
+            "If questions are about one column, say which: with --about {column}{bands}, {two:.1%} are in the wrong "
+            "cell of its tables with one other column (by margins alone {margins:.1%}).",
             column=column,
+            bands=bands,
             two=told[column].two_way,
             margins=told[column].two_by_margins,
         )

@@ -93,11 +93,20 @@ class Errors:
         return self.two_way is not None and self._as_expected.tells_pairs
 
     @property
+    def is_by_margins(self) -> bool:
+        """Whether there are two-way tables, and the product of the release's own margins would do as well."""
+        return self.two_way is not None and not self.tells_pairs
+
+    @property
     def verdict(self) -> Phrase:
         """What a release is good for, in a line."""
+        return self.verdict_about(None)
+
+    def verdict_about(self, about: str | None) -> Phrase:
+        """The same, where all tables of several columns have a column that questions are about."""
         if self.two_way is None:
             return Phrase("its one column ({one:.1%} in the wrong cell)", one=self.one_way)
-        return self._as_expected.verdict
+        return replace(self._as_expected, about=about).verdict
 
     @property
     def _as_expected(self) -> ExpectedError:

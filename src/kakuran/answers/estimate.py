@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from kakuran.answers.answer import Answer, title_of, truth_of
 from kakuran.charts import ESTIMATE, NAIVE, Series, column_chart, estimate_heatmaps, plain
 from kakuran.counts import Cells
+from kakuran.design import Plan
 from kakuran.errors import SchemaError, UnclearCellsWarning, counted
 from kakuran.model import About, Method
 from kakuran.typing import Array
@@ -270,21 +271,37 @@ def check_percent(percent: str | None, columns: Sequence[str]) -> None:
         raise SchemaError(f"percent is of {' or of '.join(map(repr, possible))}; got {percent!r}")
 
 
-def warned_of(found: Estimate) -> Estimate:
-    """An answer, with a warning of cells that cannot be told from noise."""
+def warned_of(found: Estimate, plan: Plan) -> Estimate:
+    """An answer, with a warning of cells that cannot be told from noise, and of what the release tells instead."""
     unclear = int(np.count_nonzero(found.unclear))
     if unclear:
         warnings.warn(
             Phrase(
-                "{what} cannot be told from noise: {reach}{margins}",
+                "{what} cannot be told from noise: {reach}{margins}{instead}",
                 what=_so_many_cells(unclear, found.counts.size) if found.axes else Phrase("this number"),
                 reach=Phrase("its interval reaches zero") if unclear == 1 else Phrase("their intervals reach zero"),
                 margins=Phrase(" or what independent columns would give") if len(found.axes) > 1 else "",
+                instead=_told_instead(found, plan.about),
             ),
             UnclearCellsWarning,
             stacklevel=4,
         )
     return found
+
+
+def _told_instead(found: Estimate, about: str | None) -> Phrase | str:
+    """Which tables records tell, where the one that is asked for lacks the column that they are about."""
+    names = [axis.name for axis in found.axes]
+    if found.rests_on == "counts" or about is None or about in names or not names:
+        return ""
+    tables = ", ".join(f"{about} × {name}" for name in names)
+    return Phrase(
+        ". The release is about {about}, and no record tells {asked} together: ask for tables with {about}, such as "
+        "{tables}",
+        about=about,
+        asked=" × ".join(names),
+        tables=tables,
+    )
 
 
 def _so_many_cells(some: int, size: int) -> Phrase:

@@ -406,7 +406,7 @@ class Reader:
         )
         if totals is not None and all(one.axes for one in others):
             others.append(self._everybody(found))
-        return warned_of(replace(found, totals=tuple(others)))
+        return warned_of(replace(found, totals=tuple(others)), self.plan)
 
     def _everybody(self, like: Estimate) -> Estimate:
         """How many records there are, of which nothing is in doubt."""

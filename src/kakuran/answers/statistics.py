@@ -351,7 +351,7 @@ def weighed(reader: Reader, asking: AskedOf, *, totals: bool = False, progress: 
     fewer = [replace(asking, by=some) for size in sizes for some in combinations(asking.by, size)]
     bins = [{name: cut for name, cut in asking.bins.items() if name in one.by} for one in fewer]
     less = [_weighed(reader, replace(one, bins=cut), progress) for one, cut in zip(fewer, bins, strict=True)]
-    return warned_of(replace(whole, totals=tuple(less)))
+    return warned_of(replace(whole, totals=tuple(less)), reader.plan)
 
 
 def _weighed(reader: Reader, asking: AskedOf, progress: Progress) -> Estimate:

@@ -39,7 +39,7 @@ from kakuran.errors import CalibrationError
 from kakuran.words import Phrase
 
 if TYPE_CHECKING:
-    from kakuran.design import Design, Plan, TableError, TablesOfSize
+    from kakuran.design import Design, ExpectedError, Plan, TableError, TablesOfSize
     from kakuran.engine import Originals
     from kakuran.mechanism import Mechanism
     from kakuran.release import Manifest
@@ -122,7 +122,7 @@ class PlanOptions:
         """What every design would lose at the same n and k."""
         from kakuran.design import designs
 
-        wishes = {"about": self.about or plan.schema.about, "purpose": self.purpose or plan.schema.purpose or "two-way"}
+        wishes = {"about": plan.about, "purpose": self.purpose or plan.schema.purpose or "two-way"}
         return designs(plan.schema, n=plan.n, k=plan.k, **wishes)  # type: ignore[arg-type]
 
 
@@ -290,7 +290,7 @@ def _answer(plan: Plan, results: Results, promise: PlanOptions) -> None:
     """A plan, what it will cost, and what others would."""
     from kakuran.design import expected_error, preview
 
-    errors, expected = preview(plan), expected_error(plan.tells, plan.n)
+    errors, expected = preview(plan), expected_error(plan.tells, plan.n, plan.about)
     compared = promise.compared(plan)
     central = plan.central(promise.delta) if plan.is_central else None
     described = plan.to_dict() | {
@@ -313,7 +313,8 @@ def _answer(plan: Plan, results: Results, promise: PlanOptions) -> None:
         if central is not None:
             told = {"epsilon": central, "delta": promise.delta}
             say(Phrase("the release as a whole, shuffled, has ε = {epsilon:.3g} at δ = {delta:g}", **told))
-        say(Phrase("it will tell {verdict}", verdict=expected.verdict))
+        say(Phrase("expected from n, k and the schema alone, it will tell {verdict}", verdict=expected.verdict))
+        say(Phrase("kakuran advise DATA tries it on the data: their errors may be smaller or larger"))
 
 
 def _show_plan(plan: Plan, errors: Sequence[TableError], compared: Sequence[Design]) -> None:
@@ -331,10 +332,20 @@ def _show_plan(plan: Plan, errors: Sequence[TableError], compared: Sequence[Desi
         text_columns=2,
     )
     answer_table(
-        Phrase("People in the wrong cell, as expected of each design"),
+        _expected_of_designs(plan.about),
         [Phrase("each record tells"), Phrase("1-way"), Phrase("2-way"), Phrase("3-way"), Phrase("2-way by margins")],
-        [[_named(design), *map("{:.1%}".format, asdict(design.expected).values())] for design in compared],
+        [[_named(design), *_in_percent(design.expected)] for design in compared],
     )
+
+
+def _expected_of_designs(about: str | None) -> Phrase:
+    if about is None:
+        return Phrase("People in the wrong cell, as expected of each design")
+    return Phrase("People in the wrong cell of tables with {about}, as expected of each design", about=about)
+
+
+def _in_percent(expected: ExpectedError) -> list[str]:
+    return [f"{share:.1%}" for share in (*map(expected.of, (1, 2, 3)), expected.by_margins)]
 
 
 def _in_short(found: TablesOfSize) -> Iterator[list[str]]:

@@ -45,6 +45,10 @@ class ExpectedError:
         On average over all tables of so many columns.
     by_margins : float
         Of two-way tables, if nothing but the margins were taken from the release.
+    about : str | None
+        The column that all of these tables of several columns have, where questions are about one.
+    others : float | None
+        Of two-way tables without that column, where there are some.
 
     Examples
     --------
@@ -57,6 +61,8 @@ class ExpectedError:
     two_way: float
     three_way: float
     by_margins: float
+    about: str | None = None
+    others: float | None = None
 
     def of(self, ways: int) -> float:
         """By the number of columns."""
@@ -70,18 +76,26 @@ class ExpectedError:
     @property
     def verdict(self) -> Phrase:
         """What a release is good for, in a line."""
-        facts = {"one": self.one_way, "two": self.two_way, "margins": self.by_margins}
+        facts = {"one": self.one_way, "two": self.two_way, "margins": self.by_margins, "pairs": self._pairs}
         if self.one_way > MOST_WRONG:
             return Phrase("next to nothing: {one:.0%} are in the wrong cell even of a table of one column", **facts)
         if not self.tells_pairs:
             return Phrase(
-                "columns one by one ({one:.1%} in the wrong cell); of pairs no more than the product of their margins",
+                "columns one by one ({one:.1%} in the wrong cell); of {pairs} no more than the product of their "
+                "margins",
                 **facts,
             )
-        return Phrase(
-            "columns one by one ({one:.1%} in the wrong cell) and pairs ({two:.1%}; by margins alone {margins:.1%})",
+        told = Phrase(
+            "columns one by one ({one:.1%} in the wrong cell) and {pairs} ({two:.1%}; by margins alone {margins:.1%})",
             **facts,
         )
+        if self.others is None:
+            return told
+        return Phrase("{told}; pairs without {about}: {others:.1%}", told=told, about=self.about, others=self.others)
+
+    @property
+    def _pairs(self) -> Phrase:
+        return Phrase("pairs") if self.about is None else Phrase("pairs with {about}", about=self.about)
 
 
 class Expectation:
@@ -161,7 +175,9 @@ def expected_error(tells: Sequence[Tell], n: float, about: str | None = None) ->
         return float(np.mean([wrong(table) for table in tables(ways)] or [0.0]))
 
     one, two, three = (mean(expected.wrong, ways) for ways in (1, 2, 3))
-    return ExpectedError(one, two, three, mean(expected.by_margins, 2))
+    others = [pair for pair in combinations(expected.columns, 2) if about is not None and about not in pair]
+    left = float(np.mean([*map(expected.wrong, others)])) if others else None
+    return ExpectedError(one, two, three, mean(expected.by_margins, 2), about, left)
 
 
 def expected_error_of_noise(

@@ -172,6 +172,20 @@ class Plan:
         return [place for place, tell in enumerate(self.tells) if wanted.issubset(tell.columns)]
 
     @property
+    def about(self) -> str | None:
+        """The one column that records tell whatever else they tell, or else that which the schema asks about.
+
+        Examples
+        --------
+        >>> import kakuran as kk
+        >>> schema = kk.Schema([kk.Categorical(name, ["no", "yes"]) for name in ("smokes", "ill", "old")])
+        >>> kk.calibrate(schema, n=1000, k=10, tell=2, about="ill").about
+        'ill'
+        """
+        always = frozenset.intersection(*self.layout.told) if self.layout.told else frozenset()
+        return next(iter(always)) if len(always) == 1 else self.schema.about
+
+    @property
     def epsilon(self) -> float:
         """The whole record, or all records of a person, are ε-locally differentially private for this ε."""
         return self.schema.rows_a_person * max(tell.telling.epsilon for tell in self.tells)

@@ -61,6 +61,7 @@ from .moments import (
 from .operator import (
     Histogram as Histogram,
     Operator as Operator,
+    one_thread as one_thread,
     operator_of as operator_of,
     transition_between as transition_between,
 )

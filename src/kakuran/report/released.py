@@ -128,7 +128,7 @@ def release_report(
 
 def _verdict(plan: Plan, say: Words) -> list[Html]:
     """What the release is good for: in a sentence, and in a picture of how wrong tables of it are expected to be."""
-    expected = expected_error(plan.tells, plan.n)
+    expected = expected_error(plan.tells, plan.n, plan.about)
     sentence = paragraph(say("verdict", what=expected.verdict, k=plan.k), kind="verdict")
     possible = {"one": expected.one_way, "two": expected.two_way, "margins": expected.by_margins}
     ways = (possible | {"three": expected.three_way}) if len(plan.schema.perturbed) > 2 else possible
@@ -141,9 +141,14 @@ def _verdict(plan: Plan, say: Words) -> list[Html]:
         sentence,
         beside(
             picture(figure, say("expected_picture")),
-            table(say("expected_caption"), [say("expected_of"), say("wrong_share")], rows),
+            table(_expected_caption(plan, say), [say("expected_of"), say("wrong_share")], rows),
         ),
     ]
+
+
+def _expected_caption(plan: Plan, say: Words) -> str:
+    """With the column that tables of several columns have, where the release is about one."""
+    return say("expected_caption") if plan.about is None else say("expected_about", about=plan.about)
 
 
 def _warnings(manifest: Manifest, say: Words) -> list[str]:

@@ -158,7 +158,7 @@ def about_synthetic(
 
 def _good(synthetic: SyntheticTable, quality: SyntheticQuality, say: Words) -> Html:
     """How good the records are expected to be."""
-    verdict = expected_error(synthetic.plan.tells, synthetic.source_records).verdict
+    verdict = expected_error(synthetic.plan.tells, synthetic.source_records, synthetic.plan.about).verdict
     columns = (quality.ways, quality.expected, quality.by_chance, quality.pmse, quality.pmse_ratio)
     rows = [
         [say(_WAYS[way - 1]), f"{expected:.1%}", f"{chance:.1%}", f"{pmse:.2g}", f"{ratio:,.1f}"]
