@@ -282,7 +282,7 @@ def _of_number(
     scale: Scale = "plain",
 ) -> Statistic:
     plan = reader.plan
-    target = ReadNumber.number(plan, column, powers)
+    target = ReadNumber.number(reader, column, powers)
     groups, weights = Groups.of(plan, asking), _weights(plan, asking)
     found = find(reader, groups, [*weights, target], asking, progress)
 
@@ -439,7 +439,7 @@ def correlation(reader: Reader, first: str, second: str, asking: AskedOf, progre
 
 def _pearson(reader: Reader, names: tuple[str, str], asking: AskedOf, progress: Progress) -> Statistic:
     plan = reader.plan
-    one, other = (ReadNumber.number(plan, name, 2) for name in names)
+    one, other = (ReadNumber.number(reader, name, 2) for name in names)
     groups, weights = Groups.of(plan, asking), _weights(plan, asking)
     found = find(reader, groups, [*weights, one, other], asking, progress)
 
