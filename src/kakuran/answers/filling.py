@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,7 +18,10 @@ from kakuran.typing import Array, Indices
 
 PIECES = 64
 """Into how many pieces a band is cut, if it has so many grid points."""
+MOST_BANDS = 64
+"""In more bands than this, where in a band numbers lie is next to nothing of a statistic."""
 _NOBODY = 1e-6
+_LITTLE = 1e-4
 _SLOW = 1e-6
 
 
@@ -66,6 +69,20 @@ class BandFilling:
         """Of the numbers in each band."""
         middles = (self.borders[:-1] + self.borders[1:]) / 2
         return np.bincount(self.codes, self.likely * middles) / np.bincount(self.codes, self.likely)
+
+    def influence(self, read: Callable[[BandFilling], Array]) -> Array:
+        """How means over all numbers move with the share of each band, because where in bands they lie does.
+
+        Parameters
+        ----------
+        read : Callable
+            The functions of bands whose means they are, functions × bands, given where numbers lie.
+        """
+        held = np.bincount(self.codes, self.likely)
+        if len(held) > MOST_BANDS:
+            return np.zeros_like(read(self))
+        more = [read(BandFilling.of(self.attribute, held + _LITTLE * (one - held))) for one in np.eye(len(held))]
+        return np.stack([(some - read(self)) @ held / _LITTLE for some in more], axis=1)
 
     def pieces(self, axis: Cells) -> tuple[Array, Array, Indices, Array]:
         """The least and the largest number of each piece, its cell, and how likely it is there; NaN for missing."""

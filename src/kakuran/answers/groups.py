@@ -94,6 +94,8 @@ class ReadNumber:
     is_weight: bool = False
     filling: BandFilling | None = None
     """Of a number in bands: where in them it lies."""
+    moving: Array | None = None
+    """Of a number in bands: the functions, with how they move with what bands hold; errors are those of these."""
 
     @classmethod
     def number(cls, reader: Reader, name: str, powers: int) -> ReadNumber:
@@ -105,7 +107,8 @@ class ReadNumber:
         cells = every_code(attribute) if is_plain else cells_of(plan.schema, name, MOST_CODES // 2)
         filling = reader.fillings([name]).get(name)
         functions = powers_of(attribute, cells, filling, powers)
-        return cls(name, cells, functions, len(functions) - powers - 1, filling=filling)
+        moving = None if filling is None else functions + _moved(attribute, filling, cells, powers)
+        return cls(name, cells, functions, len(functions) - powers - 1, filling=filling, moving=moving)
 
     @classmethod
     def weight(cls, plan: Plan, name: str) -> ReadNumber:
@@ -195,6 +198,14 @@ def powers_of(attribute: Numeric, cells: Cells, known: BandFilling | Histogram |
     made = [np.ones_like(mean), *there, *(is_there * some for some in (mean, squares)[:powers])]
     total = np.bincount(cell, likely, cells.size)
     return np.stack([np.bincount(cell, likely * some, cells.size) / total for some in made])
+
+
+def _moved(attribute: Numeric, filling: BandFilling, cells: Cells, powers: int) -> Array:
+    """How the same functions move with what each band holds; groups are taken to be filled by themselves."""
+    bands = every_code(attribute)
+    moved = filling.influence(lambda some: powers_of(attribute, bands, some, powers)[:, : attribute.points])
+    moved = np.pad(moved, ((0, 0), (0, attribute.size - attribute.points)))
+    return np.asarray(moved[:, cells.edges[:-1]])
 
 
 def _runs(attribute: Numeric, cells: Cells, known: Histogram | None) -> tuple[Array, Array, Indices, Array]:
@@ -349,6 +360,11 @@ def _by_counts(
     told = told_cells(reader, axes, progress)
     kept = [place for place, axis in enumerate(axes) if axis.name not in reader.plan.mechanisms]
     moments = moments_of(told, functions, reader.n, kept=kept)
+    moving = [
+        *functions[: len(groups.cells)],
+        *(one.functions if one.moving is None else one.moving for one in targets),
+    ]
+    unsure = moments_of(told, moving, reader.n, kept=kept) if any(one.filling for one in targets) else moments
     place = {name: 1 + number for number, name in enumerate(moments.names)}
     order = np.array([place.get(name, 0) for name in product(*(range(len(some)) for some in functions))])
     sizes = tuple(len(target.functions) for target in targets)
@@ -358,7 +374,7 @@ def _by_counts(
     return Found(
         (slopes @ np.append(1.0, moments.values)).reshape(shape),
         _naive(reader.plan, told, axes, groups, targets).reshape(shape),
-        moments.covariance_of(slopes[:, 1:], reader.held(asking.about, [axis.name for axis in axes])),
+        unsure.covariance_of(slopes[:, 1:], reader.held(asking.about, [axis.name for axis in axes])),
         lambda _: np.full(groups.count, np.nan),
         "counts",
         _reason(reader.plan, targets, len(told)),
