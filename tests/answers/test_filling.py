@@ -69,3 +69,19 @@ def test_bands_of_nobody_have_a_number_between_their_edges(shares):
     filling = BandFilling.of(kk.Numeric("x", bands=[0, 10, 20, 80]), np.array(shares, float))
     assert (filling.means > [0, 10, 20]).all()
     assert (filling.means < [10, 20, 80]).all()
+
+
+def test_influence_is_what_a_mean_moves_by_beside_the_means_of_bands():
+    number, shares, moved = (
+        kk.Numeric("x", bands=[0, 10, 20, 80]),
+        np.array([0.5, 0.3, 0.2]),
+        np.array([-0.02, 0, 0.02]),
+    )
+
+    def mean_of(some):
+        return some @ BandFilling.of(number, some).means
+
+    filling = BandFilling.of(number, shares)
+    slopes = filling.means + filling.influence(lambda one: one.means[None])[0]
+    assert mean_of(shares + moved) - mean_of(shares - moved) == pytest.approx(2 * slopes @ moved, rel=0.01)
+    assert 2 * filling.means @ moved != pytest.approx(2 * slopes @ moved, rel=0.05)

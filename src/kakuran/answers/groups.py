@@ -360,11 +360,9 @@ def _by_counts(
     told = told_cells(reader, axes, progress)
     kept = [place for place, axis in enumerate(axes) if axis.name not in reader.plan.mechanisms]
     moments = moments_of(told, functions, reader.n, kept=kept)
-    moving = [
-        *functions[: len(groups.cells)],
-        *(one.functions if one.moving is None else one.moving for one in targets),
-    ]
-    unsure = moments_of(told, moving, reader.n, kept=kept) if any(one.filling for one in targets) else moments
+    moving = [one.functions if one.moving is None else one.moving for one in targets]
+    is_filled = any(one.filling is not None for one in targets)
+    unsure = moments_of(told, [*functions[: -len(moving)], *moving], reader.n, kept=kept) if is_filled else moments
     place = {name: 1 + number for number, name in enumerate(moments.names)}
     order = np.array([place.get(name, 0) for name in product(*(range(len(some)) for some in functions))])
     sizes = tuple(len(target.functions) for target in targets)

@@ -119,9 +119,13 @@ class Statistic(Answer):
         """What the numbers are, in a line."""
         about = truth_of(self.about, self.unit)
         facts: dict[str, Any] = {"name": self.name, "level": 100 * self.level, "about": about}
+        told = Phrase("{name} with {level:g} % intervals for {about}", **facts)
         if self.rests_on == "model":
-            return Phrase("{name} with {level:g} % intervals for {about}, as a model has it", **facts)
-        return Phrase("{name} with {level:g} % intervals for {about}", **facts)
+            told = Phrase("{name} with {level:g} % intervals for {about}, as a model has it", **facts)
+        if "risk_ratio" not in self.more:
+            return told
+        first = ", ".join(axis.labels[0] for axis in self.axes)
+        return Phrase("{told}; ratios are to {first}, the first row", told=told, first=first)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for programs: what it is, and the numbers of every group or the single one."""
