@@ -364,10 +364,10 @@ class Reader:
 
     def fillings(self, names: Iterable[str]) -> Mapping[str, BandFilling]:
         """Where in their bands the numbers lie that are told in bands, as the share of the records in each has it."""
-        banded = [name for name in names if getattr(self.plan.schema.in_release(name), "bands", None)]
-        for name in banded:
+        columns = [self.plan.schema.in_release(name) for name in names]
+        banded = {one.name: one for one in columns if isinstance(one, Numeric) and one.bands}
+        for name, attribute in banded.items():
             if name not in self._fillings:
-                attribute = self.plan.schema[name]
                 question = ask(self.plan, [name], {name: attribute.points}, None)
                 (counts,) = self.count([question])
                 found = reconstruct(counts, question.operator(self.plan, self._known)).counts
