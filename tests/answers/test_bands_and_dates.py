@@ -99,10 +99,10 @@ class TestConditions:
 
 
 class TestStatistics:
-    def test_a_mean_takes_numbers_to_be_even_within_bands_and_says_so(self, release):
+    def test_a_mean_takes_numbers_to_lie_smoothly_within_bands_and_says_so(self, release):
         found = release.mean("age", level=SURE)
         assert found.low <= AGES.mean() <= found.high
-        assert "even within their bands" in found.reason
+        assert "smoothly within their bands" in found.reason
 
     def test_the_median_of_dates_is_a_date(self, release):
         found = release.quantile("onset", 0.5, level=SURE)

@@ -36,7 +36,7 @@ def release():
 @pytest.fixture(scope="module")
 def asked(release):
     read = ModelFormula.of("ill ~ age + job", release.plan.schema)
-    columns = FormulaColumns.of(release.plan, read)
+    columns = FormulaColumns.of(release.reader, read)
     joint = release.reader.joint([model_cells(release.plan, attribute.name) for attribute in read.columns])
     moments = moments_of(told_cells(release.reader, columns.cells, int), columns.bases, N, order=2, smooth=True)
     return joint, (read.columns, columns.cells, columns.bases), moments

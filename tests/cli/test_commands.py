@@ -222,6 +222,19 @@ def test_version_and_help_answer(kakuran, process):
         assert "Usage" in kakuran(command, "--help").stdout
 
 
+def test_check_and_calibrate_warn_of_a_band_at_an_end_much_wider_than_the_next(kakuran, folder):
+    schema = kk.Schema([kk.Numeric("age", bands=[0, 20, 40, 120])])
+    schema.save(folder / "wide.toml")
+    (folder / "ages.csv").write_text("age\n30\n50\n")
+    for asked in (
+        ("schema", "check", "ages.csv", "-s", "wide.toml"),
+        ("calibrate", "-s", "wide.toml", "--n", 9, "--k", 2),
+    ):
+        told = kakuran(*asked)
+        assert told.returncode == 0, told.stderr
+        assert "column 'age': the band 40–120 at an end is 4.05 times as wide" in " ".join(told.stderr.split())
+
+
 def test_check_names_every_column_that_does_not_fit(kakuran, folder):
     schema = (folder / "schema.toml").read_text()
     narrowed = schema.replace('values = ["female", "male"]', 'values = ["female"]').replace("high = 94", "high = 60")

@@ -45,6 +45,13 @@ def test_groups_are_shown_as_a_table_and_written_as_one(kakuran, folder):
     assert pq.read_table(folder / "means.parquet").num_rows == 2
 
 
+def test_ratios_are_shown_when_asked_for_and_say_to_which_group_they_are(kakuran, folder):
+    asked = ("estimate", "out.parquet", "share", "job == 'care'", "--by", "sex")
+    plain, full = kakuran(*asked).stdout, kakuran(*asked, "--ratios").stdout
+    assert "ratio" not in plain
+    assert "ratios are to female, the first row" in " ".join(full.split())
+
+
 def test_the_command_regresses_as_the_library_does(kakuran, folder):
     shown = json.loads(kakuran("regress", "out.parquet", "age ~ sex", "--table", "--json").stdout)
     expected = kk.read_release(folder / "out.parquet").regress("age ~ sex", about="table")
@@ -65,6 +72,8 @@ def test_reports_and_pictures_of_both_are_made(kakuran, folder):
     ("typed", "says"),
     [
         (("estimate", "out.parquet", "mode", "age"), "choose one of mean, variance"),
+        (("estimate", "out.parquet", "age", "--by", "sex"), "kakuran estimate out.parquet mean age --by sex"),
+        (("estimate", "out.parquet", "mean"), "mean is of 1, got 0"),
         (("estimate", "out.parquet", "correlation", "age"), "correlation is of 2"),
         (("estimate", "out.parquet", "mean", "age", "--weights", "job"), "holds categories"),
         (("regress", "out.parquet", "age ~ nothing"), "no column"),

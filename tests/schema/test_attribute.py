@@ -373,3 +373,11 @@ class TestOrdered:
 def test_a_role_that_there_is_not_is_named():
     with pytest.raises(kk.SchemaError, match=r"column 'sex': role must be .*got 'dorp'"):
         kk.Schema.from_toml('[columns.sex]\nrole = "dorp"\n')
+
+
+@pytest.mark.parametrize(
+    ("bands", "wide"),
+    [([0, 20, 40, 60, 80, 120], ["80–120"]), ([0, 50, 60, 70, 90], ["0–49", "70–90"]), ([0, 20, 40, 79], [])],
+)
+def test_bands_at_an_end_that_are_more_than_twice_as_wide_as_the_next_are_named(bands, wide):
+    assert [*kk.Numeric("age", bands=bands).wide_ends] == wide

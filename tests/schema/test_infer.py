@@ -414,3 +414,12 @@ def test_what_people_are_called_is_dropped_however_often_it_stands():
     with pytest.warns(kk.InferredDomainWarning, match=f"called or reached by: {', '.join(named)}."):
         drafted = kk.Schema.infer(table)
     assert [one.name for one in drafted.attributes if isinstance(one, kk.Dropped)] == named
+
+
+def test_values_that_are_spelt_alike_are_named():
+    table = pa.table({"sex": ["F", "f", "M", "m "] * 10, "job": ["nurse", "clerk", "baker", "smith"] * 10})
+    with pytest.warns(kk.InferredDomainWarning) as told:
+        drafted = kk.Schema.infer(table)
+    assert "sex: 'F' = 'f', 'M' = 'm '." in str(told[0].message)
+    assert "job:" not in str(told[0].message)
+    assert drafted["sex"].values == ("F", "M", "f", "m ")

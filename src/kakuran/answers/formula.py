@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from kakuran.answers.filling import BandFilling, numbers_at
 from kakuran.answers.groups import ReadNumber
+from kakuran.answers.reader import Reader
 from kakuran.counts import Cells, every_code
-from kakuran.design import Plan
 from kakuran.errors import SchemaError, needing
 from kakuran.model import ToldCells, unbiased
 from kakuran.randomness import Randomness
@@ -231,12 +232,13 @@ class FormulaColumns:
     """What was taken off these, and what they were divided by."""
 
     @classmethod
-    def of(cls, plan: Plan, read: ModelFormula) -> FormulaColumns:
+    def of(cls, reader: Reader, read: ModelFormula) -> FormulaColumns:
         """The columns as they were perturbed; terms of which no coefficient can be told are refused."""
-        cells = tuple(_fine_cells(plan, attribute) for attribute in read.columns)
+        cells = tuple(_fine_cells(reader, attribute) for attribute in read.columns)
+        fillings = reader.fillings(attribute.name for attribute in read.columns)
         bases, firsts, scales = [], [], []
         for attribute, axis in zip(read.columns, cells, strict=True):
-            functions = _functions(read, attribute, _values(attribute, axis))
+            functions = _functions(read, attribute, _values(attribute, axis, fillings))
             middle = (functions.max(axis=1) + functions.min(axis=1)) / 2
             half = np.maximum((functions.max(axis=1) - functions.min(axis=1)) / 2, _SINGULAR)
             if isinstance(attribute, Categorical):
@@ -298,17 +300,17 @@ class FormulaColumns:
         return tuple(name)
 
 
-def _fine_cells(plan: Plan, attribute: Categorical | Numeric) -> Cells:
+def _fine_cells(reader: Reader, attribute: Categorical | Numeric) -> Cells:
     if isinstance(attribute, Categorical):
         return every_code(attribute)
-    return ReadNumber.number(plan, attribute.name, 1).cells
+    return ReadNumber.number(reader, attribute.name, 1).cells
 
 
-def _values(attribute: Categorical | Numeric, axis: Cells) -> Array:
+def _values(attribute: Categorical | Numeric, axis: Cells, fillings: Mapping[str, BandFilling]) -> Array:
     """The codes of categories, the numbers in the middle of cells."""
     if isinstance(attribute, Categorical):
         return np.arange(attribute.size).astype(float)
-    first, last = (np.asarray(attribute.numbers_of(codes), float) for codes in (axis.edges[:-1], axis.edges[1:] - 1))
+    first, last = (numbers_at(attribute, codes, fillings) for codes in (axis.edges[:-1], axis.edges[1:] - 1))
     return (first + last) / 2
 
 

@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from kakuran.answers.filling import BandFilling
 from kakuran.answers.reader import (
     Reader,
     TableQuestion,
@@ -29,7 +30,7 @@ from kakuran.design import Plan
 from kakuran.errors import SchemaError, is_real
 from kakuran.model import About, Histogram, ToldCells, moments_of, operator_of
 from kakuran.schema import Numeric, Weight
-from kakuran.typing import Array, Progress
+from kakuran.typing import Array, Indices, Progress
 from kakuran.words import Phrase
 
 MOST_CODES = 1024
@@ -91,16 +92,23 @@ class ReadNumber:
     there: int = 0
     """Which of them says whether there is a value."""
     is_weight: bool = False
+    filling: BandFilling | None = None
+    """Of a number in bands: where in them it lies."""
+    moving: Array | None = None
+    """Of a number in bands: the functions, with how they move with what bands hold; errors are those of these."""
 
     @classmethod
-    def number(cls, plan: Plan, name: str, powers: int) -> ReadNumber:
+    def number(cls, reader: Reader, name: str, powers: int) -> ReadNumber:
         """A number: whether it is there, itself, its square, … up to a power."""
+        plan = reader.plan
         attribute = number(plan, name)
         mechanism = plan.mechanisms.get(name)
         is_plain = mechanism is None or mechanism.lumping == "any" or attribute.points <= MOST_CODES
         cells = every_code(attribute) if is_plain else cells_of(plan.schema, name, MOST_CODES // 2)
-        functions = powers_of(attribute, cells, None, powers)
-        return cls(name, cells, functions, len(functions) - powers - 1)
+        filling = reader.fillings([name]).get(name)
+        functions = powers_of(attribute, cells, filling, powers)
+        moving = None if filling is None else functions + _moved(attribute, filling, cells, powers)
+        return cls(name, cells, functions, len(functions) - powers - 1, filling=filling, moving=moving)
 
     @classmethod
     def weight(cls, plan: Plan, name: str) -> ReadNumber:
@@ -145,7 +153,7 @@ class ReadNumber:
             wider[np.arange(len(wider)), cells.place(np.arange(len(wider), dtype=np.int32))] = 1.0
             return np.asarray(self.functions @ wider / wider.sum(axis=0))
         attribute = number(plan, self.name)
-        return powers_of(attribute, cells, known, len(self.functions) - 1 - self.there)
+        return powers_of(attribute, cells, self.filling or known, len(self.functions) - 1 - self.there)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,23 +186,38 @@ class WeightClass:
         ]
 
 
-def powers_of(attribute: Numeric, cells: Cells, known: Histogram | None, powers: int) -> Array:
+def powers_of(attribute: Numeric, cells: Cells, known: BandFilling | Histogram | None, powers: int) -> Array:
     """1, whether there is a number where it may be missing, and its powers, scaled to lie between −1 and 1."""
-    if known is None:
-        edges, cell, likely = cells.edges, cells.runs, np.diff(cells.edges).astype(float)
-    else:
-        edges, cell, likely = known.within(cells)
-    first, last = edges[:-1], np.minimum(edges[1:], attribute.points) - 1
-    is_there = first < attribute.points
+    low, high, cell, likely = known.pieces(cells) if isinstance(known, BandFilling) else _runs(attribute, cells, known)
+    is_there = ~np.isnan(low)
     middle, half = scale_of(attribute)
-    low, high = attribute.ends_of(first)[0].astype(float), attribute.ends_of(np.maximum(last, first))[1].astype(float)
-    mean, width = ((low + high) / 2 - middle) / half, (high - low) / half
+    mean, width = np.nan_to_num(((low + high) / 2 - middle) / half), np.nan_to_num((high - low) / half)
     # Codes of a run are a grid: their variance is (width² + 2·width·step)/12.
     squares = mean**2 + width * (width + 2 * attribute.step / half) / 12
     there = [is_there.astype(float)] if attribute.missing == "category" else []
     made = [np.ones_like(mean), *there, *(is_there * some for some in (mean, squares)[:powers])]
     total = np.bincount(cell, likely, cells.size)
     return np.stack([np.bincount(cell, likely * some, cells.size) / total for some in made])
+
+
+def _moved(attribute: Numeric, filling: BandFilling, cells: Cells, powers: int) -> Array:
+    """How the same functions move with what each band holds; groups are taken to be filled by themselves."""
+    bands = every_code(attribute)
+    moved = filling.influence(lambda some: powers_of(attribute, bands, some, powers)[:, : attribute.points])
+    moved = np.pad(moved, ((0, 0), (0, attribute.size - attribute.points)))
+    return np.asarray(moved[:, cells.edges[:-1]])
+
+
+def _runs(attribute: Numeric, cells: Cells, known: Histogram | None) -> tuple[Array, Array, Indices, Array]:
+    """The least and the largest number of each run of codes, its cell, and how likely it is there; NaN for missing."""
+    if known is None:
+        edges, cell, likely = cells.edges, cells.runs, np.diff(cells.edges).astype(float)
+    else:
+        edges, cell, likely = known.within(cells)
+    first, last = edges[:-1], np.minimum(edges[1:], attribute.points) - 1
+    low, high = attribute.ends_of(first)[0].astype(float), attribute.ends_of(np.maximum(last, first))[1].astype(float)
+    low[first >= attribute.points] = np.nan
+    return low, high, cell, likely
 
 
 def scale_of(attribute: Numeric) -> tuple[float, float]:
@@ -337,6 +360,9 @@ def _by_counts(
     told = told_cells(reader, axes, progress)
     kept = [place for place, axis in enumerate(axes) if axis.name not in reader.plan.mechanisms]
     moments = moments_of(told, functions, reader.n, kept=kept)
+    moving = [one.functions if one.moving is None else one.moving for one in targets]
+    is_filled = any(one.filling is not None for one in targets)
+    unsure = moments_of(told, [*functions[: -len(moving)], *moving], reader.n, kept=kept) if is_filled else moments
     place = {name: 1 + number for number, name in enumerate(moments.names)}
     order = np.array([place.get(name, 0) for name in product(*(range(len(some)) for some in functions))])
     sizes = tuple(len(target.functions) for target in targets)
@@ -346,7 +372,7 @@ def _by_counts(
     return Found(
         (slopes @ np.append(1.0, moments.values)).reshape(shape),
         _naive(reader.plan, told, axes, groups, targets).reshape(shape),
-        moments.covariance_of(slopes[:, 1:], reader.held(asking.about, [axis.name for axis in axes])),
+        unsure.covariance_of(slopes[:, 1:], reader.held(asking.about, [axis.name for axis in axes])),
         lambda _: np.full(groups.count, np.nan),
         "counts",
         _reason(reader.plan, targets, len(told)),
@@ -357,7 +383,7 @@ def _reason(plan: Plan, targets: Sequence[ReadNumber], tells: int) -> Phrase:
     """How it was found; where in its bands a number lies nobody tells."""
     columns = [plan.schema[target.name] for target in targets]
     if any(isinstance(one, Numeric) and not one.is_even for one in columns):
-        return Phrase("from what {tells} tells say, with numbers taken to be even within their bands", tells=tells)
+        return Phrase("from what {tells} tells say, with numbers taken to lie smoothly within their bands", tells=tells)
     return Phrase("unbiased, from what {tells} tells say", tells=tells)
 
 

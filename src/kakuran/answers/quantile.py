@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from scipy.special import ndtri
 
+from kakuran.answers.filling import BandFilling
 from kakuran.answers.groups import AskedOf, ReadNumber, WeightClass
 from kakuran.answers.reader import Reader, TableQuestion, ask, check_told, check_told_in_pairs
 from kakuran.answers.statistics import Statistic
@@ -41,7 +42,7 @@ def quantile(reader: Reader, column: str, part: float, asking: AskedOf, progress
     below = (_BelowByCounts if question.tells(plan) else _BelowByModel)(reader, question, places, asking, progress)
     shape = tuple(axis.size for axis in shown)
     found = [below.quantiles(group, part, math.prod(shape)) for group in range(math.prod(shape))]
-    values = _Values(attribute, cells)
+    values = _Values(attribute, cells, reader.fillings([column]).get(column))
     estimates, low, high, naive = (values.at(np.array(some)).reshape(shape) for some in zip(*found, strict=True))
     reach = float(ndtri((1 + asking.level) / 2))
     more = values.labels({"value": estimates, "value_low": low, "value_high": high})
@@ -80,12 +81,15 @@ class _Values:
 
     attribute: Categorical | Numeric
     cells: Cells
+    filling: BandFilling | None
 
     def at(self, places: Array) -> Array:
         """The numbers, or else the numbers of the categories in their order."""
         if isinstance(self.attribute, Numeric):
             edges = self.cells.edges[self.cells.edges <= self.attribute.points]
             numbers = np.interp(places, np.arange(len(edges)), self.attribute.borders_of(edges))
+            if self.filling is not None:
+                numbers = self.filling.at(np.interp(places, np.arange(len(edges)), edges))
             return np.where(np.isnan(places), np.nan, np.clip(numbers, self.attribute.low, self.attribute.high))
         whole = np.ceil(np.nan_to_num(places, nan=1.0)).clip(1).astype(int) - 1
         is_number = not isinstance(self.attribute.values[0], str | bool)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from kakuran.answers.estimate import Estimate, warned_of
+from kakuran.answers.filling import BandFilling
 from kakuran.counts import Bins, Cells, Predicate, Reading, Records, Tally, cells_of, distinct_rows, only, parse
 from kakuran.design import Plan
 from kakuran.errors import SchemaError, is_real
@@ -354,11 +355,25 @@ class Reader:
     _models: dict[CellsKey, JointTables] = field(default_factory=dict, init=False, repr=False)
     _kept: dict[CellsKey, Array] = field(default_factory=dict, init=False, repr=False)
     _known: dict[str, Histogram] = field(default_factory=dict, init=False, repr=False)
+    _fillings: dict[str, BandFilling] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def known(self) -> Mapping[str, Histogram]:
         """Where the true values of told numbers lie, as far as they were counted."""
         return self._known
+
+    def fillings(self, names: Iterable[str]) -> Mapping[str, BandFilling]:
+        """Where in their bands the numbers lie that are told in bands, as the share of the records in each has it."""
+        columns = [self.plan.schema.in_release(name) for name in names]
+        banded = {one.name: one for one in columns if isinstance(one, Numeric) and one.bands}
+        for name, attribute in banded.items():
+            if name not in self._fillings:
+                question = ask(self.plan, [name], {name: attribute.points}, None)
+                (counts,) = self.count([question])
+                found = reconstruct(counts, question.operator(self.plan, self._known)).counts
+                shares = question.reading.of(found)[: attribute.points]
+                self._fillings[name] = BandFilling.of(attribute, shares)
+        return {name: self._fillings[name] for name in banded}
 
     def tallies(self, tables: Sequence[Sequence[Cells]], progress: Progress = int) -> list[Tally]:
         """Count the records in the cells that the axes of each table span, all tables in one pass."""

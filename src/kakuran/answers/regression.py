@@ -9,7 +9,7 @@ predictor, is such a moment, too.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -20,6 +20,7 @@ import pyarrow as pa
 from scipy.special import ndtr, ndtri
 
 from kakuran.answers.answer import Answer, title_of, truth_of
+from kakuran.answers.filling import BandFilling, numbers_at
 from kakuran.answers.formula import FormulaColumns, ModelFormula, expressed
 from kakuran.answers.groups import ReadNumber, WeightClass, told_cells
 from kakuran.answers.reader import Reader, check_told, check_told_in_pairs, counted_cells, model_cells
@@ -118,6 +119,7 @@ class Regression(Answer):
     n: int
     explained: float | None
     read: ModelFormula
+    fillings: Mapping[str, BandFilling]
     unit: str | None = None
 
     @property
@@ -167,9 +169,9 @@ class Regression(Answer):
             raise SchemaError(f"there is no column {absent[0]!r} to predict from; {self.formula!r} needs it")
         codes = Schema(list(columns)).encode(table.select([attribute.name for attribute in columns]))
         values = {
-            one.name: np.asarray(
-                codes[one.name] if isinstance(one, Categorical) else one.numbers_of(codes[one.name]), float
-            )
+            one.name: codes[one.name].astype(float)
+            if isinstance(one, Categorical)
+            else numbers_at(one, codes[one.name], self.fillings)
             for one in columns
         }
         means = _LINKS[self.family](self.read.matrix(values) @ self.coefficients.T)
@@ -302,7 +304,7 @@ def regress(
         )
     for attribute in read.columns:
         check_told(reader.plan, attribute.name)
-    columns = FormulaColumns.of(reader.plan, read)
+    columns = FormulaColumns.of(reader, read)
     check_told_in_pairs(reader.plan, [attribute.name for attribute in read.columns])
     parts = _ToldParts.of(reader, columns, weights, progress)
     columns.check_is_clear(parts.counted)
@@ -327,6 +329,7 @@ def regress(
         about=about,
         n=reader.n,
         read=read,
+        fillings=reader.fillings(attribute.name for attribute in read.predictors),
         naive=np.broadcast_to(naive, fitted["coefficients"].shape),
         **fitted,
     )

@@ -119,9 +119,13 @@ class Statistic(Answer):
         """What the numbers are, in a line."""
         about = truth_of(self.about, self.unit)
         facts: dict[str, Any] = {"name": self.name, "level": 100 * self.level, "about": about}
+        told = Phrase("{name} with {level:g} % intervals for {about}", **facts)
         if self.rests_on == "model":
-            return Phrase("{name} with {level:g} % intervals for {about}, as a model has it", **facts)
-        return Phrase("{name} with {level:g} % intervals for {about}", **facts)
+            told = Phrase("{name} with {level:g} % intervals for {about}, as a model has it", **facts)
+        if "risk_ratio" not in self.more:
+            return told
+        first = ", ".join(axis.labels[0] for axis in self.axes)
+        return Phrase("{told}; ratios are to {first}, the first row", told=told, first=first)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for programs: what it is, and the numbers of every group or the single one."""
@@ -311,7 +315,7 @@ def _of_number(
     scale: Scale | None = None,
 ) -> Statistic:
     plan = reader.plan
-    target = ReadNumber.number(plan, column, powers)
+    target = ReadNumber.number(reader, column, powers)
     groups, weights = Groups.of(plan, asking), _weights(plan, asking)
     found = find(reader, groups, [*weights, target], asking, progress)
 
@@ -476,7 +480,7 @@ def correlation(reader: Reader, first: str, second: str, asking: AskedOf, progre
 
 def _pearson(reader: Reader, names: tuple[str, str], asking: AskedOf, progress: Progress) -> Statistic:
     plan = reader.plan
-    one, other = (ReadNumber.number(plan, name, 2) for name in names)
+    one, other = (ReadNumber.number(reader, name, 2) for name in names)
     groups, weights = Groups.of(plan, asking), _weights(plan, asking)
     found = find(reader, groups, [*weights, one, other], asking, progress)
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from kakuran.answers.filling import numbers_at
 from kakuran.answers.groups import ReadNumber
 from kakuran.answers.reader import JointTables, Reader
 from kakuran.counts import Cells
@@ -96,13 +97,12 @@ class TiltedRecords:
             weights = weights / weights.sum()
         dice = Randomness.derived(b"within cells").generator()
         codes, values = {}, {}
+        fillings = reader.fillings(attribute.name for attribute in columns)
         for attribute, axis, place in zip(columns, axes, drawn, strict=True):
-            code = place
+            codes[attribute.name], values[attribute.name] = place, place.astype(float)
             if isinstance(attribute, Numeric):
                 code = _within(axis, place, reader.known.get(attribute.name), dice)
-            codes[attribute.name] = code
-            number = attribute.numbers_of(code) if isinstance(attribute, Numeric) else code
-            values[attribute.name] = np.asarray(number, float)
+                codes[attribute.name], values[attribute.name] = code, numbers_at(attribute, code, fillings)
         along = [basis[:, axis.of_code[codes[axis.name]]] for basis, axis in zip(bases, cells, strict=True)]
         functions = np.ones((len(weights), len(moments.names)))
         for row, name in enumerate(moments.names):

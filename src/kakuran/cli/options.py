@@ -216,6 +216,23 @@ class CsvOptions:
         return table
 
 
+def say_wide_ends(schema: Schema) -> None:
+    """Warn of bands at an end that are much wider than the others: where in them people lie is a guess."""
+    from kakuran.schema import Numeric
+
+    for column in schema.released:
+        for band, times in column.wide_ends.items() if isinstance(column, Numeric) else ():
+            wide = Phrase(
+                "column {column!r}: the band {band} at an end is {times:.3g} times as wide as the one beside it, and "
+                "where in it people lie is a guess on which means depend; end the bands sooner, or cut it in two where "
+                "many people are",
+                column=column.name,
+                band=band,
+                times=times,
+            )
+            say(wide, "warning")
+
+
 def check_fits(source: Source, schema: Schema) -> int:
     """How many records a table has, all of which fit its schema; else all that is wrong is said, column by column."""
     from kakuran.engine import check_values

@@ -31,6 +31,7 @@ from kakuran.cli.options import (
     grouped,
     numbers,
     pairs,
+    say_wide_ends,
     to_read,
     to_tell,
     to_write,
@@ -158,6 +159,7 @@ def calibrate(
     from kakuran.schema import Schema
 
     source, schema = None if data is None else csv.open(data, sql), Schema.load(promise.schema)
+    say_wide_ends(schema)
     if source is not None:
         check_fits(source, schema)
     with progress("counting", None) as advance:

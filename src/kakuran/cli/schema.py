@@ -8,7 +8,18 @@ from typing import Annotated
 import typer
 
 from kakuran.cli.console import answer_done, check_new, progress, say, so_many_records
-from kakuran.cli.options import CsvOptions, Data, Force, Json, SchemaFile, Sql, check_fits, grouped, to_write
+from kakuran.cli.options import (
+    CsvOptions,
+    Data,
+    Force,
+    Json,
+    SchemaFile,
+    Sql,
+    check_fits,
+    grouped,
+    say_wide_ends,
+    to_write,
+)
 from kakuran.words import Phrase
 
 USUAL_K = 10
@@ -67,6 +78,8 @@ def check(data: Data, schema: SchemaFile, sql: Sql = None, json: Json = False, *
     """Check all values against a schema; name columns that do not fit."""
     from kakuran.schema import Schema
 
-    records = check_fits(csv.open(data, sql), Schema.load(schema))
+    declared = Schema.load(schema)
+    say_wide_ends(declared)
+    records = check_fits(csv.open(data, sql), declared)
     say(Phrase("{schema} fits {records}", schema=schema, records=so_many_records(records)))
     answer_done(json, schema=schema, records=records)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -42,9 +45,9 @@ def estimate(
         ),
     ],
     of: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(metavar="OF", help="A column; a condition for a share; two columns for a correlation."),
-    ],
+    ] = None,
     by: Annotated[
         list[str] | None, typer.Option("--by", metavar="COLUMN", help="Of each value of this column. Repeatable.")
     ] = None,
@@ -66,6 +69,10 @@ def estimate(
             "--population", help="Intervals for the population the records were drawn from, not for this table."
         ),
     ] = False,
+    ratios: Annotated[
+        bool,
+        typer.Option("--ratios", help="Show the risk and odds ratios of a share, too: of each group to the first."),
+    ] = False,
     output: TableOutput = None,
     *,
     results: AnswerResults,
@@ -75,10 +82,8 @@ def estimate(
     from kakuran.report import statistic_answer
     from kakuran.writing import check_apart
 
-    if statistic not in STATISTICS:
-        raise typer.BadParameter(f"choose one of {', '.join(STATISTICS)}, got {statistic!r}")
-    if len(of) != STATISTICS[statistic]:
-        raise typer.BadParameter(f"{statistic} is of {STATISTICS[statistic]}, got {len(of)}: {', '.join(of)}")
+    of = of or []
+    _check_asked(release, statistic, of, by or [])
     results.check()
     if output is not None:
         check_table(output, force=results.force)
@@ -93,15 +98,31 @@ def estimate(
         found = getattr(opened, statistic)(*of, progress=advance, **asked)
     results.draw(lambda words: found.plot(words.of))
     results.tell_answer(release, lambda words: statistic_answer(found, where, words))
-    results.answer(found.to_dict(), lambda: _show(found))
+    results.answer(found.to_dict(), lambda: _show(found, ratios=ratios))
     if output is not None:
         write_table(output, found.to_arrow())
         say(Phrase("wrote {file}", file=output))
 
 
-def _show(found: Statistic) -> None:
+def _check_asked(release: Path, statistic: str, of: list[str], by: list[str]) -> None:
+    if statistic not in STATISTICS:
+        groups = [word for name in by for word in ("--by", name)]
+        typed = shlex.join(["kakuran", "estimate", str(release), "mean", *(of or [statistic]), *groups])
+        raise typer.BadParameter(
+            f"choose one of {', '.join(STATISTICS)}, got {statistic!r}; it comes first, and then the column or the "
+            f"condition it is of, as in: {typed}"
+        )
+    if len(of) != STATISTICS[statistic]:
+        raise typer.BadParameter(
+            f"{statistic} is of {STATISTICS[statistic]}, got {len(of)}{': ' if of else ''}{', '.join(of)}"
+        )
+
+
+def _show(found: Statistic, *, ratios: bool) -> None:
     from kakuran.report import answer_headings
 
+    if not ratios:
+        found = replace(found, more={name: some for name, some in found.more.items() if "_ratio" not in name})
     if found.axes:
         headings = answer_headings(found, speaking())
         answer_table(found.caption, headings, [*found.rows(said)], text_columns=len(found.axes))

@@ -33,6 +33,8 @@ LARGEST_GRID = 1 << 20
 
 MANY, MANY_BANDS = 10, 100
 """Into how many cells a number is cut where nobody says: one on a grid, and one in bands, as far as it has them."""
+TOO_WIDE = 2.0
+"""A band at an end is worth a word if it is more than so many times as wide as the one beside it."""
 _ROUNDING = 1e-9
 ONE_VALUE = "one value only, so perturbing cannot hide anything; list its other values, keep it, or drop it"
 """What is said of a category that has no other."""
@@ -424,6 +426,15 @@ class Numeric:
         if self.bands is None:
             return None
         return names_beyond(self.name, [self.label(code, code) for code in range(self.points)], reach)
+
+    @property
+    def wide_ends(self) -> dict[str, float]:
+        """How many times as wide bands at an end are as those beside them, by their names; of more than twice."""
+        if self.bands is None:
+            return {}
+        widths = np.diff(self.borders_of(np.arange(self.points + 1)))
+        times = {0: widths[0] / widths[1], self.points - 1: widths[-1] / widths[-2]}
+        return {self.label(code, code): float(ratio) for code, ratio in times.items() if ratio > TOO_WIDE}
 
     def settings(self) -> dict[str, Any]:
         """What it may hold, as plain values."""

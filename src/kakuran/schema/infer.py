@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
@@ -37,6 +38,7 @@ MISSING_CODES = (-1, -9, -99, -999, 99, 999, 9999, 99999, 999999)
 _DIGITS = 3
 """Decimals are kept to the thousandth of the range, or to where they end."""
 _MOST_REMEMBERED = 1 << 16
+_MOST_SHOWN = 5
 _NAMED_LIKE_AN_ID = re.compile(r"(?i:(^|[\W_])id$)|[a-z]I[Dd]$")
 _NAMED_LIKE_A_KEY = re.compile(r"(?i:(^|[\W_])(id|no|nr|num|number|key)$)|[a-z](I[Dd]|No|Nr|Number|Key)$|番号$")
 _NAMED_LIKE_A_PERSON = re.compile(
@@ -166,6 +168,16 @@ class ColumnSummary:
             return False
         are_numbers = all(_WRITTEN_NUMBER.fullmatch(word.strip()) for word in self._words)
         return are_numbers and any(not is_number(word) for word in self._words)
+
+    @property
+    def spelt_alike(self) -> list[list[str]]:
+        """Values that differ in capitals, spaces or the width of letters alone, where the draft lists them."""
+        if self.family != "text" or not isinstance(self.attribute(), Categorical):
+            return []
+        groups: dict[str, list[str]] = {}
+        for word in sorted(self._words):
+            groups.setdefault(" ".join(unicodedata.normalize("NFKC", word).casefold().split()), []).append(word)
+        return [words for words in groups.values() if len(words) > 1]
 
     @property
     def way_to_read_numbers(self) -> str:
@@ -427,11 +439,23 @@ def _warning(columns: Sequence[ColumnSummary]) -> Phrase:
         Phrase("These domains were read off private data: a bound or a rare value may point to one person."),
         Phrase("Replace them by what is public knowledge before you calibrate."),
         *(Phrase("{note}: {columns}.", note=note, columns=_listed(found)) for note, found in noted if found),
+        *(_spelt_alike(column) for column in columns if column.spelt_alike),
         *(_how_to_read(column) for column in columns if column.is_dropped and column.holds_written_numbers),
     ]
     if look_unsplit([column.name for column in columns]):
         lines.append(Phrase("There is one column only: {name}. {remedy}", name=columns[0].name, remedy=UNSPLIT))
     return reduce(lambda above, line: Phrase("{above}\n{line}", above=above, line=line), lines)
+
+
+def _spelt_alike(column: ColumnSummary) -> Phrase:
+    groups = [" = ".join(map(repr, words)) for words in column.spelt_alike]
+    shown = [*groups[:_MOST_SHOWN], *(["…"] if len(groups) > _MOST_SHOWN else [])]
+    return Phrase(
+        "Values are spelt alike (if they mean the same, correct the table and infer again; else leave them listed as "
+        "they are): {name}: {values}.",
+        name=column.name,
+        values=", ".join(shown),
+    )
 
 
 def _how_to_read(column: ColumnSummary) -> Phrase:
