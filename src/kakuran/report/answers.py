@@ -8,7 +8,7 @@ from kakuran.advice import Advice
 from kakuran.answers import DecisionTree, Density, Estimate, MixtureEstimate, NaiveBayes, Regression, Statistic
 from kakuran.errors import SchemaError
 from kakuran.report.page import Html, code, page, paragraph, picture, points, section, table
-from kakuran.report.rows import bits_rows, cluster_rows, outlook_rows, quantile_row
+from kakuran.report.rows import bits_rows, cluster_rows, outlook_rows, quantile_row, worth_a_row
 from kakuran.words import Phrase, Words, words_in
 
 MOST_ROWS = 400
@@ -130,7 +130,7 @@ def advice_report(advice: Advice, command: str | None = None, *, lang: str = "en
     """One standalone HTML page about which method to use; what was tried on data is marked as internal."""
     say = words_in(lang)
     first, *others = map(say.of, advice.sentences)
-    curves = sorted((one for one in advice.curves if one.errors is not None), key=lambda one: (one.name, one.k))
+    curves = sorted(worth_a_row(advice.curves), key=lambda one: (one.name, one.k))
     (method, promise, *header), rows = outlook_rows(curves, say)
     several = [[*row[:2], f"{one.k:g}", *row[2:]] for one, row in zip(curves, rows, strict=True)]
     return page(

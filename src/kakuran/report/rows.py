@@ -68,14 +68,19 @@ def outlook_rows(outlooks: Sequence[Outlook], say: Words) -> tuple[list[str], li
     """What methods that can be assessed would do at one k, as a header and rows of text: people in the wrong cell."""
     errors = [say(f"{name}_error") for name in ("one_way", "two_way", "by_margins", "three_way")]
     header = [say("method"), say("promised"), *errors]
-    assessed = [(one, one.errors) for one in outlooks if one.errors is not None and not _repeats(one, outlooks)]
+    assessed = [(one, one.errors) for one in worth_a_row(outlooks) if one.errors is not None]
     return header, [[say.of(one.name), say.of(one.promise), *_shares(errors)] for one, errors in assessed]
 
 
-def _repeats(one: Outlook, outlooks: Sequence[Outlook]) -> bool:
-    """Whether noise for the data is the noise of the worst case, which has a row already."""
-    others = [other for other in outlooks if other.method == "perturb" and other.tell == one.tell]
-    return one.method == "perturb-data-dependent" and one.errors in [other.errors for other in others]
+def worth_a_row(outlooks: Sequence[Outlook]) -> list[Outlook]:
+    """What can be assessed; not noise for the data that is the noise of the worst case, which has a row already."""
+    worst = [(one.tell, one.k, one.errors) for one in outlooks if one.method == "perturb"]
+    return [
+        one
+        for one in outlooks
+        if one.errors is not None
+        and not (one.method == "perturb-data-dependent" and (one.tell, one.k, one.errors) in worst)
+    ]
 
 
 def _shares(errors: Errors) -> list[str]:
