@@ -103,7 +103,7 @@ def test_every_report_is_japanese_when_asked_but_for_names_and_what_was_typed(
     assert done.returncode == 0, done.stderr
     labels = [label for one in Schema.load(folder / "schema.toml") for label in [one.name, *getattr(one, "values", ())]]
     page = page_of(folder if reported else folder / "demo")
-    commands = ("microaggregate", "perturb --tell", "--data-dependent", "factorise", "check", "bayes")
+    commands = ("microaggregate", "perturb --tell", "--data-dependent", "factorise", "check", "bayes", "calibrate")
     assert english_on(page, "item", *labels, *commands, *asked, *reported) == set()
 
 
