@@ -137,6 +137,21 @@ def test_a_new_user_walks_from_file_to_release_to_cross_tab(visit, address, fold
     assert page.url.endswith("/")
 
 
+def test_what_is_chosen_while_an_earlier_answer_is_slow_is_kept_and_shown(visit, address):
+    page, held = visit(viewport=WIDTHS["desktop"]).page, []
+    page.route("**/api/confirm", lambda route: held.append(route), times=1)
+    load(page, address, "census.parquet")
+    go_on(page)
+    page.get_by_role("button", name="All of this is public knowledge").click()
+    go_on(page)
+    page.get_by_label("Questions will be about").select_option("job")
+    held[0].continue_()
+    expect(page.get_by_label("Across")).to_have_value("job")  # of the rehearsal: the wish was granted
+    expect(page.get_by_label("Questions will be about")).to_have_value("job")
+    expect(page.locator(".design.chosen")).to_have_count(1)
+    expect(page.locator("#risk li")).to_have_count(4)
+
+
 def test_odd_numbers_are_mended_and_a_release_is_entered_into_the_ledger_that_is_chosen(visit, address, folder):
     place = folder / "promised"
     place.mkdir()

@@ -11,17 +11,18 @@ const Choose = (() => {
   let pair = [null, null];
 
   function draw(studio) {
-    const frame = element("div", { id: "choice", "aria-live": "polite" });
-    const curve = element("section", { id: "curve", class: "card", "aria-labelledby": "curve-title" });
-    const risk = element("section", { id: "risk", class: "card", "aria-labelledby": "risk-title" });
-    const show = (withCurve) => look(studio, { frame, curve, risk }, withCurve);
-    show(true);
+    look(studio, true);
     return [
       element("p", { class: "lead" }, say("choose.lead")),
-      controls(studio, show),
+      controls(studio),
       Public.offer(studio),
-      frame,
-      element("div", { class: "halves" }, curve, risk),
+      element("div", { id: "choice", "aria-live": "polite" }),
+      element(
+        "div",
+        { class: "halves" },
+        element("section", { id: "curve", class: "card", "aria-labelledby": "curve-title" }),
+        element("section", { id: "risk", class: "card", "aria-labelledby": "risk-title" }),
+      ),
       rehearsal(studio),
       element(
         "div",
@@ -31,7 +32,7 @@ const Choose = (() => {
     ];
   }
 
-  function controls(studio, show) {
+  function controls(studio) {
     const { k, opened, wishes, columns } = studio.state;
     const most = Math.max(Math.min(1000, opened.rows), 3);
     const at = (value) => Math.round((Math.log(value / 2) / Math.log(most / 2)) * STEPS);
@@ -41,7 +42,7 @@ const Choose = (() => {
       slider.setAttribute("aria-valuetext", `k = ${number(value)}`);
       clearTimeout(timer);
       timer = setTimeout(async () => {
-        if (await studio.change("wish", { wishes: { k: value } }, false)) show(isLast);
+        if (await studio.change("wish", { wishes: { k: value } }, false)) look(studio, isLast);
       }, PAUSE);
     };
     const slider = element("input", {
@@ -56,7 +57,7 @@ const Choose = (() => {
     });
     slider.value = at(k);
     const wish = async (changes) => {
-      if (await studio.change("wish", { wishes: changes }, false)) show(true);
+      if (await studio.change("wish", { wishes: changes }, false)) look(studio, true);
     };
     return element(
       "section",
@@ -111,21 +112,22 @@ const Choose = (() => {
   /** A round number nearby: 2 digits are enough for a promise. */
   const nice = (value) => Number(value.toPrecision(value < 10 ? 1 : 2));
 
-  async function look(studio, { frame, curve, risk }, withCurve) {
+  /** Ask again and show it where the page has its place for it by then: it may have been drawn anew meanwhile. */
+  async function look(studio, withCurve) {
+    const at = (id) => document.getElementById(id) ?? element("div");
     try {
       const found = await ask.choice({});
       if (!found) return;
       found.designs.sort((one, other) => ORDER.indexOf(one.key) - ORDER.indexOf(other.key));
       studio.calm();
-      frame.replaceChildren(promise(found), ...found.scattered.map(warning), designs(studio, found, frame, curve, risk));
-      const points = withCurve || !curve.points ? await ask.curve({}) : curve.points;
+      at("choice").replaceChildren(promise(found), ...found.scattered.map(warning), designs(studio, found));
+      const points = withCurve || !at("curve").points ? await ask.curve({}) : at("curve").points;
       if (!points) return;
-      curve.points = points;
-      drawCurve(studio, curve, found);
-      if (withCurve || !risk.before) risk.before = (await ask.risk({})) ?? risk.before;
-      if (risk.before) drawRisk(risk, found);
+      drawCurve(at("curve"), points, found);
+      const before = withCurve || !at("risk").before ? await ask.risk({}) : at("risk").before;
+      if (before) drawRisk(at("risk"), before, found);
     } catch (fault) {
-      frame.replaceChildren();
+      at("choice").replaceChildren();
       studio.complain(fault);
     }
   }
@@ -160,12 +162,12 @@ const Choose = (() => {
     );
   }
 
-  function designs(studio, found, frame, curve, risk) {
+  function designs(studio, found) {
     const { tell } = studio.state.wishes;
     const worst = Math.max(...found.designs.flatMap((one) => [one.one_way, one.two_way, one.three_way]), 0.01);
     const choose = async (key) => {
       const wanted = key === "auto" ? null : key === "all" ? "all" : Number(key);
-      if (await studio.change("wish", { wishes: { tell: wanted } }, false)) look(studio, { frame, curve, risk }, false);
+      if (await studio.change("wish", { wishes: { tell: wanted } }, false)) look(studio, false);
     };
     const chosen = tell == null || tell === "auto" ? "auto" : String(tell);
     return element(
@@ -212,7 +214,8 @@ const Choose = (() => {
 
   const named = ({ key }) => say(`design.${key}`);
 
-  function drawCurve(studio, frame, found) {
+  function drawCurve(frame, points, found) {
+    frame.points = points;
     const lines = found.designs.map(({ key, is_chosen }) => ({ key, place: ORDER.indexOf(key), isChosen: is_chosen }));
     frame.replaceChildren(
       element("h2", { id: "curve-title" }, say("curve")),
@@ -224,12 +227,13 @@ const Choose = (() => {
           element("li", {}, element("span", { class: `swatch line-${ORDER.indexOf(one.key)}` }), named(one)),
         ),
       ),
-      Pictures.curve(frame.points, lines, found.k, say("curve")),
+      Pictures.curve(points, lines, found.k, say("curve")),
     );
   }
 
-  function drawRisk(frame, found) {
-    const { uniques, prosecutor, worst } = frame.before;
+  function drawRisk(frame, before, found) {
+    const { uniques, prosecutor, worst } = before;
+    frame.before = before;
     frame.replaceChildren(
       element("h2", { id: "risk-title" }, say("risk")),
       element("p", { class: "small" }, say("risk.help")),

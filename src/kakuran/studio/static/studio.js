@@ -11,6 +11,7 @@
   let step = "load";
   let isPressed = false;
   let last = Promise.resolve(); // what was asked for before, be it granted or refused
+  let isOwed = false; // whether the step is to be drawn once all that was asked for is answered
 
   const studio = {
     state: null,
@@ -31,21 +32,23 @@
     alertLine.scrollIntoView({ block: "nearest" });
   }
 
-  /** Call something that changes what is known, once all before it is answered; what is shown follows. */
+  /** Call something that changes what is known, once all before it is answered; what is shown follows the last. */
   async function change(name, given, shouldDraw = true) {
     const asked = last.then(() => Calls.callLong(name, given, busy));
-    last = asked.catch(() => {});
+    const mine = (last = asked.catch(() => {}));
+    let fault = null;
     try {
       studio.state = await asked;
       studio.calm();
-      if (shouldDraw) await draw();
-      else keepingPlace(drawAround);
-      return true;
-    } catch (fault) {
+    } catch (refused) {
+      fault = refused;
       complain(fault);
-      await draw();
-      return false;
     }
+    isOwed ||= shouldDraw || fault !== null;
+    if (mine !== last) return !fault;
+    if (isOwed) await draw();
+    else keepingPlace(drawAround);
+    return !fault;
   }
 
   /** Say how far everything is that takes its time; nothing once it is over. */
@@ -71,6 +74,7 @@
   /** Draw the step. A click that has begun and words half written are not drawn away. */
   async function draw() {
     while (isPressed || isWriting()) await new Promise((done) => setTimeout(done, 20));
+    isOwed = false;
     keepingPlace(() => {
       drawAround();
       screen.replaceChildren(...[STEPS[step].draw(studio)].flat(Infinity).filter(Boolean));
