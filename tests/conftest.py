@@ -92,9 +92,9 @@ def rough_models(monkeypatch):
 
     Every question is answered, if not as well.
     """
-    monkeypatch.setattr("kakuran.model.joint.CLASSES", (1, 2))
+    monkeypatch.setattr("kakuran.model.latent_tells.CLASSES", (1, 2))
     monkeypatch.setattr("kakuran.model.density.MOST_COMPONENTS", 2)
-    monkeypatch.setattr("kakuran.model.climb._MOST_STEPS", 20)
+    monkeypatch.setattr("kakuran.model.latent_tells._MOST_STEPS", 20)
 
 
 class Said(HTMLParser):

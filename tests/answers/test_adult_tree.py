@@ -10,7 +10,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from kakuran.answers import Growth, fit_naive_bayes, grow_tree
 from kakuran.mechanism import UniformMixture
-from kakuran.model.latent import PlacedRecords
+from kakuran.model.latent_records import PlacedRecords
 
 ADULT = Path(__file__).parents[3] / "shared/data/adult.data"
 COLUMNS = {

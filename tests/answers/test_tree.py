@@ -8,7 +8,7 @@ import kakuran as kk
 from kakuran.answers import Growth, fit_naive_bayes, grow_tree
 from kakuran.answers.tree.counts import LatentCounts, PathCounts
 from kakuran.mechanism import UniformMixture
-from kakuran.model.latent import PlacedRecords, average, fit_latent_classes
+from kakuran.model.latent_records import PlacedRecords, average, fit_latent_classes
 
 GROWTH = Growth((False, True, False, False, False), "entropy", max_depth=3, min_support=20)
 

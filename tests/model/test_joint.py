@@ -16,7 +16,7 @@ from scipy.stats import chi2
 
 from kakuran.errors import ArgumentError
 from kakuran.mechanism import DenseTransition, UniformMixture
-from kakuran.model import JointModel, Operator, ToldCounts, climb, distributions, joint_model
+from kakuran.model import JointModel, Operator, ToldCounts, joint_model, latent_tells
 from kakuran.typing import Array
 
 ADULT = Path(__file__).parents[3] / "shared/data/adult.data"
@@ -135,13 +135,13 @@ def test_a_column_given_nothing_is_refused(model: JointModel) -> None:
 def test_the_likelihood_never_falls_without_leaps(seed: int) -> None:
     dice = np.random.default_rng(seed)
     tells = list(_any_tells(dice))
-    layout = climb.ToldLayout(SIZES, tells)
+    layout = latent_tells.ToldLayout(SIZES, tells)
     counts = layout.laid_out([one.counts for one in tells])
     point = layout.start(int(dice.integers(1, 5)), dice)
     before = -math.inf
     for _ in range(6):
         # The prior is part of what is climbed.
-        prior = climb.PRIOR * (layout.flat[:, None, None] * np.log(point.profiles)).sum()
+        prior = latent_tells.PRIOR * (layout.flat[:, None, None] * np.log(point.profiles)).sum()
         further, expected = layout.step(point, counts, layout.flat[:, None])
         likelihood = sum((seen * np.log(shares)).sum() for seen, shares in zip(counts, expected, strict=True)) + prior
         assert likelihood >= before - 1e-7 * abs(likelihood)
@@ -152,10 +152,10 @@ def test_the_likelihood_never_falls_without_leaps(seed: int) -> None:
 def test_expected_counts_are_what_each_operator_makes_of_the_table(seed: int) -> None:
     dice = np.random.default_rng(seed)
     tells = list(_any_tells(dice))
-    layout = climb.ToldLayout(SIZES, tells)
+    layout = latent_tells.ToldLayout(SIZES, tells)
     point = layout.start(3, dice)
     _, expected = layout.step(point, layout.laid_out([one.counts for one in tells]), layout.flat[:, None])
-    whole = distributions.ClassMixture.average(point, layout.starts)
+    whole = latent_tells.ClassMixture.average(point, layout.starts)
     tables = [one.operator.forward(whole.table(one.axes, [None] * len(one.axes))) for one in tells]
     for found, meant in zip(expected, layout.laid_out(tables), strict=True):
         np.testing.assert_allclose(found[0], meant, rtol=1e-9)
@@ -165,7 +165,7 @@ def test_expected_counts_are_what_each_operator_makes_of_the_table(seed: int) ->
 def test_climbs_that_step_and_leap_together_go_where_each_goes_by_itself(seed: int) -> None:
     dice = np.random.default_rng(seed)
     tells = list(_any_tells(dice))
-    layout = climb.ToldLayout(SIZES, tells)
+    layout = latent_tells.ToldLayout(SIZES, tells)
     starts = [layout.start(3, dice) for _ in range(2)]
     counts = [layout.laid_out([one.counts + dice.integers(0, 9, one.counts.shape) for one in tells]) for _ in starts]
     averages = np.column_stack([layout.flat, starts[0].profiles[:, 0, 0]])
@@ -174,9 +174,9 @@ def test_climbs_that_step_and_leap_together_go_where_each_goes_by_itself(seed: i
         once, expected = layout.step(point, seen, averages)
         return layout.leap(point, once, layout.step(once, seen, averages)[0], 4.0), expected
 
-    together, expected = gone(climb.ClassPoint.together(starts), climb._stacked(counts), averages)
+    together, expected = gone(latent_tells.ClassPoint.together(starts), latent_tells._stacked(counts), averages)
     for place, (start, seen, found) in enumerate(zip(starts, counts, together.apart(), strict=True)):
-        apart, alone = gone(start, climb._stacked([seen]), averages[:, [place]])
+        apart, alone = gone(start, latent_tells._stacked([seen]), averages[:, [place]])
         np.testing.assert_allclose(found.shares, apart.shares, rtol=1e-9)
         np.testing.assert_allclose(found.profiles, apart.profiles, rtol=1e-9)
         for one, other in zip(expected, alone, strict=True):
@@ -265,7 +265,7 @@ def test_a_column_that_nobody_told_is_flat_and_related_to_nothing() -> None:
 def test_direct_tables_follow_the_counts_where_the_model_cannot() -> None:
     truth = chain(1, 12, 3)
     model = joint_model(truth.shape, told(truth, [(0, 1), (1, 2), (0, 2)], 3_000_000, 6.0, 0))
-    flat = distributions.ClassMixture(np.ones(1), tuple(np.full((size, 1), 1 / size) for size in truth.shape))
+    flat = latent_tells.ClassMixture(np.ones(1), tuple(np.full((size, 1), 1 / size) for size in truth.shape))
     poor = JointModel(model.sizes, model.reason, [flat] * 6, model._evidence)
     assert wrong(poor.table, truth, 2) > 0.3
     assert wrong(poor.direct, truth, 2) < 0.02

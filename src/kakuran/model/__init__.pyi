@@ -1,4 +1,3 @@
-from .climb import ToldCounts as ToldCounts
 from .density import (
     BinShares as BinShares,
     DensityMethod as DensityMethod,
@@ -14,7 +13,7 @@ from .joint import (
     JointModel as JointModel,
     joint_model as joint_model,
 )
-from .latent import (
+from .latent_records import (
     STARTS as STARTS,
     PlacedRecords as PlacedRecords,
     Table as Table,
@@ -22,6 +21,7 @@ from .latent import (
     fit_latent_classes as fit_latent_classes,
     held_out as held_out,
 )
+from .latent_tells import ToldCounts as ToldCounts
 from .mixture.fit import (
     Bootstrap as Bootstrap,
     Covariance as Covariance,

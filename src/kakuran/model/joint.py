@@ -1,39 +1,235 @@
 """One joint model of a release whose records each told only some of their columns (maths §10).
 
-Latent classes, fewer and more, and a tree of pairs, weighed by counts that were held out of the fits. Fits that held
-out other counts and started elsewhere are averaged: a mixture of mixtures of latent classes is one more of them.
+Latent classes, fewer and more, and a tree of pairs (Chow and Liu), weighed by counts that were held out of the fits.
+Fits that held out other counts and started elsewhere are averaged: a mixture of mixtures of latent classes is one more
+of them. Each kind gives the table of any columns, a column given others, and made-up records.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from itertools import combinations
+from typing import Protocol
 
 import numpy as np
 
+from kakuran.counts import distinct_rows
 from kakuran.errors import ArgumentError
-from kakuran.model.climb import HeldOut, ToldCounts, ToldLayout, climb, dice_of, normalised, parts_held_out
-from kakuran.model.distributions import Blend, ClassMixture, Joint, KnownCells, PairTree, known_columns, safe_log
+from kakuran.model.latent_tells import (
+    LUCK,
+    HeldOut,
+    KnownCells,
+    ToldCounts,
+    dice_of,
+    draw_cells,
+    known_columns,
+    lump,
+    more_and_more_classes,
+    normalised,
+    parts_held_out,
+    rows_normalised,
+    safe_log,
+    softmax,
+)
 from kakuran.model.operator import Operator, one_thread
 from kakuran.model.reconstruction import em_step
 from kakuran.randomness import Randomness
 from kakuran.typing import Array, Indices
 from kakuran.words import Phrase
 
-CLASSES = (1, 2, 4, 8, 16, 32, 64)
-ENOUGH = 16
-"""Fewer classes are always tried: averaged, they help even where none of them predicts best."""
-LUCK = 5.0
-"""How much better a model that is chosen by held-out counts predicts them by luck: about 1 for each part."""
 STOPS = (0, 1, 2, 3, 4, 6, 8, 11, 16, 23, 32, 45, 64)
 """Steps of EM from the model towards the counts of the tells that hold a table."""
 
 _PATIENT_STOPS = 4
 _SHARES = 33
 _DRAWN_AT_ONCE = 1 << 17
+_LEAST = 1e-12
+_MOST_RAKES = 1000
+
+
+class Joint(Protocol):
+    """A joint distribution."""
+
+    def table(self, axes: Sequence[int], groups: Sequence[Indices | None]) -> Array:
+        """The shares of the cells of a table."""
+
+    def given(self, target: int, places: Sequence[Indices | None]) -> Array:
+        """The logarithm of the probability of each cell of a column together with what is known: records × cells."""
+
+    def draw(self, known: KnownCells, dice: np.random.Generator) -> list[Indices]:
+        """The cells of made-up records along every column, those that are known as they are."""
+
+
+@dataclass(frozen=True, eq=False)
+class PairTree:
+    """A tree of pairs: every column depends on its neighbours alone."""
+
+    margins: tuple[Array, ...]
+    steps: Mapping[tuple[int, int], Array]
+    """From a column to a neighbour: the distribution of the second given the first, cells × cells."""
+    neighbours: Mapping[int, Sequence[int]]
+
+    @classmethod
+    def of(cls, margins: Sequence[Array], pairs: Mapping[tuple[int, int], Array]) -> PairTree:
+        """The tree of the pairs that tell most of each other (Chow and Liu 1968)."""
+        steps: dict[tuple[int, int], Array] = {}
+        neighbours: dict[int, list[int]] = {column: [] for column in range(len(margins))}
+        for first, second in _spanning(len(margins), pairs):
+            pair = _raked(pairs[first, second], margins[first], margins[second])
+            steps[first, second], steps[second, first] = rows_normalised(pair), rows_normalised(pair.T)
+            neighbours[first].append(second)
+            neighbours[second].append(first)
+        return cls(tuple(margins), steps, neighbours)
+
+    @cached_property
+    def _roots(self) -> list[int]:
+        """The first column of each part that hangs together."""
+        roots, reached = [], set[int]()
+        for root in self.neighbours:
+            if root not in reached:
+                roots.append(root)
+                reached |= self._reached(root, None)
+        return roots
+
+    def _reached(self, here: int, before: int | None) -> set[int]:
+        further = (self._reached(there, here) for there in self.neighbours[here] if there != before)
+        return {here}.union(*further)
+
+    def table(self, axes: Sequence[int], groups: Sequence[Indices | None]) -> Array:
+        """Every column that is not asked for is summed over as soon as its neighbours are."""
+        asked = dict(zip(axes, groups, strict=True))
+        found, order = np.ones(1), list[int]()
+        for root in self._roots:
+            rows, named = self._beyond(root, None, asked)
+            found, order = np.outer(found, self.margins[root] @ rows).ravel(), order + named
+        shape = [len(lump(self.margins[axis][:, None], asked[axis])) for axis in order]
+        return found.reshape(shape).transpose([order.index(axis) for axis in axes])
+
+    def _beyond(self, here: int, before: int | None, asked: Mapping[int, Indices | None]) -> tuple[Array, list[int]]:
+        """The distribution of what is asked for from a column on, given its cells; and the order of what that is."""
+        size = len(self.margins[here])
+        rows, order = (lump(np.eye(size), asked[here]).T, [here]) if here in asked else (np.ones((size, 1)), [])
+        for there in self.neighbours[here]:
+            if there != before:
+                further, named = self._beyond(there, here, asked)
+                rows = (rows[:, :, None] * (self.steps[here, there] @ further)[:, None]).reshape(size, -1)
+                order = order + named
+        return rows, order
+
+    def given(self, target: int, places: Sequence[Indices | None]) -> Array:
+        """By what is known along each way from it, and of columns that do not hang together with it."""
+        known = [None if axis == target else cells for axis, cells in enumerate(places)]
+        found = safe_log(self.margins[target] * self._likely(target, None, known))
+        for root in self._roots:
+            if target not in self._reached(root, None):
+                found = found + safe_log(self._likely(root, None, known) @ self.margins[root])[:, None]
+        return found
+
+    def _likely(self, here: int, before: int | None, known: Sequence[Indices | None]) -> Array:
+        """How likely what is known from a column on is, given its cells: records × cells."""
+        cells, size = known[here], len(self.margins[here])
+        likely = np.ones((1, size)) if cells is None else np.eye(size)[cells]
+        for there in self.neighbours[here]:
+            if there != before:
+                likely = likely * (self._likely(there, here, known) @ self.steps[here, there].T)
+        return likely
+
+    def draw(self, known: KnownCells, dice: np.random.Generator) -> list[Indices]:
+        """Column by column from each root on."""
+        drawn: dict[int, Indices] = {}
+        for root in self._roots:
+            self._draw_from(root, None, known, drawn, dice)
+        return [drawn[axis] for axis in range(len(self.margins))]
+
+    def _draw_from(
+        self, here: int, before: int | None, known: KnownCells, drawn: dict[int, Indices], dice: np.random.Generator
+    ) -> None:
+        """A column, by what stands before it and by what is known from it on; then those beyond it."""
+        cells = known.places[here]
+        if cells is None:
+            kinds, place = known.kinds
+            alike = distinct_rows([place] if before is None else [place, drawn[before]])
+            likely = self._likely(here, before, kinds)
+            likely = likely[np.minimum(alike.columns[0], len(likely) - 1)]
+            shares = self.margins[here] if before is None else self.steps[before, here][alike.columns[1]]
+            cells = draw_cells(np.maximum(shares * likely, 1e-300), alike.place, dice)
+        drawn[here] = cells
+        for there in self.neighbours[here]:
+            if there != before:
+                self._draw_from(there, here, known, drawn, dice)
+
+
+def _spanning(columns: int, pairs: Mapping[tuple[int, int], Array]) -> Iterator[tuple[int, int]]:
+    """The pairs of a spanning tree with the most information in all."""
+    part = list(range(columns))
+    for first, second in sorted(pairs, key=lambda pair: -_information(pairs[pair])):
+        if part[first] != part[second]:
+            yield first, second
+            joined = part[second]
+            part = [part[first] if one == joined else one for one in part]
+
+
+def _information(table: Array) -> float:
+    """The mutual information of two columns."""
+    independent = table.sum(axis=1, keepdims=True) * table.sum(axis=0, keepdims=True)
+    some = table > 0
+    return float((table[some] * np.log(table[some] / independent[some])).sum())
+
+
+def _raked(table: Array, rows: Array, columns: Array) -> Array:
+    """A table scaled to margins that are known better (Deming and Stephan 1940)."""
+    table = table + _LEAST
+    for _ in range(_MOST_RAKES):
+        table = table * (columns / table.sum(axis=0))
+        found = table.sum(axis=1)
+        if np.abs(found - rows).max() < _LEAST:
+            break
+        table = table * (rows / found)[:, None]
+    return table
+
+
+@dataclass(frozen=True, eq=False)
+class Blend:
+    """A mixture of joint distributions."""
+
+    weights: Sequence[float]
+    joints: Sequence[Joint]
+
+    def table(self, axes: Sequence[int], groups: Sequence[Indices | None]) -> Array:
+        """The average of theirs."""
+        return np.average([joint.table(axes, groups) for joint in self.joints], axis=0, weights=self.weights)
+
+    def given(self, target: int, places: Sequence[Indices | None]) -> Array:
+        """Each counts as much as it expects what is known."""
+        found = [
+            math.log(weight) + joint.given(target, places)
+            for weight, joint in zip(self.weights, self.joints, strict=True)
+        ]
+        return np.logaddexp.reduce(found)
+
+    def draw(self, known: KnownCells, dice: np.random.Generator) -> list[Indices]:
+        """Each record by one of them."""
+        unknown = [axis for axis, cells in enumerate(known.places) if cells is None]
+        if not unknown:
+            return [cells for cells in known.places if cells is not None]
+        kinds, place = known.kinds
+        likely = np.log(np.array(self.weights))[None]
+        if len(unknown) < len(kinds):
+            target = unknown[0]
+            likely = likely + np.column_stack(
+                [np.logaddexp.reduce(joint.given(target, kinds), axis=1) for joint in self.joints]
+            )
+        drawn_by = draw_cells(softmax(likely), place, dice)
+        found = [np.empty(known.count, np.intp) for _ in known.places]
+        for number, joint in enumerate(self.joints):
+            records = np.flatnonzero(drawn_by == number)
+            if len(records):
+                for column, cells in zip(found, joint.draw(known.some(records), dice), strict=True):
+                    column[records] = cells
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +355,7 @@ def joint_model(sizes: Sequence[int], told: Sequence[ToldCounts], times: int = 1
 
 def _fitted(sizes: tuple[int, ...], evidence: _Evidence, dice: np.random.Generator) -> JointModel:
     with one_thread():
-        independent, *more = _classes(sizes, evidence, dice)
+        independent, *more = _kinds(sizes, evidence, dice)
         found = reduce(_Weighed.joined_by, more, _Weighed.alone(independent, evidence))
         found = found.joined_by(_Kind(Phrase("a tree of pairs"), _trees(found.joints, evidence, len(sizes))))
     return JointModel(sizes, found.reason, found.joints, evidence)
@@ -184,20 +380,11 @@ class _Kind:
     joints: Sequence[Joint]
 
 
-def _classes(sizes: Sequence[int], evidence: _Evidence, dice: np.random.Generator) -> Iterator[_Kind]:
-    """More and more latent classes, until many predict what was held out worse than fewer."""
-    tells = ToldLayout(sizes, evidence.told)
-    averages, best = np.repeat(tells.flat[:, None], len(evidence.parts), axis=1), -math.inf
-    for classes in CLASSES:
-        starts = [tells.start(classes, dice) for _ in evidence.parts]
-        point, score = climb(tells, evidence.parts, starts, averages)
-        if classes > ENOUGH and score < best - LUCK:
-            break
-        best = max(best, score)
-        if classes == 1:
-            averages = point.profiles[:, :, 0]
+def _kinds(sizes: Sequence[int], evidence: _Evidence, dice: np.random.Generator) -> Iterator[_Kind]:
+    """Latent classes, more and more of them."""
+    for classes, joints in more_and_more_classes(sizes, evidence.told, evidence.parts, dice):
         name = Phrase("{classes} latent classes", classes=classes) if classes > 1 else Phrase("independent columns")
-        yield _Kind(name, [ClassMixture.average(some, tells.starts) for some in (*point.apart(), point)])
+        yield _Kind(name, joints)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,8 +1,9 @@
-"""Latent classes, climbed by the counts of all tells at once, and the counts that are held out of a climb.
+"""Latent classes of a release, found by the counts of all tells at once: how many there are, and the joint they make.
 
 Within a latent class columns are independent, so the joint is Σ_h π_h ∏_j θ_hj, and the expected perturbed counts of a
 tell t over the columns J are A_t Σ_h π_h ⊗_{j∈J} θ_hj (maths §10). EM climbs the likelihood of the counts: cells, never
-records, so that its cost does not follow their number.
+records, so that its cost does not follow their number. Counts that are held out of a climb say where it is to stop, and
+whether more classes are worth it.
 """
 
 from __future__ import annotations
@@ -15,12 +16,18 @@ from typing import Any
 
 import numpy as np
 
+from kakuran.counts import distinct_rows
 from kakuran.mechanism import Transition
 from kakuran.model.operator import Operator
 from kakuran.model.reconstruction import splits
 from kakuran.randomness import Randomness
 from kakuran.typing import Array, Indices
 
+CLASSES = (1, 2, 4, 8, 16, 32, 64)
+ENOUGH = 16
+"""Fewer classes are always tried: averaged, they help even where none of them predicts best."""
+LUCK = 5.0
+"""How much better a model that is chosen by held-out counts predicts them by luck: about 1 for each part."""
 PARTS = 5
 """One record in so many is held out of each fit."""
 PRIOR = 0.3
@@ -38,6 +45,7 @@ _PATIENCE = 40
 _FURTHEST = 64.0
 _FURTHER = 1.15
 """How much further each leap may go than the one before: the first would overlook where to stop."""
+_AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -397,3 +405,143 @@ def climb(
 def _stacked(parts: Sequence[Sequence[Array]]) -> list[Array]:
     """Block by block, the counts of all parts."""
     return [np.stack(blocks) for blocks in zip(*parts, strict=True)]
+
+
+def more_and_more_classes(
+    sizes: Sequence[int], told: Sequence[ToldCounts], parts: Sequence[HeldOut], dice: np.random.Generator
+) -> Iterator[tuple[int, list[ClassMixture]]]:
+    """One class, two, four … until many predict what was held out worse than fewer.
+
+    Of each number, the mixtures without each part of the records and, last, with all of them.
+    """
+    tells = ToldLayout(sizes, told)
+    averages, best = np.repeat(tells.flat[:, None], len(parts), axis=1), -math.inf
+    for classes in CLASSES:
+        starts = [tells.start(classes, dice) for _ in parts]
+        point, score = climb(tells, parts, starts, averages)
+        if classes > ENOUGH and score < best - LUCK:
+            break
+        best = max(best, score)
+        if classes == 1:
+            averages = point.profiles[:, :, 0]
+        yield classes, [ClassMixture.average(some, tells.starts) for some in (*point.apart(), point)]
+
+
+@dataclass(frozen=True, eq=False)
+class ClassMixture:
+    """Latent classes: the share of each, and column by column its distribution over cells × classes."""
+
+    shares: Array
+    profiles: tuple[Array, ...]
+
+    @classmethod
+    def average(cls, point: ClassPoint, starts: Indices) -> ClassMixture:
+        """The mixture of what several climbs reached, which is one more of them."""
+        profiles = point.profiles.reshape(len(point.profiles), -1)
+        return cls(point.shares.ravel() / len(point.shares), tuple(np.split(profiles, starts[1:-1])))
+
+    def table(self, axes: Sequence[int], groups: Sequence[Indices | None]) -> Array:
+        """Half of the columns against the other half, so that no table is held for every class."""
+        profiles = [lump(self.profiles[axis], parts) for axis, parts in zip(axes, groups, strict=True)]
+        shape = tuple(len(profile) for profile in profiles)
+        half = min(range(len(shape) + 1), key=lambda cut: math.prod(shape[:cut]) + math.prod(shape[cut:]))
+        left, right = (_outer(some, len(self.shares)) for some in (profiles[:half], profiles[half:]))
+        return ((left * self.shares) @ right.T).reshape(shape)
+
+    def given(self, target: int, places: Sequence[Indices | None]) -> Array:
+        """By the classes that each record may be of."""
+        known = [(safe_log(self.profiles[axis]), cells) for axis, cells in known_columns(target, places)]
+        records = len(known[0][1])
+        found = np.empty((records, len(self.profiles[target])))
+        rows = max(1, _AT_ONCE // len(self.shares))
+        for start in range(0, records, rows):
+            here = slice(start, start + rows)
+            members = sum((profile[cells[here]] for profile, cells in known), safe_log(self.shares))
+            most = members.max(axis=1, keepdims=True)
+            found[here] = safe_log(np.exp(members - most) @ self.profiles[target].T) + most
+        return found
+
+    def draw(self, known: KnownCells, dice: np.random.Generator) -> list[Indices]:
+        """A class for each record, and in it every column by itself."""
+        kinds, place = known.kinds
+        members = sum(
+            (safe_log(self.profiles[axis])[cells] for axis, cells in known_columns(-1, kinds)),
+            safe_log(self.shares)[None],
+        )
+        of_class = draw_cells(softmax(members), place, dice)
+        return [
+            draw_cells(profile.T, of_class, dice) if cells is None else cells
+            for profile, cells in zip(self.profiles, known.places, strict=True)
+        ]
+
+
+def _outer(profiles: Sequence[Array], width: int) -> Array:
+    """All cells of a table of some columns × whatever each of them goes with."""
+    return reduce(lambda rows, one: (rows[:, None] * one).reshape(-1, width), profiles, np.ones((1, width)))
+
+
+@dataclass(frozen=True, eq=False)
+class KnownCells:
+    """What is known of some records.
+
+    Attributes
+    ----------
+    places : Sequence[Indices | None]
+        Of every column, the cell that each record is in; None where it is not known.
+    count : int
+        How many records there are.
+    """
+
+    places: Sequence[Indices | None]
+    count: int
+
+    @cached_property
+    def kinds(self) -> tuple[list[Indices | None], Indices]:
+        """What is known of records of which something else is, column by column; and which of these each record is."""
+        known = known_columns(-1, self.places)
+        if not known:
+            return list(self.places), np.zeros(self.count, np.intp)
+        found = distinct_rows([cells for _, cells in known])
+        columns = dict(zip((axis for axis, _ in known), found.columns, strict=True))
+        return [columns.get(axis) for axis in range(len(self.places))], found.place
+
+    def some(self, records: Indices) -> KnownCells:
+        """The same of some of the records."""
+        return KnownCells([None if cells is None else cells[records] for cells in self.places], len(records))
+
+
+def known_columns(target: int, places: Sequence[Indices | None]) -> list[tuple[int, Indices]]:
+    """The columns that are known of records, but for the one that is asked for."""
+    return [(axis, cells) for axis, cells in enumerate(places) if cells is not None and axis != target]
+
+
+def safe_log(values: Array) -> Array:
+    """The logarithm, and a large negative number where there is none."""
+    return np.log(np.maximum(values, 1e-300))
+
+
+def softmax(logs: Array) -> Array:
+    """Shares, from their logarithms up to a constant, row by row."""
+    return rows_normalised(np.exp(logs - logs.max(axis=1, keepdims=True)))
+
+
+def draw_cells(shares: Array, rows: Indices, dice: np.random.Generator) -> Indices:
+    """A cell for every record, by the distribution that stands in its row."""
+    below = np.cumsum(shares, axis=1)
+    below = below / below[:, -1:] + np.arange(len(shares))[:, None]
+    found = np.searchsorted(below.ravel(), rows + dice.random(len(rows)), side="right")
+    return np.clip(found - rows * shares.shape[1], 0, shares.shape[1] - 1)
+
+
+def lump(profile: Array, parts: Indices | None) -> Array:
+    """Cells added up by parts."""
+    if parts is None:
+        return profile
+    lumped = np.zeros((int(parts.max()) + 1, profile.shape[1]))
+    np.add.at(lumped, parts, profile)
+    return lumped
+
+
+def rows_normalised(rows: Array) -> Array:
+    """Each scaled to add up to 1."""
+    return rows / rows.sum(axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""The joint table of many attributes, where it has far too many cells to be counted: a mixture of latent classes.
+"""Latent classes of whole records, for trees: how many there are, and the joint table that is too large to be counted.
 
 Within a latent class attributes are independent, so the joint is Σ_k π_k Π_j θ_jk. Every attribute of every class is
 climbed by the same step as a table of counts is (S4 eq. 10): θ ← θ ∘ Aᵀ(y / Aθ), with y the records of the class. The
