@@ -52,7 +52,8 @@ class Shifts(Neighbourhood):
         return self.size
 
     @cached_property
-    def _is_shift(self) -> NDArray[np.bool_]:
+    def is_shift(self) -> NDArray[np.bool_]:
+        """Of every number of places, whether it is a shift."""
         is_shift = np.zeros(self.size, bool)
         is_shift[list(self.shifts)] = True
         return is_shift
@@ -67,11 +68,11 @@ class Shifts(Neighbourhood):
 
     def holds(self, released: Codes, original: Codes) -> NDArray[np.bool_]:
         """Whether one of the shifts lies between them."""
-        return self._is_shift[np.subtract(released, original) % self.size]
+        return self.is_shift[np.subtract(released, original) % self.size]
 
     def kernel(self, edges: Edges | None = None, released: Edges | None = None) -> Transition:
         """Around the circle where every value is a cell."""
-        circle = CirculantTransition(self._is_shift / self.near)
+        circle = CirculantTransition(self.is_shift / self.near)
         if released is None and (edges is None or len(edges) > self.size):
             return circle
         every = np.arange(self.size + 1)
@@ -188,12 +189,15 @@ class SubsetSelection(TwoLevel):
         return Shifts(self.size, tuple(self.shifts))
 
     def variance(self) -> Array:
-        """Of the estimated count, the same for every value."""
-        transition = self.transition()
-        if transition.is_forgetful or not math.isfinite(transition.condition):
+        """Of the estimated count, the same for every value: that of the inverse of moving around the circle."""
+        shifts = self.neighbourhood
+        moves = self.retention * shifts.is_shift / shifts.near + (1 - self.retention) / self.size
+        waves = np.fft.rfft(moves)
+        if (moves == moves[0]).all() or not np.abs(waves).min() > 0:
             return np.full(self.size, math.inf)
-        of_one_record = transition.squared_solve(transition.forward(np.eye(1, self.size)[0], 0), 0)
-        return np.full(self.size, of_one_record[1:].mean())
+        back = np.fft.irfft(1 / waves, self.size) ** 2
+        of_the_value_itself = moves @ np.roll(back[::-1], 1)
+        return np.full(self.size, (back.sum() - of_the_value_itself) / (self.size - 1))
 
     def parameters(self) -> dict[str, Any]:
         """ρ and the shifts."""
