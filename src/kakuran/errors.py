@@ -132,10 +132,9 @@ def needing(what: str, extra: str) -> Iterator[None]:
         raise MissingExtraError(what, extra) from None
 
 
-def check_is(value: object, kind: type, way: str) -> None:
-    """Refuse a value of another type by what it is, with the way to one of the right type."""
-    if not isinstance(value, kind):
-        raise TypeError(f"expected a {kind.__name__} ({way}), got {type(value).__name__}")
+def wrong_type(value: object, kind: type, way: str) -> TypeError:
+    """What to raise of a value of another type: what it is, and the way to one of the right type."""
+    return TypeError(f"expected a {kind.__name__} ({way}), got {type(value).__name__}")
 
 
 def is_real(value: object) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,3 +19,5 @@ Progress: TypeAlias = Callable[[int], object]
 """Told how many more records are done."""
 Reach: TypeAlias = Callable[[str], int]
 """How many codes beyond its domain a released value of a column may lie."""
+Number: type = Real
+"""What a number is, Python's or numpy's, for `isinstance`; whether a float can hold it, `errors.is_real` says."""

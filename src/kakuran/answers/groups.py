@@ -20,6 +20,7 @@ from kakuran.answers.reader import (
     Reader,
     TableQuestion,
     ask,
+    check_interval,
     check_told,
     check_told_in_pairs,
     counted_cells,
@@ -27,7 +28,7 @@ from kakuran.answers.reader import (
 )
 from kakuran.counts import Cells, Reading, cells_of, every_code, only
 from kakuran.design import Plan
-from kakuran.errors import SchemaError, is_real
+from kakuran.errors import SchemaError
 from kakuran.model import About, Histogram, ToldCells, moments_of, operator_of
 from kakuran.schema import Numeric, Weight
 from kakuran.typing import Array, Indices, Progress
@@ -75,10 +76,7 @@ class AskedOf:
         """With the columns of groups as they are given: none, one or several."""
         names = () if by is None else (by,) if isinstance(by, str) else tuple(by)
         asking = cls(names, **{name: value for name, value in others.items() if value is not None})
-        if not is_real(asking.level) or not 0 < asking.level < 1:
-            raise SchemaError(f"level must lie between 0 and 1, as 0.9 for a 90 % interval; got {asking.level!r}")
-        if asking.about not in ("table", "population"):
-            raise SchemaError(f"about must be 'table' or 'population', got {asking.about!r}")
+        check_interval(asking.level, asking.about)
         return asking
 
 

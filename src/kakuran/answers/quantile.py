@@ -16,10 +16,10 @@ from kakuran.answers.reader import Reader, TableQuestion, ask, check_told, check
 from kakuran.answers.statistics import Statistic
 from kakuran.counts import Cells, Reading
 from kakuran.design import Plan
-from kakuran.errors import SchemaError, is_real
+from kakuran.errors import SchemaError
 from kakuran.model import interval, reconstruct
 from kakuran.schema import Categorical, Numeric
-from kakuran.typing import Array, Progress
+from kakuran.typing import Array, Number, Progress
 from kakuran.words import Phrase
 
 FINE = 100
@@ -31,7 +31,7 @@ def quantile(reader: Reader, column: str, part: float, asking: AskedOf, progress
     """The value up to which this part of the records lies, of a number or of ordered categories."""
     plan = reader.plan
     attribute = _ordered(plan, column)
-    if not is_real(part) or not 0 < part < 1:
+    if not isinstance(part, Number) or not 0 < part < 1:
         raise SchemaError(f"a quantile is asked for by a part between 0 and 1, as 0.5 for the median; got {part!r}")
     bins = dict(asking.bins)
     if isinstance(attribute, Numeric):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, combinations
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from kakuran.answers.estimate import Estimate, warned_of
 from kakuran.answers.filling import BandFilling
 from kakuran.counts import Bins, Cells, Predicate, Reading, Records, Tally, cells_of, distinct_rows, only, parse
 from kakuran.design import Plan
-from kakuran.errors import SchemaError, is_real
+from kakuran.errors import SchemaError
 from kakuran.mechanism import Transition
 from kakuran.model import (
     About,
@@ -38,7 +38,7 @@ from kakuran.model import (
     transition_between,
 )
 from kakuran.schema import Numeric
-from kakuran.typing import Array, Progress
+from kakuran.typing import Array, Number, Progress
 from kakuran.words import Phrase
 
 FINE_BINS = (100, 50, 20)
@@ -440,7 +440,8 @@ class Reader:
         fakes: float = 0.0,
     ) -> Estimate:
         """Reconstruct what was counted for a question, and read the answer off it."""
-        _check(level, about, fakes)
+        check_interval(level, about)
+        _check_fakes(fakes)
         if not question.tells(self.plan):
             return self._by_model(question, progress, method, level, about, fakes)
         operator, told = question.operator(self.plan, self._known), self._share_told(counts)
@@ -623,10 +624,14 @@ def _scaled(table: Array, totals: Array) -> Array:
     return shares * totals
 
 
-def _check(level: float, about: About, fakes: float) -> None:
-    if not is_real(level) or not 0 < level < 1:
+def check_interval(level: float, about: About) -> None:
+    """Refuse a level that is none, and a truth that intervals cannot be wide enough for."""
+    if not isinstance(level, Number) or not 0 < level < 1:
         raise SchemaError(f"level must lie between 0 and 1, as 0.9 for a 90 % interval; got {level!r}")
-    if about not in ("table", "population"):
+    if about not in get_args(About):
         raise SchemaError(f"about must be 'table' or 'population', got {about!r}")
-    if not is_real(fakes) or not 0 <= fakes < 1:
+
+
+def _check_fakes(fakes: float) -> None:
+    if not isinstance(fakes, Number) or not 0 <= fakes < 1:
         raise SchemaError(f"fakes is the share of records that may be made up, as 0.01 for 1 %; got {fakes!r}")

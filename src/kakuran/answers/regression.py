@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -23,10 +23,10 @@ from kakuran.answers.answer import Answer, title_of, truth_of
 from kakuran.answers.filling import BandFilling, numbers_at
 from kakuran.answers.formula import FormulaColumns, ModelFormula, expressed
 from kakuran.answers.groups import ReadNumber, WeightClass, told_cells
-from kakuran.answers.reader import Reader, check_told, check_told_in_pairs, counted_cells, model_cells
+from kakuran.answers.reader import Reader, check_interval, check_told, check_told_in_pairs, counted_cells, model_cells
 from kakuran.answers.tilted import TiltedRecords
 from kakuran.charts import ESTIMATE, Series, bar_chart
-from kakuran.errors import SchemaError, counted, is_real
+from kakuran.errors import SchemaError, counted
 from kakuran.model import About, ToldCells, TrueMoments, moments_of
 from kakuran.schema import Categorical, Numeric, Schema, to_arrow
 from kakuran.typing import Array, Progress
@@ -291,10 +291,7 @@ def regress(
     progress: Progress = int,
 ) -> Regression:
     """Regress the column on the left of a formula on those on its right."""
-    if not is_real(level) or not 0 < level < 1:
-        raise SchemaError(f"level must lie between 0 and 1, as 0.9 for a 90 % interval; got {level!r}")
-    if about not in get_args(About):
-        raise SchemaError(f"about must be 'table' or 'population', got {about!r}")
+    check_interval(level, about)
     read = ModelFormula.of(text, reader.plan.schema)
     chosen = _family(read, family)
     if weights is not None and chosen != "least squares":

@@ -21,10 +21,10 @@ from kakuran.answers.density import DEFAULT_BINS, density
 from kakuran.answers.reader import JointTables, Reader, check_told, model_cells
 from kakuran.counts import Cells, Tally, cells_of, every_code
 from kakuran.design import ExpectedError, Plan, expected_error
-from kakuran.errors import ArgumentError, SchemaError, counted, is_real
+from kakuran.errors import ArgumentError, SchemaError, counted
 from kakuran.model import JointModel
 from kakuran.schema import Layout, decode_columns
-from kakuran.typing import Array, Codes, Indices, Progress
+from kakuran.typing import Array, Codes, Indices, Number, Progress
 from kakuran.words import Phrase
 
 ROWS_AT_ONCE = 1 << 17
@@ -384,7 +384,7 @@ def combine(estimates: ArrayLike, variances: ArrayLike, *, level: float = 0.9) -
         raise ArgumentError("estimates", problem, "Give one row for each copy.")
     if not (np.isfinite(found).all() and np.isfinite(within).all() and (within >= 0).all()):
         raise ArgumentError("variances", "and estimates must be finite, and variances not negative", "Leave none out.")
-    if not is_real(level) or not 0 < level < 1:
+    if not isinstance(level, Number) or not 0 < level < 1:
         raise ArgumentError("level", "must lie between 0 and 1", "Take 0.9 for a 90 % interval.", example=level)
     between, inner = (1 + 1 / len(found)) * found.var(axis=0, ddof=1), within.mean(axis=0)
     is_clear = between > inner

@@ -19,7 +19,7 @@ from kakuran.audit.people import PeopleAttacker, TruePeople, taken
 from kakuran.charts import risk_chart
 from kakuran.counts import Tally, distinct_rows, rows_of_each
 from kakuran.design import Crowd, Plan
-from kakuran.errors import ReleaseError, check_is
+from kakuran.errors import ReleaseError, wrong_type
 from kakuran.model import operator_of
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
@@ -195,7 +195,8 @@ def audit(
     >>> kk.audit(table, release).passed
     True
     """
-    check_is(release, Release, "kakuran.perturb makes one, kakuran.read_release opens one")
+    if not isinstance(release, Release):
+        raise wrong_type(release, Release, "kakuran.perturb makes one, kakuran.read_release opens one")
     plan = release.plan
     people = TruePeople.of(plan.schema, original)
     n = people.records

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from kakuran.collect.messages import MEDIA_TYPE, new_ids
 from kakuran.collect.survey import Survey
-from kakuran.errors import CollectError, check_is
+from kakuran.errors import CollectError, wrong_type
 from kakuran.perturbation import Kernel
 from kakuran.schema import to_arrow
 
@@ -52,8 +52,10 @@ class SurveyClient:
     """
 
     def __init__(self, address: str, survey: Survey, *, timeout: float = 30.0) -> None:
-        check_is(address, str, "as https://survey.example")
-        check_is(survey, Survey, "Survey.load reads one from its file")
+        if not isinstance(address, str):
+            raise wrong_type(address, str, "as https://survey.example")
+        if not isinstance(survey, Survey):
+            raise wrong_type(survey, Survey, "Survey.load reads one from its file")
         self._url = urllib.parse.urlsplit(address)
         if self._url.scheme not in ("http", "https") or not self._url.hostname:
             raise CollectError(f"the address of a server starts with http:// or https://, got {address!r}")

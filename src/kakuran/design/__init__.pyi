@@ -33,12 +33,10 @@ from .crowd import (
 from .designs import (
     WAYS as WAYS,
     Design as Design,
+    ExpectedError as ExpectedError,
     Purpose as Purpose,
     TellChoice as TellChoice,
     designs as designs,
-)
-from .expected import (
-    ExpectedError as ExpectedError,
     expected_error as expected_error,
     expected_error_of_noise as expected_error_of_noise,
 )

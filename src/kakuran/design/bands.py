@@ -10,7 +10,7 @@ import numpy as np
 
 from kakuran.design.calibration import calibrate
 from kakuran.design.preview import TableError, preview
-from kakuran.errors import CalibrationError, check_is
+from kakuran.errors import CalibrationError, wrong_type
 from kakuran.schema import Numeric, Schema
 from kakuran.words import Phrase
 
@@ -82,7 +82,8 @@ def propose_bands(schema: Schema, *, n: int, k: float) -> list[BandProposal]:
     >>> print(kk.propose_bands(schema, n=5000, k=10)[0])
     wage as 5 bands, [0, 20000, 40000, 60000, 80000, 100000]: ±3.8 % instead of ±42 %
     """
-    check_is(schema, Schema, "kakuran.Schema.load reads one")
+    if not isinstance(schema, Schema):
+        raise wrong_type(schema, Schema, "kakuran.Schema.load reads one")
     numbers = [one for one in schema.perturbed if isinstance(one, Numeric) and one.is_even and one.points > 2 * BANDS]
     if not numbers or not 1 < k < n:
         return []

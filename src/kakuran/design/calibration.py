@@ -5,7 +5,7 @@ people at its two ends swap records. Costs of columns add up, so the whole calib
 budget: column j gets the swap cost s_j·B, and
 
 - worst case: everybody else counts e^(−B), so k = 1 + (n−1)e^(−B) and B = ln((n−1)/(k−1)), less what is spent already
-  (`Recipe.worst_case_budget` in `designs`);
+  (`Recipe.worst_case_budget` in `plan`);
 - data-dependent: B is the largest rung of a coarse ladder at which every crowd in this very table is at least k.
 
 Each column is then s_j·B/2-locally differentially private, the record B/2. What is published of a data-dependent plan
@@ -28,9 +28,9 @@ import numpy as np
 from kakuran.counts import Tally
 from kakuran.design.central import DELTA, local_epsilon
 from kakuran.design.crowd import Crowd
-from kakuran.design.designs import MechanismChoice, Purpose, Recipe, TellChoice, Wish, column_sets
-from kakuran.design.plan import Calibration, Plan
-from kakuran.errors import CalibrationError, ScatteredNumbersWarning, check_is, is_real
+from kakuran.design.designs import Purpose, TellChoice, Wish, column_sets
+from kakuran.design.plan import MOST_PEOPLE, Calibration, MechanismChoice, Plan, Recipe
+from kakuran.errors import CalibrationError, ScatteredNumbersWarning, wrong_type
 from kakuran.mechanism import (
     BoundedLaplace,
     Laplace,
@@ -51,7 +51,7 @@ from kakuran.schema import (
     open_source,
     read_parts,
 )
-from kakuran.typing import Codes, Progress
+from kakuran.typing import Codes, Number, Progress
 from kakuran.words import Phrase
 
 _PEOPLE_AT_A_TIME = 1 << 20
@@ -125,7 +125,8 @@ def calibrate(
     >>> round(kk.calibrate(age, n=32561, k=2, mechanisms={"age": "laplace"})["age"].scale, 2)
     14.05
     """
-    check_is(schema, Schema, "kakuran.Schema.load reads one from its file")
+    if not isinstance(schema, Schema):
+        raise wrong_type(schema, Schema, "kakuran.Schema.load reads one from its file")
     if not schema.perturbed:
         raise CalibrationError(Phrase("the schema has no column to perturb"))
     if (n is None) == (data is None):
@@ -332,11 +333,12 @@ def _stronger(k: float | None, n: int, central: float | None, delta: float) -> f
 
 
 def _checked_promise(k: float | None, n: int) -> float:
-    if not is_real(n):
-        raise CalibrationError(f"n must be a number, got {n!r}")
-    if k is None or not is_real(k):
-        raise CalibrationError(f"k must be a number, got {k!r}")
-    if not math.isfinite(k) or k <= 1:
+    for name, value in (("n", n), ("k", k)):
+        if value is None or not isinstance(value, Number):
+            raise CalibrationError(f"{name} must be a number, got {value!r}")
+        if MOST_PEOPLE < abs(value) < math.inf:
+            raise CalibrationError(f"{name} must be at most {MOST_PEOPLE:g}, got {value!r}")
+    if k is None or not 1 < k < math.inf:
         raise CalibrationError(
             Phrase("k must be above 1 (k=1 promises nothing) and at most the number of records, got {k:g}", k=k)
         )

@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import betainc, log_ndtr, ndtr
 
 from kakuran.errors import CalibrationError, is_real
-from kakuran.typing import Array
+from kakuran.typing import Array, Number
 
 DELTA = 1e-6
 """How often a promise in the central sense may fail, unless somebody says otherwise."""
@@ -152,5 +152,5 @@ def gaussian_spread(epsilon: float, delta: float = DELTA) -> float:
 
 def check_delta(delta: float) -> None:
     """Refuse a δ that is no probability, or promises nothing or too much."""
-    if not is_real(delta) or not 0 < delta < 1:
+    if not isinstance(delta, Number) or not 0 < delta < 1:
         raise CalibrationError(f"delta must lie between 0 and 1, as 1e-6; got {delta!r}")

@@ -1,51 +1,54 @@
-"""Designs: which columns are told together, by which mechanisms, in which shares of the budget; and which to take.
+"""Designs: which columns are told together, what each design is expected to lose of tables, and which to take.
 
-A recipe says all of that up to the budget, and what budget n and k leave it in the worst case. Recipes are compared by
-what each is expected to lose, from n, k and the schema alone.
+All from n, k and the schema alone: the share of people in the wrong cell. A table is wrong by its margins and by how
+its columns hang together. What is not told of either is guessed, and guesses are wrong by what real tables typically
+are: margins by `MARGIN` where all that is known is the domain, pairs by `PAIR` where all that is known are the margins,
+triples by `TRIPLE` where all pairs are known. What is told is wrong by noise: n records that keep a value with
+probability ρ leave L cells wrong by about .4·√((L−1)/n)/ρ (half the sum of L errors, each √(2/π) of its standard
+deviation). Columns hang together in few ways, and in the same ways with many others: pairs have as many unknowns as
+their margins, of which the joint model shares some among all pairs. Told and guessed are weighed as two measurements
+are. docs/decisions/designs.md compares this with what was measured on real tables.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from kakuran.design.expected import ExpectedError, expected_error
-from kakuran.design.plan import LAST_DIGITS, Tell, cost_of_people, cost_of_records
-from kakuran.errors import CalibrationError, is_real
-from kakuran.mechanism import (
-    MECHANISMS,
-    Apart,
-    Mechanism,
-    Neighbourhood,
-    SquareWave,
-    SubsetSelection,
-    Together,
-    k_for,
-    neighbourhood_of,
-)
-from kakuran.schema import ONE_VALUE, Categorical, Numeric, Schema
+from kakuran.design.central import DELTA, gaussian_spread
+from kakuran.design.plan import MOST_CELLS, ColumnSets, MechanismChoice, Recipe, Tell
+from kakuran.errors import CalibrationError
+from kakuran.mechanism import MECHANISMS
+from kakuran.schema import Schema
 from kakuran.typing import Array
 from kakuran.words import Phrase, which_there_are
 
 TellChoice: TypeAlias = Literal["all", "auto"] | int | Sequence[Sequence[str]]
 """Whole records; what is expected to lose least; so many columns of each; or these sets of columns."""
-ColumnSets: TypeAlias = tuple[tuple[str, ...], ...]
-MechanismChoice: TypeAlias = str | Mechanism
 Purpose: TypeAlias = Literal["one-way", "two-way", "three-way"]
 WAYS: Mapping[str, int] = {"one-way": 1, "two-way": 2, "three-way": 3}
 
-MOST_CELLS = 1 << 24
-"""Values that columns told together may have."""
 MOST_TELLS = 5_000
 MOST_TOGETHER = 3
 """Columns that are told together, at most, unless somebody asks for more."""
 MANY_SETS = 500
 """Designs of more sets than this are not thought of: each set would be told by hardly anybody."""
+MARGIN, PAIR, TRIPLE = 0.25, 0.12, 0.08
+"""People in the wrong cell of a typical table where one has to guess."""
+SHARED = 3.2
+"""Pairs of a column that tell as much of their own as of each other; what more there are share their unknowns."""
+MOST_WRONG = 0.2
+"""With more than this in the wrong cell of a typical one-way table, a release tells next to nothing."""
+WORTH_ASKING = 0.85
+"""Pairs are worth asking for if they lose no more than this part of what margins alone would."""
+_PER_CELL = 0.4
+_MANY = 30
 
 
 def column_sets(schema: Schema, tell: TellChoice, about: str | None = None) -> ColumnSets | None:
@@ -143,165 +146,191 @@ def _check_perturbed(schema: Schema, name: str, word: str) -> None:
     )
 
 
-def tells_within(sets: ColumnSets, near: Mapping[str, Neighbourhood], epsilon: float) -> tuple[Tell, ...]:
-    """Every set equally often, each as one value with the whole ε."""
-    for columns in sets:
-        cells = math.prod(near[name].size for name in columns)
-        if cells > MOST_CELLS:
-            raise CalibrationError(
-                f"{' + '.join(columns)} told as one value has {cells:,} values, more than {MOST_CELLS:,}; "
-                "give numbers a larger step, or tell fewer columns together"
-            )
-    return tuple(
-        Tell(Together.within({name: near[name] for name in columns}, epsilon), 1 / len(sets)) for columns in sets
-    )
-
-
 @dataclass(frozen=True)
-class Recipe:
-    """What a budget is spent on.
+class ExpectedError:
+    """The share of people who are expected in the wrong cell of one-, two- and three-way tables.
 
     Attributes
     ----------
-    schema : Schema
-        What the columns may hold.
-    chosen : Mapping[str, MechanismChoice]
-        The mechanism of every perturbed column, by name or ready-made.
-    sets : ColumnSets | None
-        The columns that are told together, as one value; None for whole records, each column on its own.
-    shares : Mapping[str, float]
-        Each column's share of the budget of whole records; ready-made mechanisms have none.
+    one_way, two_way, three_way : float
+        On average over all tables of so many columns.
+    by_margins : float
+        Of two-way tables, if nothing but the margins were taken from the release.
+    about : str | None
+        The column that all of these tables of several columns have, where questions are about one.
+    others : float | None
+        Of two-way tables without that column, where there are some.
+
+    Examples
+    --------
+    >>> from kakuran.design import ExpectedError
+    >>> str(ExpectedError(0.01, 0.03, 0.09, 0.12).verdict)
+    'columns one by one (1.0% in the wrong cell) and pairs (3.0%; by margins alone 12.0%)'
     """
 
-    schema: Schema
-    chosen: Mapping[str, MechanismChoice]
-    sets: ColumnSets | None
-    shares: Mapping[str, float]
+    one_way: float
+    two_way: float
+    three_way: float
+    by_margins: float
+    about: str | None = None
+    others: float | None = None
 
-    @classmethod
-    def of(
-        cls,
-        schema: Schema,
-        sets: ColumnSets | None = None,
-        mechanisms: Mapping[str, MechanismChoice] | None = None,
-        weights: Mapping[str, float] | None = None,
-    ) -> Recipe:
-        """With the mechanisms and weights that are given, checked, and those that suit the other columns."""
-        chosen = _choices(schema, mechanisms or {})
-        if sets is not None and weights is not None:
-            raise CalibrationError("weights share the budget of whole records; columns told together have all of it")
-        return cls(schema, chosen, sets, _shares(chosen, weights) if sets is None else {})
-
-    def at(self, budget: float) -> tuple[Tell, ...]:
-        """The tells that a budget pays for."""
-        if self.sets is None:
-            return (Tell(Apart(self.mechanisms(budget)), 1.0),)
-        whole = {
-            attribute.name: _at_swap_cost(attribute, self.chosen[attribute.name], budget)
-            for attribute in self.schema.perturbed
-        }
-        return tells_within(self.sets, {name: neighbourhood_of(one, name) for name, one in whole.items()}, budget / 2)
-
-    def mechanisms(self, budget: float) -> dict[str, Mechanism]:
-        """The mechanisms of all columns, each with its share of a budget."""
-        return {
-            attribute.name: _at_swap_cost(
-                attribute, self.chosen[attribute.name], self.shares.get(attribute.name, 0.0) * budget
-            )
-            for attribute in self.schema.perturbed
-        }
+    def of(self, ways: int) -> float:
+        """By the number of columns."""
+        return (self.one_way, self.two_way, self.three_way)[ways - 1]
 
     @property
-    def is_fixed(self) -> bool:
-        """Whether all mechanisms are ready-made, so that no budget changes anything."""
-        return self.sets is None and not self.shares
+    def tells_pairs(self) -> bool:
+        """Whether two-way tables come out better than the product of the margins."""
+        return self.two_way <= WORTH_ASKING * self.by_margins
 
-    def worst_case_budget(self, n: int, k: float) -> float:
-        """The budget that n and k leave, less what rounding takes: the parameters that are published keep the promise.
-
-        What ready-made mechanisms cost is taken off first.
-        """
-        ready = {name: choice for name, choice in self.chosen.items() if isinstance(choice, Mechanism)}
-        fixed = sum(choice.largest_swap_cost for choice in ready.values()) if self.sets is None else 0.0
-        rows = self.schema.rows_a_person
-        a_record = cost_of_records(math.log((n - 1) / (k - 1)), rows)
-        if a_record < 0:
-            raise CalibrationError(
-                f"whoever has {rows} rows among {n:,} people of one is found with probability "
-                f"{rows / (n - 1 + rows):.3g} whatever the noise, above 1/{k:g}; use fewer rows a person"
+    @property
+    def verdict(self) -> Phrase:
+        """What a release is good for, in a line."""
+        facts = {"one": self.one_way, "two": self.two_way, "margins": self.by_margins, "pairs": self._pairs}
+        if self.one_way > MOST_WRONG:
+            return Phrase("next to nothing: {one:.0%} are in the wrong cell even of a table of one column", **facts)
+        if not self.tells_pairs:
+            return Phrase(
+                "columns one by one ({one:.1%} in the wrong cell); of {pairs} no more than the product of their "
+                "margins",
+                **facts,
             )
-        budget, less = a_record - fixed, LAST_DIGITS
-        while budget > 0 and self._k_at(budget, n) < k * (1 + LAST_DIGITS):
-            budget, less = max(budget - less, 0.0), 2 * less
-        if budget < 0:
-            raise CalibrationError(
-                f"the mechanisms given for {', '.join(map(repr, ready))} alone reach "
-                f"k={k_for(n, cost_of_people(fixed, rows)):.4g} with "
-                f"{n:,} records, less than {k:g}; make them noisier"
-            )
-        return budget
-
-    def _k_at(self, budget: float, n: int) -> float:
-        dearest = max(tell.telling.largest_swap_cost for tell in self.at(budget))
-        return k_for(n, cost_of_people(dearest, self.schema.rows_a_person))
-
-
-def _choices(schema: Schema, mechanisms: Mapping[str, MechanismChoice]) -> dict[str, MechanismChoice]:
-    names = [attribute.name for attribute in schema.perturbed]
-    for name in mechanisms:
-        if name not in names:
-            raise CalibrationError(
-                f"a mechanism is given for {name!r}, which is not a perturbed column; those are {', '.join(names)}"
-            )
-    return {
-        attribute.name: _checked_choice(attribute, mechanisms.get(attribute.name, _default(attribute)))
-        for attribute in schema.perturbed
-    }
-
-
-def _default(attribute: Categorical | Numeric) -> str:
-    return SquareWave.kind if isinstance(attribute, Numeric) or attribute.is_line else SubsetSelection.kind
-
-
-def _checked_choice(attribute: Categorical | Numeric, choice: MechanismChoice) -> MechanismChoice:
-    if attribute.size < 2:
-        raise CalibrationError(f"column {attribute.name!r} has {ONE_VALUE}")
-    if isinstance(choice, Mechanism):
-        choice.check_fits(attribute)
-        return choice
-    known = [name for name, mechanism in MECHANISMS.items() if not mechanism.is_ready_made]
-    if choice not in known:
-        raise CalibrationError(f"column {attribute.name!r}: unknown mechanism {choice!r}; there are {', '.join(known)}")
-    return choice
-
-
-def _shares(chosen: Mapping[str, MechanismChoice], weights: Mapping[str, float] | None) -> dict[str, float]:
-    """Each column's share of the budget; ready-made mechanisms have none."""
-    names = [name for name, choice in chosen.items() if isinstance(choice, str)]
-    if weights is None:
-        return {name: 1 / len(names) for name in names}
-    surplus = sorted(set(weights) - set(names))
-    if surplus:
-        raise CalibrationError(f"weights share the budget of {', '.join(names)}; {surplus[0]!r} is not one of them")
-    for name, weight in weights.items():
-        if not is_real(weight) or not 0 < weight <= 1:
-            raise CalibrationError(
-                f"the weight of {name!r} must lie between 0 and 1, got {weight!r}; to leave a column out, drop it"
-            )
-    others, rest = [name for name in names if name not in weights], 1 - sum(weights.values())
-    if not others and abs(rest) > 1e-9:
-        raise CalibrationError(f"weights must add up to 1, got {1 - rest:.12g}")
-    if others and rest < 1e-9:
-        raise CalibrationError(
-            f"weights must add up to less than 1 to leave a share for {', '.join(others)}, got {1 - rest:.12g}"
+        told = Phrase(
+            "columns one by one ({one:.1%} in the wrong cell) and {pairs} ({two:.1%}; by margins alone {margins:.1%})",
+            **facts,
         )
-    return {name: weights[name] if name in weights else rest / len(others) for name in names}
+        if self.others is None:
+            return told
+        return Phrase("{told}; pairs without {about}: {others:.1%}", told=told, about=self.about, others=self.others)
+
+    @property
+    def _pairs(self) -> Phrase:
+        return Phrase("pairs") if self.about is None else Phrase("pairs with {about}", about=self.about)
 
 
-def _at_swap_cost(attribute: Categorical | Numeric, choice: MechanismChoice, swap_cost: float) -> Mechanism:
-    if isinstance(choice, Mechanism):
-        return choice
-    return MECHANISMS[choice].at_swap_cost(attribute, swap_cost)
+class Expectation:
+    """What n records that tell one of some sets of columns leave wrong, table by table."""
+
+    def __init__(self, tells: Sequence[Tell], n: float) -> None:
+        self._tells, self._n = tells, n
+        self.levels = {name: tell.telling.levels(name) for tell in tells for name in tell.columns}
+        self._shared = min(1.0, SHARED / max(len(self.levels) - 1, 1))
+        self._known: dict[tuple[str, ...], float] = {}
+        self._telling: defaultdict[str, set[int]] = defaultdict(set)
+        for place, tell in enumerate(tells):
+            for name in tell.columns:
+                self._telling[name].add(place)
+
+    @property
+    def columns(self) -> list[str]:
+        """All that are perturbed."""
+        return list(self.levels)
+
+    def wrong(self, table: Sequence[str]) -> float:
+        """The share of people in the wrong cell; errors of different origin add up by their squares."""
+        parts = (self._part(part) for ways in (1, 2, 3) for part in combinations(table, ways))
+        return math.hypot(*parts)
+
+    def by_margins(self, table: Sequence[str]) -> float:
+        """The same, if the columns were taken to be independent."""
+        pairs = len(table) * (len(table) - 1) // 2
+        return math.hypot(*(self._part((name,)) for name in table), PAIR * math.sqrt(pairs))
+
+    def is_told(self, table: Sequence[str]) -> bool:
+        """Whether some record tells all of a table."""
+        return bool(self._holding(table))
+
+    def _part(self, columns: tuple[str, ...]) -> float:
+        """What is wrong of a margin, or of what two or three columns have to do with each other beyond it."""
+        if columns not in self._known:
+            self._known[columns] = _weighed((MARGIN, PAIR, TRIPLE)[len(columns) - 1], self._noise(columns))
+        return self._known[columns]
+
+    def _noise(self, columns: tuple[str, ...]) -> float:
+        """By chance, in all tells that hold the columns taken together."""
+        holding = (self._tells[place] for place in self._holding(columns))
+        told = sum(tell.share * self._n * tell.telling.kept(columns) ** 2 for tell in holding)
+        return _PER_CELL * math.sqrt(max(self._unknowns(columns), 1.0) / told) if told > 0 else math.inf
+
+    def _holding(self, columns: Sequence[str]) -> list[int]:
+        return sorted(set.intersection(*map(self._telling.__getitem__, columns)))
+
+    def _unknowns(self, columns: tuple[str, ...]) -> float:
+        if len(columns) == 1:
+            return self.levels[columns[0]] - 1
+        return self._shared * (len(columns) - 1) * sum(self.levels[name] - 1 for name in columns)
+
+
+def expected_error(tells: Sequence[Tell], n: float, about: str | None = None) -> ExpectedError:
+    """What n records that tell one of these sets leave wrong, on average over all tables, or those with one column.
+
+    Examples
+    --------
+    >>> import kakuran as kk
+    >>> from kakuran.design import expected_error
+    >>> schema = kk.Schema([kk.Categorical(name, list("abcdefgh")) for name in ("job", "town", "care")])
+    >>> pairs = expected_error(kk.calibrate(schema, n=50_000, k=10, tell=2).tells, n=50_000)
+    >>> whole = expected_error(kk.calibrate(schema, n=50_000, k=10, tell="all").tells, n=50_000)
+    >>> pairs.two_way < whole.two_way
+    True
+    """
+    expected = Expectation(tells, n)
+
+    def tables(ways: int) -> list[tuple[str, ...]]:
+        """All, or of very many columns those that come first: they are only averaged over."""
+        names = expected.columns if ways < 3 else expected.columns[:_MANY]
+        return [table for table in combinations(names, ways) if about is None or about in table or ways == 1]
+
+    def mean(wrong: Callable[[Sequence[str]], float], ways: int) -> float:
+        return float(np.mean([wrong(table) for table in tables(ways)] or [0.0]))
+
+    one, two, three = (mean(expected.wrong, ways) for ways in (1, 2, 3))
+    others = [pair for pair in combinations(expected.columns, 2) if about is not None and about not in pair]
+    left = float(np.mean([*map(expected.wrong, others)])) if others else None
+    return ExpectedError(one, two, three, mean(expected.by_margins, 2), about, left)
+
+
+def expected_error_of_noise(
+    tells: Sequence[Tell], n: float, epsilon: float, delta: float = DELTA, about: str | None = None
+) -> float:
+    """What Gaussian noise on all two-way tables, or those with one column, would leave wrong of them, on average.
+
+    As much noise on counts as is (ε, δ)-private where one person is replaced, which changes every table by √2. As with
+    what records tell, tables are taken to be made consistent: a margin is measured by every table that holds it, and of
+    L₁·L₂ cells L₁ + L₂ − 2 say how two columns hang together.
+
+    Examples
+    --------
+    Of tables alone they tell more than records at the same (ε, δ):
+
+    >>> import kakuran as kk
+    >>> from kakuran.design import expected_error, expected_error_of_noise
+    >>> schema = kk.Schema([kk.Categorical(name, list("abcdefgh")) for name in ("job", "town", "care")])
+    >>> plan = kk.calibrate(schema, n=50_000, k=10)
+    >>> expected_error_of_noise(plan.tells, 50_000, plan.central()) < expected_error(plan.tells, 50_000).two_way
+    True
+    """
+    levels = Expectation(tells, n).levels
+    pairs = [pair for pair in combinations(levels, 2) if about is None or about in pair]
+    spread = gaussian_spread(epsilon, delta) * math.sqrt(2 * len(pairs)) / n
+
+    def of_margin(name: str) -> float:
+        others = (levels[one if other == name else other] for one, other in pairs if name in (one, other))
+        return _weighed(MARGIN, _PER_CELL * levels[name] * spread / math.sqrt(sum(1 / other for other in others)))
+
+    def together(one: float, other: float) -> float:
+        return _weighed(PAIR, _PER_CELL * spread * math.sqrt(one * other * (one + other - 2)))
+
+    margins = {name: of_margin(name) for name in {name for pair in pairs for name in pair}}
+    return float(
+        np.mean([math.hypot(margins[a], margins[b], together(levels[a], levels[b])) for a, b in pairs] or [0.0])
+    )
+
+
+def _weighed(guess: float, noise: float) -> float:
+    """The error of two measurements together."""
+    return guess if math.isinf(noise) else guess * noise / math.hypot(guess, noise)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,7 @@
-"""A plan: which mechanism perturbs which column, and what is promised for it."""
+"""A plan: which mechanism perturbs which column, what is promised for it, and the recipe that a budget makes one of.
+
+A recipe says all of a plan up to the budget, and what budget n and k leave it in the worst case.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,22 @@ from typing import Any, Literal, TypeAlias, get_args
 from kakuran.counts import Tally
 from kakuran.design.central import DELTA, central_epsilon
 from kakuran.design.crowd import Crowd
-from kakuran.errors import CalibrationError, counted, is_real
-from kakuran.mechanism import Apart, Mechanism, Telling, Together, k_for, mechanism_of
-from kakuran.schema import Categorical, Dropped, Layout, Numeric, Schema
+from kakuran.errors import CalibrationError, counted
+from kakuran.mechanism import (
+    MECHANISMS,
+    Apart,
+    Mechanism,
+    Neighbourhood,
+    SquareWave,
+    SubsetSelection,
+    Telling,
+    Together,
+    k_for,
+    mechanism_of,
+    neighbourhood_of,
+)
+from kakuran.schema import ONE_VALUE, Categorical, Dropped, Layout, Numeric, Schema
+from kakuran.typing import Number
 from kakuran.words import Phrase
 
 MANY_VALUES = 10
@@ -23,7 +39,12 @@ MOST_PEOPLE = 10**18
 LAST_DIGITS = 1e-12
 """How much rounding and the order of adding up may change a crowd; plans are made with as much to spare."""
 
+MOST_CELLS = 1 << 24
+"""Values that columns told together may have."""
+
 Calibration: TypeAlias = Literal["worst-case", "data-dependent"]
+ColumnSets: TypeAlias = tuple[tuple[str, ...], ...]
+MechanismChoice: TypeAlias = str | Mechanism
 
 
 @dataclass(frozen=True)
@@ -137,9 +158,9 @@ class Plan:
                         raise CalibrationError(f"column {name!r} is perturbed in one way here and in another there")
         if set().union(*(tell.columns for tell in self.tells)) != set(sizes):
             raise CalibrationError(_UNFIT)
-        if any(not is_real(tell.share) or not 0 < tell.share <= 1 for tell in self.tells) or not math.isclose(
-            sum(tell.share for tell in self.tells), 1
-        ):
+        shares = [tell.share for tell in self.tells]
+        are_probabilities = all(isinstance(share, Number) and 0 < share <= 1 for share in shares)
+        if not are_probabilities or not math.isclose(sum(shares), 1):
             raise CalibrationError("the probabilities of tells must lie above 0 and add up to 1")
 
     @cached_property
@@ -367,3 +388,164 @@ def _tell_of(schema: Schema, fields: Mapping[str, Any]) -> Tell:
     if set(fields["columns"]) - set(attributes):
         raise CalibrationError(f"a tell speaks of {sorted(set(fields['columns']) - set(attributes))[0]!r}, no column")
     return Tell(Together.of(attributes, fields), fields["share"])
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a budget is spent on.
+
+    Attributes
+    ----------
+    schema : Schema
+        What the columns may hold.
+    chosen : Mapping[str, MechanismChoice]
+        The mechanism of every perturbed column, by name or ready-made.
+    sets : ColumnSets | None
+        The columns that are told together, as one value; None for whole records, each column on its own.
+    shares : Mapping[str, float]
+        Each column's share of the budget of whole records; ready-made mechanisms have none.
+    """
+
+    schema: Schema
+    chosen: Mapping[str, MechanismChoice]
+    sets: ColumnSets | None
+    shares: Mapping[str, float]
+
+    @classmethod
+    def of(
+        cls,
+        schema: Schema,
+        sets: ColumnSets | None = None,
+        mechanisms: Mapping[str, MechanismChoice] | None = None,
+        weights: Mapping[str, float] | None = None,
+    ) -> Recipe:
+        """With the mechanisms and weights that are given, checked, and those that suit the other columns."""
+        chosen = _choices(schema, mechanisms or {})
+        if sets is not None and weights is not None:
+            raise CalibrationError("weights share the budget of whole records; columns told together have all of it")
+        return cls(schema, chosen, sets, _shares(chosen, weights) if sets is None else {})
+
+    def at(self, budget: float) -> tuple[Tell, ...]:
+        """The tells that a budget pays for."""
+        if self.sets is None:
+            return (Tell(Apart(self.mechanisms(budget)), 1.0),)
+        whole = {
+            attribute.name: _at_swap_cost(attribute, self.chosen[attribute.name], budget)
+            for attribute in self.schema.perturbed
+        }
+        return tells_within(self.sets, {name: neighbourhood_of(one, name) for name, one in whole.items()}, budget / 2)
+
+    def mechanisms(self, budget: float) -> dict[str, Mechanism]:
+        """The mechanisms of all columns, each with its share of a budget."""
+        return {
+            attribute.name: _at_swap_cost(
+                attribute, self.chosen[attribute.name], self.shares.get(attribute.name, 0.0) * budget
+            )
+            for attribute in self.schema.perturbed
+        }
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether all mechanisms are ready-made, so that no budget changes anything."""
+        return self.sets is None and not self.shares
+
+    def worst_case_budget(self, n: int, k: float) -> float:
+        """The budget that n and k leave, less what rounding takes: the parameters that are published keep the promise.
+
+        What ready-made mechanisms cost is taken off first.
+        """
+        ready = {name: choice for name, choice in self.chosen.items() if isinstance(choice, Mechanism)}
+        fixed = sum(choice.largest_swap_cost for choice in ready.values()) if self.sets is None else 0.0
+        rows = self.schema.rows_a_person
+        a_record = cost_of_records(math.log((n - 1) / (k - 1)), rows)
+        if a_record < 0:
+            raise CalibrationError(
+                f"whoever has {rows} rows among {n:,} people of one is found with probability "
+                f"{rows / (n - 1 + rows):.3g} whatever the noise, above 1/{k:g}; use fewer rows a person"
+            )
+        budget, less = a_record - fixed, LAST_DIGITS
+        while budget > 0 and self._k_at(budget, n) < k * (1 + LAST_DIGITS):
+            budget, less = max(budget - less, 0.0), 2 * less
+        if budget < 0:
+            raise CalibrationError(
+                f"the mechanisms given for {', '.join(map(repr, ready))} alone reach "
+                f"k={k_for(n, cost_of_people(fixed, rows)):.4g} with "
+                f"{n:,} records, less than {k:g}; make them noisier"
+            )
+        return budget
+
+    def _k_at(self, budget: float, n: int) -> float:
+        dearest = max(tell.telling.largest_swap_cost for tell in self.at(budget))
+        return k_for(n, cost_of_people(dearest, self.schema.rows_a_person))
+
+
+def _choices(schema: Schema, mechanisms: Mapping[str, MechanismChoice]) -> dict[str, MechanismChoice]:
+    names = [attribute.name for attribute in schema.perturbed]
+    for name in mechanisms:
+        if name not in names:
+            raise CalibrationError(
+                f"a mechanism is given for {name!r}, which is not a perturbed column; those are {', '.join(names)}"
+            )
+    return {
+        attribute.name: _checked_choice(attribute, mechanisms.get(attribute.name, _default(attribute)))
+        for attribute in schema.perturbed
+    }
+
+
+def _default(attribute: Categorical | Numeric) -> str:
+    return SquareWave.kind if isinstance(attribute, Numeric) or attribute.is_line else SubsetSelection.kind
+
+
+def _checked_choice(attribute: Categorical | Numeric, choice: MechanismChoice) -> MechanismChoice:
+    if attribute.size < 2:
+        raise CalibrationError(f"column {attribute.name!r} has {ONE_VALUE}")
+    if isinstance(choice, Mechanism):
+        choice.check_fits(attribute)
+        return choice
+    known = [name for name, mechanism in MECHANISMS.items() if not mechanism.is_ready_made]
+    if choice not in known:
+        raise CalibrationError(f"column {attribute.name!r}: unknown mechanism {choice!r}; there are {', '.join(known)}")
+    return choice
+
+
+def _shares(chosen: Mapping[str, MechanismChoice], weights: Mapping[str, float] | None) -> dict[str, float]:
+    """Each column's share of the budget; ready-made mechanisms have none."""
+    names = [name for name, choice in chosen.items() if isinstance(choice, str)]
+    if weights is None:
+        return {name: 1 / len(names) for name in names}
+    surplus = sorted(set(weights) - set(names))
+    if surplus:
+        raise CalibrationError(f"weights share the budget of {', '.join(names)}; {surplus[0]!r} is not one of them")
+    for name, weight in weights.items():
+        if not isinstance(weight, Number) or not 0 < weight <= 1:
+            raise CalibrationError(
+                f"the weight of {name!r} must lie between 0 and 1, got {weight!r}; to leave a column out, drop it"
+            )
+    others, rest = [name for name in names if name not in weights], 1 - sum(weights.values())
+    if not others and abs(rest) > 1e-9:
+        raise CalibrationError(f"weights must add up to 1, got {1 - rest:.12g}")
+    if others and rest < 1e-9:
+        raise CalibrationError(
+            f"weights must add up to less than 1 to leave a share for {', '.join(others)}, got {1 - rest:.12g}"
+        )
+    return {name: weights[name] if name in weights else rest / len(others) for name in names}
+
+
+def _at_swap_cost(attribute: Categorical | Numeric, choice: MechanismChoice, swap_cost: float) -> Mechanism:
+    if isinstance(choice, Mechanism):
+        return choice
+    return MECHANISMS[choice].at_swap_cost(attribute, swap_cost)
+
+
+def tells_within(sets: ColumnSets, near: Mapping[str, Neighbourhood], epsilon: float) -> tuple[Tell, ...]:
+    """Every set equally often, each as one value with the whole ε."""
+    for columns in sets:
+        cells = math.prod(near[name].size for name in columns)
+        if cells > MOST_CELLS:
+            raise CalibrationError(
+                f"{' + '.join(columns)} told as one value has {cells:,} values, more than {MOST_CELLS:,}; "
+                "give numbers a larger step, or tell fewer columns together"
+            )
+    return tuple(
+        Tell(Together.within({name: near[name] for name in columns}, epsilon), 1 / len(sets)) for columns in sets
+    )

@@ -12,9 +12,9 @@ from typing import Any, Literal
 import numpy as np
 
 from kakuran.counts import cells_of
-from kakuran.design.expected import Expectation
+from kakuran.design.designs import Expectation
 from kakuran.design.plan import Plan
-from kakuran.errors import check_is
+from kakuran.errors import wrong_type
 from kakuran.schema import Categorical, Numeric
 from kakuran.typing import Array
 
@@ -122,7 +122,8 @@ def preview(plan: Plan, n: int | None = None) -> list[TableError]:
     >>> [(table.columns, round(table.relative, 3)) for table in kk.preview(plan)]
     [(('job',), 0.022)]
     """
-    check_is(plan, Plan, "kakuran.calibrate makes one")
+    if not isinstance(plan, Plan):
+        raise wrong_type(plan, Plan, "kakuran.calibrate makes one")
     n = plan.n if n is None else n
     if plan.layout.told:
         return _told_errors(plan, n)

@@ -22,12 +22,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kakuran.errors import CalibrationError, is_real
+from kakuran.errors import CalibrationError
 from kakuran.mechanism.base import CHUNK, Mechanism, Telling, chunks, mechanism_of, register
 from kakuran.mechanism.transition import DenseTransition, Transition, UniformMixture
 from kakuran.randomness import Randomness
 from kakuran.schema import Categorical, Numeric
-from kakuran.typing import Array, Codes, Edges
+from kakuran.typing import Array, Codes, Edges, Number
 
 
 class Neighbourhood(ABC):
@@ -168,7 +168,7 @@ def epsilon_of(retention: float, near: int, outputs: int) -> float:
 
 def check_retention(retention: float) -> None:
     """Refuse what is no probability."""
-    if not is_real(retention) or not 0 <= retention <= 1:
+    if not isinstance(retention, Number) or not 0 <= retention <= 1:
         raise CalibrationError(f"retention must lie between 0 and 1, got {retention!r}")
 
 

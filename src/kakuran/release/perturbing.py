@@ -13,7 +13,7 @@ from narwhals.dependencies import is_pyspark_connect_dataframe, is_pyspark_dataf
 
 from kakuran.counts import MemoryRecords, Tally
 from kakuran.design import CountsItself, Entering, Ledger, Plan, Spending
-from kakuran.errors import ReleaseError, check_is
+from kakuran.errors import ReleaseError, wrong_type
 from kakuran.perturbation import Kernel, perturb_batches
 from kakuran.randomness import Randomness
 from kakuran.release.files import check_folder, check_target, write_folder, write_release
@@ -86,7 +86,8 @@ def perturb(
     >>> release.n, release.k
     (1000, 10.0)
     """
-    check_is(plan, Plan, "kakuran.calibrate makes one")
+    if not isinstance(plan, Plan):
+        raise wrong_type(plan, Plan, "kakuran.calibrate makes one")
     if is_spark_frame(frame):
         raise ReleaseError(
             "a Spark DataFrame would be drawn anew whenever it is used; draw it once, into a folder, with perturb_file"
@@ -186,7 +187,8 @@ def perturb_file(
     ...     manifest.order, kk.read_release(out).n
     ('shuffled', 100)
     """
-    check_is(plan, Plan, "kakuran.calibrate makes one")
+    if not isinstance(plan, Plan):
+        raise wrong_type(plan, Plan, "kakuran.calibrate makes one")
     if is_spark_frame(source):
         from kakuran.engine import Originals
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kakuran.errors import LeakageWarning, ProtocolError, check_is, counted
+from kakuran.errors import LeakageWarning, ProtocolError, counted, wrong_type
 from kakuran.schema import check_there, open_source, to_arrow
 from kakuran.vertical.alignment import align, read_ids
 from kakuran.vertical.checkpoints import Checkpoints
@@ -343,8 +343,10 @@ def fit_vertically(frames: Mapping[str, Any], plan: VerticalPlan, *, timeout: fl
     >>> fits["bank"].chosen == fits["shop"].chosen
     True
     """
-    check_is(frames, Mapping, "one table a party, by its name")
-    check_is(plan, VerticalPlan, "VerticalPlan.load reads one, VerticalPlan.of makes one")
+    if not isinstance(frames, Mapping):
+        raise wrong_type(frames, Mapping, "one table a party, by its name")
+    if not isinstance(plan, VerticalPlan):
+        raise wrong_type(plan, VerticalPlan, "VerticalPlan.load reads one, VerticalPlan.of makes one")
     if missing := [name for name in plan.names if name not in frames]:
         raise ProtocolError(f"no table is given for {', '.join(missing)}, which the plan names")
     parties = {name: Party(name, plan, frame) for name, frame in frames.items()}
