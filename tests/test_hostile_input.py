@@ -17,7 +17,7 @@ from kakuran.answers.tree.columns import MOST_CLASSES, MOST_VALUES
 from kakuran.audit import information_loss
 from kakuran.design.plan import MOST_PEOPLE
 from kakuran.errors import LONGEST_MESSAGE
-from kakuran.release.manifest import Manifest
+from kakuran.release.files import Manifest
 from kakuran.schema.tree import MOST_LEVELS
 from kakuran.wide import microaggregate
 

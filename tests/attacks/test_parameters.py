@@ -15,7 +15,7 @@ from scipy.optimize import brentq
 import kakuran as kk
 from kakuran.counts import Tally
 from kakuran.design import Crowd, plan_within
-from kakuran.release.manifest import Manifest
+from kakuran.release.files import Manifest
 from kakuran.samples import census, census_schema
 
 SCHEMA = kk.Schema(

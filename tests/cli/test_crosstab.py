@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import kakuran as kk
-from kakuran.release.manifest import METADATA_KEY
+from kakuran.release.files import METADATA_KEY
 from kakuran.samples import census, census_schema
 
 pytestmark = pytest.mark.usefixtures("rough_models")

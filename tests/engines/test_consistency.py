@@ -21,8 +21,7 @@ import kakuran as kk
 from kakuran.answers.tree import columns
 from kakuran.counts import Tally, cells_of, every_code
 from kakuran.design import count_columns
-from kakuran.release.files import FOLDER_MANIFEST
-from kakuran.release.manifest import METADATA_KEY
+from kakuran.release.files import FOLDER_MANIFEST, METADATA_KEY
 from kakuran.release.perturbing import perturb_on_spark
 from kakuran.release.streamed import FileRecords
 

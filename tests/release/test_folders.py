@@ -9,8 +9,7 @@ import pytest
 
 import kakuran as kk
 from kakuran.errors import ReleaseError
-from kakuran.release.files import check_folder, write_folder
-from kakuran.release.manifest import Manifest
+from kakuran.release.files import Manifest, check_folder, write_folder
 
 SCHEMA = kk.Schema([kk.Categorical("job", ["clerk", "nurse"])])
 PLAN = kk.calibrate(SCHEMA, n=100, k=2, tell="all")

@@ -1,4 +1,6 @@
 from .files import (
+    MATRIX_KEY as MATRIX_KEY,
+    Manifest as Manifest,
     beside as beside,
     check_folder as check_folder,
     check_table as check_table,
@@ -9,10 +11,6 @@ from .files import (
     targets as targets,
     write_records as write_records,
     write_table as write_table,
-)
-from .manifest import (
-    MATRIX_KEY as MATRIX_KEY,
-    Manifest as Manifest,
 )
 from .perturbing import (
     perturb as perturb,

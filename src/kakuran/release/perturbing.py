@@ -16,8 +16,15 @@ from kakuran.design import CountsItself, Entering, Ledger, Plan, Spending
 from kakuran.errors import ReleaseError, wrong_type
 from kakuran.perturbation import Kernel, perturb_batches
 from kakuran.randomness import Randomness
-from kakuran.release.files import check_folder, check_target, write_folder, write_release
-from kakuran.release.manifest import Manifest, Order, warn_if_seeded
+from kakuran.release.files import (
+    Manifest,
+    Order,
+    check_folder,
+    check_target,
+    warn_if_seeded,
+    write_folder,
+    write_release,
+)
 from kakuran.release.release import Release
 from kakuran.schema import Pseudonyms, Schema, check_same_for_a_person, draw_rows, like, open_source, to_arrow
 from kakuran.typing import Codes, Progress

@@ -46,8 +46,7 @@ from kakuran.design import DELTA, Plan
 from kakuran.errors import SchemaError, counted
 from kakuran.model import About, Covariance, DensityMethod, Method, Options
 from kakuran.perturbation import Kernel
-from kakuran.release.files import check_target, read_manifest, write_release
-from kakuran.release.manifest import Manifest
+from kakuran.release.files import Manifest, check_target, read_manifest, write_release
 from kakuran.release.streamed import ROWS_IN_MEMORY, FileRecords, records_on_spark
 from kakuran.typing import Codes, Progress
 from kakuran.words import Phrase

@@ -13,8 +13,7 @@ import pyarrow as pa
 from kakuran.counts import Cells, MemoryRecords, Tally
 from kakuran.engine import count_tables, read_codes
 from kakuran.errors import DataError, ReleaseError, SchemaError
-from kakuran.release.files import released_source
-from kakuran.release.manifest import Manifest
+from kakuran.release.files import Manifest, released_source
 from kakuran.schema import PARQUET, Source
 from kakuran.typing import Codes, Progress
 
