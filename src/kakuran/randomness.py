@@ -1,4 +1,4 @@
-"""The only door to entropy.
+"""The only door to entropy: secret and seeded streams, and what is drawn from them, such as random orders.
 
 Every random number of kakuran comes from an AES-256-CTR keystream. By default the key comes from the
 operating system and is never shown; an explicit seed gives a reproducible stream, and whatever is drawn

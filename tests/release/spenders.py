@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import kakuran as kk
-from kakuran.design import Spending, ledger as ledgers
+from kakuran.design import Spending, ledger_file as ledgers
 from kakuran.release import perturb_file
 
 PLAN = kk.calibrate(kk.Schema([kk.Categorical("job", ["clerk", "nurse"])]), n=200, k=150)

@@ -1,4 +1,4 @@
-"""The moments of groups of records, from which every statistic of them is read.
+"""The moments of groups of records, weighed where weights are given, from which every statistic of them is read.
 
 Where a tell holds all columns, the moments are linear in the counts and unbiased (`kakuran.model.moments_of`), numbers
 being counted code by code. Where none does, or where a condition cuts through a number that noise has blurred, they are

@@ -19,7 +19,6 @@ from .questions import (
 from .records import (
     export_survey as export_survey,
     hidden_among as hidden_among,
-    invite as invite,
     other_versions as other_versions,
     spent_by as spent_by,
     standing as standing,
@@ -41,6 +40,7 @@ from .site import (
 )
 from .store import (
     Store as Store,
+    invite as invite,
 )
 from .survey import (
     Survey as Survey,

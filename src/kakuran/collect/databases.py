@@ -1,4 +1,4 @@
-"""Kinds of stores, and backups: all of a database as one SQLite file, whichever kind it came from or goes to.
+"""Where a store lies, SQLite or PostgreSQL; and backups, all of a database as one SQLite file, whichever it came from.
 
 SQLite is one file and one server: a write-ahead log, synced to disk before any answer.
 

@@ -6,19 +6,18 @@ An export holds all cohorts there are (`store`), says how large each is, and pro
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from kakuran.collect.messages import Form, new_secret, secret_hash
+from kakuran.collect.messages import Form
 from kakuran.collect.store import Store
 from kakuran.collect.survey import Survey
 from kakuran.counts import MemoryRecords
 from kakuran.design import Spending
-from kakuran.errors import CollectError, ReleaseError, counted
+from kakuran.errors import ReleaseError, counted
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
 from kakuran.release import Manifest, Release
@@ -135,26 +134,3 @@ def status_of(store: Store) -> dict[str, Any]:
 def other_versions(store: Store) -> dict[str, int]:
     """How many records the store has of other versions of the survey, where there are any."""
     return {version: count for version, count in store.counts().items() if version != store.survey.version and count}
-
-
-def invite(store: Store, count: int, address: str, keep: Callable[[list[str]], object] = list) -> list[str]:
-    """Links that are good for one answer sheet each.
-
-    Parameters
-    ----------
-    store : Store
-        Where the survey keeps its answers; of a link it keeps a fingerprint only.
-    count : int
-        How many links.
-    address : str
-        Of the survey, as ``https://survey.example/``.
-    keep : callable
-        Told the links before they are good for anything, so that none is lost.
-    """
-    if not store.survey.invitations:
-        raise CollectError(f"{store.survey.id}: says invitations = false, so nobody needs one")
-    secrets = [new_secret() for _ in range(count)]
-    links = [f"{address.rstrip('/')}/#i={secret}" for secret in secrets]
-    keep(links)
-    store.invite([secret_hash(secret) for secret in secrets])
-    return links

@@ -1,4 +1,4 @@
-"""What the collector serves: pages from memory, each file they load with its fingerprint, and answers to requests.
+"""What the collector serves: pages from memory, each file with its fingerprint, headers, and answers to requests.
 
 Bodies are read and answers sent by hand where it is in a hurry, by Starlette elsewhere; a policy lets nothing else in.
 """

@@ -1,4 +1,4 @@
-"""A store: submissions in, every record exactly once; and exports out, each adding a whole cohort or nothing.
+"""A store and its tables: submissions in, every record once; invitations; and exports out, whole cohorts or nothing.
 
 Whoever has two exports of a survey that runs knows which records came in between, and perhaps that somebody answered in
 that time. So what is added at a time, a cohort, is a release by itself: as many people as the promise needs, each
@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -37,7 +37,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from kakuran.collect.messages import Submission
+from kakuran.collect.messages import Submission, new_secret, secret_hash
 from kakuran.collect.survey import Survey
 from kakuran.errors import CollectError
 
@@ -340,3 +340,26 @@ class Store(ABC):
 
 def _pairs(submission: Submission) -> Iterator[tuple[bytes, bytes]]:
     return zip(submission.ids, submission.rows, strict=True)
+
+
+def invite(store: Store, count: int, address: str, keep: Callable[[list[str]], object] = list) -> list[str]:
+    """Links that are good for one answer sheet each.
+
+    Parameters
+    ----------
+    store : Store
+        Where the survey keeps its answers; of a link it keeps a fingerprint only.
+    count : int
+        How many links.
+    address : str
+        Of the survey, as ``https://survey.example/``.
+    keep : callable
+        Told the links before they are good for anything, so that none is lost.
+    """
+    if not store.survey.invitations:
+        raise CollectError(f"{store.survey.id}: says invitations = false, so nobody needs one")
+    secrets = [new_secret() for _ in range(count)]
+    links = [f"{address.rstrip('/')}/#i={secret}" for secret in secrets]
+    keep(links)
+    store.invite([secret_hash(secret) for secret in secrets])
+    return links

@@ -40,7 +40,7 @@ from .designs import (
     expected_error as expected_error,
     expected_error_of_noise as expected_error_of_noise,
 )
-from .ledger import (
+from .ledger_file import (
     Entering as Entering,
     Ledger as Ledger,
 )

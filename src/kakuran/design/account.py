@@ -1,4 +1,4 @@
-"""What releases of the same people have spent of what these people were promised, and what is left.
+"""The account of a ledger: what releases of the same people have spent, what is left, and which one is refused.
 
 Two questions are answered of all releases that count.
 

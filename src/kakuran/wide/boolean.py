@@ -17,14 +17,15 @@ from numpy.typing import NDArray
 
 from kakuran.randomness import Randomness
 from kakuran.typing import Array
-from kakuran.wide.masked import best_rank, hide_bits
 from kakuran.wide.matrices import (
     BitWords,
+    best_rank,
     binary_matrix,
     check_columns,
     check_rank,
     full,
     hamming,
+    hide_bits,
     leading,
     pack,
     pack_dense,

@@ -1,10 +1,12 @@
-"""Matrices as they are given, checked and sparse; their leading singular vectors; and binary ones packed into words.
+"""Matrices as they are given, checked and sparse; how many factors they have; and binary ones packed into words.
 
 Rows of 64-bit words let 64 cells be compared at a time.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,6 +19,15 @@ from kakuran.typing import Array
 
 _LARGEST = 1e100
 """Larger entries have no square, or no sum of squares."""
+
+HIDDEN_SHARE = 0.1
+"""How many entries are hidden: there are as many factors as guess them best."""
+
+_ROWS, _CELLS = 2000, 1 << 24
+"""Rows on which ranks are compared, fewer where they are long."""
+
+_RANKS = (1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 40, 50)
+_PATIENCE = 3
 
 
 def counts_matrix(X: Any) -> Any:
@@ -121,6 +132,43 @@ BitWords: TypeAlias = NDArray[np.uint64]
 _ODD, _PAIRS, _NIBBLES = np.uint64(0x5555555555555555), np.uint64(0x3333333333333333), np.uint64(0x0F0F0F0F0F0F0F0F)
 _BYTES = np.uint64(0x0101010101010101)
 _ONE, _TWO, _FOUR, _SIX, _FIFTY_SIX = (np.uint64(shift) for shift in (1, 2, 4, 6, 56))
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """Entries that were hidden, and what they are."""
+
+    mask: NDArray[np.bool_]
+    truth: NDArray[Any]
+
+    def error(self, guess: Any) -> float:
+        """The mean absolute error of a guess at them; of a table so small that none was hidden, 0."""
+        return float(np.abs(guess.toarray()[self.mask] - self.truth).sum() / max(1, len(self.truth)))
+
+
+def hide_bits(X: Any, dice: np.random.Generator) -> tuple[Hidden, BitWords, Any]:
+    """Hide a share of the entries: those hidden, the words of those that are seen, and X without the hidden ones."""
+    from scipy.sparse import csr_array
+
+    X = some_rows(X, max(1, min(_ROWS, _CELLS // X.shape[1])), dice).toarray()
+    mask = dice.random(X.shape) < HIDDEN_SHARE
+    return Hidden(mask, X[mask]), pack_dense(~mask), csr_array(np.where(mask, 0, X))
+
+
+def best_rank(error: Callable[[int], float], shape: tuple[int, int]) -> int:
+    """The rank with the least error; ranks grow until the error has not fallen for a while."""
+    best, least, since = 1, np.inf, 0
+    for rank in _RANKS:
+        if rank >= min(shape):
+            break
+        found = error(rank)
+        if found < least:
+            best, least, since = rank, found, 0
+        else:
+            since += 1
+            if since == _PATIENCE:
+                break
+    return check_rank(best, shape)
 
 
 def pack(matrix: Any) -> BitWords:

@@ -1,4 +1,4 @@
-"""The one catalogue of what is said to people: terminal, reports, charts and pages, a file a language.
+"""The one catalogue of what is said to people: terminal, reports, charts, pages; and which name somebody meant.
 
 What a report says is asked for by name; what the library says itself, by its English words (`Phrase`), and so is the
 help of commands; what pages in a browser say, by a name of their own, with places that the browser fills in.

@@ -1,4 +1,4 @@
-"""What every source of records can do; what files are called, and whom to blame when one cannot be read."""
+"""What every source of records can do, part by part on all cores; what files are called, and whom to blame for one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A ledger: a file of what all releases of the same people have spent.
+"""The file of a ledger: every release of the same people entered before it is drawn, whole or not at all.
+
+Whether there is enough left for it, its account says (`account`).
 
 A release is entered before it is drawn, and counts from then on, whether or not anything comes of it; only one that
 failed before anything took its place is withdrawn.
