@@ -87,6 +87,15 @@ def spark(executors, tmp_path_factory):
 
 
 @pytest.fixture
+def small_memory(monkeypatch):
+    """Believe that few rows fit in memory, so that small tables are read in many parts and need many buckets."""
+    monkeypatch.setattr("kakuran.schema.sources.base.BATCH", 50)
+    monkeypatch.setattr("kakuran.schema.sources.delimited.BLOCK", 2000)
+    monkeypatch.setattr("kakuran.perturbation.ROWS_A_BUCKET", 64)
+    monkeypatch.setattr("kakuran.perturbation.ROWS_AT_A_TIME", 64)
+
+
+@pytest.fixture
 def rough_models(monkeypatch):
     """Joint models of two latent classes at most, after few steps, and densities of two components.
 

@@ -42,18 +42,23 @@ def against(cheat, we_speak_first, ids=IDS):
     return None
 
 
+def echo_a_round(link, kind, speaks_first):
+    """Says what we say, if it hears it before it has to speak."""
+    if speaks_first:
+        link.send(Commitment(bytes(32)))
+        link.receive(Commitment)
+        link.send(kind(bytes(64 * len(IDS))))
+        link.send(Opening(bytes(32)))
+    else:
+        for echoed in (Commitment, kind, Opening):
+            link.send(link.receive(echoed))
+
+
 def echo(link, speaks_first):
-    """Says in every round what we say, as far as it hears it before it has to speak."""
+    """Does so in every round."""
     link.swap(SetSize(len(IDS)), speaks_first=speaks_first)
     for kind in (Blinded, Reblinded):
-        if speaks_first:
-            link.send(Commitment(bytes(32)))
-            link.receive(Commitment)
-            link.send(kind(bytes(64 * len(IDS))))
-            link.send(Opening(bytes(32)))
-        else:
-            for echoed in (Commitment, kind, Opening):
-                link.send(link.receive(echoed))
+        echo_a_round(link, kind, speaks_first)
 
 
 @BOTH_ORDERS
@@ -66,14 +71,7 @@ def echo_of_answers(link, speaks_first):
     link.swap(SetSize(len(IDS)), speaks_first=speaks_first)
     points = Blinding().hide([b"stranger %d" % at for at in range(2 * len(IDS))], b"salt")
     _swap_points(link, Blinded, points, 2 * len(IDS), speaks_first, 1)
-    if speaks_first:
-        link.send(Commitment(bytes(32)))
-        link.receive(Commitment)
-        link.send(Reblinded(bytes(64 * len(IDS))))
-        link.send(Opening(bytes(32)))
-    else:
-        for echoed in (Commitment, Reblinded, Opening):
-            link.send(link.receive(echoed))
+    echo_a_round(link, Reblinded, speaks_first)
 
 
 @BOTH_ORDERS

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from tests.few_people import PLAN, SCHEMA, TABLE, write
 
 import kakuran as kk
 from kakuran.counts import cells_of
@@ -23,38 +24,11 @@ from kakuran.engine.local import count_tables
 from kakuran.mechanism import Apart
 from kakuran.schema import in_order, open_source
 from kakuran.schema.schema import read_parts
-from kakuran.schema.sources import base, delimited
-
-SCHEMA = kk.Schema(
-    [
-        kk.Dropped("name"),
-        kk.Categorical("job", ["clerk", "nurse"]),
-        kk.Numeric("age", 0, 9, step=1),
-        kk.Categorical("region", ["east", "west"], role="keep"),
-    ]
-)
-PLAN = kk.calibrate(SCHEMA, n=100, k=20, tell="all")
-TABLE = pa.table(
-    {
-        "name": [f"person {row}" for row in range(1000)],
-        "job": ["clerk", "clerk", "clerk", "nurse"] * 250,
-        "age": list(range(10)) * 100,
-        "region": ["east", "west"] * 500,
-    }
-)
 
 
 @pytest.fixture(params=["parquet", "csv"])
 def source(request, tmp_path):
-    path = tmp_path / f"in.{request.param}"
-    (pq.write_table if request.param == "parquet" else pa.csv.write_csv)(TABLE, path)
-    return path
-
-
-@pytest.fixture
-def small_memory(monkeypatch):
-    monkeypatch.setattr(base, "BATCH", 50)
-    monkeypatch.setattr(delimited, "BLOCK", 2000)
+    return write(TABLE, tmp_path / f"in.{request.param}")
 
 
 def read_batches(source, schema):

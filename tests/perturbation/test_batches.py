@@ -6,45 +6,17 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from tests.few_people import PLAN, TABLE, write
 
 import kakuran as kk
-from kakuran import perturbation
 from kakuran.perturbation import Kernel, perturb_batches
 from kakuran.randomness import Randomness
 from kakuran.schema import open_source
-from kakuran.schema.sources import base, delimited
-
-SCHEMA = kk.Schema(
-    [
-        kk.Dropped("name"),
-        kk.Categorical("job", ["clerk", "nurse"]),
-        kk.Numeric("age", 0, 9, step=1),
-        kk.Categorical("region", ["east", "west"], role="keep"),
-    ]
-)
-PLAN = kk.calibrate(SCHEMA, n=100, k=20, tell="all")
-TABLE = pa.table(
-    {
-        "name": [f"person {row}" for row in range(1000)],
-        "job": ["clerk", "clerk", "clerk", "nurse"] * 250,
-        "age": list(range(10)) * 100,
-        "region": ["east", "west"] * 500,
-    }
-)
 
 
 @pytest.fixture(params=["parquet", "csv"])
 def source(request, tmp_path):
-    path = tmp_path / f"in.{request.param}"
-    (pq.write_table if request.param == "parquet" else pa.csv.write_csv)(TABLE, path)
-    return path
-
-
-@pytest.fixture
-def small_memory(monkeypatch):
-    monkeypatch.setattr(perturbation, "ROWS_A_BUCKET", 64)
-    monkeypatch.setattr(base, "BATCH", 50)
-    monkeypatch.setattr(delimited, "BLOCK", 2000)
+    return write(TABLE, tmp_path / f"in.{request.param}")
 
 
 def drawn(source, scratch, seed=None, shuffle=True, plan=PLAN, **settings):

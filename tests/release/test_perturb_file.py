@@ -11,11 +11,10 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from scipy.stats import chi2_contingency, chisquare, spearmanr
+from tests.few_people import write
 
 import kakuran as kk
-from kakuran import perturbation, perturbation as shuffle
 from kakuran.release import perturb_file
-from kakuran.schema.sources import base, delimited
 
 SCHEMA = kk.Schema(
     [
@@ -41,24 +40,10 @@ def people(rows):
     )
 
 
-def write(table, path):
-    (pq.write_table if path.suffix == ".parquet" else pa.csv.write_csv)(table, path)
-    return path
-
-
 def noiseless(schema):
     """A plan that changes nothing, so that rows can be followed."""
     mechanisms = {a.name: kk.RetentionReplacement(a.size, 1.0) for a in schema.perturbed}
     return kk.Plan.of_mechanisms(schema, mechanisms, n=1, k=1.0, calibration="worst-case")
-
-
-@pytest.fixture
-def small_memory(monkeypatch):
-    """Make the engine believe that few rows fit in memory, so that small tables need many buckets."""
-    monkeypatch.setattr(perturbation, "ROWS_A_BUCKET", 64)
-    monkeypatch.setattr(base, "BATCH", 50)
-    monkeypatch.setattr(shuffle, "ROWS_AT_A_TIME", 64)
-    monkeypatch.setattr(delimited, "BLOCK", 2000)
 
 
 @pytest.mark.parametrize(("source", "target"), WAYS)

@@ -15,6 +15,7 @@ are counted as if they gave everything away, and so is what rounding may take: t
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from scipy.special import betainc, log_ndtr, ndtr
@@ -56,14 +57,7 @@ def central_epsilon(n: int, local: float, delta: float = DELTA) -> float:
     check_delta(delta)
     if math.isinf(local):
         return math.inf
-    low, high = 0.0, local
-    for _ in range(_STEPS):
-        middle = (low + high) / 2
-        if hockey_stick(n, local, middle) <= delta:
-            high = middle
-        else:
-            low = middle
-    return high
+    return _closed_in(0.0, local, lambda epsilon: hockey_stick(n, local, epsilon) <= delta)[1]
 
 
 def local_epsilon(n: int, central: float, delta: float = DELTA) -> float:
@@ -79,14 +73,7 @@ def local_epsilon(n: int, central: float, delta: float = DELTA) -> float:
     check_delta(delta)
     if not is_real(central) or not 0 < central < math.inf:
         raise CalibrationError(f"central_epsilon must lie above 0, got {central!r}")
-    low, high = central, MOST_LOCAL
-    for _ in range(_STEPS):
-        middle = (low + high) / 2
-        if hockey_stick(n, middle, central) <= delta:
-            low = middle
-        else:
-            high = middle
-    return low
+    return _closed_in(central, MOST_LOCAL, lambda local: not hockey_stick(n, local, central) <= delta)[0]
 
 
 def hockey_stick(n: int, local: float, epsilon: float) -> float:
@@ -144,10 +131,15 @@ def gaussian_spread(epsilon: float, delta: float = DELTA) -> float:
     low, high = 0.0, 1.0
     while shown(high) > delta:
         low, high = high, 2 * high
+    return _closed_in(low, high, lambda spread: shown(spread) <= delta)[1]
+
+
+def _closed_in(low: float, high: float, is_high: Callable[[float], bool]) -> tuple[float, float]:
+    """Two numbers, halved towards each other until they hardly differ: one still low, the other high enough."""
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        low, high = (low, middle) if shown(middle) <= delta else (middle, high)
-    return high
+        low, high = (low, middle) if is_high(middle) else (middle, high)
+    return low, high
 
 
 def check_delta(delta: float) -> None:
