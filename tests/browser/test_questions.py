@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from .test_respondent import STORED, draw, send
+from .test_respondent import STORED, draw, refuses_a_server_that_lies, send
 
 HOBBIES = {"type": "several", "values": ["sport", "music", "games"], "text": {"en": "What do you do?"}}
 NUMBER = {"type": "numeric", "low": 0, "high": 80, "step": 0.5}
@@ -207,13 +207,7 @@ def too_many_ticks(definition):
 
 @pytest.mark.parametrize("lie", [beyond, between, too_many_ticks], ids=lambda lie: lie.__name__)
 def test_a_server_whose_answers_would_fall_outside_what_is_perturbed_gets_none(site, visit, lie):
-    definition = site.ask("/api/survey")
-    lie(definition)
-    visitor = visit()
-    visitor.page.route("**/api/survey", lambda route: route.fulfill(json=definition))
-    visitor.page.goto(site.address)
-    visitor.page.get_by_text("This survey would change answers less than it promises").wait_for()
-    assert visitor.page.locator("form").count() == 0
+    refuses_a_server_that_lies(site, visit(), lie)
 
 
 def test_the_dashboard_calls_these_answers_as_the_page_does(site, visit):

@@ -40,6 +40,16 @@ def send(page):
     page.get_by_role("heading", name="Thank you").wait_for()
 
 
+def refuses_a_server_that_lies(site, visitor, lie):
+    """Somebody whose page is told something else of the survey, and asks nothing then."""
+    definition = site.ask("/api/survey")
+    lie(definition)
+    visitor.page.route("**/api/survey", lambda route: route.fulfill(json=definition))
+    visitor.page.goto(site.address)
+    visitor.page.get_by_text("This survey would change answers less than it promises").wait_for()
+    assert visitor.page.locator("form").count() == 0
+
+
 def other_answers_drawn(visit, address, **options):
     """Somebody of whose answers chance has changed every one, so that the true ones can be told from those sent."""
     for _ in range(40):

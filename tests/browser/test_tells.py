@@ -7,7 +7,7 @@ import json
 import pytest
 from playwright.sync_api import expect
 
-from .test_respondent import TRACES, draw, send, stored
+from .test_respondent import TRACES, draw, refuses_a_server_that_lies, send, stored
 
 ANSWERS = {
     "kept": lambda page: page.get_by_label("Which one do you keep?").select_option("One capybara at home"),
@@ -140,13 +140,8 @@ def two_of_a_name(definition):
     "lie", [weaker, narrower, always_the_same, only_one, two_of_a_name], ids=lambda lie: lie.__name__
 )
 def test_a_server_that_does_not_draw_as_it_promises_gets_no_answer(site, visit, lie):
-    definition = site.ask("/api/survey")
-    lie(definition)
     visitor = visit()
-    visitor.page.route("**/api/survey", lambda route: route.fulfill(json=definition))
-    visitor.page.goto(site.address)
-    visitor.page.get_by_text("This survey would change answers less than it promises").wait_for()
-    assert visitor.page.locator("form").count() == 0
+    refuses_a_server_that_lies(site, visitor, lie)
     assert visitor.page.evaluate("localStorage.length") == 0
 
 

@@ -7,6 +7,7 @@ import struct
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -210,25 +211,27 @@ def test_a_peer_whose_handshake_was_under_way_is_not_lost_when_another_was_faste
     assert {end.peer for end in ours} == {"bob", "carol"}
 
 
+@contextmanager
+def waited_in_vain(identity):
+    """Somebody listens on a port, and nobody whom the plan names comes."""
+    with Listener(identity, "127.0.0.1", 0, timeout=1) as listener, ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(listener.accept, {"bob"}, patience=1)
+        yield listener.port
+        with pytest.raises(ProtocolError, match="nobody came"):
+            waiting.result()
+
+
 def test_a_party_whose_certificate_the_other_does_not_pin_is_told_to_compare_plans(case, tmp_path):
     certificate = make_key(tmp_path / "newer.key", "bob")
     newer = dataclasses.replace(case.plan.parties[1], certificate=certificate)
     plan = dataclasses.replace(case.plan, parties=(case.plan.parties[0], newer))
     alice = Identity.under(case.plan, "alice", tmp_path / "alice.key")
     bob = Identity.under(plan, "bob", tmp_path / "newer.key")
-    with Listener(alice, "127.0.0.1", 0, timeout=1) as listener:
-
-        def wait_in_vain():
-            with pytest.raises(ProtocolError, match="nobody came"):
-                listener.accept({"bob"}, patience=1)
-
-        thread = threading.Thread(target=wait_in_vain)
-        thread.start()
-        link = connect(bob, "127.0.0.1", listener.port, {"alice"}, timeout=5, patience=5)
+    with waited_in_vain(alice) as port:
+        link = connect(bob, "127.0.0.1", port, {"alice"}, timeout=5, patience=5)
         with pytest.raises(ProtocolError, match="alice does not accept our certificate; compare the plans"):
             link.receive(Hello)
         link.close()
-        thread.join()
 
 
 @pytest.mark.usefixtures("ipv6")
@@ -250,17 +253,11 @@ def test_a_server_without_the_pinned_certificate_is_refused(case, tmp_path):
     )
     impostor = Identity.under(other, "alice", tmp_path / "false.key")
     bob = Identity.under(case.plan, "bob", tmp_path / "bob.key")
-    with Listener(impostor, "127.0.0.1", 0, timeout=1) as listener:
-
-        def wait_in_vain():
-            with pytest.raises(ProtocolError, match="nobody came"):
-                listener.accept({"bob"}, patience=1)
-
-        thread = threading.Thread(target=wait_in_vain)
-        thread.start()
-        with pytest.raises(ProtocolError, match="a certificate the plan does not pin; it is not alice"):
-            connect(bob, "127.0.0.1", listener.port, {"alice"}, timeout=5, patience=5)
-        thread.join()
+    with (
+        waited_in_vain(impostor) as port,
+        pytest.raises(ProtocolError, match="a certificate the plan does not pin; it is not alice"),
+    ):
+        connect(bob, "127.0.0.1", port, {"alice"}, timeout=5, patience=5)
 
 
 def test_a_key_that_is_not_the_plans_is_refused_before_anything_is_sent(case, tmp_path):
