@@ -1,4 +1,4 @@
-"""A plan: which mechanism perturbs which column, what is promised for it, and the recipe that a budget makes one of.
+"""A plan: what records tell, by which mechanisms, what is promised for it, and the recipe that a budget makes one of.
 
 A recipe says all of a plan up to the budget, and what budget n and k leave it in the worst case.
 """

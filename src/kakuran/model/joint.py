@@ -1,8 +1,9 @@
-"""One joint model of a release whose records each told only some of their columns (maths §10).
+"""The joint model of a release whose records each told only some columns: latent classes and a tree of pairs, weighed.
 
-Latent classes, fewer and more, and a tree of pairs (Chow and Liu), weighed by counts that were held out of the fits.
-Fits that held out other counts and started elsewhere are averaged: a mixture of mixtures of latent classes is one more
-of them. Each kind gives the table of any columns, a column given others, and made-up records.
+Latent classes, fewer and more, and a tree of pairs (Chow and Liu) count by how well they predict what was held out of
+the fits (maths §10). Fits that held out other counts and started elsewhere are averaged: a mixture of mixtures of
+latent classes is one more of them. Each kind gives the table of any columns, a column given others, and made-up
+records.
 """
 
 from __future__ import annotations

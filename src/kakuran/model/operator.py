@@ -1,4 +1,4 @@
-"""How a whole table of counts is perturbed, axis by axis and never by a joint matrix."""
+"""How a whole table of counts is perturbed, axis by axis and never by a joint matrix; and on how many threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One exchange of encrypted cross-products; afterwards every model can be fitted without another round.
+"""One exchange of encrypted cross-products, by a seed both sides tossed for; every model can then be fitted.
 
 The owner of the key tells the multiplier every sum it reads, so a multiplier who returned what it liked would be told
 what it liked, the key among it. The owner therefore sends one column more, the sum of the others times secret weights,
