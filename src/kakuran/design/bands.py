@@ -19,6 +19,8 @@ BANDS = 6
 WORTH_IT = 0.8
 """Bands are proposed that leave no more than this part of the error."""
 MOST_TRIED = 20
+FAR, FINE = 100, 100
+"""A number grows by factors where its most is so many times its least, and so many times as many steps."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +65,9 @@ class BandProposal:
 def propose_bands(schema: Schema, *, n: int, k: float) -> list[BandProposal]:
     """Numbers whose tables would come out better in bands, each with what its one-way table is expected to gain.
 
-    Bands are round numbers as far apart between the bounds as the schema has them, which costs no privacy; where most
-    people are known to lie close together, narrower bands there are better.
+    Bands are round numbers between the bounds as the schema has them, which costs no privacy: even ones or, where a
+    number runs over many powers of ten from zero or above, as incomes do, wider ones the further up they lie. Where
+    most people are known to lie close together, narrower bands there are better.
 
     Parameters
     ----------
@@ -80,7 +83,7 @@ def propose_bands(schema: Schema, *, n: int, k: float) -> list[BandProposal]:
     >>> import kakuran as kk
     >>> schema = kk.Schema([kk.Numeric("wage", 0, 100_000, step=1), kk.Categorical("job", ["clerk", "nurse", "none"])])
     >>> print(kk.propose_bands(schema, n=5000, k=10)[0])
-    wage as 5 bands, [0, 20000, 40000, 60000, 80000, 100000]: ±3.8 % instead of ±42 %
+    wage as 5 bands, [0, 1000, 3000, 10000, 30000, 100000]: ±3.8 % instead of ±42 %
     """
     check_is(schema, Schema, "kakuran.Schema.load reads one")
     numbers = [one for one in schema.perturbed if isinstance(one, Numeric) and one.is_even and one.points > 2 * BANDS]
@@ -113,22 +116,47 @@ def _one_way(schema: Schema, n: int, k: float) -> dict[str, TableError]:
     return {error.columns[0]: error for error in preview(plan) if len(error.columns) == 1}
 
 
-def in_bands(number: Numeric) -> Numeric:
-    """The same number in about six bands that begin at round numbers."""
-    width = _round(number.span / BANDS, number.step)
-    # None that would leave a sliver at an end.
-    first, last = math.ceil(number.low / width + 0.5), math.floor(number.high / width - 0.5)
-    places = number.codes_of(width * np.arange(first, last + 1, dtype=float))
-    inner = np.unique(number.numbers_of(places[(places > 0) & (places < number.points - 1)].astype(np.int64))).tolist()
+def in_bands(number: Numeric, *, growing: bool | None = None) -> Numeric:
+    """The same number in about six bands that begin at round numbers.
+
+    Parameters
+    ----------
+    number : Numeric
+        A number on an even grid.
+    growing : bool | None
+        Whether bands are the wider the further up they lie; by default, where the bounds are many powers of ten apart.
+    """
+    inner = _growing(number) if (_grows(number) if growing is None else growing) else _even(number)
+    places = number.codes_of(np.array(inner, float))
+    kept = np.unique(number.numbers_of(places[(places > 0) & (places < number.points - 1)].astype(np.int64))).tolist()
     return Numeric(
         number.name,
         step=number.step,
-        bands=[number.low, *inner, number.high],
+        bands=[number.low, *kept, number.high],
         role=number.role,
         missing=number.missing,
         clip=number.clip,
         missing_codes=number.missing_codes,
     )
+
+
+def _grows(number: Numeric) -> bool:
+    """Whether a number runs over powers of ten by its bounds and step alone, as incomes do and ages do not."""
+    return number.low >= 0 and number.high >= FAR * max(number.low, FINE * number.step)
+
+
+def _even(number: Numeric) -> list[float]:
+    """Round numbers as far apart, but none that would leave a sliver at an end."""
+    width = _round(number.span / BANDS, number.step)
+    first, last = math.ceil(number.low / width + 0.5), math.floor(number.high / width - 0.5)
+    return [width * place for place in range(first, last + 1)]
+
+
+def _growing(number: Numeric) -> list[float]:
+    """The last four of 1, 3, 10, 30, 100, … before the end, again without a sliver: they reach over two powers of ten."""
+    power = math.floor(math.log10(number.high))
+    rounds = [float(f"{factor}e{exponent}") for exponent in range(power - 2, power + 1) for factor in (1, 3)]
+    return [one for one in rounds if 1.5 * number.low < one and 1.5 * one < number.high][-4:]
 
 
 def _round(width: float, step: float) -> float:
