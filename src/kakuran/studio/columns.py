@@ -213,14 +213,14 @@ def _taken_for_missing(number: Numeric, card: Card, code: float) -> dict[str, An
 
 def in_numbers(proposal: BandProposal, as_it_is: Numeric) -> dict[str, Any]:
     """Bands that a click makes, and what they gain; where there are others, of the other shape, these, too."""
-    number, growing = proposal.column, in_bands(as_it_is, growing=True)
-    other = in_bands(as_it_is, growing=False) if number == growing else growing
+    number, even = proposal.column, in_bands(as_it_is, growing=False)
+    other = in_bands(as_it_is, growing=True) if number == even else even
     return {
         "column": number.name,
         "count": number.points,
         "before": proposal.before.relative,
         "after": proposal.after.relative,
-        "growing": number == growing,
+        "growing": number != even,
         "changes": _as_bands(number),
         "other": _as_bands(other) if other.points > 2 and other.low >= 0 else None,
     }
