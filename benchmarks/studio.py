@@ -53,6 +53,7 @@ def steps(desk: Desk, target: Path) -> Iterator[tuple[str, Callable[[], Any], fl
     yield "a rehearsal", lambda: desk.rehearse("c0", "c1", say), STEP
     yield "another pair of the rehearsal", lambda: desk.rehearse("c2", "c1", say), STEP
     yield "the release", lambda: desk.release(str(target), "en"), STEP
+    yield "what another release would leave of the promise", desk.joined, STEP
     yield "open the release", lambda: desk.read(str(target)), STEP
     yield "its first cross-tab", lambda: desk.ask(crosstab, say), STEP
     yield "a mean by groups", lambda: desk.ask({"kind": "mean", "columns": ["n1"], "by": ["c1"]}, say), STEP

@@ -1,5 +1,6 @@
 """Charts show what they are given, and nothing is loaded for them before something is drawn."""
 
+import io
 import subprocess
 import sys
 
@@ -51,6 +52,22 @@ def test_columns_have_a_panel_a_title_and_one_legend():
     figure = column_chart(["a", "b"], panels, width=6)
     assert [plot.get_title(loc="left") for plot in figure.axes] == ["women", "men"]
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["all"]
+
+
+def test_words_that_are_wider_than_columns_are_put_into_lines_and_not_cut():
+    words = "share of those who completed upper secondary education"
+    figure = column_chart(["a"], {2 * f"{words} ": [Series("all", np.array([1.0]), INK)]}, width=4, up=words)
+    figure.savefig(io.BytesIO(), dpi=figure.dpi)  # which lays it out
+    (plot,) = figure.axes
+    for text in (plot._left_title, plot.yaxis.label):
+        box = text.get_window_extent()
+        assert box.x0 >= 0
+        assert box.y0 >= 0
+        assert box.x1 <= figure.bbox.x1
+        assert box.y1 <= figure.bbox.y1
+    assert plot.bbox.width > figure.bbox.width / 2
+    twice_as_wide = column_chart(["a"], {30 * "割": [Series("all", np.array([1.0]), INK)]}, width=4).axes[0]
+    assert twice_as_wide.get_title(loc="left").split("\n") == [23 * "割", 7 * "割"]
 
 
 @pytest.mark.parametrize("is_stacked", [False, True])

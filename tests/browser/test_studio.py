@@ -152,6 +152,49 @@ def test_what_is_chosen_while_an_earlier_answer_is_slow_is_kept_and_shown(visit,
     expect(page.locator("#risk li")).to_have_count(4)
 
 
+def test_what_was_drawn_before_something_changed_does_not_pass_for_what_is_said_now(visit, address, folder):
+    page, held = visit(viewport=WIDTHS["desktop"]).page, []
+    load(page, address, "census.parquet")
+    go_on(page)
+    codes = page.get_by_role("region", name="age", exact=True).get_by_label("Numbers that mean missing")
+    codes.fill("30")
+    codes.press("Enter")
+    expect(page.get_by_text("30 lies between")).to_be_visible()
+    expect(codes).to_have_value("30")
+    codes.fill("999")
+    codes.press("Enter")
+    expect(page.locator("#toml")).to_have_value(re.compile(r"missing_codes = \[999\]"))
+    page.get_by_role("region", name="age", exact=True).get_by_label("Drop").check()
+    go_on(page)
+    page.locator("#k").fill("2")
+    page.locator("#k").press("Enter")
+    page.get_by_label("Questions will be about").select_option("job")
+    page.route("**/api/rehearse", lambda route: held.append(route), times=1)
+    page.get_by_role("button", name="Rehearse").click()
+    page.get_by_role("button", name="日本語").click()  # which draws the page again
+    page.get_by_role("button", name="English").click()
+    held[0].continue_()
+    expect(page.locator("#rehearsed img")).to_be_visible()
+    expect(page.locator("#rehearsed .notice")).to_have_count(0)
+    page.get_by_role("button", name="Tell two columns").click()
+    expect(page.locator("#rehearsed .notice")).to_contain_text("before you changed something")
+    expect(page.locator('.design[data-key="2"].chosen')).to_be_visible()
+    expect(page.get_by_label("job by one other column")).to_be_checked()
+    go_on(page)
+    page.get_by_label("Kind of file").select_option(".csv")
+    expect(page.locator("#target")).to_have_value(re.compile(r"census-release\.csv$"))
+    make_release(page, folder / "once.csv")
+    expect(page.get_by_text("Its manifest")).to_be_visible()
+    expect(page.locator("#verdict.passed")).to_be_visible()
+    assert {len(tell.columns) for tell in read_manifest(folder / "once.csv").plan.tells} == {2}
+    page.locator("#undo").click()
+    expect(page.locator("#made-title")).to_contain_text("Released earlier: once.csv at k = 2")
+    expect(page.locator("#again")).to_contain_text("joined they promise k = 1.0 only")
+    page.get_by_role("button", name="Start a ledger").click()
+    expect(page.get_by_label("Enter it into the ledger")).to_have_value(str(folder / "census.ledger"))
+    assert [entry.spending.release for entry in Ledger(folder / "census.ledger").account().entries][-1] == "once.csv"
+
+
 def test_odd_numbers_are_mended_and_a_release_is_entered_into_the_ledger_that_is_chosen(visit, address, folder):
     place = folder / "promised"
     place.mkdir()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import kakuran as kk
@@ -20,12 +21,27 @@ SCHEMA = kk.Schema(
         (kk.Numeric("x", 1.5, 2.13, step=0.01), [1.5, 1.6, 1.7, 1.8, 1.9, 2, 2.13]),
         (kk.Numeric("x", 15, 95, step=10), [15, 35, 55, 75, 95]),
         (kk.Numeric("x", -7, 7000, step=7), [-7, 1169, 2338, 3507, 4676, 5845, 7000]),
+        (kk.Numeric("income", 0, 1_000_000, step=1), [0, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000]),
+        (kk.Numeric("gain", 0, 99_999, step=1), [0, 2_000, 5_000, 10_000, 20_000, 50_000, 99_999]),
+        (kk.Numeric("price", 0.5, 480, step=0.01), [0.5, 10, 20, 50, 100, 200, 480]),
+        (kk.Numeric("born", 1_900, 2_025, step=0.01), [1_900, 1_920, 1_940, 1_960, 1_980, 2_000, 2_025]),
     ],
 )
 def test_bands_begin_at_round_numbers_that_the_grid_has(number, bands):
     found = in_bands(number)
     assert (found.low, found.high, found.step) == (number.low, number.high, number.step)
     assert list(found.bands) == bands
+
+
+@pytest.mark.parametrize("high", [10_000, 123_456, 480_000, 1_000_000])
+def test_bands_of_what_grows_by_factors_spread_people_over_more_of_them(high):
+    incomes = np.minimum(high * np.random.default_rng(0).lognormal(-3.5, 0.8, 10_000), high)
+    even, growing = (
+        in_bands(kk.Numeric("income", 0, high, step=1), growing=growing).bands for growing in (False, None)
+    )
+    fullest = [np.histogram(incomes, edges)[0].max() for edges in (even, growing)]
+    assert fullest[1] < 0.6 * len(incomes)
+    assert fullest[0] > 0.9 * len(incomes)
 
 
 def test_what_is_said_is_what_the_preview_of_such_a_plan_says():

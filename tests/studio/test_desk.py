@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import shlex
 from dataclasses import replace
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -13,6 +14,7 @@ from kakuran.cli import app
 from kakuran.release import read_manifest, write_table
 from kakuran.samples import census
 from kakuran.studio import Desk
+from kakuran.studio.desk import _is_at_end
 from kakuran.words import words_in
 
 SAY = words_in("en")
@@ -152,6 +154,14 @@ def test_bands_are_offered_with_what_they_gain_and_made_by_what_the_offer_says(d
     assert desk.draft == banded
 
 
+def test_bands_of_the_other_shape_are_offered_too(desk):
+    desk.edit("age", {"low": 0, "high": 1_000_000, "step": 10})
+    (offer,) = desk.bands()
+    assert offer["growing"]
+    assert offer["changes"]["bands"] == [0, 10_000, 30_000, 100_000, 300_000, 1_000_000]
+    assert offer["other"]["bands"] == [0, 200_000, 400_000, 600_000, 800_000, 1_000_000]
+
+
 def test_a_column_weighs_in_round_classes_and_is_a_number_again(desk):
     desk.edit("age", {"role": "weight"})
     weight = desk.draft.schema["age"]
@@ -239,6 +249,48 @@ def test_a_release_is_entered_into_the_ledger_beside_it_and_its_script_says_so(t
     with pytest.raises(kk.CalibrationError, match="the town"):
         desk.release(str(tmp_path / "more.parquet"), "en", ledger=found)
     assert not (tmp_path / "more.parquet").exists()
+
+
+def test_what_a_second_release_leaves_of_the_promise_is_said_before_and_a_ledger_begins_with_the_first(tmp_path):
+    write_table(tmp_path / "census.csv", census(2_000))
+    desk = Desk(tmp_path)
+    desk.open(str(tmp_path / "census.csv"))
+    first = desk.to_dict()
+    assert (Path(first["targets"]).name, first["made_before"]) == ("census-release.csv", [])
+    made = desk.release(first["targets"], "en")
+    assert [file["kind"] for file in made["files"]][:2] == ["release", "manifest"]
+    desk.wish(k=20)
+    second = desk.to_dict()
+    assert (Path(second["targets"]).name, second["made_before"]) == ("census-release-2.csv", [None])
+    left = desk.joined()
+    assert (left["number"], left["apart"]) == (2, pytest.approx(10))
+    assert 1 < left["joined"] < 2
+    desk.start_ledger()
+    (ledger,) = desk.to_dict()["ledgers"]
+    assert desk.to_dict()["made_before"] == [ledger]
+    desk.release(second["targets"], "en", ledger=ledger)
+    account = kk.Ledger(ledger).account()
+    assert [entry.state for entry in account.entries] == ["made", "made"]
+    assert (account.k, account.epsilon) == (left["apart"], left["epsilon"])
+
+
+@pytest.mark.parametrize(("opened", "suggested"), [("a.tsv", ".csv"), ("a.xlsx", ".xlsx"), ("a.parquet", ".parquet")])
+def test_a_release_is_of_the_kind_that_was_opened_unless_somebody_says_otherwise(tmp_path, opened, suggested):
+    if opened.endswith(".tsv"):
+        (tmp_path / opened).write_text("sex\tjob\n" + "f\ta\nm\tb\n" * 40)
+    else:
+        write_table(tmp_path / opened, pa.table({"sex": ["f", "m"] * 40, "job": ["a", "b"] * 40}))
+    desk = Desk(tmp_path)
+    desk.open(str(tmp_path / opened))
+    assert desk.to_dict()["targets"] == str(tmp_path / f"a-release{suggested}")
+    assert {".csv", ".xlsx", ".parquet"} == {*desk.to_dict()["kinds"]}
+
+
+def test_errors_are_those_of_tables_with_what_the_release_is_about(desk):
+    desk.wish(about="job", tell=2)
+    by_pair = desk.choice(SAY)["tables"][1]
+    assert "job" in by_pair["columns"]
+    assert by_pair["tables"] == len(desk.draft.schema.perturbed) - 1
 
 
 def test_values_outside_a_domain_are_told_before_anything_is_released(desk):
@@ -376,6 +428,13 @@ def read_release(folder, tmp_path_factory):
     kk.perturb_file(folder / "census.parquet", target, kk.calibrate(made.draft.schema, n=made.opened.rows, k=5))
     made.read(str(target))
     return made
+
+
+def test_an_estimate_at_an_end_of_its_interval_is_noticed():
+    between, at_end = ({"count": [5.0, number], "low": [1.0, 2.0], "high": [9.0, 8.0]} for number in (4.0, 8.0))
+    assert not _is_at_end(pa.table(between))
+    assert _is_at_end(pa.table(at_end))
+    assert not _is_at_end(pa.table({"income": [1]}))
 
 
 def test_what_cannot_be_asked_is_said(read_release, folder):

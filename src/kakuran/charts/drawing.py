@@ -9,11 +9,13 @@ from __future__ import annotations
 import io
 import math
 import re
+import textwrap
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
+from unicodedata import east_asian_width
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,6 +41,10 @@ _BRANCH = "#9a958a"
 _PROMISED, _BEFORE = "#b3261e", "#8a6d00"
 _MOST_NUMBERS = 160
 _MOST_DECIMALS = 7
+_LETTERS = 14
+"""In an inch of a chart, about."""
+_BESIDE, _UP = 0.7, 2.0
+"""Inches left of columns, and along which they stand."""
 _NARROW = 4.4
 """Inches of a chart for a narrow screen."""
 
@@ -167,18 +173,25 @@ def column_chart(
     numbers: str = "",
 ) -> Figure:
     """Columns from left to right, a group a label and a column a series; a panel a title, all with the same series."""
-    figure = new_figure(width, 3.6)
+    figure, wide = new_figure(width, 3.6), (width - _BESIDE) / len(panels)
     plots = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     for plot, (title, series) in zip(plots, panels.items(), strict=True):
         _put_bars(plot, labels, series, is_lying=False, numbers=numbers)
-        plot.set_title(title, loc="left", fontsize=9)
-        plot.set_xlabel(along)
+        plot.set_title(_in_lines(title, wide), loc="left", fontsize=9)
+        plot.set_xlabel(_in_lines(along, wide))
         unbox(plot)
-    plots[0].set_ylabel(up)
+    plots[0].set_ylabel(_in_lines(up, _UP))
     handles, names = plots[0].get_legend_handles_labels()
     beside = len(names) if width > 5 else 1
     figure.legend(handles, names, loc="outside lower left", ncols=beside, frameon=False, fontsize=8)
     return figure
+
+
+def _in_lines(words: str, inches: float) -> str:
+    """Words in as many lines as they need; Chinese characters are about twice as wide as letters."""
+    letters = sum(2 if east_asian_width(sign) in "WF" else 1 for sign in words)
+    most = int(_LETTERS * inches * len(words) / max(letters, 1))
+    return "\n".join(textwrap.fill(line, max(most, 8)) for line in words.splitlines())
 
 
 def _put_bars(plot: Any, labels: Sequence[str], series: Sequence[Series], *, is_lying: bool, numbers: str) -> None:

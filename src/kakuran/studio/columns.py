@@ -211,16 +211,23 @@ def _taken_for_missing(number: Numeric, card: Card, code: float) -> dict[str, An
     return _remedy("codes", missing="category", **changes)
 
 
-def in_numbers(proposal: BandProposal) -> dict[str, Any]:
-    """Bands that a click makes, and what they gain."""
-    number = proposal.column
+def in_numbers(proposal: BandProposal, as_it_is: Numeric) -> dict[str, Any]:
+    """Bands that a click makes, and what they gain; where there are others, of the other shape, these, too."""
+    number, even = proposal.column, in_bands(as_it_is, growing=False)
+    other = in_bands(as_it_is, growing=True) if number == even else even
     return {
         "column": number.name,
         "count": number.points,
         "before": proposal.before.relative,
         "after": proposal.after.relative,
-        "changes": {"bands": [_plain(edge) for edge in number.bands or ()], "low": None, "high": None},
+        "growing": number != even,
+        "changes": _as_bands(number),
+        "other": _as_bands(other) if other.points > 2 and other.low >= 0 else None,
     }
+
+
+def _as_bands(number: Numeric) -> dict[str, Any]:
+    return {"bands": [_plain(edge) for edge in number.bands or ()], "low": None, "high": None}
 
 
 def classes_of(card: Card) -> list[float]:

@@ -19,7 +19,21 @@ from pyarrow.csv import write_csv
 from kakuran.audit import Audit, Risk, TruePeople, quick_audit, risk_of, wrong_cells
 from kakuran.charts import Labelled
 from kakuran.counts import Cells, Tally
-from kakuran.design import Design, Ledger, Plan, by_size, calibrate, designs, preview, propose_bands, smallest_group
+from kakuran.design import (
+    Account,
+    BandProposal,
+    Design,
+    Ledger,
+    LedgerEntry,
+    Plan,
+    Spending,
+    by_size,
+    calibrate,
+    designs,
+    preview,
+    propose_bands,
+    smallest_group,
+)
 from kakuran.errors import (
     CalibrationError,
     DataError,
@@ -34,6 +48,7 @@ from kakuran.schema import (
     DELIMITED,
     DUCKDB,
     FORMATS,
+    WRITERS,
     Attribute,
     CsvSource,
     Date,
@@ -58,6 +73,8 @@ CURVE = (2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0)
 CLOSE_ENOUGH = 6
 """Points of the curve that are worked out where a table has many columns."""
 MANY_COLUMNS = 8
+COMMON_KINDS = (".csv", ".xlsx", ".parquet")
+"""Of files that a release may be written to: those that colleagues open."""
 _WISHES = ("tell", "about", "purpose", "person", "rows_a_person")
 MOST_ACROSS = 24
 """Cells on a side of a table that is rehearsed."""
@@ -174,6 +191,7 @@ class Desk:
         self._known: dict[Any, Any] = {}
         self._rehearsed: tuple[tuple[str, float], Release] | None = None
         self._made: Made | None = None
+        self._spent: dict[str, list[tuple[Spending, str | None]]] = {}
         self._release: tuple[Path, Release] | None = None
 
     def look_into(self, folder: str | None) -> dict[str, Any]:
@@ -325,17 +343,53 @@ class Desk:
             "can_undo": self._at > 0,
             "can_redo": self._at < len(self._drafts) - 1,
             "targets": str(self._suggested()),
+            "kinds": [*dict.fromkeys((self._suggested().suffix, *COMMON_KINDS))],
             "ledgers": [*map(str, sorted(self._suggested().parent.glob("*.ledger")))],
+            "made_before": [ledger for _, ledger in self._released],
         }
 
     def _suggested(self) -> Path:
+        """Where nothing is yet: a file of the kind that was opened, if that can be written."""
         path = Path(self.opened.opening.named)
-        return (path.parent if path.exists() else self.folder) / f"{path.stem or 'table'}-release.parquet"
+        kind = ".csv" if path.suffix in DELIMITED else path.suffix if path.suffix in WRITERS else ".parquet"
+        place, name = path.parent if path.exists() else self.folder, f"{path.stem or 'table'}-release"
+        there = [file.name for file in place.iterdir() if file.name.startswith(name)]
+        names = (name, *(f"{name}-{number}" for number in range(2, len(there) + 3)))
+        free = (one for one in names if not any(file.startswith((f"{one}.", f"{one}-schema")) for file in there))
+        return place / f"{next(free)}{kind}"
+
+    @property
+    def _released(self) -> list[tuple[Spending, str | None]]:
+        """What releases of this table have spent since the studio runs, and the ledger that each was entered into."""
+        return self._spent.setdefault(self.opened.opening.named, [])
+
+    def joined(self) -> dict[str, Any]:
+        """What one more release would leave of what people were promised by those made here before."""
+        spent = [one for one, _ in self._released]
+        more = [*spent, Spending.of(self._plan(), self._suggested().name)]
+        apart, together = (_account_of([replace(one, joined=is_joined) for one in more]) for is_joined in (False, True))
+        return {
+            "number": len(more),
+            "apart": apart.k,
+            "joined": together.k,
+            "epsilon": _finite(apart.epsilon),
+        }
+
+    def start_ledger(self) -> None:
+        """Begin to keep account beside the table, with the releases made here of which no ledger knows yet."""
+        path, place = Path(self.opened.opening.named), self._suggested().parent
+        least = min([self.draft.k, *(one.k for one, _ in self._released)])
+        ledger = Ledger.create(place / f"{path.stem or 'table'}.ledger", path.name or "table", k=least)
+        for number, (spending, known) in enumerate(self._released):
+            if known is None:
+                ledger.mark(ledger.add(spending), "made")
+                self._released[number] = spending, str(ledger.path)
 
     def choice(self, say: Words) -> dict[str, Any]:
         """What is promised and expected at this k, design by design."""
         draft, plan, n = self.draft, self._plan(), self._fewest()
-        errors = by_size(preview(plan))
+        about = {draft.schema.about} - {None}
+        errors = by_size([one for one in preview(plan) if len(one.columns) == 1 or about <= {*one.columns}])
         compared = self._designs(draft.k)
         chosen = _chosen(compared, draft.schema.tell)
         return {
@@ -357,7 +411,12 @@ class Desk:
         """Numbers that would come out better in bands, and by how much."""
         draft, n = self.draft, self._fewest()
         asked = ("bands", draft.schema.to_toml(), draft.k)
-        return self._once(asked, lambda: [*map(in_numbers, propose_bands(draft.schema, n=n, k=draft.k))])
+        return self._once(asked, lambda: [*starmap(in_numbers, self._proposed(n))])
+
+    def _proposed(self, n: int) -> list[tuple[BandProposal, Any]]:
+        """Bands, each beside the number that they are of."""
+        schema = self.draft.schema
+        return [(one, schema[one.column.name]) for one in propose_bands(schema, n=n, k=self.draft.k)]
 
     def make_bands(self, columns: Sequence[str]) -> None:
         """Take the bands that are offered for some columns."""
@@ -472,11 +531,17 @@ class Desk:
         write_text(files.commands, commands)
         write_text(files.python, python)
         self._made = Made(files, opened.source, commands)
+        self._released.append((Spending.of(plan, files.release.name), ledger))
+        table, *manifest_file = targets(files.release)
         written = {"schema": files.schema, "commands": files.commands, "python": files.python}
         return {
             "records": manifest.records,
             "release": str(files.release),
-            "files": [*(_sized("release", path) for path in targets(files.release)), *starmap(_sized, written.items())],
+            "files": [
+                _sized("release", table),
+                *(_sized("manifest", path) for path in manifest_file),
+                *starmap(_sized, written.items()),
+            ],
             "commands": commands,
             "python": python,
             "ledger": _spent(ledger) if ledger else None,
@@ -529,9 +594,11 @@ class Desk:
         with self._doing("estimating", None), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # which cells are unclear, the answer says itself
             found = question.put_to(release)
+        numbers = found.to_arrow()
         return {
             "html": question.shown(found, say),
-            "csv": _as_csv(found.to_arrow()),
+            "is_at_end": _is_at_end(numbers),
+            "csv": _as_csv(numbers),
             "python": question.python(str(path)),
             "command": question.command(str(path)),
         }
@@ -596,6 +663,12 @@ def _spent(ledger: str) -> dict[str, Any]:
     return {"people": account.people, "k": account.k, "epsilon": account.epsilon, **promised}
 
 
+def _account_of(spent: Sequence[Spending]) -> Account:
+    """Releases that no ledger has refused, in an account of their own."""
+    entries = [LedgerEntry(place, "", "made", one) for place, one in enumerate(spent, 1)]
+    return Account("", promised_k=min(one.k for one in spent), entries=tuple(entries))
+
+
 def _sized(kind: str, path: Path) -> dict[str, Any]:
     return {"kind": kind, "path": str(path), "bytes": path.stat().st_size}
 
@@ -637,6 +710,15 @@ def _is_even(design: Design) -> bool:
 
 def _described(design: Design) -> dict[str, Any]:
     return {"key": _key(design), "tell": design.tell, "sets": len(design.tells), **asdict(design.expected)}
+
+
+def _is_at_end(answer: pa.Table) -> bool:
+    """Whether some estimate stands at an end of its interval."""
+    named = next((name for name in ("count", "estimate") if name in answer.column_names), None)
+    if named is None or not {"low", "high"} <= {*answer.column_names}:
+        return False
+    estimate, low, high = (answer.column(name).to_numpy().astype(float) for name in (named, "low", "high"))
+    return bool(((low < high) & ((estimate <= low) | (estimate >= high))).any())
 
 
 def _as_csv(answer: pa.Table) -> str:

@@ -184,6 +184,7 @@ _CHANGES: dict[str, Callable[[Desk, _Given], object]] = {
     "undo": lambda desk, _: desk.undo(),
     "redo": lambda desk, _: desk.redo(),
     "band": lambda desk, given: desk.make_bands(given["columns"]),
+    "account": lambda desk, _: desk.start_ledger(),
 }
 """What changes what was said; the answer is all that is known then."""
 
@@ -199,6 +200,7 @@ _LOOKS: dict[str, Callable[[Desk, _Given], Any]] = {
     "release": lambda desk, given: desk.release(
         given["target"], _lang(given), force=bool(given.get("force")), ledger=given.get("ledger") or None
     ),
+    "joined": lambda desk, _: desk.joined(),
     "attack": lambda desk, given: desk.attack(words_in(_lang(given))),
     "read": lambda desk, given: desk.read(given["path"]),
     "ask": lambda desk, given: desk.ask(given, words_in(_lang(given))),

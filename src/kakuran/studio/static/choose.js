@@ -9,20 +9,23 @@ const Choose = (() => {
   const ask = { choice: Calls.latest("choice"), curve: Calls.latest("curve"), risk: Calls.latest("risk") };
   let timer;
   let pair = [null, null];
+  let last = {}; // what was found last, to be shown until something else is: of which table, the choice, curve and risk
+  let rehearsed = null; // what came back from the last rehearsal, and of what
 
   function draw(studio) {
     look(studio, true);
+    if (last.named !== studio.state.opened.named) last = { named: studio.state.opened.named };
+    const [curve, risk] = ["curve", "risk"].map((id) =>
+      element("section", { id, class: "card", "aria-labelledby": `${id}-title` }),
+    );
+    if (last.points) drawCurve(curve, last.points, last.found);
+    if (last.before) drawRisk(risk, last.before, last.found);
     return [
       element("p", { class: "lead" }, say("choose.lead")),
       controls(studio),
       Public.offer(studio),
-      element("div", { id: "choice", "aria-live": "polite" }),
-      element(
-        "div",
-        { class: "halves" },
-        element("section", { id: "curve", class: "card", "aria-labelledby": "curve-title" }),
-        element("section", { id: "risk", class: "card", "aria-labelledby": "risk-title" }),
-      ),
+      element("div", { id: "choice", "aria-live": "polite" }, last.found ? meaning(studio, last.found) : null),
+      element("div", { class: "halves" }, curve, risk),
       rehearsal(studio),
       element(
         "div",
@@ -34,6 +37,7 @@ const Choose = (() => {
 
   function controls(studio) {
     const { k, opened, wishes, columns } = studio.state;
+    const { about } = wishes;
     const most = Math.max(Math.min(1000, opened.rows), 3);
     const at = (value) => Math.round((Math.log(value / 2) / Math.log(most / 2)) * STEPS);
     const of = (place) => nice(2 * (most / 2) ** (place / STEPS));
@@ -86,17 +90,18 @@ const Choose = (() => {
         segments(
           "purpose",
           say("purpose"),
-          ["one-way", "two-way", "three-way"].map((one) => [one, say(`purpose.${one}`)]),
-          wishes.purpose ?? "two-way",
+          about
+            ? ["one-way", "two-way"].map((one) => [one, say(`purpose.about.${one}`, { about })])
+            : ["one-way", "two-way", "three-way"].map((one) => [one, say(`purpose.${one}`)]),
+          about && wishes.purpose === "three-way" ? "two-way" : (wishes.purpose ?? "two-way"),
           (purpose) => wish({ purpose }),
         ),
         field(
           "about",
           say("about"),
-          select([["", say("about.nothing")], ...told.map((name) => [name, name])], wishes.about ?? "", async (about) => {
-            await wish({ about: about || null });
+          select([["", say("about.nothing")], ...told.map((name) => [name, name])], about ?? "", (name) => {
             pair = [null, null]; // to be rehearsed with what it is about
-            document.getElementById("rehearsal")?.replaceWith(rehearsal(studio));
+            studio.change("wish", { wishes: { about: name || null } });
           }),
           say("about.help"),
         ),
@@ -120,21 +125,28 @@ const Choose = (() => {
       if (!found) return;
       found.designs.sort((one, other) => ORDER.indexOf(one.key) - ORDER.indexOf(other.key));
       studio.calm();
-      at("choice").replaceChildren(promise(found), ...found.scattered.map(warning), designs(studio, found));
+      last.found = found;
+      at("choice").replaceChildren(...meaning(studio, found));
+      document.getElementById("rehearsed")?.replaceWith(cameBack(studio));
       const points = withCurve || !at("curve").points ? await ask.curve({}) : at("curve").points;
       if (!points) return;
+      last.points = points;
       drawCurve(at("curve"), points, found);
       const before = withCurve || !at("risk").before ? await ask.risk({}) : at("risk").before;
-      if (before) drawRisk(at("risk"), before, found);
+      if (!before) return;
+      last.before = before;
+      drawRisk(at("risk"), before, found);
     } catch (fault) {
       at("choice").replaceChildren();
       studio.complain(fault);
     }
   }
 
+  const meaning = (studio, found) => [promise(found, studio.state.wishes.about), ...found.scattered.map(warning), designs(studio, found)];
+
   const warning = (words) => element("p", { class: "notice" }, words);
 
-  function promise(found) {
+  function promise(found, about) {
     const fact = (name, value, help) =>
       element("div", {}, element("dt", {}, name), element("dd", {}, value), element("dd", { class: "help" }, help));
     return element(
@@ -152,9 +164,9 @@ const Choose = (() => {
         ),
         found.tables.map(({ ways, count, error }) =>
           fact(
-            say(`table.${ways}`),
+            about && ways > 1 ? say(`table.about.${ways}`, { about }) : say(`table.${ways}`),
             count ? `± ${percent(Math.min(error / count, 9.99))}` : "–",
-            say("table.means", { count: number(count) }),
+            say("table.means", { count: number(count), error: number(error) }),
           ),
         ),
       ),
@@ -164,6 +176,7 @@ const Choose = (() => {
 
   function designs(studio, found) {
     const { tell } = studio.state.wishes;
+    const ways = Math.min(columnsTold(studio.state.columns).length, 3);
     const worst = Math.max(...found.designs.flatMap((one) => [one.one_way, one.two_way, one.three_way]), 0.01);
     const choose = async (key) => {
       const wanted = key === "auto" ? null : key === "all" ? "all" : Number(key);
@@ -187,12 +200,27 @@ const Choose = (() => {
         chosen,
         choose,
       ),
-      element("div", { class: "designs" }, found.designs.map((one) => design(one, worst))),
+      element("div", { class: "designs" }, found.designs.map((one) => design(one, worst, ways))),
+      fewer(studio, found),
     );
   }
 
-  function design(one, worst) {
-    const rows = ["one_way", "two_way", "three_way"].map((name) => {
+  /** What three columns together are for, and what two would gain: one click from the one to the other. */
+  function fewer(studio, { designs: found }) {
+    const { about, purpose } = studio.state.wishes;
+    const [three, two] = ["3", "2"].map((key) => found.find((one) => one.key === key));
+    if (!about || purpose === "one-way" || !three?.is_chosen || !(two?.two_way < three.two_way)) return null;
+    const facts = { about, before: percent(three.two_way, 1), after: percent(two.two_way, 1) };
+    return element(
+      "p",
+      { class: "offer" },
+      element("span", {}, say("fewer", facts)),
+      button("take-fewer", say("fewer.take"), () => studio.change("wish", { wishes: { purpose: "one-way", tell: null } })),
+    );
+  }
+
+  function design(one, worst, ways) {
+    const rows = ["one_way", "two_way", "three_way"].slice(0, ways).map((name) => {
       const bar = element("span", { class: `bar ${one.is_chosen ? "chosen" : ""}` });
       bar.style.setProperty("--share", one[name] / worst);
       return element(
@@ -252,7 +280,6 @@ const Choose = (() => {
     const about = studio.state.wishes.about;
     const other = about && told.includes(about) ? about : told[1];
     pair = [told.includes(pair[0]) ? pair[0] : told.find((one) => one !== other), told.includes(pair[1]) ? pair[1] : other];
-    const frame = element("div", { id: "rehearsed", class: "answer", "aria-live": "polite" });
     const pick = (place, label) =>
       field(
         `pair-${place}`,
@@ -265,12 +292,11 @@ const Choose = (() => {
       );
     const rehearse = async () => {
       try {
-        const [down, across] = pair;
+        const [[down, across], asked] = [pair, saidOf(studio)];
         const narrow = matchMedia("(max-width: 48rem)").matches;
         const found = await Calls.callLong("rehearse", { down, across, narrow }, studio.busy);
-        Parts.reported(frame, found.html);
-        frame.append(element("p", {}, say("rehearsal.wrong", { share: percent(found.wrong, 1) })));
-        if (found.unclear) frame.append(element("p", { class: "small" }, say("rehearsal.hatched")));
+        rehearsed = { ...found, asked, named: studio.state.opened.named };
+        document.getElementById("rehearsed")?.replaceWith(cameBack(studio));
         studio.calm();
       } catch (fault) {
         studio.complain(fault);
@@ -288,8 +314,24 @@ const Choose = (() => {
         pick(1, say("columns")),
         button("rehearse", say("rehearse"), rehearse),
       ),
-      frame,
+      cameBack(studio),
     );
+  }
+
+  /** All that a rehearsal follows from. */
+  const saidOf = ({ state }) => JSON.stringify([state.k, state.toml]);
+
+  /** The last rehearsal of this table; one of what was said earlier does not pass for one of what is said now. */
+  function cameBack(studio) {
+    const frame = element("div", { id: "rehearsed", class: "answer", "aria-live": "polite" });
+    if (rehearsed?.named !== studio.state.opened.named) return frame;
+    const isOld = rehearsed.asked !== saidOf(studio);
+    const shown = Parts.reported(element("div", { class: isOld ? "old" : null }), rehearsed.html);
+    shown.append(element("p", {}, say("rehearsal.wrong", { share: percent(rehearsed.wrong, 1) })));
+    if (rehearsed.unclear) shown.append(element("p", { class: "small" }, say("rehearsal.hatched")));
+    if (isOld) frame.append(element("p", { class: "notice" }, say("rehearsal.old")));
+    frame.append(shown);
+    return frame;
   }
 
   return Object.freeze({ draw });

@@ -4,6 +4,7 @@ const Pictures = (() => {
   const { element, drawn, number, percent } = Page;
   const MOST_ROWS = 8;
   const NEAR = 52; // pixels within which two numbers would touch
+  const LETTER = 8; // pixels of a digit, about
 
   /** A picture that is drawn again whenever its frame changes width. */
   function fitted(frame, draw) {
@@ -53,19 +54,21 @@ const Pictures = (() => {
 
   /**
    * Numbers as columns, with handles at what the schema says of them: its bounds, or the edges of its bands. Handles
-   * are dragged or moved with the arrow keys; `moved` is told where they are in the end.
+   * are dragged or moved with the arrow keys; `moved` is told where they are in the end. Where bands grow, small numbers
+   * have more room than large ones, so that each edge can be taken hold of.
    */
-  function numbers(card, { id, points, names, step, moved, shown }, label) {
+  function numbers(card, { id, points, names, step, moved, shown, grows = false }, label) {
     const [least, most] = [card.edges[0], card.edges.at(-1)];
     const [from, to] = [Math.min(least, points[0]), Math.max(most, points.at(-1))];
     const room = Math.max(to - from, step) * 0.12;
-    const [first, last] = [from - room, to + room];
+    const [first, last] = [grows ? from : from - room, to + room];
+    const [bent, straight] = grows ? [Math.sqrt, (part) => part ** 2] : [(part) => part, (part) => part];
     const highest = Math.max(...card.heights, 1);
     const [top, tall] = [18, 84];
     return fitted(element("div", { class: "chart numbers" }), (width) => {
       const [left, right] = [12, width - 12];
-      const along = (value) => left + ((value - first) / (last - first)) * (right - left);
-      const back = (x) => first + ((x - left) / (right - left)) * (last - first);
+      const along = (value) => left + bent(Math.max((value - first) / (last - first), 0)) * (right - left);
+      const back = (x) => first + straight(Math.max((x - left) / (right - left), 0)) * (last - first);
       const columns = card.heights.map((count, place) => {
         const [start, end] = [along(card.edges[place]), along(card.edges[place + 1])];
         const height = (count / highest) * tall;
@@ -93,7 +96,8 @@ const Pictures = (() => {
       const apart = points.map(along);
       for (const [place, one] of handles.entries()) {
         const isEnd = place === 0 || place === points.length - 1;
-        const room = Math.min(apart[place] - apart[place - 1], apart.at(-1) - apart[place] - NEAR / 2);
+        const ending = Math.max(shown(points.at(-1)).length * LETTER - NEAR / 2, NEAR / 2);
+        const room = Math.min(apart[place] - apart[place - 1], apart.at(-1) - apart[place] - ending);
         one.firstChild.classList.toggle("crowded", !isEnd && room < NEAR);
       }
       return picture;
@@ -117,8 +121,13 @@ const Pictures = (() => {
       drawn("rect", { x: -14, y: top - 14, width: 28, height: tall + 24, class: "reach" }),
       drawn("circle", { cx: 0, cy: top - 6, r: 7 }),
     );
+    /** Round numbers, no finer than a hand can choose: a whole number of steps that is a power of ten. */
+    const atHand = (given) => {
+      const power = 10 ** Math.floor(Math.log10(Math.max(back(along(given) + 1) - given, step)));
+      return Number.isInteger(power / step) ? power : step;
+    };
     const put = (given) => {
-      now = rounded(given, step);
+      now = rounded(given, atHand(given));
       const x = along(now);
       grip.setAttribute("transform", `translate(${x} 0)`);
       words.setAttribute("x", x);
@@ -156,7 +165,7 @@ const Pictures = (() => {
       if (event.key === "Enter") drop();
       if (!by) return;
       event.preventDefault();
-      put(now + by * many * step);
+      put(now + by * many * atHand(now));
     });
     grip.addEventListener("blur", drop);
     return drawn("g", {}, words, grip);

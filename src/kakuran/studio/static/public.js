@@ -5,13 +5,28 @@ const Public = (() => {
   const { field, input, select, segments, button } = Parts;
 
   const MANY = 30; // values from which on a column may say whose a row is
+  const MUCH = 5; // times as wide as the first band the last one is where bands grow
   const POOR = 0.1; // by how much a typical cell is off where nobody should miss that bands would do better
   const ask = Calls.latest("bands");
+  let offered = {}; // bands that were offered last, to be shown until others are: of which table, and which
+  const refused = new Map(); // what was typed and cannot be, and why, by the field's id
 
   function draw(studio) {
     const { state } = studio;
     return [
       element("p", { class: "lead" }, say("public.lead")),
+      Parts.folded(
+        "roles",
+        say("roles"),
+        element(
+          "dl",
+          { class: "meanings" },
+          ["perturb", "keep", "drop", "weight", "person"].map((role) => [
+            element("dt", {}, say(`role.${role}`)),
+            element("dd", {}, say(`role.${role}.help`)),
+          ]),
+        ),
+      ),
       unconfirmed(studio),
       offer(studio),
       element(
@@ -42,41 +57,68 @@ const Public = (() => {
   /** What bands would gain, which takes a moment: of all columns here, and of each where its card has left room. */
   function offer(studio) {
     const frame = element("div", { id: "bands-offer" });
-    const { names } = studio.state.opened;
+    const { opened } = studio.state;
+    frame.replaceChildren(...bandingAll(studio, lastOffered(studio)));
     ask({}).then(
       (proposals) => {
-        const poor = (proposals ?? []).filter(({ before }) => before > POOR);
-        if (poor.length) frame.replaceChildren(bandingAll(studio, poor));
-        for (const proposal of proposals ?? []) {
-          const id = `column-${names.indexOf(proposal.column)}`;
-          document.getElementById(`${id}-bands-offer`)?.replaceChildren(banding(studio, `${id}-make-bands`, proposal));
-        }
+        if (!proposals) return;
+        offered = { named: opened.named, proposals };
+        frame.replaceChildren(...bandingAll(studio, proposals));
+        for (const [place, name] of opened.names.entries())
+          document.getElementById(`column-${place}-bands-offer`)?.replaceChildren(...banding(studio, name));
       },
       () => null, // it was only an offer
     );
     return frame;
   }
 
-  function bandingAll(studio, proposals) {
+  const lastOffered = ({ state: { opened, columns } }) =>
+    (offered.named === opened.named ? offered.proposals : []).filter(
+      ({ column }) => columns[column].type === "numeric" && !columns[column].bands,
+    );
+
+  function bandingAll(studio, every) {
+    const proposals = every.filter(({ before }) => before > POOR);
+    if (!proposals.length) return [];
     const columns = proposals.map(({ column }) => column);
     const worst = (name) => percent(Math.max(...proposals.map((one) => one[name])));
     const facts = { columns: columns.join(", "), before: worst("before"), after: worst("after") };
-    return element(
-      "section",
-      { class: "notice", "aria-label": say("bands") },
-      element("p", {}, counted("bands.all", columns.length, facts)),
-      button("make-all-bands", say("remedy.bands"), () => studio.change("band", { columns })),
-    );
+    return [
+      element(
+        "section",
+        { class: "notice", "aria-label": say("bands") },
+        element("p", {}, counted("bands.all", columns.length, facts)),
+        element("ul", { class: "small" }, proposals.map((one) => element("li", {}, `${one.column}: ${edges(one.changes)}`))),
+        button("make-all-bands", say("remedy.bands"), () => studio.change("band", { columns })),
+      ),
+    ];
   }
 
-  /** A number in bands, with what that gains, for a click. */
-  const banding = (studio, id, { column, count, before, after, changes }) =>
-    element(
-      "p",
-      { class: "offer" },
-      element("span", {}, say("bands.gain", { column, count, before: percent(before, 1), after: percent(after, 1) })),
-      button(id, say("remedy.bands"), () => studio.change("edit", { column, changes })),
-    );
+  const edges = ({ bands }) => bands.map(plain).join(" – ");
+
+  /** A number in bands, with what that gains and where they would begin, for a click; of either shape. */
+  function banding(studio, name) {
+    const proposal = lastOffered(studio).find(({ column }) => column === name);
+    if (!proposal) return [];
+    const { column, count, before, after, changes, other, growing } = proposal;
+    const id = `column-${studio.state.opened.names.indexOf(column)}`;
+    const make = (bands) => studio.change("edit", { column, changes: bands });
+    const facts = { column, count, before: percent(before, 1), after: percent(after, 1), edges: edges(changes) };
+    return [
+      element(
+        "div",
+        { class: "offer" },
+        element("span", {}, say("bands.gain", facts)),
+        button(`${id}-make-bands`, say("remedy.bands"), () => make(changes)),
+        other
+          ? [
+              element("span", {}, say(growing ? "bands.even" : "bands.growing", { edges: edges(other) })),
+              button(`${id}-make-other`, say("remedy.these"), () => make(other)),
+            ]
+          : null,
+      ),
+    ];
+  }
 
   /** What may become of a column: only numbers weigh, and whose a row is stands in one with many values. */
   const rolesOf = (seen, role) =>
@@ -93,6 +135,7 @@ const Public = (() => {
     const [said, seen] = [state.columns[name], state.opened.cards[name]];
     const id = `column-${state.opened.names.indexOf(name)}`;
     const edit = (changes) => studio.change("edit", { column: name, changes });
+    const written = typing(studio, name);
     const isPerson = state.wishes.person === name;
     const role = isPerson ? "person" : (said.role ?? "perturb");
     const isDropped = said.role === "drop";
@@ -112,9 +155,9 @@ const Public = (() => {
       ),
       element("p", { class: "small" }, say(`role.${role}.help`)),
       isPerson ? rowsOf(id, studio) : null,
-      role === "weight" ? classes(id, said, edit) : null,
-      isDropped || role === "weight" ? null : domain(id, said, seen, state.drafted[name], edit),
-      element("div", { id: `${id}-bands-offer` }),
+      role === "weight" ? classes(id, said, edit, written) : null,
+      isDropped || role === "weight" ? null : domain(id, said, seen, state.drafted[name], edit, written),
+      element("div", { id: `${id}-bands-offer` }, banding(studio, name)),
       misfit ? element("p", { class: "error" }, misfit.message) : null,
       state.read_off.includes(name)
         ? element(
@@ -144,7 +187,8 @@ const Public = (() => {
     const names = bands ? bands.map((edge) => say("edge", { edge: plain(edge) })) : [say("low"), say("high")];
     const said_of = (to) => (said.classes ? inClasses(to) : bands ? inBands(to) : { low: to[0], high: to[1] });
     const moved = (to) => (said.type === "numeric" || said.classes ? edit(said_of(to)) : null);
-    return Pictures.numbers(seen, { id, points, names, step: said.step ?? 1, moved, shown: plain }, label);
+    const grows = points[0] >= 0 && points.length > 2 && points.at(-1) - points.at(-2) >= MUCH * (points[1] - points[0]);
+    return Pictures.numbers(seen, { id, points, names, step: said.step ?? 1, moved, shown: plain, grows }, label);
   }
 
   /** Handles at the first and the last day, in days since 1970. */
@@ -173,19 +217,55 @@ const Public = (() => {
     return field(`${id}-rows`, say("person.rows"), rows, say("person.rows.help"));
   }
 
-  function classes(id, said, edit) {
-    const told = (event) => edit(inClasses(numbersIn(event.target.value) ?? said.classes));
+  /** A field whose words are kept where they cannot be, with what is wrong below them. */
+  function typing(studio, column) {
+    return (id, label, value, changes, attributes = {}, help = "") => {
+      const key = `${studio.state.opened.named} ${id}`;
+      const refusal = refused.get(key);
+      const tell = async (event) => {
+        const text = event.target.value;
+        const keep = (why) => refused.set(key, { text, value, why });
+        refused.delete(key);
+        try {
+          const found = changes(text);
+          await studio.change("edit", { column, changes: found }, true, (fault) =>
+            fault instanceof Calls.Refused ? keep(fault.message) : studio.complain(fault),
+          );
+        } catch (fault) {
+          if (!(fault instanceof Misread)) throw fault;
+          keep(fault.message);
+          studio.draw();
+        }
+      };
+      const isRefused = refusal?.value === value;
+      const control = input(isRefused ? refusal.text : value, { ...attributes, onchange: tell });
+      if (!isRefused) return field(id, label, control, help);
+      control.setAttribute("aria-invalid", "true");
+      return field(id, label, control, element("span", { class: "error" }, refusal.why));
+    };
+  }
+
+  class Misread extends Error {}
+
+  function classes(id, said, edit, written) {
+    const told = (text) => inClasses(numbersIn(text) ?? said.classes);
     return element(
       "div",
       { class: "domain" },
-      field(`${id}-classes`, say("classes"), input(said.classes.join(", "), { onchange: told }), say("classes.help")),
+      written(`${id}-classes`, say("classes"), said.classes.join(", "), told, {}, say("classes.help")),
       check(`${id}-perturb`, say("classes.perturb"), said.perturb === true, (is) => edit({ perturb: is ? true : null })),
     );
   }
 
   const numbersIn = (text) => {
-    const found = text.split(/[\s,;]+/).filter(Boolean).map(Number);
+    const found = text.split(/[\s,;]+/).filter(Boolean).map(numberIn);
     return found.length ? found : null;
+  };
+
+  const numberIn = (text) => {
+    const found = Number(text);
+    if (!Number.isFinite(found)) throw new Misread(say("number.none", { text }));
+    return found;
   };
 
   const check = (id, label, checked, told, disabled = false) =>
@@ -196,7 +276,7 @@ const Public = (() => {
       label,
     );
 
-  function domain(id, said, seen, drafted, edit) {
+  function domain(id, said, seen, drafted, edit, written) {
     const canBeWords = seen.values !== null;
     const canBeNumbers = Boolean(seen.edges?.length) && !seen.are_days;
     const can = [said.type, drafted, canBeWords && "categorical", canBeNumbers && "numeric"];
@@ -215,7 +295,7 @@ const Public = (() => {
             ),
           )
         : null,
-      said.type === "numeric" ? bounds(id, said, edit) : null,
+      said.type === "numeric" ? bounds(id, said, written) : null,
       said.type === "categorical" ? words(id, said, edit) : null,
       said.type === "date" ? dates(id, said, edit) : null,
       check(
@@ -228,34 +308,30 @@ const Public = (() => {
     );
   }
 
-  function bounds(id, said, edit) {
-    const asNumber = (event) => (event.target.value.trim() === "" ? null : Number(event.target.value));
+  function bounds(id, said, written) {
+    const asNumber = (text) => (text.trim() === "" ? null : numberIn(text.trim()));
     const listed = (name, changes) =>
-      field(
-        `${id}-${name}`,
-        say(name),
-        input((said[name] ?? []).join(", "), { onchange: (event) => edit(changes(numbersIn(event.target.value))) }),
-      );
+      written(`${id}-${name}`, say(name), (said[name] ?? []).join(", "), (text) => changes(numbersIn(text)));
     const [low, high] = said.bands ? [said.bands[0], said.bands.at(-1)] : [said.low, said.high];
     const banded = (bands) => (bands ? inBands(bands) : { bands, low, high });
+    const missing = (codes) => {
+      const inside = (codes ?? []).find((code) => low <= code && code <= high);
+      if (inside === undefined) return { missing_codes: codes };
+      throw new Misread(say("codes.inside", { code: plain(inside), low: plain(low), high: plain(high) }));
+    };
     return [
       element(
         "div",
         { class: "bounds" },
         (said.bands ? ["step"] : ["low", "high", "step"]).map((name) =>
-          field(
-            `${id}-${name}`,
-            say(name),
-            input(said[name] ?? "", {
-              inputmode: "decimal",
-              size: 6,
-              onchange: (event) => edit({ [name]: asNumber(event) }),
-            }),
-          ),
+          written(`${id}-${name}`, say(name), String(said[name] ?? ""), (text) => ({ [name]: asNumber(text) }), {
+            inputmode: "decimal",
+            size: 6,
+          }),
         ),
       ),
       listed("bands", banded),
-      listed("missing_codes", (codes) => ({ missing_codes: codes })),
+      listed("missing_codes", missing),
     ];
   }
 

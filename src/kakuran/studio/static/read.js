@@ -99,8 +99,9 @@ const Reading = (() => {
         studio.answer = await Calls.callLong("ask", given, studio.busy);
         studio.calm();
         await studio.draw();
-        document.getElementById("answer").focus({ preventScroll: true });
-        document.getElementById("answer").scrollIntoView({ block: "start" });
+        const shown = document.getElementById("answer"); // not where somebody has gone elsewhere meanwhile
+        shown?.focus({ preventScroll: true });
+        shown?.scrollIntoView({ block: "start" });
       } catch (fault) {
         studio.complain(fault);
       }
@@ -215,7 +216,7 @@ const Reading = (() => {
   }
 
   function answer(studio) {
-    const { html, csv, python, command } = studio.answer;
+    const { html, csv, python, command, is_at_end: isAtEnd } = studio.answer;
     const shown = Parts.reported(element("div", { class: "answer" }), html);
     const picture = shown.querySelector("img");
     const drawing = () => atob(picture.src.split(",")[1]);
@@ -224,6 +225,19 @@ const Reading = (() => {
       "section",
       { class: "card", id: "answer", tabindex: -1, "aria-label": say("answer") },
       shown,
+      isAtEnd ? element("p", { class: "small" }, say("answer.end")) : null,
+      Parts.folded(
+        "answer-words",
+        say("answer.words"),
+        element(
+          "dl",
+          { class: "meanings" },
+          ["interval", "naive", "unclear", "margins"].map((word) => [
+            element("dt", {}, say(`word.${word}`)),
+            element("dd", {}, say(`word.${word}.means`)),
+          ]),
+        ),
+      ),
       element(
         "div",
         { class: "buttons" },

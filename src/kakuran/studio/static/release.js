@@ -4,6 +4,8 @@ const Releasing = (() => {
   const { element, say, number } = Page;
   const { field, input, select, button, code, size } = Parts;
   const SHOWN = new Set(["public", "internal"]);
+  const ask = Calls.latest("joined");
+  let chosen = {}; // of which table, and what was chosen for its next release: a file, a ledger
 
   const check = (id, label, checked) =>
     element("label", { class: "check" }, element("input", { type: "checkbox", id, checked }), label);
@@ -18,6 +20,7 @@ const Releasing = (() => {
 
   function making(studio) {
     const { state } = studio;
+    if (chosen.named !== state.opened.named) chosen = { named: state.opened.named };
     const misfits = state.misfits.map(({ message }) => element("p", { class: "error" }, message));
     const release = async (event) => {
       event.preventDefault();
@@ -28,9 +31,12 @@ const Releasing = (() => {
       start.setAttribute("aria-disabled", "true");
       try {
         const ledger = document.getElementById("ledger")?.value ?? "";
+        const said = saidOf(studio);
         studio.made = await Calls.callLong("release", { target, force, ledger }, studio.busy);
-        studio.made.target = target;
+        Object.assign(studio.made, { said, k: state.k, named: state.opened.named });
         studio.opened = null;
+        chosen = {};
+        studio.state = await Calls.call("state"); // of which one release more is known, and a file that is there
         studio.calm();
         await studio.draw();
         document.getElementById("made-title").focus();
@@ -46,8 +52,19 @@ const Releasing = (() => {
       element("h2", { id: "making-title" }, say("release.title", { k: Page.plain(state.k) })),
       state.read_off.length ? unsure(studio) : null,
       misfits,
-      field("target", say("release.target"), input(studio.made?.target ?? state.targets), say("release.target.help")),
-      state.ledgers.length ? ledgers(state.ledgers) : null,
+      element(
+        "div",
+        { class: "line" },
+        field(
+          "target",
+          say("release.target"),
+          input(chosen.target ?? state.targets, { oninput: (event) => (chosen.target = event.target.value) }),
+          say("release.target.help"),
+        ),
+        field("file-kind", say("release.kind"), kinds(state), say("release.kind.help")),
+      ),
+      state.ledgers.length ? ledgers(studio) : null,
+      again(studio),
       check("reports", say("release.reports"), true),
       check("force", say("release.force"), false),
       element("button", { class: "primary", type: "submit", id: "make" }, say("release.make")),
@@ -62,10 +79,58 @@ const Releasing = (() => {
       button("back", say("step.public"), () => studio.go("public")),
     );
 
+  /** All that a release follows from, but chance. */
+  const saidOf = ({ state }) => JSON.stringify([state.opened.named, state.opened.sql, state.k, state.toml]);
+
+  /** Another kind of file changes how the name above ends. */
+  function kinds({ kinds: found, targets }) {
+    const turn = (kind) => {
+      const target = document.getElementById("target");
+      target.value = target.defaultValue = chosen.target = target.value.replace(/(\.[^./\\]*)?$/, kind);
+    };
+    return select(
+      found.map((kind) => [kind, say(`file.kind.${kind.slice(1)}`)]),
+      found.find((kind) => (chosen.target ?? targets).endsWith(kind)),
+      turn,
+    );
+  }
+
   /** Where the folder holds a promise over several releases, what this one spends of it is entered there. */
-  function ledgers(paths) {
+  function ledgers(studio) {
+    const paths = studio.state.ledgers;
     const options = [...paths.map((path) => [path, path.split(/[/\\]/).at(-1)]), ["", say("ledger.none")]];
-    return field("ledger", say("ledger"), select(options, paths[0], () => {}), say("ledger.help"));
+    const choose = (path) => {
+      chosen.ledger = path;
+      document.getElementById("again").replaceWith(again(studio));
+    };
+    return field("ledger", say("ledger"), select(options, chosen.ledger ?? paths[0], choose), say("ledger.help"));
+  }
+
+  /** The same people released once more, and some of it in no ledger: what is left of what they were promised. */
+  function again(studio) {
+    const { made_before: before, ledgers: known } = studio.state;
+    const frame = element("div", { id: "again" });
+    const ledger = chosen.ledger ?? known[0] ?? "";
+    if (!before.length || (ledger && !before.includes(null))) return frame;
+    ask({}).then(
+      (found) => {
+        if (!found) return;
+        const k = (value) => number(value, value % 1 ? 1 : 0);
+        const epsilon = found.epsilon === null ? "∞" : number(found.epsilon, 2);
+        const facts = { number: found.number, apart: k(found.apart), joined: number(found.joined, 1), epsilon };
+        frame.replaceChildren(
+          element(
+            "div",
+            { class: "notice" },
+            element("p", {}, say("again", facts)),
+            element("p", { class: "small" }, say("again.help")),
+            known.length ? null : button("start-ledger", say("again.start"), () => studio.change("account")),
+          ),
+        );
+      },
+      (fault) => studio.complain(fault),
+    );
+    return frame;
   }
 
   function spent({ people, k, promised_k, epsilon, promised_epsilon }) {
@@ -101,11 +166,18 @@ const Releasing = (() => {
     };
     const verdict = !audit ? say("audit.playing") : audit.passed === null ? say("audit.none") : audit.verdict;
     const tone = audit?.passed == null ? "notice" : audit.passed ? "passed" : "failed";
+    const isOld = studio.made.said !== saidOf(studio);
+    const earlier = { file: release.split(/[/\\]/).at(-1), k: Page.plain(studio.made.k) };
     return [
       element(
         "section",
-        { class: "card done", "aria-labelledby": "made-title" },
-        element("h2", { id: "made-title", tabindex: -1 }, say("made", { records: number(records) })),
+        { class: `card ${isOld ? "earlier" : "done"}`, "aria-labelledby": "made-title" },
+        element(
+          "h2",
+          { id: "made-title", tabindex: -1 },
+          isOld ? say("made.earlier", earlier) : say("made", { records: number(records) }),
+        ),
+        isOld ? element("p", { class: "notice" }, say("made.old")) : null,
         element("p", { class: tone, id: "verdict", role: "status" }, verdict),
         ledger ? spent(ledger) : null,
         element(

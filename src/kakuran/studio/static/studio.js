@@ -32,17 +32,20 @@
     alertLine.scrollIntoView({ block: "nearest" });
   }
 
-  /** Call something that changes what is known, once all before it is answered; what is shown follows the last. */
-  async function change(name, given, shouldDraw = true) {
+  /**
+   * Call something that changes what is known, once all before it is answered; what is shown follows the last. What is
+   * refused is said above everything, unless `refused` has a better place for it.
+   */
+  async function change(name, given, shouldDraw = true, refused = complain) {
     const asked = last.then(() => Calls.callLong(name, given, busy));
     const mine = (last = asked.catch(() => {}));
     let fault = null;
     try {
       studio.state = await asked;
       studio.calm();
-    } catch (refused) {
-      fault = refused;
-      complain(fault);
+    } catch (found) {
+      fault = found;
+      refused(fault);
     }
     isOwed ||= shouldDraw || fault !== null;
     if (mine !== last) return !fault;
@@ -87,10 +90,18 @@
     return at?.matches(TEXT) ? at.value !== at.defaultValue : Boolean(at?.matches(".moved"));
   }
 
-  /** Whatever had the focus has it again after drawing, with the same words selected; pictures come a moment later. */
+  /**
+   * Whatever had the focus has it again after drawing, where it was on the screen, with the same words selected; pictures
+   * come a moment later. Of what is not there any more, its card stays where it was.
+   */
   function keepingPlace(draws) {
     const { id, selectionStart, selectionEnd } = document.activeElement ?? {};
+    const stay = [id, document.activeElement?.closest(".card")?.querySelector("h2[id]")?.id]
+      .filter((one) => one && one !== "screen")
+      .map((one) => [one, document.getElementById(one).getBoundingClientRect().top]);
     draws();
+    const [still, top] = stay.find(([one]) => document.getElementById(one)) ?? [];
+    if (still) scrollBy({ top: document.getElementById(still).getBoundingClientRect().top - top, behavior: "instant" });
     if (!id || id === "screen") return;
     const focus = () => {
       const again = document.getElementById(id);
