@@ -42,13 +42,10 @@ const Choose = (() => {
     const at = (value) => Math.round((Math.log(value / 2) / Math.log(most / 2)) * STEPS);
     const of = (place) => nice(2 * (most / 2) ** (place / STEPS));
     const told = columnsTold(columns);
-    const say_k = (value, isLast) => {
-      slider.setAttribute("aria-valuetext", `k = ${number(value)}`);
-      clearTimeout(timer);
-      timer = setTimeout(async () => {
-        if (await studio.change("wish", { wishes: { k: value } }, false)) look(studio, isLast);
-      }, PAUSE);
+    const wish = async (changes, withCurve = true) => {
+      if (await studio.change("wish", { wishes: changes }, false)) look(studio, withCurve);
     };
+    const reach = (k) => slider.setAttribute("aria-valuetext", `k = ${number(k)}`);
     const slider = element("input", {
       type: "range",
       min: 0,
@@ -56,13 +53,12 @@ const Choose = (() => {
       oninput: (event) => {
         const value = of(Number(event.target.value));
         document.getElementById("k").value = value;
-        say_k(value, false);
+        reach(value);
+        clearTimeout(timer);
+        timer = setTimeout(() => wish({ k: value }, false), PAUSE);
       },
     });
     slider.value = at(k);
-    const wish = async (changes) => {
-      if (await studio.change("wish", { wishes: changes }, false)) look(studio, true);
-    };
     return element(
       "section",
       { class: "card controls", "aria-labelledby": "promise-title" },
@@ -78,8 +74,11 @@ const Choose = (() => {
             inputmode: "decimal",
             size: 6,
             onchange: (event) => {
-              slider.value = at(Number(event.target.value));
-              say_k(Number(event.target.value), true);
+              const value = Number(event.target.value);
+              slider.value = at(value);
+              reach(value);
+              clearTimeout(timer);
+              wish({ k: value });
             },
           }),
         ),
@@ -100,7 +99,7 @@ const Choose = (() => {
           "about",
           say("about"),
           select([["", say("about.nothing")], ...told.map((name) => [name, name])], about ?? "", (name) => {
-            pair = [null, null]; // to be rehearsed with what it is about
+            pair = [null, name]; // to be rehearsed with what it is about
             studio.change("wish", { wishes: { about: name || null } });
           }),
           say("about.help"),
@@ -292,6 +291,7 @@ const Choose = (() => {
       );
     const rehearse = async () => {
       try {
+        await studio.settled();
         const [[down, across], asked] = [pair, saidOf(studio)];
         const narrow = matchMedia("(max-width: 48rem)").matches;
         const found = await Calls.callLong("rehearse", { down, across, narrow }, studio.busy);

@@ -31,9 +31,10 @@ const Releasing = (() => {
       start.setAttribute("aria-disabled", "true");
       try {
         const ledger = document.getElementById("ledger")?.value ?? "";
+        await studio.settled();
         const said = saidOf(studio);
         studio.made = await Calls.callLong("release", { target, force, ledger }, studio.busy);
-        Object.assign(studio.made, { said, k: state.k, named: state.opened.named });
+        Object.assign(studio.made, { said, k: studio.state.k, named: studio.state.opened.named });
         studio.opened = null;
         chosen = {};
         studio.state = await Calls.call("state"); // of which one release more is known, and a file that is there

@@ -21,6 +21,7 @@
     go,
     draw,
     change,
+    settled,
     busy,
     complain,
     calm: () => Page.tell(alertLine, ""),
@@ -52,6 +53,12 @@
     if (isOwed) await draw();
     else keepingPlace(drawAround);
     return !fault;
+  }
+
+  /** Wait until all that was said is known, and shown. */
+  async function settled() {
+    for (let seen = null; seen !== last; ) await (seen = last);
+    if (isOwed) await draw();
   }
 
   /** Say how far everything is that takes its time; nothing once it is over. */
