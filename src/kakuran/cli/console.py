@@ -81,7 +81,7 @@ _TONES: Mapping[Tone, Phrase] = {
 
 def run(app: typer.Typer) -> NoReturn:
     """Run the command line; turn known errors into one clear sentence and an exit code."""
-    speak(_asked_in(sys.argv) or by_locale())
+    speak(as_asked())
     signal.signal(signal.SIGTERM, _interrupt)
     warnings.showwarning = _show_warning
     warnings.simplefilter("always", errors.InferredDomainWarning)
@@ -143,8 +143,13 @@ def by_locale() -> str:
     return first if first in LANGUAGES else "en"
 
 
+def as_asked() -> str:
+    """The language that was typed, before the command or after it, or else that of the system."""
+    return _asked_in(sys.argv) or by_locale()
+
+
 def _asked_in(words: Sequence[str]) -> str | None:
-    """The language that was typed, for what is said before options are read: help, and that they cannot be."""
+    """The language that is among words, read before options are: help is told in it, and that they cannot be."""
     typed = [word.removeprefix("--lang=") for word in words if word.startswith("--lang=")]
     typed += [word for option, word in itertools.pairwise(words) if option == "--lang"]
     return next((one for one in typed if one in LANGUAGES), None)

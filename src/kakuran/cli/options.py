@@ -22,7 +22,7 @@ import typer
 from kakuran.cli.console import (
     STANDARD,
     answer_json,
-    by_locale,
+    as_asked,
     check_picture,
     check_report,
     complain,
@@ -251,6 +251,9 @@ def check_fits(source: Source, schema: Schema) -> int:
         raise (problems or [first])[-1] from None
 
 
+LANGUAGE_HELP = "Language of what is said, of the report and of pictures; as the system has it by default."
+
+
 class Language(StrEnum):
     """What a report may be written in."""
 
@@ -262,7 +265,7 @@ def _spoken(context: typer.Context, lang: Language) -> Language:
     """The language that was asked for, or else that of the system; everything is said in it from now on."""
     source = context.get_parameter_source("lang")
     if source is not None and source.name == "DEFAULT":
-        lang = Language(by_locale())
+        lang = Language(as_asked())
     speak(lang)
     return lang
 
@@ -292,7 +295,7 @@ class Results:
         typer.Option(
             "--lang",
             envvar="KAKURAN_LANG",
-            help="Language of what is said, of the report and of pictures; as the system has it by default.",
+            help=LANGUAGE_HELP,
             callback=_spoken,
             show_default=False,
         ),
