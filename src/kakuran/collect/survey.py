@@ -23,7 +23,7 @@ from kakuran.errors import SchemaError
 from kakuran.parsing import ANYTHING, NUMBER, WHOLE, YES_OR_NO, SettingKind, check_settings, naming, read_document
 from kakuran.perturbation import Kernel
 from kakuran.schema import Schema
-from kakuran.words import LANGUAGES
+from kakuran.words import LANGUAGES, Phrase
 
 Asking: TypeAlias = Literal["drawn", "all"]
 
@@ -126,7 +126,8 @@ class Survey:
     def load(cls, path: str | Path) -> Survey:
         """Read a survey from a TOML file."""
         with naming(Path(path)):
-            return cls.from_dict(read_document(Path(path), "survey file", "make one with `kakuran collect init`"))
+            way = Phrase("make one with `kakuran collect init`")
+            return cls.from_dict(read_document(Path(path), Phrase("survey file"), way))
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Survey:

@@ -26,6 +26,7 @@ from kakuran.parsing import (
     toml_of,
 )
 from kakuran.vertical.regression import Criterion, Ranking, Rules, Search
+from kakuran.words import Phrase
 from kakuran.writing import write_text
 
 _LARGEST_LIMIT = 10**18
@@ -164,7 +165,8 @@ class VerticalPlan:
     def load(cls, path: str | Path) -> VerticalPlan:
         """Read a plan, refusing what this version does not understand."""
         with naming(Path(path), ProtocolError):
-            document = read_document(Path(path), "plan", "the first party makes it with `kakuran vertical init`")
+            way = Phrase("the first party makes it with `kakuran vertical init`")
+            document = read_document(Path(path), Phrase("plan"), way)
             found = check_table("[plan]", document.get("plan")).get("format")
             if found != _FORMAT:
                 raise ProtocolError(f"the plan has format {found}; this kakuran reads format {_FORMAT}")

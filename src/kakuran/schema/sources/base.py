@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kakuran.errors import DataError, SchemaError
+from kakuran.words import Phrase
 
 PARQUET = (".parquet", ".pq")
 CSV = (".csv",)
@@ -34,7 +35,7 @@ def reading(path: Path) -> Iterator[None]:
     try:
         yield
     except (*UNREADABLE, csv.Error) as error:
-        raise SchemaError(f"{path}: cannot be read: {error}") from None
+        raise SchemaError(Phrase("{path}: cannot be read: {error}", path=path, error=str(error))) from None
 
 
 def column_names(path: Path) -> list[str]:
