@@ -82,7 +82,9 @@ class Answer(ABC):
         translate : callable, optional
             Says the picture's words in another language.
         """
-        raise SchemaError(f"there is no picture of {type(self).__name__}; print it, or look at its table")
+        raise SchemaError(
+            Phrase("there is no picture of {kind}; print it, or look at its table", kind=type(self).__name__)
+        )
 
     def _repr_html_(self) -> str:
         table = self.to_arrow()

@@ -180,11 +180,6 @@ def said(text: str) -> str:
     return text if _lang == "en" else speaking().of(text)
 
 
-def so_many_records(count: int) -> Phrase:
-    """How many records there are, in words that fit one, too."""
-    return Phrase("1 record") if count == 1 else Phrase("{count:,} records", count=count)
-
-
 def say(message: str, kind: Tone | None = None, **values: Any) -> None:
     """Tell the person at the terminal something that is not the answer; brackets in it are just brackets.
 
@@ -213,8 +208,16 @@ def _as_phrase(error: errors.KakuranError) -> str:
             what=error.what,
             extra=error.extra,
         )
-    if not isinstance(error, errors.DataError) or isinstance(error, errors.ArgumentError):
+    if not isinstance(error, errors.DataError):
         return error.said
+    if isinstance(error, errors.ArgumentError):
+        return Phrase(
+            "{argument} {problem}{shown}. {remedy}",
+            argument=error.column,
+            problem=error.problem,
+            shown="" if error.example is None else Phrase(", got {value!r}", value=error.example),
+            remedy=error.remedy,
+        )
     return Phrase(
         "column {column!r}: {problem}{shown}{where}. {remedy}",
         column=error.column,
@@ -294,20 +297,22 @@ def _widths(name: str, cells: Sequence[str], *, is_text: bool) -> tuple[int, int
 def check_picture(path: Path | None, *, force: bool) -> None:
     """Refuse a picture that could not be drawn, before the work it is to show."""
     if path is not None:
-        _check_drawable(path, "a picture", "a .png, .svg or .pdf file", (".png", ".svg", ".pdf"), force=force)
+        _check_drawable(
+            path, Phrase("a picture"), Phrase("a .png, .svg or .pdf file"), (".png", ".svg", ".pdf"), force=force
+        )
 
 
 def check_report(path: Path | None, *, public: bool = False, force: bool) -> None:
     """Refuse a report that could not be written, before the work it is to show."""
     if path is not None:
-        _check_drawable(path, "a report", "an .html file", (".html",), force=force)
+        _check_drawable(path, Phrase("a report"), Phrase("an .html file"), (".html",), force=force)
     elif public:
-        raise typer.BadParameter("--public says what a report leaves out; name one with --report")
+        raise typer.BadParameter(said(Phrase("--public says what a report leaves out; name one with --report")))
 
 
 def _check_drawable(path: Path, what: str, kinds: str, suffixes: Sequence[str], *, force: bool) -> None:
     if path.suffix not in suffixes:
-        raise errors.ReleaseError(f"{path}: {what} is {kinds}")
+        raise errors.ReleaseError(Phrase("{path}: {what} is {kinds}", path=path, what=what, kinds=kinds))
     check_new(path, force=force)
     require_plots(what)
 

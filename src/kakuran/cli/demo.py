@@ -132,7 +132,9 @@ def reproduce(
 
     chosen = PAPERS if paper == "all" else (paper,)
     if not set(chosen) <= set(PAPERS):
-        raise typer.BadParameter(f"choose one of {', '.join(PAPERS)} or all, got {paper!r}")
+        raise typer.BadParameter(
+            said(Phrase("choose one of {listed} or all, got {paper!r}", listed=", ".join(PAPERS), paper=paper))
+        )
     require_plots("a figure")
     folder.mkdir(parents=True, exist_ok=True)
     found = {}

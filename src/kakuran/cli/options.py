@@ -27,6 +27,7 @@ from kakuran.cli.console import (
     check_report,
     complain,
     progress,
+    said,
     say,
     shown,
     speak,
@@ -212,7 +213,7 @@ class CsvOptions:
         table = table.drop_columns(list(dropped))
         for name in table.column_names:
             if asked := way_to_read(table.column(name)):
-                say(f"column {name!r} is taken for text. {say_how(asked)}", "warning")
+                say(Phrase("column {name!r} is taken for text. {way}", name=name, way=say_how(asked)), "warning")
         return table
 
 
@@ -240,7 +241,7 @@ def check_fits(source: Source, schema: Schema) -> int:
 
     for attribute in schema.perturbed:
         if attribute.size == 1:
-            say(f"column {attribute.name!r} has {ONE_VALUE}", "warning")
+            say(Phrase("column {name!r} has {one_value}", name=attribute.name, one_value=ONE_VALUE), "warning")
     try:
         with progress("checking", source.rows) as advance:
             return check_values(source, schema, advance)
@@ -541,9 +542,21 @@ def pairs(option: str, texts: Sequence[str] | None) -> dict[str, str]:
     for text in texts or ():
         name, sign, value = text.rpartition("=")
         if not sign:
-            raise typer.BadParameter(f"{option} is given as COLUMN=VALUE, got {text!r}")
+            raise typer.BadParameter(
+                said(Phrase("{option} is given as COLUMN=VALUE, got {text!r}", option=option, text=text))
+            )
         if name in pairs:
-            raise typer.BadParameter(f"{option} is given twice for {name!r}: {pairs[name]} and {value}")
+            raise typer.BadParameter(
+                said(
+                    Phrase(
+                        "{option} is given twice for {name!r}: {first} and {value}",
+                        option=option,
+                        name=name,
+                        first=pairs[name],
+                        value=value,
+                    )
+                )
+            )
         pairs[name] = value
     return pairs
 
@@ -553,7 +566,9 @@ def numbers(option: str, texts: Sequence[str] | None, kind: Callable[[str], Any]
     try:
         return {name: kind(value) for name, value in pairs(option, texts).items()}
     except ValueError as error:
-        raise typer.BadParameter(f"{option} is given as COLUMN=NUMBER: {error}") from error
+        raise typer.BadParameter(
+            said(Phrase("{option} is given as COLUMN=NUMBER: {error}", option=option, error=str(error)))
+        ) from error
 
 
 def whole_or_listed(text: str) -> int | list[float | str]:
@@ -566,5 +581,7 @@ def whole_or_auto(option: str, text: str) -> int | Literal["auto"]:
     if text == "auto":
         return "auto"
     if not text.isdecimal() or not int(text):
-        raise typer.BadParameter(f"{option} is a whole number from 1 on, or auto, got {text!r}")
+        raise typer.BadParameter(
+            said(Phrase("{option} is a whole number from 1 on, or auto, got {text!r}", option=option, text=text))
+        )
     return int(text)

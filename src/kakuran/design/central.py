@@ -21,6 +21,7 @@ from scipy.special import betainc, log_ndtr, ndtr
 
 from kakuran.errors import CalibrationError, is_real
 from kakuran.typing import Array
+from kakuran.words import Phrase
 
 DELTA = 1e-6
 """How often a promise in the central sense may fail, unless somebody says otherwise."""
@@ -78,7 +79,7 @@ def local_epsilon(n: int, central: float, delta: float = DELTA) -> float:
     """
     check_delta(delta)
     if not is_real(central) or not 0 < central < math.inf:
-        raise CalibrationError(f"central_epsilon must lie above 0, got {central!r}")
+        raise CalibrationError(Phrase("central_epsilon must lie above 0, got {central!r}", central=central))
     low, high = central, MOST_LOCAL
     for _ in range(_STEPS):
         middle = (low + high) / 2
@@ -135,7 +136,7 @@ def gaussian_spread(epsilon: float, delta: float = DELTA) -> float:
     """
     check_delta(delta)
     if not is_real(epsilon) or not 0 < epsilon < math.inf:
-        raise CalibrationError(f"epsilon must lie above 0, got {epsilon!r}")
+        raise CalibrationError(Phrase("epsilon must lie above 0, got {epsilon!r}", epsilon=epsilon))
 
     def shown(spread: float) -> float:
         here, there = 0.5 / spread - epsilon * spread, -0.5 / spread - epsilon * spread
@@ -153,4 +154,4 @@ def gaussian_spread(epsilon: float, delta: float = DELTA) -> float:
 def check_delta(delta: float) -> None:
     """Refuse a δ that is no probability, or promises nothing or too much."""
     if not is_real(delta) or not 0 < delta < 1:
-        raise CalibrationError(f"delta must lie between 0 and 1, as 1e-6; got {delta!r}")
+        raise CalibrationError(Phrase("delta must lie between 0 and 1, as 1e-6; got {delta!r}", delta=delta))

@@ -89,14 +89,24 @@ def _all_of_size(names: list[str], size: int, about: str | None) -> ColumnSets:
     fixed = [] if about is None else [about]
     if size == len(fixed) and others:
         raise CalibrationError(
-            f"tell = 1 about {about!r} would have every record tell {about!r} alone, and nobody {others[0]!r}; tell 2 "
-            f"columns or more, leave out about, or drop the other columns in the schema"
+            Phrase(
+                "tell = 1 about {about!r} would have every record tell {about!r} alone, and nobody {other!r}; "
+                "tell 2 columns or more, leave out about, or drop the other columns in the schema",
+                about=about,
+                other=others[0],
+            )
         )
     count = math.comb(len(others), size - len(fixed))
     if count > MOST_TELLS:
         raise CalibrationError(
-            f"{size} of {len(names)} columns make {count:,} sets, more than {MOST_TELLS:,}; "
-            "tell fewer columns, or list the sets"
+            Phrase(
+                "{size} of {columns} columns make {count:,} sets, more than {most:,}; tell fewer columns, or "
+                "list the sets",
+                size=size,
+                columns=len(names),
+                count=count,
+                most=MOST_TELLS,
+            )
         )
     order = names.index
     return tuple(tuple(sorted((*some, *fixed), key=order)) for some in combinations(others, size - len(fixed)))
@@ -111,15 +121,19 @@ def _given_sets(schema: Schema, tell: Sequence[Sequence[str]], about: str | None
     fixed = () if about is None else (about,)
     sets = [tuple(name for name in names if name in {*columns, *fixed}) for columns in tell]
     if len(set(sets)) < len(sets) or any(len(set(columns)) < len(columns) for columns in tell):
-        raise CalibrationError("tell names a set of columns, or a column of one, twice")
+        raise CalibrationError(Phrase("tell names a set of columns, or a column of one, twice"))
     untold = [name for name in names if not any(name in columns for columns in sets)]
     if untold:
-        raise CalibrationError(f"no set tells {untold[0]!r}; add one that does, or drop the column in the schema")
+        raise CalibrationError(
+            Phrase("no set tells {name!r}; add one that does, or drop the column in the schema", name=untold[0])
+        )
     return tuple(sets)
 
 
 def _no_choice(tell: object) -> CalibrationError:
-    return CalibrationError(f'tell must be "auto", "all", a number of columns or a list of column sets, got {tell!r}')
+    return CalibrationError(
+        Phrase('tell must be "auto", "all", a number of columns or a list of column sets, got {tell!r}', tell=tell)
+    )
 
 
 def _is_list_of_names(columns: object) -> bool:
@@ -136,8 +150,8 @@ def _check_perturbed(schema: Schema, name: str, word: str) -> None:
     if name in names:
         return
     if name in schema.names:
-        done = "dropped" if schema[name].role == "drop" else "kept as it is, so every record tells it"
-        raise CalibrationError(f"{word}: column {name!r} is {done}")
+        done = Phrase("dropped") if schema[name].role == "drop" else Phrase("kept as it is, so every record tells it")
+        raise CalibrationError(Phrase("{word}: column {name!r} is {done}", word=word, name=name, done=done))
     raise CalibrationError(
         Phrase("{word}: no column {name!r}. {others}", word=word, name=name, others=which_there_are(name, names))
     )
@@ -149,8 +163,13 @@ def tells_within(sets: ColumnSets, near: Mapping[str, Neighbourhood], epsilon: f
         cells = math.prod(near[name].size for name in columns)
         if cells > MOST_CELLS:
             raise CalibrationError(
-                f"{' + '.join(columns)} told as one value has {cells:,} values, more than {MOST_CELLS:,}; "
-                "give numbers a larger step, or tell fewer columns together"
+                Phrase(
+                    "{columns} told as one value has {cells:,} values, more than {most:,}; give numbers a "
+                    "larger step, or tell fewer columns together",
+                    columns=" + ".join(columns),
+                    cells=cells,
+                    most=MOST_CELLS,
+                )
             )
     return tuple(
         Tell(Together.within({name: near[name] for name in columns}, epsilon), 1 / len(sets)) for columns in sets
@@ -189,7 +208,9 @@ class Recipe:
         """With the mechanisms and weights that are given, checked, and those that suit the other columns."""
         chosen = _choices(schema, mechanisms or {})
         if sets is not None and weights is not None:
-            raise CalibrationError("weights share the budget of whole records; columns told together have all of it")
+            raise CalibrationError(
+                Phrase("weights share the budget of whole records; columns told together have all of it")
+            )
         return cls(schema, chosen, sets, _shares(chosen, weights) if sets is None else {})
 
     def at(self, budget: float) -> tuple[Tell, ...]:
@@ -227,17 +248,28 @@ class Recipe:
         a_record = cost_of_records(math.log((n - 1) / (k - 1)), rows)
         if a_record < 0:
             raise CalibrationError(
-                f"whoever has {rows} rows among {n:,} people of one is found with probability "
-                f"{rows / (n - 1 + rows):.3g} whatever the noise, above 1/{k:g}; use fewer rows a person"
+                Phrase(
+                    "whoever has {rows} rows among {n:,} people of one is found with probability {risk:.3g} "
+                    "whatever the noise, above 1/{k:g}; use fewer rows a person",
+                    rows=rows,
+                    n=n,
+                    risk=rows / (n - 1 + rows),
+                    k=k,
+                )
             )
         budget, less = a_record - fixed, LAST_DIGITS
         while budget > 0 and self._k_at(budget, n) < k * (1 + LAST_DIGITS):
             budget, less = max(budget - less, 0.0), 2 * less
         if budget < 0:
             raise CalibrationError(
-                f"the mechanisms given for {', '.join(map(repr, ready))} alone reach "
-                f"k={k_for(n, cost_of_people(fixed, rows)):.4g} with "
-                f"{n:,} records, less than {k:g}; make them noisier"
+                Phrase(
+                    "the mechanisms given for {columns} alone reach k={reached:.4g} with {n:,} records, less "
+                    "than {k:g}; make them noisier",
+                    columns=", ".join(map(repr, ready)),
+                    reached=k_for(n, cost_of_people(fixed, rows)),
+                    n=n,
+                    k=k,
+                )
             )
         return budget
 
@@ -251,7 +283,11 @@ def _choices(schema: Schema, mechanisms: Mapping[str, MechanismChoice]) -> dict[
     for name in mechanisms:
         if name not in names:
             raise CalibrationError(
-                f"a mechanism is given for {name!r}, which is not a perturbed column; those are {', '.join(names)}"
+                Phrase(
+                    "a mechanism is given for {name!r}, which is not a perturbed column; those are {columns}",
+                    name=name,
+                    columns=", ".join(names),
+                )
             )
     return {
         attribute.name: _checked_choice(attribute, mechanisms.get(attribute.name, _default(attribute)))
@@ -265,13 +301,20 @@ def _default(attribute: Categorical | Numeric) -> str:
 
 def _checked_choice(attribute: Categorical | Numeric, choice: MechanismChoice) -> MechanismChoice:
     if attribute.size < 2:
-        raise CalibrationError(f"column {attribute.name!r} has {ONE_VALUE}")
+        raise CalibrationError(Phrase("column {name!r} has {one_value}", name=attribute.name, one_value=ONE_VALUE))
     if isinstance(choice, Mechanism):
         choice.check_fits(attribute)
         return choice
     known = [name for name, mechanism in MECHANISMS.items() if not mechanism.is_ready_made]
     if choice not in known:
-        raise CalibrationError(f"column {attribute.name!r}: unknown mechanism {choice!r}; there are {', '.join(known)}")
+        raise CalibrationError(
+            Phrase(
+                "column {name!r}: unknown mechanism {choice!r}; there are {listed}",
+                name=attribute.name,
+                choice=choice,
+                listed=", ".join(known),
+            )
+        )
     return choice
 
 
@@ -282,18 +325,32 @@ def _shares(chosen: Mapping[str, MechanismChoice], weights: Mapping[str, float] 
         return {name: 1 / len(names) for name in names}
     surplus = sorted(set(weights) - set(names))
     if surplus:
-        raise CalibrationError(f"weights share the budget of {', '.join(names)}; {surplus[0]!r} is not one of them")
+        raise CalibrationError(
+            Phrase(
+                "weights share the budget of {columns}; {name!r} is not one of them",
+                columns=", ".join(names),
+                name=surplus[0],
+            )
+        )
     for name, weight in weights.items():
         if not is_real(weight) or not 0 < weight <= 1:
             raise CalibrationError(
-                f"the weight of {name!r} must lie between 0 and 1, got {weight!r}; to leave a column out, drop it"
+                Phrase(
+                    "the weight of {name!r} must lie between 0 and 1, got {weight!r}; to leave a column out, drop it",
+                    name=name,
+                    weight=weight,
+                )
             )
     others, rest = [name for name in names if name not in weights], 1 - sum(weights.values())
     if not others and abs(rest) > 1e-9:
-        raise CalibrationError(f"weights must add up to 1, got {1 - rest:.12g}")
+        raise CalibrationError(Phrase("weights must add up to 1, got {found:.12g}", found=1 - rest))
     if others and rest < 1e-9:
         raise CalibrationError(
-            f"weights must add up to less than 1 to leave a share for {', '.join(others)}, got {1 - rest:.12g}"
+            Phrase(
+                "weights must add up to less than 1 to leave a share for {columns}, got {found:.12g}",
+                columns=", ".join(others),
+                found=1 - rest,
+            )
         )
     return {name: weights[name] if name in weights else rest / len(others) for name in names}
 
@@ -382,7 +439,11 @@ def designs(
 
 def _check_purpose(purpose: str) -> None:
     if purpose not in get_args(Purpose):
-        raise CalibrationError(f"purpose must be one of {', '.join(get_args(Purpose))}, got {purpose!r}")
+        raise CalibrationError(
+            Phrase(
+                "purpose must be one of {listed}, got {purpose!r}", listed=", ".join(get_args(Purpose)), purpose=purpose
+            )
+        )
 
 
 def _candidates(

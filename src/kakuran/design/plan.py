@@ -11,10 +11,10 @@ from typing import Any, Literal, TypeAlias, get_args
 from kakuran.counts import Tally
 from kakuran.design.central import DELTA, central_epsilon
 from kakuran.design.crowd import Crowd
-from kakuran.errors import CalibrationError, counted, is_real
+from kakuran.errors import CalibrationError, is_real
 from kakuran.mechanism import Apart, Mechanism, Telling, Together, k_for, mechanism_of
 from kakuran.schema import Categorical, Dropped, Layout, Numeric, Schema
-from kakuran.words import Phrase
+from kakuran.words import Phrase, so_many_people, so_many_records
 
 MANY_VALUES = 10
 """A number with more values than this is asked for in cells of several."""
@@ -112,11 +112,20 @@ class Plan:
         object.__setattr__(self, "tells", tuple(self.tells))
         self._check_tells()
         if isinstance(self.k, bool) or not isinstance(self.k, int | float) or not 1 <= self.k <= MOST_PEOPLE:
-            raise CalibrationError(f"k must be a number from 1 to {MOST_PEOPLE:g}, got {self.k!r}")
+            raise CalibrationError(
+                Phrase("k must be a number from 1 to {most:g}, got {k!r}", most=MOST_PEOPLE, k=self.k)
+            )
         if type(self.n) is not int or not 1 <= self.n <= MOST_PEOPLE:
-            raise CalibrationError(f"n must be a whole number from 1 to {MOST_PEOPLE:g}, got {self.n!r}")
+            raise CalibrationError(
+                Phrase("n must be a whole number from 1 to {most:g}, got {n!r}", most=MOST_PEOPLE, n=self.n)
+            )
         if self.calibration not in get_args(Calibration):
-            raise CalibrationError(f"calibration must be worst-case or data-dependent, got {self.calibration!r}")
+            raise CalibrationError(
+                Phrase(
+                    "calibration must be worst-case or data-dependent, got {calibration!r}",
+                    calibration=self.calibration,
+                )
+            )
 
     @classmethod
     def of_mechanisms(
@@ -134,13 +143,15 @@ class Plan:
             if len(self.tells) > 1:
                 for name in tell.columns:
                     if told.setdefault(name, tell.telling.near(name)) != tell.telling.near(name):
-                        raise CalibrationError(f"column {name!r} is perturbed in one way here and in another there")
+                        raise CalibrationError(
+                            Phrase("column {name!r} is perturbed in one way here and in another there", name=name)
+                        )
         if set().union(*(tell.columns for tell in self.tells)) != set(sizes):
             raise CalibrationError(_UNFIT)
         if any(not is_real(tell.share) or not 0 < tell.share <= 1 for tell in self.tells) or not math.isclose(
             sum(tell.share for tell in self.tells), 1
         ):
-            raise CalibrationError("the probabilities of tells must lie above 0 and add up to 1")
+            raise CalibrationError(Phrase("the probabilities of tells must lie above 0 and add up to 1"))
 
     @cached_property
     def mechanisms(self) -> dict[str, Mechanism]:
@@ -221,13 +232,17 @@ class Plan:
         """
         if self.calibration == "data-dependent":
             raise CalibrationError(
-                "a data-dependent plan promises nothing in the central sense, as its parameters depend on the table; "
-                'calibrate with n, or with calibration="worst-case"'
+                Phrase(
+                    "a data-dependent plan promises nothing in the central sense, as its parameters depend on "
+                    'the table; calibrate with n, or with calibration="worst-case"'
+                )
             )
         if not self.is_central:
             raise CalibrationError(
-                f"with up to {self.schema.rows_a_person} records a person nothing is promised in the central sense; "
-                "use one row a person"
+                Phrase(
+                    "with up to {rows} records a person nothing is promised in the central sense; use one row a person",
+                    rows=self.schema.rows_a_person,
+                )
             )
         return central_epsilon(self.n, self.epsilon, delta)
 
@@ -263,8 +278,8 @@ class Plan:
     def __getitem__(self, column: str) -> Any:
         if column not in self.mechanisms:
             attribute = self.schema[column]
-            done = "dropped" if isinstance(attribute, Dropped) else "kept as it is"
-            raise CalibrationError(f"column {column!r} is {done}: it has no mechanism")
+            done = Phrase("dropped") if isinstance(attribute, Dropped) else Phrase("kept as it is")
+            raise CalibrationError(Phrase("column {column!r} is {done}: it has no mechanism", column=column, done=done))
         return self.mechanisms[column]
 
     def k_for(self, n: int) -> float:
@@ -282,22 +297,32 @@ class Plan:
     def check(self, tally: Tally) -> None:
         """Raise unless the promise holds for the table that was counted."""
         if not tally.n:
-            raise CalibrationError("the table is empty: there is nobody to hide among")
+            raise CalibrationError(Phrase("the table is empty: there is nobody to hide among"))
         if self.calibration == "worst-case":
             if self.k_for(self.n) < self.k * (1 - LAST_DIGITS):
-                raise CalibrationError(f"the mechanisms of this plan do not reach k={self.k:g}; calibrate again")
+                raise CalibrationError(
+                    Phrase("the mechanisms of this plan do not reach k={k:g}; calibrate again", k=self.k)
+                )
             fewest = tally.fewest
             if fewest < self.n:
-                where = " in the smallest group that shares its kept values" if self.schema.kept else ""
-                whom = counted(self.n, "record") if self.schema.person is None else counted(self.n, "person", "people")
+                where = Phrase(" in the smallest group that shares its kept values") if self.schema.kept else ""
+                whom = so_many_records(self.n) if self.schema.person is None else so_many_people(self.n)
                 raise CalibrationError(
-                    f"the plan was calibrated for {whom} but there are only {fewest:,}{where}; "
-                    f"calibrate with n={fewest}"
+                    Phrase(
+                        "the plan was calibrated for {whom} but there are only {fewest:,}{where}; calibrate "
+                        "with n={fewest}",
+                        whom=whom,
+                        fewest=fewest,
+                        where=where,
+                    )
                 )
         elif not Crowd(tally).reaches(self.k * (1 - LAST_DIGITS), [tell.telling for tell in self.tells]):
             raise CalibrationError(
-                f"the plan was calibrated on another table: on this one somebody's crowd is below k={self.k:g}; "
-                "calibrate with data=this table"
+                Phrase(
+                    "the plan was calibrated on another table: on this one somebody's crowd is below k={k:g}; "
+                    "calibrate with data=this table",
+                    k=self.k,
+                )
             )
 
     def to_dict(self) -> dict[str, Any]:
@@ -346,7 +371,7 @@ class Plan:
 
 
 _OF_PEOPLE = ("person", "rows_a_person")
-_UNFIT = "a plan needs one mechanism for each perturbed column, made for its number of values"
+_UNFIT = Phrase("a plan needs one mechanism for each perturbed column, made for its number of values")
 TELLING = "told"
 """The column of a release that says which columns a record tells."""
 
@@ -365,5 +390,7 @@ def _describe_tell(tell: Tell) -> dict[str, Any]:
 def _tell_of(schema: Schema, fields: Mapping[str, Any]) -> Tell:
     attributes = {attribute.name: attribute for attribute in schema.perturbed}
     if set(fields["columns"]) - set(attributes):
-        raise CalibrationError(f"a tell speaks of {sorted(set(fields['columns']) - set(attributes))[0]!r}, no column")
+        raise CalibrationError(
+            Phrase("a tell speaks of {name!r}, no column", name=sorted(set(fields["columns"]) - set(attributes))[0])
+        )
     return Tell(Together.of(attributes, fields), fields["share"])

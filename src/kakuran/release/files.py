@@ -238,10 +238,14 @@ def read_manifest(path: Path) -> Manifest:
 def check_folder(path: Path, *, force: bool) -> None:
     """Refuse a target that is of the wrong kind, exists already, or has nowhere to be."""
     if path.suffix in (*CSV, *WRITERS):
-        raise ReleaseError(f"{path}: Spark writes a folder of Parquet files, not {path.suffix[1:].upper()}")
+        raise ReleaseError(
+            Phrase(
+                "{path}: Spark writes a folder of Parquet files, not {kind}", path=path, kind=path.suffix[1:].upper()
+            )
+        )
     check_place(path, force=force)
     if path.exists() and not (path / FOLDER_MANIFEST).exists():
-        raise ReleaseError(f"{path}: is not a release in a folder, so it will not be replaced")
+        raise ReleaseError(Phrase("{path}: is not a release in a folder, so it will not be replaced", path=path))
 
 
 def write_folder(path: Path, make_parts: Callable[[Path], tuple[Sequence[Path], Manifest]]) -> Manifest:

@@ -11,7 +11,8 @@ from importlib.metadata import version
 from typing import Any, Literal, TypeAlias, get_args
 
 from kakuran.design import DELTA, MOST_PEOPLE, Plan, central_epsilon
-from kakuran.errors import KakuranError, NotForPublicationWarning, ReleaseError, counted
+from kakuran.errors import KakuranError, NotForPublicationWarning, ReleaseError
+from kakuran.words import Phrase, so_many_records
 
 FORMAT = 2
 """Raised whenever an older kakuran could misread a newer manifest; one that it can read keeps the lower number."""
@@ -71,8 +72,10 @@ class Manifest:
         """ε of the whole release, as `Plan.central` has it; of a survey that grows, of its smallest step."""
         if not self.is_for_publication:
             raise ReleaseError(
-                "a release whose seed or order is known promises nothing in the central sense: each record can be told "
-                "from the others"
+                Phrase(
+                    "a release whose seed or order is known promises nothing in the central sense: each record "
+                    "can be told from the others"
+                )
             )
         return (
             central_epsilon(min(self.cohorts), self.plan.epsilon, delta) if self.cohorts else self.plan.central(delta)
@@ -102,30 +105,45 @@ class Manifest:
             fields: dict[str, Any] = json.loads(text)
             found, is_matrix = fields["format"], "protect" in fields
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise ReleaseError(f"{where}: its manifest is damaged") from error
+            raise ReleaseError(Phrase("{where}: its manifest is damaged", where=where)) from error
         if is_matrix:
             raise ReleaseError(
-                f"{where}: tells of a wide table that `kakuran factorise` released: read it like any table, as nothing "
-                "in it has to be reconstructed"
+                Phrase(
+                    "{where}: tells of a wide table that `kakuran factorise` released: read it like any table, "
+                    "as nothing in it has to be reconstructed",
+                    where=where,
+                )
             )
         if type(found) is not int or not 1 <= found <= FORMAT:
             raise ReleaseError(
-                f"{where}: its manifest has format {found}, made by kakuran {fields.get('kakuran')}; "
-                f"this is kakuran {version('kakuran')}, which reads up to format {FORMAT}: upgrade"
+                Phrase(
+                    "{where}: its manifest has format {found}, made by kakuran {maker}; this is kakuran "
+                    "{version}, which reads up to format {known}: upgrade",
+                    where=where,
+                    found=found,
+                    maker=fields.get("kakuran"),
+                    version=version("kakuran"),
+                    known=FORMAT,
+                )
             )
         try:
             _check_facts(fields)
             facts = fields["records"], fields["order"], fields["seeded"], tuple(fields.get("cohorts", ()))
             return cls(Plan.from_dict(fields), *facts)
         except (KakuranError, KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
-            raise ReleaseError(f"{where}: its manifest is damaged ({error})") from error
+            raise ReleaseError(
+                Phrase("{where}: its manifest is damaged ({error})", where=where, error=str(error))
+            ) from error
 
     def check_original(self, records: int) -> None:
         """Refuse an original that is not the one this release was made from."""
         if records != self.records:
             raise ReleaseError(
-                f"the original has {counted(records, 'record')} but the release has {self.records:,}: "
-                "they do not belong together"
+                Phrase(
+                    "the original has {found} but the release has {records:,}: they do not belong together",
+                    found=so_many_records(records),
+                    records=self.records,
+                )
             )
 
     def check_columns(self, names: Sequence[str], records: int, where: str) -> None:
@@ -133,22 +151,32 @@ class Manifest:
         expected = [attribute.name for attribute in self.plan.layout.attributes]
         if list(names) != expected:
             raise ReleaseError(
-                f"{where}: its columns are {', '.join(names)}, but its manifest speaks of {', '.join(expected)}"
+                Phrase(
+                    "{where}: its columns are {columns}, but its manifest speaks of {expected}",
+                    where=where,
+                    columns=", ".join(names),
+                    expected=", ".join(expected),
+                )
             )
         if records != self.records:
             raise ReleaseError(
-                f"{where}: it has {counted(records, 'record')}, but its manifest speaks of {self.records:,}"
+                Phrase(
+                    "{where}: it has {found}, but its manifest speaks of {records:,}",
+                    where=where,
+                    found=so_many_records(records),
+                    records=self.records,
+                )
             )
 
 
 def _check_facts(fields: dict[str, Any]) -> None:
     if type(fields["records"]) is not int or not 0 <= fields["records"] <= MOST_PEOPLE:
-        raise ReleaseError(f"records must be a whole number, got {fields['records']!r}")
+        raise ReleaseError(Phrase("records must be a whole number, got {value!r}", value=fields["records"]))
     if fields["order"] not in get_args(Order):
-        raise ReleaseError(f"order must be shuffled or kept, got {fields['order']!r}")
+        raise ReleaseError(Phrase("order must be shuffled or kept, got {value!r}", value=fields["order"]))
     cohorts = fields.get("cohorts", [])
     if cohorts and (any(type(size) is not int or size < 1 for size in cohorts) or sum(cohorts) != fields["records"]):
-        raise ReleaseError(f"cohorts must add up to the records, got {cohorts!r}")
+        raise ReleaseError(Phrase("cohorts must add up to the records, got {cohorts!r}", cohorts=cohorts))
     for fact in ("seeded", "for_publication"):
         if type(fields[fact]) is not bool:
-            raise ReleaseError(f"{fact} must be true or false, got {fields[fact]!r}")
+            raise ReleaseError(Phrase("{fact} must be true or false, got {value!r}", fact=fact, value=fields[fact]))

@@ -37,7 +37,7 @@ MANY, MANY_BANDS = 10, 100
 TOO_WIDE = 2.0
 """A band at an end is worth a word if it is more than so many times as wide as the one beside it."""
 _ROUNDING = 1e-9
-ONE_VALUE = "one value only, so perturbing cannot hide anything; list its other values, keep it, or drop it"
+ONE_VALUE = Phrase("one value only, so perturbing cannot hide anything; list its other values, keep it, or drop it")
 """What is said of a category that has no other."""
 
 FARTHEST = 2**62

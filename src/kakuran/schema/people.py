@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from kakuran.errors import DataError
 from kakuran.randomness import Randomness
 from kakuran.typing import Codes, Indices
-from kakuran.words import Phrase, so_many_rows
+from kakuran.words import Phrase, so_many_people, so_many_rows
 
 People = NDArray[np.uint64]
 """A number for the person of each row."""
@@ -89,7 +89,7 @@ def check_same_for_a_person(people: People, columns: Mapping[str, Codes]) -> Non
                 name,
                 Phrase(
                     "is kept, but not the same in all rows of {people}",
-                    people=Phrase("1 person") if differing == 1 else Phrase("{count:,} people", count=differing),
+                    people=so_many_people(differing),
                 ),
                 Phrase(
                     "What is kept says in which group a person hides: perturb the column, drop it, or make it "

@@ -77,6 +77,16 @@ def so_many_rows(count: int) -> Phrase:
     return Phrase("1 row") if count == 1 else Phrase("{count:,} rows", count=count)
 
 
+def so_many_records(count: int) -> Phrase:
+    """How many records there are, in words that fit one, too."""
+    return Phrase("1 record") if count == 1 else Phrase("{count:,} records", count=count)
+
+
+def so_many_people(count: int) -> Phrase:
+    """How many people there are, in words that fit one, too."""
+    return Phrase("1 person") if count == 1 else Phrase("{count:,} people", count=count)
+
+
 _MOST_COMPARED = 5000
 LANGUAGES = ("en", "ja")
 
