@@ -197,35 +197,7 @@ def say(message: str, kind: Tone | None = None, **values: Any) -> None:
 
 def complain(error: errors.KakuranError) -> None:
     """Tell what went wrong, in one sentence."""
-    say(str(error) if _lang == "en" else errors.readable(said(_as_phrase(error))), "error")
-
-
-def _as_phrase(error: errors.KakuranError) -> str:
-    """What an error says, in parts that are known in other languages."""
-    if isinstance(error, errors.MissingExtraError):
-        return Phrase(
-            "{what} needs an optional part: pip install 'kakuran[{extra}]', or '.[{extra}]' in the repository",
-            what=error.what,
-            extra=error.extra,
-        )
-    if not isinstance(error, errors.DataError):
-        return error.said
-    if isinstance(error, errors.ArgumentError):
-        return Phrase(
-            "{argument} {problem}{shown}. {remedy}",
-            argument=error.column,
-            problem=error.problem,
-            shown="" if error.example is None else Phrase(", got {value!r}", value=error.example),
-            remedy=error.remedy,
-        )
-    return Phrase(
-        "column {column!r}: {problem}{shown}{where}. {remedy}",
-        column=error.column,
-        problem=error.problem,
-        shown="" if error.example is None else Phrase(", for example {example!r}", example=error.example),
-        where="" if error.place is None else Phrase(", in {place}", place=error.place),
-        remedy=error.remedy,
-    )
+    say(str(error) if _lang == "en" else speaking().error(error), "error")
 
 
 def answer_text(text: str) -> None:

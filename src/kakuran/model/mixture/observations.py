@@ -17,6 +17,7 @@ from kakuran.errors import ArgumentError, DataError, counted
 from kakuran.mechanism import NOISE, Mechanism
 from kakuran.model.mixture.channel import Channel, GridCells, LaplaceBins, LaplacePoints
 from kakuran.typing import Array, Codes, Indices
+from kakuran.words import Phrase
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +216,12 @@ class ColumnNoise(PerturbedColumn):
 
     def __post_init__(self) -> None:
         if self.kind not in NOISE:
-            raise ArgumentError("noise", f"must be one of {', '.join(sorted(NOISE))}", "Choose one.", example=self.kind)
+            raise ArgumentError(
+                "noise",
+                Phrase("must be one of {methods}", methods=", ".join(sorted(NOISE))),
+                Phrase("Choose one."),
+                example=self.kind,
+            )
         if not 0 < self.scale < math.inf:
             raise ArgumentError(
                 "scale", "must be above 0 and finite", "Give the φ or σ the release was made with.", example=self.scale
