@@ -249,6 +249,15 @@ def test_errors_are_said_in_the_language_of_the_terminal_and_stay_english_in_pyt
     assert again.returncode == found.returncode != 0
 
 
+def test_an_error_about_an_argument_names_it_and_the_value_in_every_language():
+    with pytest.raises(kk.ArgumentError) as refused:
+        kk.combine([1.0, 2.0], [0.1, 0.1], level=90)
+    assert str(refused.value) == "level must lie between 0 and 1, got 90. Take 0.9 for a 90 % interval."
+    assert words_in("en").error(refused.value) == str(refused.value)
+    told = "level は 0 と 1 の間でなければなりません（指定された値：90）。90 % 区間なら 0.9 とします。"
+    assert words_in("ja").error(refused.value) == told
+
+
 def test_an_error_still_knows_its_words_after_a_journey_between_processes():
     with pytest.raises(kk.SchemaError) as refused:
         census_schema()["jbo"]

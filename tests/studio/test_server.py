@@ -209,3 +209,8 @@ def test_an_analyst_need_not_wait_for_reports_that_are_being_written(client, tmp
         is_read.set()
         assert len(reporting.result().json()) == 2
     assert client.post("/api/progress", json={}).json() == []
+
+
+def test_what_is_refused_is_said_in_the_language_of_the_page(client):
+    why = [client.post("/api/choice", json={"lang": lang}).json()["detail"] for lang in LANGUAGES]
+    assert why == ["no table is open yet; open one first", "表がまだ開かれていません。先に開いてください"]

@@ -64,13 +64,13 @@ class Answer(ABC):
 
     def to_pandas(self) -> Any:
         """Like `to_arrow`, as a pandas data frame; what its rows are about is the index."""
-        with needing("a pandas data frame", "pandas"):
+        with needing(Phrase("a pandas data frame"), "pandas"):
             frame = self.to_arrow().to_pandas()
         return frame.set_index(list(frame.columns[: self._labels])) if self._labels else frame
 
     def to_polars(self) -> Any:
         """Like `to_arrow`, as a polars data frame."""
-        with needing("a polars data frame", "polars"):
+        with needing(Phrase("a polars data frame"), "polars"):
             import polars as pl
         return pl.from_arrow(self.to_arrow())
 

@@ -58,7 +58,7 @@ class ModelFormula:
     @classmethod
     def of(cls, text: str, schema: Schema) -> ModelFormula:
         """Read a formula; functions that would have to look at all records first are refused."""
-        with needing("a formula", "regress"):
+        with needing(Phrase("a formula"), "regress"):
             from formulaic import Formula
             from formulaic.errors import FormulaicError
         if not isinstance(text, str):

@@ -48,7 +48,7 @@ class SurveyOptions:
         """The survey in the file and the store that goes with it."""
         from kakuran.collect import Survey
 
-        with needing("collecting a survey", "collect"):
+        with needing(Phrase("collecting a survey"), "collect"):
             from kakuran.collect import open_store
         survey = Survey.load(self.survey)
         with closing(open_store(self.database or self.survey.with_suffix(".db"), survey)) as store:

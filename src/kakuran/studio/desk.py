@@ -621,7 +621,7 @@ def _differ_in_k(*drafts: Draft) -> bool:
 
 def _checked_k(k: Any) -> float:
     if isinstance(k, bool) or not isinstance(k, int | float) or not math.isfinite(k):
-        raise CalibrationError(f"k must be a number, got {k!r}")
+        raise CalibrationError(Phrase("k must be a number, got {k!r}", k=k))
     return float(k)
 
 

@@ -108,7 +108,7 @@ class DuckSource(Source):
         try:
             import duckdb
         except ImportError:
-            raise MissingExtraError("a query", "duckdb") from None
+            raise MissingExtraError(Phrase("a query"), "duckdb") from None
         is_database = self._database is not None
         try:
             with duckdb.connect(
@@ -233,7 +233,7 @@ class PostgresSource(Source):
         try:
             import duckdb
         except ImportError:
-            raise MissingExtraError("a PostgreSQL source", "postgres") from None
+            raise MissingExtraError(Phrase("a PostgreSQL source"), "postgres") from None
         try:
             # Its answer is one stream: where it fails, a second thread could only tell that it was interrupted.
             with duckdb.connect(config={"threads": 1}) as connection:
@@ -275,4 +275,4 @@ def _load_extension(connection: Any, duckdb: Any) -> None:
     try:
         connection.execute("install postgres; load postgres")
     except duckdb.Error:
-        raise MissingExtraError("a PostgreSQL source", "postgres") from None
+        raise MissingExtraError(Phrase("a PostgreSQL source"), "postgres") from None

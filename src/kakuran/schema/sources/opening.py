@@ -81,7 +81,7 @@ def writer_for(path: Path) -> Callable[[Path, pa.Schema, Iterable[pa.RecordBatch
     """What writes such a file, or how to install what does."""
     writer = WRITERS[path.suffix]
     if find_spec(writer.needs) is None:
-        raise MissingExtraError(f"writing {path.suffix} files", "files")
+        raise MissingExtraError(Phrase("writing {suffix} files", suffix=path.suffix), "files")
     return writer.write
 
 

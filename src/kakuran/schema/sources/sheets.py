@@ -118,7 +118,7 @@ def _of_records(names: Sequence[str]) -> list[str]:
 
 @contextmanager
 def _by_calamine(path: Path) -> Iterator[Any]:
-    with needing(f"{path.suffix} files", "files"):
+    with needing(Phrase("{suffix} files", suffix=path.suffix), "files"):
         import python_calamine
     try:
         with reading(path):
@@ -170,7 +170,7 @@ def write_sheet(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
 
     Text is never taken for a formula or an address.
     """
-    with needing(".xlsx files", "files"):
+    with needing(Phrase("{suffix} files", suffix=".xlsx"), "files"):
         import xlsxwriter
     with xlsxwriter.Workbook(str(path), {"constant_memory": True}) as book:
         sheet = book.add_worksheet("data")

@@ -157,7 +157,7 @@ class StatisticalSource(Source):
 
 @contextmanager
 def _by_pyreadstat(path: Path) -> Iterator[Any]:
-    with needing(f"{path.suffix} files", "files"):
+    with needing(Phrase("{suffix} files", suffix=path.suffix), "files"):
         import pyreadstat
     try:
         with reading(path):
@@ -194,7 +194,7 @@ def write_statistical(path: Path, schema: pa.Schema, batches: Iterable[pa.Record
             for name, one in zip(names, stored, strict=True)
         }
         options["missing_ranges"] = {name: found for name, found in ranges.items() if found}
-    with _by_pyreadstat(path) as pyreadstat, needing(f"{path.suffix} files", "files"):
+    with _by_pyreadstat(path) as pyreadstat, needing(Phrase("{suffix} files", suffix=path.suffix), "files"):
         import pandas as pd
 
         frame = pd.DataFrame(dict(zip(names, (one.values for one in stored), strict=True)))
