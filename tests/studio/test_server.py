@@ -212,5 +212,7 @@ def test_an_analyst_need_not_wait_for_reports_that_are_being_written(client, tmp
 
 
 def test_what_is_refused_is_said_in_the_language_of_the_page(client):
-    why = [client.post("/api/choice", json={"lang": lang}).json()["detail"] for lang in LANGUAGES]
-    assert why == ["no table is open yet; open one first", "表がまだ開かれていません。先に開いてください"]
+    asked = [{"lang": lang, "path": "nowhere.parquet"} for lang in LANGUAGES]
+    english, japanese = (client.post("/api/read", json=given).json()["detail"] for given in asked)
+    assert english.endswith("nowhere.parquet: no such file")
+    assert japanese.endswith("nowhere.parquet：そのようなファイルはありません")
