@@ -223,7 +223,7 @@ def _read_long(path: Path, table: pa.Table, columns: Sequence[str]) -> Transacti
         raise SchemaError(Phrase("{path}: holds no row", path=path))
     people, rows = _named(chosen[0], table)
     items, places = _named(chosen[1], table)
-    advice = "Name the columns of person, item and count with -c, in this order; the count may be left out."
+    advice = Phrase("Name the columns of person, item and count with -c, in this order; the count may be left out.")
     _check_items_are_shared(chosen[1], len(people), rows, places)
     counts = _cells(chosen[2], table.column(chosen[2]), advice) if len(chosen) == 3 else np.ones(len(rows))
     if (counts < 0).any():
@@ -266,7 +266,7 @@ def _read_wide(table: pa.Table, identifier: str | None) -> Transactions:
     if identifier is not None:
         check_there([identifier], table.column_names)
         table = table.drop_columns([identifier])
-    advice = (
+    advice = Phrase(
         "Leave a column that names people out with --id; every other column is an item with numbers. "
         "A row for each person and item is read with --layout long."
     )
