@@ -13,7 +13,7 @@ from threading import RLock
 from typing import Any
 
 from kakuran.errors import CalibrationError, KakuranError, ProtocolError, SchemaError
-from kakuran.words import which_there_are
+from kakuran.words import Phrase, which_there_are
 
 ALONE = RLock()
 """Held while Python parses its own language; by a thread that has it already, too, as what it lets go may parse.
@@ -33,15 +33,15 @@ class SettingKind:
     fits: Callable[[Any], bool]
 
 
-ANYTHING = SettingKind("anything", lambda _: True)
+ANYTHING = SettingKind(Phrase("anything"), lambda _: True)
 """Of settings that are checked elsewhere."""
-TEXT = SettingKind("a text", lambda value: isinstance(value, str))
+TEXT = SettingKind(Phrase("a text"), lambda value: isinstance(value, str))
 NAMES = SettingKind(
-    "a list of names", lambda value: isinstance(value, list) and all(isinstance(name, str) for name in value)
+    Phrase("a list of names"), lambda value: isinstance(value, list) and all(isinstance(name, str) for name in value)
 )
-WHOLE = SettingKind("a whole number", lambda value: type(value) is int)
-NUMBER = SettingKind("a number", lambda value: type(value) in (int, float))
-YES_OR_NO = SettingKind("true or false", lambda value: isinstance(value, bool))
+WHOLE = SettingKind(Phrase("a whole number"), lambda value: type(value) is int)
+NUMBER = SettingKind(Phrase("a number"), lambda value: type(value) in (int, float))
+YES_OR_NO = SettingKind(Phrase("true or false"), lambda value: isinstance(value, bool))
 
 
 def is_writable(text: str) -> bool:
@@ -56,7 +56,8 @@ def is_writable(text: str) -> bool:
 def check_table(where: str, given: Any) -> Mapping[str, Any]:
     """A table, and nothing else."""
     if not isinstance(given, Mapping):
-        raise SchemaError(f"{where}: expected a table of settings, got {'nothing' if given is None else repr(given)}")
+        got = Phrase("nothing") if given is None else repr(given)
+        raise SchemaError(Phrase("{where}: expected a table of settings, got {got}", where=where, got=got))
     return given
 
 
@@ -67,12 +68,27 @@ def check_settings(
     check_table(where, given)
     for name, value in given.items():
         if name not in known:
-            raise SchemaError(f"{where}: unknown setting {name!r}. {which_there_are(name, known)}")
+            raise SchemaError(
+                Phrase(
+                    "{where}: unknown setting {name!r}. {others}",
+                    where=where,
+                    name=name,
+                    others=which_there_are(name, known),
+                )
+            )
         if not known[name].fits(value):
-            raise SchemaError(f"{where}: {name} must be {known[name].described}, got {value!r}")
+            raise SchemaError(
+                Phrase(
+                    "{where}: {name} must be {described}, got {value!r}",
+                    where=where,
+                    name=name,
+                    described=known[name].described,
+                    value=value,
+                )
+            )
     for name in needed:
         if name not in given:
-            raise SchemaError(f"{where} does not say {name}")
+            raise SchemaError(Phrase("{where} does not say {name}", where=where, name=name))
     return dict(given)
 
 
@@ -82,7 +98,7 @@ def naming(path: Path, kind: type[KakuranError] | None = None) -> Iterator[None]
     try:
         yield
     except (SchemaError, CalibrationError, ProtocolError) as error:
-        raise (kind or type(error))(f"{path}: {error}") from error
+        raise (kind or type(error))(Phrase("{path}: {error}", path=path, error=error.said)) from error
 
 
 def read_document(path: Path, kind: str, way: str) -> dict[str, Any]:
@@ -90,11 +106,11 @@ def read_document(path: Path, kind: str, way: str) -> dict[str, Any]:
     try:
         return _tables_in(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise SchemaError(f"no such {kind}; {way}") from None
+        raise SchemaError(Phrase("no such {kind}; {way}", kind=kind, way=way)) from None
     except IsADirectoryError:
-        raise SchemaError(f"is a folder; name a {kind}") from None
+        raise SchemaError(Phrase("is a folder; name a {kind}", kind=kind)) from None
     except (ValueError, OSError) as error:
-        raise SchemaError(f"not a TOML file that can be read: {error}") from error
+        raise SchemaError(Phrase("not a TOML file that can be read: {error}", error=str(error))) from error
 
 
 def parse_document(text: str) -> dict[str, Any]:
@@ -102,7 +118,7 @@ def parse_document(text: str) -> dict[str, Any]:
     try:
         return _tables_in(text)
     except ValueError as error:
-        raise SchemaError(f"not TOML that can be read: {error}") from error
+        raise SchemaError(Phrase("not TOML that can be read: {error}", error=str(error))) from error
 
 
 def _tables_in(text: str) -> dict[str, Any]:

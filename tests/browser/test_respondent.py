@@ -168,10 +168,27 @@ def test_a_second_tab_has_the_same_draw_and_counts_once(site, visit):
     drawn = draw(visitor.page)
     assert draw(other) == drawn
     send(visitor.page)
+    expect(visitor.page.get_by_text("Your answer has arrived")).to_be_visible()
     other.get_by_role("button", name="Send").click()
-    other.wait_for_load_state("networkidle")
+    expect(other.get_by_text("already sent from another tab of this browser")).to_be_visible()
+    expect(other.get_by_role("heading", name="Thank you")).to_be_focused()
+    other.get_by_role("button", name="日本語").click()
+    expect(other.get_by_text("別のタブからすでに送られています")).to_be_visible()
     assert site.n == 1
     assert {json.dumps(message) for message in visitor.submissions()} == {json.dumps(visitor.submissions()[0])}
+
+
+def test_a_tab_whose_answers_are_not_drawn_yet_says_that_another_has_sent_some(site, visit):
+    visitor = visit()
+    other = visitor.context.new_page()
+    answer(other, site.address)
+    answer(visitor.page, site.address)
+    drawn = draw(visitor.page)
+    send(visitor.page)
+    other.get_by_role("button", name="Draw what will be sent").click()
+    expect(other.get_by_text("already sent from another tab of this browser")).to_be_visible()
+    assert stored(other) == drawn | {"tried": True, "sent": True}
+    assert len(visitor.submissions()) == site.n == 1
 
 
 def test_second_clicks_neither_draw_nor_send_again(site, visit):

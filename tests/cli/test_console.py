@@ -249,6 +249,15 @@ def test_errors_are_said_in_the_language_of_the_terminal_and_stay_english_in_pyt
     assert again.returncode == found.returncode != 0
 
 
+def test_an_error_about_an_argument_names_it_and_the_value_in_every_language():
+    with pytest.raises(kk.ArgumentError) as refused:
+        kk.combine([1.0, 2.0], [0.1, 0.1], level=90)
+    assert str(refused.value) == "level must lie between 0 and 1, got 90. Take 0.9 for a 90 % interval."
+    assert words_in("en").error(refused.value) == str(refused.value)
+    told = "level は 0 と 1 の間でなければなりません（指定された値：90）。90 % 区間なら 0.9 とします。"
+    assert words_in("ja").error(refused.value) == told
+
+
 def test_an_error_still_knows_its_words_after_a_journey_between_processes():
     with pytest.raises(kk.SchemaError) as refused:
         census_schema()["jbo"]
@@ -257,23 +266,44 @@ def test_an_error_still_knows_its_words_after_a_journey_between_processes():
     assert str(again) == str(refused.value)
 
 
-HELPED = ["", "schema", "schema infer", "schema check", "calibrate", "advise", "perturb", "audit", "crosstab", "count"]
-HELPED += ["estimate", "synthesise", "check", "studio", "demo"]
+def every_command(command, *path):
+    """Commands and those of groups, with what is typed for them."""
+    yield path, command
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from every_command(inner, *path, name)
 
 
-def test_help_is_told_in_japanese_and_nothing_is_translated_that_nobody_says(kakuran):
-    for command in HELPED:
-        told = kakuran(*command.split(), "--help", "--lang", "ja").stdout
-        lines = [line for line in told.splitlines() if re.search("[a-z]{3,} [a-z]{2,} [a-z]{2,}", line)]
-        assert lines == [], command
-    said = set()
+COMMANDS = [*every_command(typer.main.get_command(app))]
 
-    def collect(command):
-        said.update(one.strip() for one in (command.help, command.short_help, command.epilog) if one)
-        said.update(one.help for one in command.params if getattr(one, "help", None))
-        for inner in getattr(command, "commands", {}).values():
-            collect(inner)
 
-    collect(typer.main.get_command(app))
-    assert set(words_in("ja").help) - said == {"Show this message and exit."}
+def helping(command):
+    """What the help of a command says of it and of its options."""
+    texts = [command.help, command.short_help, command.epilog, *(getattr(one, "help", None) for one in command.params)]
+    return {text.strip() for text in texts if text}
+
+
+def test_help_of_every_command_and_option_is_told_in_japanese_and_nothing_is_translated_that_nobody_says(kakuran):
+    known, said = words_in("ja").help, set()
+    for path, command in COMMANDS:
+        said |= helping(command)
+        assert helping(command) - set(known) == set(), path
+        assert [one.name for one in command.params if not getattr(one, "help", None)] == [], path
+    assert set(known) - said == {"Show this message and exit."}
+    assert all(re.search("[ぁ-んァ-ン一-龥]", text) for text in known.values())
+    for path, _ in COMMANDS:
+        told = kakuran(*path, "--help", "--lang", "ja").stdout
+        assert told, path
+        assert [line for line in told.splitlines()[1:] if re.search("[a-z]{3,} [a-z]{2,} [a-z]{2,}", line)] == [], path
     assert "Perturb a table so that" in kakuran("perturb", "--help").stdout
+
+
+def test_the_language_may_stand_anywhere(kakuran):
+    asked = ("crosstab", "people.parquet", "sex")
+    for words in (("--lang", "ja", *asked), (*asked, "--lang", "ja"), ("--lang=ja", *asked)):
+        assert kakuran(*words).stderr.startswith("エラー"), words
+    assert "アンケート" in kakuran("--lang", "ja", "collect", "--help").stdout
+    assert "アンケート" in kakuran("collect", "--help", "--lang", "ja").stdout
+    assert kakuran("--lang", "ja").stdout == kakuran("--help", "--lang=ja").stdout != ""
+    assert kakuran("collect", "status", "survey.toml", "--lang", "ja").returncode != 2
+    assert kakuran("collect", "status", "survey.toml", "--lang", "fr").returncode == 2
+    assert kakuran("--lang", "fr", *asked).returncode == 2

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import kakuran as kk
+from kakuran import errors
 from kakuran.words import LANGUAGES, Phrase, words_in
 
 SOURCE = Path(kk.__file__).parent
@@ -64,6 +65,33 @@ def test_every_phrase_of_the_library_is_translated_and_nothing_else():
     templates |= {one.value for one in filled_in if isinstance(one, ast.Constant) and places_in(one.value)}
     assert templates == set(translated)
     assert all(places_in(template) == places_in(said) for template, said in translated.items())
+
+
+SAYING = {"needing", "BadParameter", *(name for name in vars(errors) if name.endswith("Error"))}
+ENGLISH = ("model/mixture/", "model/operator.py", "randomness.py", "words/")
+"""What only programs meet."""
+
+
+def english_alone(tree):
+    """What errors are made of that cannot be said in another language."""
+    for node in ast.walk(tree):
+        called = getattr(node, "func", None)
+        name = getattr(called, "id", getattr(called, "attr", None))
+        if name in SAYING:
+            parts = node.args[1:3] if name in ("DataError", "ArgumentError") else node.args[:1]
+            plain = (part for part in parts if isinstance(part, ast.Constant | ast.JoinedStr | ast.BinOp))
+            yield from map(ast.unparse, plain)
+
+
+def test_no_error_that_people_meet_is_said_in_english_alone():
+    names = {path: str(path.relative_to(SOURCE)) for path in SOURCE.rglob("*.py")}
+    found = {
+        name: [*english_alone(ast.parse(path.read_text(encoding="utf-8")))]
+        for path, name in names.items()
+        if not name.startswith(ENGLISH)
+    }
+    assert {name: texts for name, texts in found.items() if texts} == {}
+    assert [*english_alone(ast.parse("raise DataError(name, f'has {k}', Phrase('Mend it.'))"))] == ["f'has {k}'"]
 
 
 ELSEWHERE = {"Phrase", "warnings.warn", "needing", "wrong_type"}

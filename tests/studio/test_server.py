@@ -209,3 +209,10 @@ def test_an_analyst_need_not_wait_for_reports_that_are_being_written(client, tmp
         is_read.set()
         assert len(reporting.result().json()) == 2
     assert client.post("/api/progress", json={}).json() == []
+
+
+def test_what_is_refused_is_said_in_the_language_of_the_page(client):
+    asked = [{"lang": lang, "path": "nowhere.parquet"} for lang in LANGUAGES]
+    english, japanese = (client.post("/api/read", json=given).json()["detail"] for given in asked)
+    assert english.endswith("nowhere.parquet: no such file")
+    assert japanese.endswith("nowhere.parquet：そのようなファイルはありません")

@@ -406,7 +406,7 @@ def _is_worth_it(one: Outlook, usual: Outlook, ways: int) -> bool:
 def trial_of(schema: Schema | None, n: int | None, data: Any, k: float) -> Trial:
     """The table to try methods on: the data, or records made up in their stead."""
     if (n is None) == (data is None):
-        raise CalibrationError("give either n or the data, not both and not neither")
+        raise CalibrationError(Phrase("give either n or the data, not both and not neither"))
     if isinstance(data, str | Path | Source):
         source = open_source(data)
         data = read_all(source) if schema is None else read_table(source, schema)
@@ -420,7 +420,7 @@ def trial_of(schema: Schema | None, n: int | None, data: Any, k: float) -> Trial
         made_up = _made_up(schema, min(people, max(MADE_UP, math.ceil(20 * k))))
         return Trial.of(schema, made_up, people, is_assumed=True)
     if not schema.perturbed:
-        raise CalibrationError("the schema has no column to perturb")
+        raise CalibrationError(Phrase("the schema has no column to perturb"))
     tally = Tally.of_columns(schema.kept)
     records = len(codes[schema.perturbed[0].name])
     tally.update(codes, records)
@@ -430,7 +430,7 @@ def trial_of(schema: Schema | None, n: int | None, data: Any, k: float) -> Trial
 def _matrix(data: Any) -> tuple[Schema, dict[str, Codes]]:
     """The schema and the codes of a wide table of zeros and ones."""
     if data is None:
-        raise SchemaError("without a schema, give a wide table of zeros and ones as data")
+        raise SchemaError(Phrase("without a schema, give a wide table of zeros and ones as data"))
     if hasattr(data, "shape") and not hasattr(data, "columns"):
         matrix = binary_matrix(data).toarray()
         names = [str(place) for place in range(matrix.shape[1])]
@@ -442,8 +442,10 @@ def _matrix(data: Any) -> tuple[Schema, dict[str, Codes]]:
             raise DataError(
                 error.column,
                 error.problem,
-                "Give the schema (-s): `kakuran schema infer` drafts one. Without, the data are a wide table of zeros "
-                "and ones.",
+                Phrase(
+                    "Give the schema (-s): `kakuran schema infer` drafts one. Without, the data are a wide "
+                    "table of zeros and ones."
+                ),
             ) from None
         matrix = binary_matrix(np.column_stack(numbers)).toarray()
         names = list(columns)

@@ -64,13 +64,13 @@ class Answer(ABC):
 
     def to_pandas(self) -> Any:
         """Like `to_arrow`, as a pandas data frame; what its rows are about is the index."""
-        with needing("a pandas data frame", "pandas"):
+        with needing(Phrase("a pandas data frame"), "pandas"):
             frame = self.to_arrow().to_pandas()
         return frame.set_index(list(frame.columns[: self._labels])) if self._labels else frame
 
     def to_polars(self) -> Any:
         """Like `to_arrow`, as a polars data frame."""
-        with needing("a polars data frame", "polars"):
+        with needing(Phrase("a polars data frame"), "polars"):
             import polars as pl
         return pl.from_arrow(self.to_arrow())
 
@@ -82,7 +82,9 @@ class Answer(ABC):
         translate : callable, optional
             Says the picture's words in another language.
         """
-        raise SchemaError(f"there is no picture of {type(self).__name__}; print it, or look at its table")
+        raise SchemaError(
+            Phrase("there is no picture of {kind}; print it, or look at its table", kind=type(self).__name__)
+        )
 
     def _repr_html_(self) -> str:
         table = self.to_arrow()

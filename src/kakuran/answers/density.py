@@ -109,7 +109,9 @@ class Density(Answer):
         """The number below which each share of the true records lies."""
         wanted = np.asarray(shares, dtype=float)
         if not ((wanted >= 0) & (wanted <= 1)).all():
-            raise ArgumentError("shares", "must lie between 0 and 1", "Ask for shares, not percents.", example=shares)
+            raise ArgumentError(
+                "shares", Phrase("must lie between 0 and 1"), Phrase("Ask for shares, not percents."), example=shares
+            )
         below = self._below
         # The bin in which a share is reached; one that nobody is in never is.
         reached = np.maximum(np.searchsorted(below, wanted), np.flatnonzero(self.shares)[0] + 1)
@@ -166,7 +168,10 @@ def density(
     """Count one perturbed column code by code and estimate the shares of its bins, by people that records stand for."""
     if method not in get_args(DensityMethod):
         raise ArgumentError(
-            "method", f"must be one of {', '.join(get_args(DensityMethod))}", "Choose one.", example=method
+            "method",
+            Phrase("must be one of {methods}", methods=", ".join(get_args(DensityMethod))),
+            Phrase("Choose one."),
+            example=method,
         )
     classes = WeightClass.all_of(reader, weights, progress)
     found = [_density(one.reader, column, bins, method, progress) for one in classes]
@@ -234,7 +239,7 @@ class ToldNumbers:
     def checked(self, name: str) -> ToldNumbers:
         """The same, refused if there is none."""
         if not len(self.codes):
-            raise DataError(name, "the release holds no records", "There is nothing to estimate from.")
+            raise DataError(name, Phrase("the release holds no records"), Phrase("There is nothing to estimate from."))
         return self
 
 
@@ -285,7 +290,7 @@ def released_number(plan: Plan, column: str) -> Numeric:
     """A column that is a number."""
     attribute = plan.schema.in_release(column)
     if not isinstance(attribute, Numeric):
-        raise SchemaError(f"column {column!r} is not a number; ask for its crosstab")
+        raise SchemaError(Phrase("column {column!r} is not a number; ask for its crosstab", column=column))
     return attribute
 
 

@@ -255,9 +255,9 @@ def _check_size(estimate: Estimate) -> None:
     """Refuse a picture that nobody could read."""
     most, cells = MOST_BARS if len(estimate.axes) <= 1 else MOST_CELLS, estimate.counts.size
     if cells > most:
-        raise SchemaError(f"{cells:,} cells are too many to look at; ask for fewer columns or bins")
+        raise SchemaError(Phrase("{cells:,} cells are too many to look at; ask for fewer columns or bins", cells=cells))
     if (panels := math.prod(estimate.counts.shape[2:])) > MOST_PANELS:
-        raise SchemaError(f"{panels} heatmaps are too many to look at; ask for fewer columns")
+        raise SchemaError(Phrase("{panels} heatmaps are too many to look at; ask for fewer columns", panels=panels))
 
 
 def _free_name(name: str, taken: Container[str]) -> str:
@@ -268,7 +268,11 @@ def check_percent(percent: str | None, columns: Sequence[str]) -> None:
     """Refuse percentages of something that is not there, or of a column by itself, which are all 100."""
     possible = ["all", *(columns if len(columns) > 1 else ())]
     if percent is not None and percent not in possible:
-        raise SchemaError(f"percent is of {' or of '.join(map(repr, possible))}; got {percent!r}")
+        raise SchemaError(
+            Phrase(
+                "percent is of {listed}; got {percent!r}", listed=" or of ".join(map(repr, possible)), percent=percent
+            )
+        )
 
 
 def warned_of(found: Estimate, plan: Plan) -> Estimate:

@@ -20,11 +20,12 @@ from kakuran.model import ToldCells, unbiased
 from kakuran.randomness import Randomness
 from kakuran.schema import Categorical, Dropped, Numeric, Schema
 from kakuran.typing import Array
+from kakuran.words import Phrase
 
 MISSING = "missing"
 """What a missing category is called in a formula."""
 _ALLOWED = {"I": None, "C": None, "log": np.log, "exp": np.exp, "sqrt": np.sqrt}
-_EXAMPLE = "write it as hours ~ age + sex"
+_EXAMPLE = Phrase("write it as hours ~ age + sex")
 _SINGULAR = 1e-9
 
 
@@ -57,23 +58,42 @@ class ModelFormula:
     @classmethod
     def of(cls, text: str, schema: Schema) -> ModelFormula:
         """Read a formula; functions that would have to look at all records first are refused."""
-        with needing("a formula", "regress"):
+        with needing(Phrase("a formula"), "regress"):
             from formulaic import Formula
             from formulaic.errors import FormulaicError
         if not isinstance(text, str):
-            raise SchemaError(f"a formula is a text; {_EXAMPLE}; got {text!r}")
+            raise SchemaError(Phrase("a formula is a text; {example}; got {text!r}", example=_EXAMPLE, text=text))
         try:
             read = Formula(text)
         except (FormulaicError, SyntaxError, ValueError) as error:
-            raise SchemaError(f"cannot read the formula {text!r}: {str(error).splitlines()[0]}; {_EXAMPLE}") from None
+            raise SchemaError(
+                Phrase(
+                    "cannot read the formula {text!r}: {why}; {example}",
+                    text=text,
+                    why=str(error).splitlines()[0],
+                    example=_EXAMPLE,
+                )
+            ) from None
         if not hasattr(read, "lhs") or not hasattr(read, "rhs") or len(list(read.lhs)) != 1:
-            raise SchemaError(f"the formula {text!r} needs one column to explain and others to explain it; {_EXAMPLE}")
+            raise SchemaError(
+                Phrase(
+                    "the formula {text!r} needs one column to explain and others to explain it; {example}",
+                    text=text,
+                    example=_EXAMPLE,
+                )
+            )
         for part in (*read.lhs, *read.rhs):
             _check_expressions(text, part, schema)
         (target,) = _columns_of(text, read.lhs, schema)
         predictors = _columns_of(text, read.rhs, schema)
         if target in predictors:
-            raise SchemaError(f"column {target.name!r} cannot explain itself in {text!r}; leave it out on one side")
+            raise SchemaError(
+                Phrase(
+                    "column {name!r} cannot explain itself in {text!r}; leave it out on one side",
+                    name=target.name,
+                    text=text,
+                )
+            )
         every = _every_value([target, *predictors])
         try:
             with np.errstate(all="ignore"):
@@ -82,9 +102,18 @@ class ModelFormula:
                     for part in (read.rhs, _without_intercept(read.lhs))
                 )
         except FormulaicError as error:
-            raise SchemaError(f"cannot use the formula {text!r}: {str(error).splitlines()[0]}; {_EXAMPLE}") from None
+            raise SchemaError(
+                Phrase(
+                    "cannot use the formula {text!r}: {why}; {example}",
+                    text=text,
+                    why=str(error).splitlines()[0],
+                    example=_EXAMPLE,
+                )
+            ) from None
         if isinstance(target, Categorical) and str(next(iter(read.lhs))).strip("`") != target.name:
-            raise SchemaError(f"name the categories to explain as they are, {target.name!r}, in {text!r}")
+            raise SchemaError(
+                Phrase("name the categories to explain as they are, {name!r}, in {text!r}", name=target.name, text=text)
+            )
         named = {attribute.name for attribute in predictors}
         owners: list[frozenset[str]] = [frozenset()] * len(spec.column_names)
         for term, places in spec.term_indices.items():
@@ -121,7 +150,9 @@ class ModelFormula:
         with np.errstate(all="ignore"):
             found = np.asarray(spec.get_model_matrix(frame, context=_context()), float)
         if not np.isfinite(found).all():
-            raise SchemaError(f"the formula {self.text!r} has no value for some numbers, as a logarithm of zero")
+            raise SchemaError(
+                Phrase("the formula {text!r} has no value for some numbers, as a logarithm of zero", text=self.text)
+            )
         return found
 
 
@@ -133,15 +164,32 @@ def _check_expressions(text: str, term: Any, schema: Schema) -> None:
         try:
             nodes = list(ast.walk(ast.parse(_without_backticks(factor.expr), mode="eval")))
         except SyntaxError:
-            raise SchemaError(f"cannot read {factor.expr!r} in the formula {text!r}; {_EXAMPLE}") from None
+            raise SchemaError(
+                Phrase(
+                    "cannot read {part!r} in the formula {text!r}; {example}",
+                    part=factor.expr,
+                    text=text,
+                    example=_EXAMPLE,
+                )
+            ) from None
         for node in nodes:
             if isinstance(node, ast.Call) and (not isinstance(node.func, ast.Name) or node.func.id not in _ALLOWED):
                 raise SchemaError(
-                    f"the formula {text!r} may use {', '.join(_ALLOWED)}, which look at one record at a time; "
-                    f"not {ast.unparse(node.func)!r}"
+                    Phrase(
+                        "the formula {text!r} may use {allowed}, which look at one record at a time; not {call!r}",
+                        text=text,
+                        allowed=", ".join(_ALLOWED),
+                        call=ast.unparse(node.func),
+                    )
                 )
             if isinstance(node, ast.Attribute | ast.Subscript | ast.Lambda | ast.comprehension):
-                raise SchemaError(f"the formula {text!r} may hold columns, arithmetic and {', '.join(_ALLOWED)} only")
+                raise SchemaError(
+                    Phrase(
+                        "the formula {text!r} may hold columns, arithmetic and {allowed} only",
+                        text=text,
+                        allowed=", ".join(_ALLOWED),
+                    )
+                )
 
 
 def _without_backticks(expression: str) -> str:
@@ -159,15 +207,33 @@ def _columns_of(text: str, part: Any, schema: Schema) -> list[Categorical | Nume
     for name in dict.fromkeys(str(one) for term in part for one in sorted(_variables(term))):
         if name not in schema.names:
             shown = ", ".join(attribute.name for attribute in schema.released)
-            raise SchemaError(f"the formula {text!r} speaks of {name!r}, which is no column; there are {shown}")
+            raise SchemaError(
+                Phrase(
+                    "the formula {text!r} speaks of {name!r}, which is no column; there are {shown}",
+                    text=text,
+                    name=name,
+                    shown=shown,
+                )
+            )
         if isinstance(schema[name], Dropped):
-            raise SchemaError(f"the formula {text!r} speaks of {name!r}, which was dropped: nothing of it was released")
+            raise SchemaError(
+                Phrase(
+                    "the formula {text!r} speaks of {name!r}, which was dropped: nothing of it was released",
+                    text=text,
+                    name=name,
+                )
+            )
         attribute = schema.in_release(name)
         if isinstance(attribute, Numeric) and attribute.missing == "category":
             raise SchemaError(
-                f"column {name!r} may be missing, and a regression needs numbers that everybody has: how others go "
-                f"together among those who have it takes three columns at once, and two are told well. Leave it out of "
-                f"{text!r}, or ask for mean({name!r}, by=…), which is of those who have it"
+                Phrase(
+                    "column {name!r} may be missing, and a regression needs numbers that everybody has: how "
+                    "others go together among those who have it takes three columns at once, and two are told "
+                    "well. Leave it out of {text!r}, or ask for mean({name!r}, by=…), which is of those who "
+                    "have it",
+                    name=name,
+                    text=text,
+                )
             )
         found.append(attribute)
     return found
@@ -261,8 +327,12 @@ class FormulaColumns:
                     if not np.allclose(found, self.bases[axis], atol=1e-3):
                         name = self.cells[axis].name
                         raise SchemaError(
-                            f"the noise on {name!r} leaves nothing of what {self.read.text!r} makes of it; use the "
-                            "number itself, or its square"
+                            Phrase(
+                                "the noise on {name!r} leaves nothing of what {text!r} makes of it; use the "
+                                "number itself, or its square",
+                                name=name,
+                                text=self.read.text,
+                            )
                         )
 
     @cached_property
@@ -342,11 +412,19 @@ def expressed(basis: Array, function: Array) -> Array:
 def _check_terms(columns: FormulaColumns) -> None:
     read = columns.read
     if len(read.columns) == 1:
-        raise SchemaError(f"no column explains anything in {read.text!r}; ask for the mean or the share of its target")
+        raise SchemaError(
+            Phrase(
+                "no column explains anything in {text!r}; ask for the mean or the share of its target", text=read.text
+            )
+        )
     for attribute, functions in zip(read.columns, columns.firsts, strict=True):
         if not functions:
             raise SchemaError(
-                f"column {attribute.name!r} stands only in products in {read.text!r}; write it by itself, too: a * b"
+                Phrase(
+                    "column {name!r} stands only in products in {text!r}; write it by itself, too: a * b",
+                    name=attribute.name,
+                    text=read.text,
+                )
             )
 
 
@@ -365,6 +443,10 @@ def _check_rank(read: ModelFormula) -> None:
     for column in range(1, matrix.shape[1] + 1):
         if np.linalg.matrix_rank(matrix[:, :column], tol=1e-8 * math.sqrt(rows)) < column:
             raise SchemaError(
-                f"{read.names[column - 1]!r} in {read.text!r} follows from the other terms, so that no coefficient of "
-                "it can be told; leave it out"
+                Phrase(
+                    "{term!r} in {text!r} follows from the other terms, so that no coefficient of it can be "
+                    "told; leave it out",
+                    term=read.names[column - 1],
+                    text=read.text,
+                )
             )

@@ -119,11 +119,17 @@ class ReadNumber:
         attribute = number(plan, name)
         if name in plan.mechanisms:
             raise SchemaError(
-                f"column {name!r} was perturbed, so it cannot weigh records: what it says of a record is not true of "
-                'it. Release a sampling weight with role "weight", in classes, or leave out weights'
+                Phrase(
+                    "column {name!r} was perturbed, so it cannot weigh records: what it says of a record is "
+                    'not true of it. Release a sampling weight with role "weight", in classes, or leave out '
+                    "weights",
+                    name=name,
+                )
             )
         if attribute.missing == "category":
-            raise SchemaError(f"column {name!r} may be missing, so it cannot weigh records; leave out weights")
+            raise SchemaError(
+                Phrase("column {name!r} may be missing, so it cannot weigh records; leave out weights", name=name)
+            )
         numbers = np.asarray(attribute.numbers_of(np.arange(attribute.points)), float)
         return cls(name, every_code(attribute), np.stack([np.ones_like(numbers), numbers]), is_weight=True)
 
@@ -133,9 +139,12 @@ class ReadNumber:
         weight = cls.weight(plan, name)
         if name in plan.mechanisms:
             raise SchemaError(
-                f"the weight {name!r} was perturbed, so nobody knows which records are of which class, and this cannot "
-                "be weighed by it; crosstab, count, share, mean, variance and correlation can. To count every record "
-                "once, say weights=False (--weights none)"
+                Phrase(
+                    "the weight {name!r} was perturbed, so nobody knows which records are of which class, and "
+                    "this cannot be weighed by it; crosstab, count, share, mean, variance and correlation can. "
+                    "To count every record once, say weights=False (--weights none)",
+                    name=name,
+                )
             )
         return weight
 
@@ -226,13 +235,17 @@ def scale_of(attribute: Numeric) -> tuple[float, float]:
 def number(plan: Plan, name: str) -> Numeric:
     """A released column of numbers, refused if it is none or if nothing was left of it."""
     if not isinstance(name, str):
-        raise SchemaError(f"name one column, as in mean('age'); got {name!r}")
+        raise SchemaError(Phrase("name one column, as in mean('age'); got {name!r}", name=name))
     attribute = plan.schema.in_release(name)
     check_told(plan, name)
     if not isinstance(attribute, Numeric):
-        raise SchemaError(f"column {name!r} holds categories, not numbers; ask for a share of them, or a crosstab")
+        raise SchemaError(
+            Phrase("column {name!r} holds categories, not numbers; ask for a share of them, or a crosstab", name=name)
+        )
     if not attribute.has_mean:
-        raise SchemaError(f"column {name!r} holds dates, not numbers; ask for a quantile of it, or a crosstab")
+        raise SchemaError(
+            Phrase("column {name!r} holds dates, not numbers; ask for a quantile of it, or a crosstab", name=name)
+        )
     return attribute
 
 
@@ -263,7 +276,9 @@ class Groups:
         cells = questions[0].truths
         shape = tuple(axis.size for axis in cells)
         if math.prod(shape) * math.prod(axis.size for axis in questions[0].cells) > MOST_GROUPS**2:
-            raise SchemaError(f"{math.prod(shape):,} groups are too many to look at; ask by fewer columns or bins")
+            raise SchemaError(
+                Phrase("{count:,} groups are too many to look at; ask by fewer columns or bins", count=math.prod(shape))
+            )
         members = [_members(question.reading, shape) for question in questions]
         return cls(questions[0].cells, cells, np.stack(members))
 

@@ -25,6 +25,7 @@ from kakuran.errors import SchemaError
 from kakuran.model import Operator, reconstruct, transition_between
 from kakuran.schema import Numeric, Schema
 from kakuran.typing import Array, Codes, Number
+from kakuran.words import Phrase
 
 FALSE_ALARM = 0.001
 MOST_KINDS = 1 << 22
@@ -98,7 +99,7 @@ def impossible(plan: Plan, codes: Mapping[str, Codes], false_alarm: float) -> Im
     Half of it is left to each: columns one by one, and records as a whole.
     """
     if not isinstance(false_alarm, Number) or not 0 < false_alarm < 1:
-        raise SchemaError(f"false_alarm must lie between 0 and 1, got {false_alarm!r}")
+        raise SchemaError(Phrase("false_alarm must lie between 0 and 1, got {false_alarm!r}", false_alarm=false_alarm))
     axes = {name: axis for name in plan.mechanisms if (axis := points_of(plan.schema, name)).size <= MOST_POINTS}
     if not axes:
         return ImpossibleFindings()

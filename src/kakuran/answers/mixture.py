@@ -39,7 +39,7 @@ from kakuran.model import (
 )
 from kakuran.randomness import Randomness
 from kakuran.typing import Array, Progress
-from kakuran.words import Translate
+from kakuran.words import Phrase, Translate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -91,8 +91,11 @@ class MixtureEstimate(Answer):
         """The perturbed records that have a number in all columns, rows × columns."""
         if self.read is None:
             raise SchemaError(
-                f"records do not tell {' and '.join(self.columns)} each on its own, so none has a cluster: "
-                "ask for one column, or release whole records"
+                Phrase(
+                    "records do not tell {columns} each on its own, so none has a cluster: ask for one column, "
+                    "or release whole records",
+                    columns=" and ".join(self.columns),
+                )
             )
         return self.read()
 
@@ -171,7 +174,11 @@ def mixture(
     attributes = [released_number(plan, name) for name in columns]
     for one in attributes:
         if not one.is_even:
-            raise SchemaError(f"column {one.name!r} is told in bands or periods, not as a number; ask for its density")
+            raise SchemaError(
+                Phrase(
+                    "column {name!r} is told in bands or periods, not as a number; ask for its density", name=one.name
+                )
+            )
     if options.covariance != "diag":
         return _of_any_direction(reader, columns, options, draws, progress)
     if len(columns) == 1 or (plan.is_apart and all(one.missing != "category" for one in attributes)):
@@ -188,7 +195,9 @@ def _of_any_direction(
     numbers = _read(reader, columns)
     progress(len(numbers))
     if not len(numbers):
-        raise DataError(columns[0], "the release holds no records", "There is nothing to estimate from.")
+        raise DataError(
+            columns[0], Phrase("the release holds no records"), Phrase("There is nothing to estimate from.")
+        )
     dice = Randomness.derived(numbers.tobytes()).generator()
     found = fit_mixture(numbers, noises, options, dice)
     spread = bootstrap(found, numbers, options, draws, dice)
@@ -239,7 +248,9 @@ def _told_together(
     found, counts = reduce(Tally.merge, tallies).occupied()
     places, total = np.column_stack(found[-len(columns) :]), counts.sum()
     if not total:
-        raise DataError(columns[0], "the release holds no records", "There is nothing to estimate from.")
+        raise DataError(
+            columns[0], Phrase("the release holds no records"), Phrase("There is nothing to estimate from.")
+        )
     near = sum(tell.share * tell.telling.together for tell in tells) / sum(tell.share for tell in tells)
     by_chance = [np.asarray(telling.shares(name, None, some), float) for name, some in edges.items()]
     has_all = (places < [len(shares) for shares in by_chance]).all(axis=1)
@@ -344,12 +355,14 @@ def _numbers(plan: Plan, codes: Mapping[str, NDArray[np.integer]]) -> Array:
 
 def _check_columns(columns: Sequence[str]) -> None:
     if not columns:
-        raise SchemaError("a mixture needs at least one number")
+        raise SchemaError(Phrase("a mixture needs at least one number"))
     for name in columns:
         if not isinstance(name, str):
-            raise SchemaError(f"name the columns one by one, as in mixture('age', 'income'); got {name!r}")
+            raise SchemaError(
+                Phrase("name the columns one by one, as in mixture('age', 'income'); got {name!r}", name=name)
+            )
     if len(set(columns)) < len(columns):
-        raise SchemaError(f"a column stands twice in {', '.join(columns)}")
+        raise SchemaError(Phrase("a column stands twice in {columns}", columns=", ".join(columns)))
 
 
 def _grid(plan: Plan, name: str, missing: float | None) -> PerturbedGrid:
@@ -362,7 +375,11 @@ def _laplace(plan: Plan, name: str) -> ColumnNoise:
     mechanism = plan[name]
     if mechanism.laplace_scale is None:
         raise SchemaError(
-            f"column {name!r} is perturbed by {mechanism.kind}; clusters of any direction need laplace, "
-            "so use covariance diag or release it with the mechanism laplace"
+            Phrase(
+                "column {name!r} is perturbed by {mechanism}; clusters of any direction need laplace, so use "
+                "covariance diag or release it with the mechanism laplace",
+                name=name,
+                mechanism=mechanism.kind,
+            )
         )
     return ColumnNoise("laplace", mechanism.laplace_scale)

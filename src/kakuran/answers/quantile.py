@@ -32,7 +32,9 @@ def quantile(reader: Reader, column: str, part: float, asking: AskedOf, progress
     plan = reader.plan
     attribute = _ordered(plan, column)
     if not isinstance(part, Number) or not 0 < part < 1:
-        raise SchemaError(f"a quantile is asked for by a part between 0 and 1, as 0.5 for the median; got {part!r}")
+        raise SchemaError(
+            Phrase("a quantile is asked for by a part between 0 and 1, as 0.5 for the median; got {part!r}", part=part)
+        )
     bins = dict(asking.bins)
     if isinstance(attribute, Numeric):
         bins[column] = min(FINE, attribute.points)
@@ -64,13 +66,16 @@ def quantile(reader: Reader, column: str, part: float, asking: AskedOf, progress
 
 def _ordered(plan: Plan, column: str) -> Categorical | Numeric:
     if not isinstance(column, str):
-        raise SchemaError(f"name one column, as in quantile('age', 0.5); got {column!r}")
+        raise SchemaError(Phrase("name one column, as in quantile('age', 0.5); got {column!r}", column=column))
     attribute = plan.schema.in_release(column)
     check_told(plan, column)
     if isinstance(attribute, Categorical) and not attribute.ordered and isinstance(attribute.values[0], str | bool):
         raise SchemaError(
-            f"column {column!r} holds categories without an order, which have no quantiles; ask for its crosstab, or "
-            "declare ordered = true in the schema"
+            Phrase(
+                "column {column!r} holds categories without an order, which have no quantiles; ask for its "
+                "crosstab, or declare ordered = true in the schema",
+                column=column,
+            )
         )
     return attribute
 

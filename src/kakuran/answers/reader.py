@@ -284,17 +284,25 @@ def _counted(predicate: Predicate, cuts: Sequence[_Cut]) -> NDArray[np.bool_]:
 
 def _check_columns(columns: Sequence[str], bins: Mapping[str, Bins], where: str | None) -> None:
     if not columns and where is None:
-        raise SchemaError("a cross-tabulation needs at least one column, a count a condition")
+        raise SchemaError(Phrase("a cross-tabulation needs at least one column, a count a condition"))
     if not isinstance(bins, Mapping):
-        raise SchemaError(f"bins are given column by column, as in bins={{'age': 12}}; got {bins!r}")
+        raise SchemaError(Phrase("bins are given column by column, as in bins={{'age': 12}}; got {bins!r}", bins=bins))
     for name in columns:
         if not isinstance(name, str):
-            raise SchemaError(f"name the columns one by one, as in crosstab('job', 'sex'); got {name!r}")
+            raise SchemaError(
+                Phrase("name the columns one by one, as in crosstab('job', 'sex'); got {name!r}", name=name)
+            )
     if len(set(columns)) < len(columns):
         raise SchemaError(Phrase("a column stands twice in {columns}", columns=", ".join(columns)))
     for name in bins:
         if name not in columns:
-            raise SchemaError(f"bins are given for {name!r}, which is not among the columns {', '.join(columns)}")
+            raise SchemaError(
+                Phrase(
+                    "bins are given for {name!r}, which is not among the columns {columns}",
+                    name=name,
+                    columns=", ".join(columns),
+                )
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -512,9 +520,18 @@ class Reader:
         """What no record tells, as the model of all that is told has it."""
         named = " and ".join(map(repr, question.columns))
         if method != "auto":
-            raise SchemaError(f"no record tells {named} together, so only the joint model can answer: leave out method")
+            raise SchemaError(
+                Phrase(
+                    "no record tells {named} together, so only the joint model can answer: leave out method",
+                    named=named,
+                )
+            )
         if fakes:
-            raise SchemaError(f"no record tells {named} together: what made-up records could do to it is not known")
+            raise SchemaError(
+                Phrase(
+                    "no record tells {named} together: what made-up records could do to it is not known", named=named
+                )
+            )
         joint = self.joint(question.truths, progress)
         scaled = self._scaling(question, 1.0, progress)
         found = question.reading.of(scaled(joint.table(question.truths)))
@@ -627,11 +644,15 @@ def _scaled(table: Array, totals: Array) -> Array:
 def check_interval(level: float, about: About) -> None:
     """Refuse a level that is none, and a truth that intervals cannot be wide enough for."""
     if not isinstance(level, Number) or not 0 < level < 1:
-        raise SchemaError(f"level must lie between 0 and 1, as 0.9 for a 90 % interval; got {level!r}")
+        raise SchemaError(
+            Phrase("level must lie between 0 and 1, as 0.9 for a 90 % interval; got {level!r}", level=level)
+        )
     if about not in get_args(About):
-        raise SchemaError(f"about must be 'table' or 'population', got {about!r}")
+        raise SchemaError(Phrase("about must be 'table' or 'population', got {about!r}", about=about))
 
 
 def _check_fakes(fakes: float) -> None:
     if not isinstance(fakes, Number) or not 0 <= fakes < 1:
-        raise SchemaError(f"fakes is the share of records that may be made up, as 0.01 for 1 %; got {fakes!r}")
+        raise SchemaError(
+            Phrase("fakes is the share of records that may be made up, as 0.01 for 1 %; got {fakes!r}", fakes=fakes)
+        )

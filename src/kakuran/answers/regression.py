@@ -26,7 +26,7 @@ from kakuran.answers.groups import ReadNumber, WeightClass, told_cells
 from kakuran.answers.reader import Reader, check_interval, check_told, check_told_in_pairs, counted_cells, model_cells
 from kakuran.answers.tilted import TiltedRecords
 from kakuran.charts import ESTIMATE, Series, bar_chart
-from kakuran.errors import SchemaError, counted
+from kakuran.errors import SchemaError
 from kakuran.model import About, ToldCells, TrueMoments, moments_of
 from kakuran.schema import Categorical, Numeric, Schema, to_arrow
 from kakuran.typing import Array, Progress
@@ -166,7 +166,13 @@ class Regression(Answer):
         columns = self.read.predictors
         absent = [attribute.name for attribute in columns if attribute.name not in table.column_names]
         if absent:
-            raise SchemaError(f"there is no column {absent[0]!r} to predict from; {self.formula!r} needs it")
+            raise SchemaError(
+                Phrase(
+                    "there is no column {name!r} to predict from; {formula!r} needs it",
+                    name=absent[0],
+                    formula=self.formula,
+                )
+            )
         codes = Schema(list(columns)).encode(table.select([attribute.name for attribute in columns]))
         values = {
             one.name: codes[one.name].astype(float)
@@ -296,8 +302,14 @@ def regress(
     chosen = _family(read, family)
     if weights is not None and chosen != "least squares":
         raise SchemaError(
-            f"a regression of {read.target.name!r} by the {chosen} family cannot be weighed by {weights!r}; ask for "
-            "share or mean by groups, which can, or count every record once with weights=False (--weights none)"
+            Phrase(
+                "a regression of {name!r} by the {chosen} family cannot be weighed by {weights!r}; ask for "
+                "share or mean by groups, which can, or count every record once with weights=False (--weights "
+                "none)",
+                name=read.target.name,
+                chosen=chosen,
+                weights=weights,
+            )
         )
     for attribute in read.columns:
         check_told(reader.plan, attribute.name)
@@ -376,8 +388,11 @@ class _ToldParts:
         order = [[one.names.index(name) for name in names if name in one.names] for one in found]
         if any(len(some) < len(names) or len(one.names) > len(names) for some, one in zip(order, found, strict=True)):
             raise SchemaError(
-                f"nobody in one of the classes of weights tells all that {self.columns.read.text!r} asks for; take "
-                "fewer columns, or count every record once with weights=False (--weights none)"
+                Phrase(
+                    "nobody in one of the classes of weights tells all that {text!r} asks for; take fewer "
+                    "columns, or count every record once with weights=False (--weights none)",
+                    text=self.columns.read.text,
+                )
             )
         shares = [one.share for one in self.classes]
         values = sum(share * one.values[some] for share, one, some in zip(shares, found, order, strict=True))
@@ -394,22 +409,37 @@ def _family(read: ModelFormula, asked: str | None) -> RegressionFamily:
     if isinstance(target, Numeric):
         if asked not in (None, "least squares", "poisson"):
             raise SchemaError(
-                f"column {target.name!r} is a number: family is 'least squares' or 'poisson', not {asked!r}"
+                Phrase(
+                    "column {name!r} is a number: family is 'least squares' or 'poisson', not {asked!r}",
+                    name=target.name,
+                    asked=asked,
+                )
             )
         if asked == "poisson" and target.low < 0:
-            raise SchemaError(f"column {target.name!r} may be negative, which no count is; use least squares")
+            raise SchemaError(
+                Phrase("column {name!r} may be negative, which no count is; use least squares", name=target.name)
+            )
         return "poisson" if asked == "poisson" else "least squares"
     if target.size < 2:
-        raise SchemaError(f"column {target.name!r} has one value: there is nothing to explain")
+        raise SchemaError(Phrase("column {name!r} has one value: there is nothing to explain", name=target.name))
     if target.missing == "category":
         raise SchemaError(
-            f"column {target.name!r} may be missing, and cannot be explained where it is; explain another"
+            Phrase(
+                "column {name!r} may be missing, and cannot be explained where it is; explain another", name=target.name
+            )
         )
     found: RegressionFamily = "logistic" if len(target.values) == 2 else "multinomial"
     if asked not in (None, found):
         raise SchemaError(
-            f"column {target.name!r} has {counted(len(target.values), 'category', 'categories')}: family is {found!r}, "
-            f"not {asked!r}"
+            Phrase(
+                "column {name!r} has {categories}: family is {found!r}, not {asked!r}",
+                name=target.name,
+                categories=Phrase("1 category")
+                if len(target.values) == 1
+                else Phrase("{count:,} categories", count=len(target.values)),
+                found=found,
+                asked=asked,
+            )
         )
     return found
 
@@ -634,7 +664,9 @@ def _by_model(
         targets = read.explained(records.values[read.target.name])[:, None]
     found = _fit(matrix, targets, weights, family)
     if found is None:
-        raise SchemaError(f"no coefficients fit {read.text!r}: a value of a predictor decides the target by itself")
+        raise SchemaError(
+            Phrase("no coefficients fit {text!r}: a value of a predictor decides the target by itself", text=read.text)
+        )
     step, covariance = records.left_by(_pulls(matrix, targets, weights, family, found), about)
     covariance, centres = _NOT_LINEAR * covariance, found + step.reshape(found.shape)
     reach = _FAR * np.sqrt(np.diag(covariance)).reshape(found.shape)

@@ -465,16 +465,20 @@ def correlation(reader: Reader, first: str, second: str, asking: AskedOf, progre
     """Pearson's correlation of two numbers, or Cramér's V of two columns of categories."""
     plan, names = reader.plan, (first, second)
     if first == second:
-        raise SchemaError(f"a column goes with itself: name two columns, got {first!r} twice")
+        raise SchemaError(Phrase("a column goes with itself: name two columns, got {first!r} twice", first=first))
     kinds = [isinstance(plan.schema.in_release(name), Numeric) for name in names]
     if kinds[0] != kinds[1]:
         which = names[kinds.index(True)], names[kinds.index(False)]
         raise SchemaError(
-            f"column {which[0]!r} is a number and {which[1]!r} holds categories, which have no correlation; ask for "
-            f"mean({which[0]!r}, by={which[1]!r}), or a regression"
+            Phrase(
+                "column {number!r} is a number and {other!r} holds categories, which have no correlation; ask "
+                "for mean({number!r}, by={other!r}), or a regression",
+                number=which[0],
+                other=which[1],
+            )
         )
     if asking.weights is not None and not kinds[0]:
-        raise SchemaError("Cramér's V is not weighed; leave out weights, or ask with weights=False")
+        raise SchemaError(Phrase("Cramér's V is not weighed; leave out weights, or ask with weights=False"))
     return (_pearson if kinds[0] else _cramer)(reader, names, asking, progress)
 
 
@@ -536,7 +540,7 @@ def _cramer(reader: Reader, names: tuple[str, str], asking: AskedOf, progress: P
     shape, sizes = groups.shape[:-2], groups.shape[-2:]
     most, tables = min(sizes) - 1, found.values.reshape(-1, *sizes)
     if not most:
-        raise SchemaError(f"column {names[sizes.index(1)]!r} has one value: nothing goes with it")
+        raise SchemaError(Phrase("column {name!r} has one value: nothing goes with it", name=names[sizes.index(1)]))
 
     def read(values: Array) -> Array:
         return _dependence(values.reshape(-1, *sizes)).ravel()

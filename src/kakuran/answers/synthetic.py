@@ -297,9 +297,11 @@ def synthesise(reader: Reader, n: int | None = None, copies: int = 1, progress: 
     plan = reader.plan
     for name, value in (("n", n), ("copies", copies)):
         if value is not None and not (isinstance(value, int | np.integer) and value >= 1):
-            raise ArgumentError(name, "must be a whole number from 1 on", "Say how many.", example=value)
+            raise ArgumentError(
+                name, Phrase("must be a whole number from 1 on"), Phrase("Say how many."), example=value
+            )
     if not reader.n:
-        raise SchemaError("the release holds no records to make up others from")
+        raise SchemaError(Phrase("the release holds no records to make up others from"))
     for name in plan.mechanisms:
         check_told(plan, name)
     asked = plan.schema.kept if plan.layout.told else plan.schema.released
@@ -380,12 +382,20 @@ def combine(estimates: ArrayLike, variances: ArrayLike, *, level: float = 0.9) -
 
     found, within = np.asarray(estimates, float), np.asarray(variances, float)
     if found.shape != within.shape or found.ndim == 0 or len(found) < 2:
-        problem = f"and variances must be two or more rows of the same shape, got {found.shape} and {within.shape}"
-        raise ArgumentError("estimates", problem, "Give one row for each copy.")
+        problem = Phrase(
+            "and variances must be two or more rows of the same shape, got {one} and {other}",
+            one=found.shape,
+            other=within.shape,
+        )
+        raise ArgumentError("estimates", problem, Phrase("Give one row for each copy."))
     if not (np.isfinite(found).all() and np.isfinite(within).all() and (within >= 0).all()):
-        raise ArgumentError("variances", "and estimates must be finite, and variances not negative", "Leave none out.")
+        raise ArgumentError(
+            "variances", Phrase("and estimates must be finite, and variances not negative"), Phrase("Leave none out.")
+        )
     if not isinstance(level, Number) or not 0 < level < 1:
-        raise ArgumentError("level", "must lie between 0 and 1", "Take 0.9 for a 90 % interval.", example=level)
+        raise ArgumentError(
+            "level", Phrase("must lie between 0 and 1"), Phrase("Take 0.9 for a 90 % interval."), example=level
+        )
     between, inner = (1 + 1 / len(found)) * found.var(axis=0, ddof=1), within.mean(axis=0)
     is_clear = between > inner
     variance = np.where(is_clear, between - inner, inner)

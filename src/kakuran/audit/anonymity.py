@@ -16,6 +16,7 @@ from kakuran.counts import DistinctRows, distinct_rows
 from kakuran.errors import ArgumentError, DataError, counted
 from kakuran.schema import check_there, columns_of, distinct_of, is_numeric
 from kakuran.typing import Array, Codes, Indices
+from kakuran.words import Phrase
 
 
 @dataclass(frozen=True)
@@ -227,10 +228,12 @@ def check_anonymity(data: Any, quasi: Sequence[str], sensitive: Sequence[str] = 
     """
     columns = columns_of(data)
     if not quasi:
-        raise ArgumentError("quasi", "names no column", f"Name some of {', '.join(columns)}.")
+        raise ArgumentError(
+            "quasi", Phrase("names no column"), Phrase("Name some of {columns}.", columns=", ".join(columns))
+        )
     check_there((*quasi, *sensitive), columns)
     if not len(columns[quasi[0]]):
-        raise DataError(quasi[0], "the table is empty", "Nobody is in it to be found.")
+        raise DataError(quasi[0], Phrase("the table is empty"), Phrase("Nobody is in it to be found."))
     codes = [distinct_of(name, columns[name], missing_is_value=True)[1] for name in quasi]
     classes = distinct_rows(codes)
     diversity = {name: _diversity_of(classes, name, columns[name]) for name in sensitive}

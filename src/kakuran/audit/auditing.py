@@ -202,7 +202,7 @@ def audit(
     n = people.records
     release.manifest.check_original(n)
     if not n:
-        raise ReleaseError("an empty release has nobody to link")
+        raise ReleaseError(Phrase("an empty release has nobody to link"))
     dice = Randomness.secure()
     attacker = _attacker(plan, people)
     released = release.codes()

@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.counts import distinct_rows
-from kakuran.errors import ArgumentError, DataError, SchemaError, counted, is_real
+from kakuran.errors import ArgumentError, DataError, SchemaError, is_real
 from kakuran.schema import Tree, columns_of, distinct_of, numbers_of
 from kakuran.typing import Array, Indices
+from kakuran.words import Phrase, so_many_records
 
 
 @dataclass(frozen=True)
@@ -48,13 +49,30 @@ class Graph:
         both_ways: dict[tuple[Any, Any], float] = {}
         for edge, weight in self.weights.items():
             if not isinstance(edge, tuple) or len(edge) != 2:
-                raise SchemaError(f"graph: an edge is a pair of values, got {edge!r}")
+                raise SchemaError(Phrase("graph: an edge is a pair of values, got {edge!r}", edge=edge))
             if not 0 <= weight < math.inf:
-                raise SchemaError(f"graph: the weight of {edge!r} must be a number of at least 0, got {weight!r}")
+                raise SchemaError(
+                    Phrase(
+                        "graph: the weight of {edge!r} must be a number of at least 0, got {weight!r}",
+                        edge=edge,
+                        weight=weight,
+                    )
+                )
             if edge[0] == edge[1] and weight:
-                raise SchemaError(f"graph: {edge[0]!r} lies at distance 0 from itself, got {weight!r}")
+                raise SchemaError(
+                    Phrase(
+                        "graph: {value!r} lies at distance 0 from itself, got {weight!r}", value=edge[0], weight=weight
+                    )
+                )
             if both_ways.get(edge, weight) != weight:
-                raise SchemaError(f"graph: {edge!r} has two weights, {both_ways[edge]!r} and {weight!r}")
+                raise SchemaError(
+                    Phrase(
+                        "graph: {edge!r} has two weights, {other!r} and {weight!r}",
+                        edge=edge,
+                        other=both_ways[edge],
+                        weight=weight,
+                    )
+                )
             both_ways[edge] = both_ways[edge[::-1]] = weight
         object.__setattr__(self, "_both_ways", both_ways)
         object.__setattr__(self, "weights", dict(self.weights))
@@ -69,9 +87,12 @@ class Graph:
         matrix = self._along_paths(values) if self.shortest_paths else self._along_edges(values)
         if not np.isfinite(matrix).all():
             a, b = np.argwhere(~np.isfinite(matrix))[0]
-            remedy = "add a path" if self.shortest_paths else "add it, or say shortest_paths=True"
-            what = "path" if self.shortest_paths else "edge"
-            raise SchemaError(f"graph: no {what} between {values[a]!r} and {values[b]!r}; {remedy}")
+            ends = {"one": values[a], "other": values[b]}
+            raise SchemaError(
+                Phrase("graph: no path between {one!r} and {other!r}; add a path", **ends)
+                if self.shortest_paths
+                else Phrase("graph: no edge between {one!r} and {other!r}; add it, or say shortest_paths=True", **ends)
+            )
         return matrix
 
     def _along_edges(self, values: Sequence[Any]) -> Array:
@@ -85,7 +106,7 @@ class Graph:
         places = {node: place for place, node in enumerate(self.nodes)}
         unknown = [value for value in values if value not in places]
         if unknown:
-            raise SchemaError(f"graph: lacks the value {unknown[0]!r}")
+            raise SchemaError(Phrase("graph: lacks the value {value!r}", value=unknown[0]))
         ends = np.array([[places[a], places[b]] for a, b in self.weights]).T
         edges = coo_array((np.array(list(self.weights.values()), float), ends), shape=(len(places), len(places)))
         chosen = np.array([places[value] for value in values])
@@ -119,13 +140,18 @@ def capacity_of_counts(name: str, values: Sequence[Any], counts: NDArray[Any], d
     if distance == "euclidean":
         return _capacity_of_weighted(np.asarray(values, float), counts, p)
     if isinstance(distance, str):
-        raise SchemaError(f"unknown distance {distance!r}; there are euclidean, discrete, a tree, a graph, a function")
+        raise SchemaError(
+            Phrase(
+                "unknown distance {distance!r}; there are euclidean, discrete, a tree, a graph, a function",
+                distance=distance,
+            )
+        )
     return _sum_over_pairs(counts, _blocks(name, values, distance), p)
 
 
 def _check_power(p: float) -> None:
     if not 1 <= p < math.inf:
-        raise SchemaError(f"p must be at least 1 and finite, got {p}")
+        raise SchemaError(Phrase("p must be at least 1 and finite, got {p}", p=p))
 
 
 def capacity_of_records(columns: Mapping[str, Any], distance: Callable[[Any, Any], float], p: float) -> float:
@@ -148,7 +174,7 @@ def ancestors(name: str, values: Sequence[Any], tree: Tree) -> Indices:
     known = {*tree.children, *tree.parents}
     lacking = [value for value in values if value not in known]
     if lacking:
-        raise DataError(name, "the tree lacks a value", "Place it under a parent.", example=lacking[0])
+        raise DataError(name, Phrase("the tree lacks a value"), Phrase("Place it under a parent."), example=lacking[0])
     numbers = {node: number for number, node in enumerate(known)}
     paths = [[numbers[node] for node in reversed(tree.path(value))] for value in values]
     table = np.full((len(values), max(map(len, paths), default=0)), -1, np.intp)
@@ -187,7 +213,7 @@ def _blocks(name: str, values: Sequence[Any], distance: Distance) -> _Blocks:
     elif callable(distance):
         yield slice(0, len(values)), np.array([[float(distance(a, b)) for b in values] for a in values])
     else:
-        raise SchemaError(f"{distance!r} is no distance between categories")
+        raise SchemaError(Phrase("{distance!r} is no distance between categories", distance=distance))
 
 
 def _tree_blocks(paths: Indices) -> _Blocks:
@@ -223,7 +249,11 @@ def l1_accuracy(p: Any, q: Any) -> float:
     """
     shares = [_distribution(name, np.asarray(cells, float)) for name, cells in (("p", p), ("q", q))]
     if shares[0].shape != shares[1].shape:
-        raise ArgumentError("q", f"has cells {shares[1].shape}, p {shares[0].shape}", "Count both over the same cells.")
+        raise ArgumentError(
+            "q",
+            Phrase("has cells {q}, p {p}", q=shares[1].shape, p=shares[0].shape),
+            Phrase("Count both over the same cells."),
+        )
     return float(100 * (1 - np.abs(shares[0] - shares[1]).sum() / 2))
 
 
@@ -241,7 +271,9 @@ def wrong_cells(truth: Any, counts: Any) -> float:
 
 def _distribution(name: str, cells: Any) -> Any:
     if not (cells >= 0).all() or not 0 < cells.sum() < np.inf:
-        raise ArgumentError(name, "is not a distribution", "Give counts or shares of at least 0, not all 0.")
+        raise ArgumentError(
+            name, Phrase("is not a distribution"), Phrase("Give counts or shares of at least 0, not all 0.")
+        )
     return cells / cells.sum()
 
 
@@ -259,7 +291,11 @@ def mean_absolute_loss(original: Any, released: Any) -> float:
     matrices: list[Any] = [m if issparse(m) else np.asarray(m, float) for m in (original, released)]
     x, y = matrices
     if x.shape != y.shape:
-        raise ArgumentError("matrix", f"{x.shape} before and {y.shape} after", "Compare matrices of one shape.")
+        raise ArgumentError(
+            "matrix",
+            Phrase("{before} before and {after} after", before=x.shape, after=y.shape),
+            Phrase("Compare matrices of one shape."),
+        )
     return float(abs(x - y).sum() / max(x.shape[0] * x.shape[1], 1))
 
 
@@ -375,27 +411,43 @@ def capacities(
 def _check_same_people(before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
     if set(before) != set(after):
         odd = sorted(set(before) ^ set(after))[0]
-        raise DataError(odd, "is in one of the two tables only", "Compare tables with the same columns.")
+        raise DataError(
+            odd, Phrase("is in one of the two tables only"), Phrase("Compare tables with the same columns.")
+        )
     for name in before:
         if len(before[name]) != len(after[name]):
-            problem = f"{counted(len(before[name]), 'record')} before and {len(after[name]):,} after"
-            raise DataError(name, problem, "Compare the same people.")
+            problem = Phrase(
+                "{records} before and {after:,} after",
+                records=so_many_records(len(before[name])),
+                after=len(after[name]),
+            )
+            raise DataError(name, problem, Phrase("Compare the same people."))
 
 
 def check_weights(weights: Mapping[str, float], columns: Mapping[str, Any]) -> None:
     """Refuse weights of columns that are not there, and those below 0."""
     for name, weight in weights.items():
         if name not in columns:
-            raise SchemaError(f"a weight is given for {name!r}, which is not a column; those are {', '.join(columns)}")
+            raise SchemaError(
+                Phrase(
+                    "a weight is given for {name!r}, which is not a column; those are {columns}",
+                    name=name,
+                    columns=", ".join(columns),
+                )
+            )
         if not is_real(weight) or not 0 <= weight < np.inf:
-            raise SchemaError(f"the weight of {name!r} must be a number of at least 0, got {weight!r}")
+            raise SchemaError(
+                Phrase(
+                    "the weight of {name!r} must be a number of at least 0, got {weight!r}", name=name, weight=weight
+                )
+            )
 
 
 def _distance_of(name: str, distance: Distance | Mapping[str, Distance]) -> Distance:
     if not isinstance(distance, Mapping):
         return distance
     if name not in distance:
-        raise SchemaError(f"no distance is given for column {name!r}")
+        raise SchemaError(Phrase("no distance is given for column {name!r}", name=name))
     return distance[name]
 
 

@@ -95,7 +95,7 @@ class TreeBox:
 
 def new_figure(width: float, height: float) -> Figure:
     """An empty figure, in inches."""
-    with needing("a plot", "plot"):
+    with needing(Phrase("a plot"), "plot"):
         from kakuran.charts.fonts import Picture
     return Picture(figsize=(width, height), layout="constrained")
 

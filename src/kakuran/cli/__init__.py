@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
+from itertools import pairwise
 from typing import Annotated, Any
 
 import typer
@@ -24,11 +25,20 @@ from kakuran.cli import (
     vertical,
     wide,
 )
-from kakuran.cli.console import answer_text, help_spoken, run
+from kakuran.cli.console import answer_text, help_spoken, run, speak
+from kakuran.cli.options import LANGUAGE_HELP, Language
+from kakuran.words import LANGUAGES
 
 
 class _Speaking:
-    """Tells its help in the language that is spoken."""
+    """Tells its help in the language that is spoken, which may be typed anywhere."""
+
+    def parse_args(self: Any, ctx: Any, args: list[str]) -> list[str]:
+        if not any("--lang" in one.opts for one in self.params):
+            end = next((at for at, word in enumerate(args) if word in getattr(self, "commands", {})), len(args))
+            args = [*_but_language(args[:end]), *args[end:]]
+        rest: list[str] = super().parse_args(ctx, args)  # type: ignore[misc]
+        return rest
 
     def format_help(self: Any, ctx: Any, formatter: Any) -> None:
         known = help_spoken()
@@ -37,6 +47,13 @@ class _Speaking:
                 said = getattr(one, name, None)
                 setattr(one, name, known.get((said or "").strip(), said))
         super().format_help(ctx, formatter)  # type: ignore[misc]
+
+
+def _but_language(args: list[str]) -> list[str]:
+    """All but the language, which was heard before options are read."""
+    named = [at for at, pair in enumerate(pairwise(args)) if pair[0] == "--lang" and pair[1] in LANGUAGES]
+    left = [word for at, word in enumerate(args) if at not in named and at - 1 not in named]
+    return [word for word in left if word not in [f"--lang={one}" for one in LANGUAGES]]
 
 
 class _Group(_Speaking, TyperGroup):
@@ -168,14 +185,20 @@ for name, group in _GROUPS.items():
 
 @app.callback(invoke_without_command=True)
 def version(
+    context: typer.Context,
     show: Annotated[bool, typer.Option("--version", help="Show the version and exit.", is_eager=True)] = False,
+    lang: Annotated[Language | None, typer.Option("--lang", help=LANGUAGE_HELP)] = None,
 ) -> None:
     """Perturb every record so that nobody can be linked above 1/k, and reconstruct the true statistics."""
+    if lang is not None:
+        speak(lang)
     if show:
         from kakuran import __version__
 
         answer_text(f"kakuran {__version__}")
         raise typer.Exit
+    if context.invoked_subcommand is None:
+        answer_text(context.get_help())
 
 
 def main() -> None:

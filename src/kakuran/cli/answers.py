@@ -35,7 +35,9 @@ def _known_method(method: str) -> str:
     from kakuran.model import Method
 
     if method not in get_args(Method):
-        raise typer.BadParameter(f"choose one of {', '.join(get_args(Method))}, got {method!r}")
+        raise typer.BadParameter(
+            said(Phrase("choose one of {listed}, got {method!r}", listed=", ".join(get_args(Method)), method=method))
+        )
     return method
 
 
@@ -85,7 +87,9 @@ def _share(text: str) -> float:
     try:
         return float(text[:-1]) / 100 if text.endswith("%") else float(text)
     except ValueError:
-        raise typer.BadParameter(f"give a share of the records, as 1% or 0.01; got {text!r}") from None
+        raise typer.BadParameter(
+            said(Phrase("give a share of the records, as 1% or 0.01; got {text!r}", text=text))
+        ) from None
 
 
 @grouped
@@ -222,7 +226,13 @@ def tree(
     from kakuran.report import tree_answer
 
     if criterion not in CRITERIA:
-        raise SchemaError(f"--criterion must be one of {', '.join(CRITERIA)}, got {criterion!r}")
+        raise SchemaError(
+            Phrase(
+                "--criterion must be one of {listed}, got {criterion!r}",
+                listed=", ".join(CRITERIA),
+                criterion=criterion,
+            )
+        )
     results.check()
     opened = open_release(release)
     options: Any = {"max_depth": max_depth, "min_support": min_support, "criterion": criterion, "method": method}

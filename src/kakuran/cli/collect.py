@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from kakuran.cli.console import answer_done, answer_json, answer_table, answer_text, check_new, say
+from kakuran.cli.console import answer_done, answer_json, answer_table, answer_text, check_new, said, say
 from kakuran.cli.ledger import say_spent
 from kakuran.cli.options import Force, Host, Json, LedgerFile, Port, grouped, to_write
 from kakuran.errors import counted, needing
+from kakuran.words import Phrase
 
 if TYPE_CHECKING:
     from kakuran.collect import Store, Survey
@@ -47,7 +48,7 @@ class SurveyOptions:
         """The survey in the file and the store that goes with it."""
         from kakuran.collect import Survey
 
-        with needing("collecting a survey", "collect"):
+        with needing(Phrase("collecting a survey"), "collect"):
             from kakuran.collect import open_store
         survey = Survey.load(self.survey)
         with closing(open_store(self.database or self.survey.with_suffix(".db"), survey)) as store:
@@ -99,7 +100,7 @@ def serve(
     import math
 
     if (certificate is None) != (key is None):
-        raise typer.BadParameter("--certificate and --key go together")
+        raise typer.BadParameter(said(Phrase("--certificate and --key go together")))
     with kept.opened() as (survey, store):
         from kakuran.collect import RequestLimits, Serving, create_app, fingerprints, load_token, other_versions
 

@@ -81,7 +81,7 @@ _TONES: Mapping[Tone, Phrase] = {
 
 def run(app: typer.Typer) -> NoReturn:
     """Run the command line; turn known errors into one clear sentence and an exit code."""
-    speak(_asked_in(sys.argv) or by_locale())
+    speak(as_asked())
     signal.signal(signal.SIGTERM, _interrupt)
     warnings.showwarning = _show_warning
     warnings.simplefilter("always", errors.InferredDomainWarning)
@@ -143,8 +143,13 @@ def by_locale() -> str:
     return first if first in LANGUAGES else "en"
 
 
+def as_asked() -> str:
+    """The language that was typed, before the command or after it, or else that of the system."""
+    return _asked_in(sys.argv) or by_locale()
+
+
 def _asked_in(words: Sequence[str]) -> str | None:
-    """The language that was typed, for what is said before options are read: help, and that they cannot be."""
+    """The language that is among words, read before options are: help is told in it, and that they cannot be."""
     typed = [word.removeprefix("--lang=") for word in words if word.startswith("--lang=")]
     typed += [word for option, word in itertools.pairwise(words) if option == "--lang"]
     return next((one for one in typed if one in LANGUAGES), None)
@@ -175,11 +180,6 @@ def said(text: str) -> str:
     return text if _lang == "en" else speaking().of(text)
 
 
-def so_many_records(count: int) -> Phrase:
-    """How many records there are, in words that fit one, too."""
-    return Phrase("1 record") if count == 1 else Phrase("{count:,} records", count=count)
-
-
 def say(message: str, kind: Tone | None = None, **values: Any) -> None:
     """Tell the person at the terminal something that is not the answer; brackets in it are just brackets.
 
@@ -197,27 +197,7 @@ def say(message: str, kind: Tone | None = None, **values: Any) -> None:
 
 def complain(error: errors.KakuranError) -> None:
     """Tell what went wrong, in one sentence."""
-    say(str(error) if _lang == "en" else errors.readable(said(_as_phrase(error))), "error")
-
-
-def _as_phrase(error: errors.KakuranError) -> str:
-    """What an error says, in parts that are known in other languages."""
-    if isinstance(error, errors.MissingExtraError):
-        return Phrase(
-            "{what} needs an optional part: pip install 'kakuran[{extra}]', or '.[{extra}]' in the repository",
-            what=error.what,
-            extra=error.extra,
-        )
-    if not isinstance(error, errors.DataError) or isinstance(error, errors.ArgumentError):
-        return error.said
-    return Phrase(
-        "column {column!r}: {problem}{shown}{where}. {remedy}",
-        column=error.column,
-        problem=error.problem,
-        shown="" if error.example is None else Phrase(", for example {example!r}", example=error.example),
-        where="" if error.place is None else Phrase(", in {place}", place=error.place),
-        remedy=error.remedy,
-    )
+    say(str(error) if _lang == "en" else speaking().error(error), "error")
 
 
 def answer_text(text: str) -> None:
@@ -289,20 +269,22 @@ def _widths(name: str, cells: Sequence[str], *, is_text: bool) -> tuple[int, int
 def check_picture(path: Path | None, *, force: bool) -> None:
     """Refuse a picture that could not be drawn, before the work it is to show."""
     if path is not None:
-        _check_drawable(path, "a picture", "a .png, .svg or .pdf file", (".png", ".svg", ".pdf"), force=force)
+        _check_drawable(
+            path, Phrase("a picture"), Phrase("a .png, .svg or .pdf file"), (".png", ".svg", ".pdf"), force=force
+        )
 
 
 def check_report(path: Path | None, *, public: bool = False, force: bool) -> None:
     """Refuse a report that could not be written, before the work it is to show."""
     if path is not None:
-        _check_drawable(path, "a report", "an .html file", (".html",), force=force)
+        _check_drawable(path, Phrase("a report"), Phrase("an .html file"), (".html",), force=force)
     elif public:
-        raise typer.BadParameter("--public says what a report leaves out; name one with --report")
+        raise typer.BadParameter(said(Phrase("--public says what a report leaves out; name one with --report")))
 
 
 def _check_drawable(path: Path, what: str, kinds: str, suffixes: Sequence[str], *, force: bool) -> None:
     if path.suffix not in suffixes:
-        raise errors.ReleaseError(f"{path}: {what} is {kinds}")
+        raise errors.ReleaseError(Phrase("{path}: {what} is {kinds}", path=path, what=what, kinds=kinds))
     check_new(path, force=force)
     require_plots(what)
 

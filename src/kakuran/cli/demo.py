@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kakuran.cli.console import answer_done, answer_table, answer_text, can_draw, progress, require_plots, said, say
+from kakuran.cli.console import (
+    answer_done,
+    answer_table,
+    answer_text,
+    can_draw,
+    progress,
+    require_plots,
+    said,
+    say,
+    speaking,
+)
 from kakuran.cli.options import Json, Results, grouped
 from kakuran.errors import MissingExtraError
 from kakuran.words import Phrase
@@ -37,7 +47,7 @@ def demo(
     from kakuran.schema import open_source
 
     if results.plot is not None:
-        require_plots("a picture")
+        require_plots(Phrase("a picture"))
     folder.mkdir(parents=True, exist_ok=True)
     source, target, report = (folder / name for name in ("census.parquet", "release.parquet", "report.html"))
     for path in (source, target):
@@ -78,7 +88,8 @@ def demo(
     results.draw(lambda _: _draw(jobs, sexes, tables, results.lang))
     results.tell_release(target, lambda: open_source(source))
     if results.report is None:
-        say(f"no report: {MissingExtraError('a picture', 'plot')}")
+        missing = speaking().error(MissingExtraError(Phrase("a picture"), "plot"))
+        say(Phrase("no report: {why}", why=missing))
 
 
 def _show(jobs: Sequence[str], sexes: Sequence[str], tables: Sequence[Array]) -> None:
@@ -132,7 +143,9 @@ def reproduce(
 
     chosen = PAPERS if paper == "all" else (paper,)
     if not set(chosen) <= set(PAPERS):
-        raise typer.BadParameter(f"choose one of {', '.join(PAPERS)} or all, got {paper!r}")
+        raise typer.BadParameter(
+            said(Phrase("choose one of {listed} or all, got {paper!r}", listed=", ".join(PAPERS), paper=paper))
+        )
     require_plots("a figure")
     folder.mkdir(parents=True, exist_ok=True)
     found = {}

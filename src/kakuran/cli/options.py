@@ -22,11 +22,12 @@ import typer
 from kakuran.cli.console import (
     STANDARD,
     answer_json,
-    by_locale,
+    as_asked,
     check_picture,
     check_report,
     complain,
     progress,
+    said,
     say,
     shown,
     speak,
@@ -212,7 +213,7 @@ class CsvOptions:
         table = table.drop_columns(list(dropped))
         for name in table.column_names:
             if asked := way_to_read(table.column(name)):
-                say(f"column {name!r} is taken for text. {say_how(asked)}", "warning")
+                say(Phrase("column {name!r} is taken for text. {way}", name=name, way=say_how(asked)), "warning")
         return table
 
 
@@ -240,7 +241,7 @@ def check_fits(source: Source, schema: Schema) -> int:
 
     for attribute in schema.perturbed:
         if attribute.size == 1:
-            say(f"column {attribute.name!r} has {ONE_VALUE}", "warning")
+            say(Phrase("column {name!r} has {one_value}", name=attribute.name, one_value=ONE_VALUE), "warning")
     try:
         with progress("checking", source.rows) as advance:
             return check_values(source, schema, advance)
@@ -249,6 +250,9 @@ def check_fits(source: Source, schema: Schema) -> int:
         for problem in problems[:-1]:
             complain(problem)
         raise (problems or [first])[-1] from None
+
+
+LANGUAGE_HELP = "Language of what is said, of the report and of pictures; as the system has it by default."
 
 
 class Language(StrEnum):
@@ -262,7 +266,7 @@ def _spoken(context: typer.Context, lang: Language) -> Language:
     """The language that was asked for, or else that of the system; everything is said in it from now on."""
     source = context.get_parameter_source("lang")
     if source is not None and source.name == "DEFAULT":
-        lang = Language(by_locale())
+        lang = Language(as_asked())
     speak(lang)
     return lang
 
@@ -292,7 +296,7 @@ class Results:
         typer.Option(
             "--lang",
             envvar="KAKURAN_LANG",
-            help="Language of what is said, of the report and of pictures; as the system has it by default.",
+            help=LANGUAGE_HELP,
             callback=_spoken,
             show_default=False,
         ),
@@ -538,9 +542,21 @@ def pairs(option: str, texts: Sequence[str] | None) -> dict[str, str]:
     for text in texts or ():
         name, sign, value = text.rpartition("=")
         if not sign:
-            raise typer.BadParameter(f"{option} is given as COLUMN=VALUE, got {text!r}")
+            raise typer.BadParameter(
+                said(Phrase("{option} is given as COLUMN=VALUE, got {text!r}", option=option, text=text))
+            )
         if name in pairs:
-            raise typer.BadParameter(f"{option} is given twice for {name!r}: {pairs[name]} and {value}")
+            raise typer.BadParameter(
+                said(
+                    Phrase(
+                        "{option} is given twice for {name!r}: {first} and {value}",
+                        option=option,
+                        name=name,
+                        first=pairs[name],
+                        value=value,
+                    )
+                )
+            )
         pairs[name] = value
     return pairs
 
@@ -550,7 +566,9 @@ def numbers(option: str, texts: Sequence[str] | None, kind: Callable[[str], Any]
     try:
         return {name: kind(value) for name, value in pairs(option, texts).items()}
     except ValueError as error:
-        raise typer.BadParameter(f"{option} is given as COLUMN=NUMBER: {error}") from error
+        raise typer.BadParameter(
+            said(Phrase("{option} is given as COLUMN=NUMBER: {error}", option=option, error=str(error)))
+        ) from error
 
 
 def whole_or_listed(text: str) -> int | list[float | str]:
@@ -563,5 +581,7 @@ def whole_or_auto(option: str, text: str) -> int | Literal["auto"]:
     if text == "auto":
         return "auto"
     if not text.isdecimal() or not int(text):
-        raise typer.BadParameter(f"{option} is a whole number from 1 on, or auto, got {text!r}")
+        raise typer.BadParameter(
+            said(Phrase("{option} is a whole number from 1 on, or auto, got {text!r}", option=option, text=text))
+        )
     return int(text)

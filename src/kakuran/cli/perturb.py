@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kakuran.cli.console import answer_table, progress, said, say, so_many_records, speaking
+from kakuran.cli.console import answer_table, progress, said, say, speaking
 from kakuran.cli.ledger import say_spent, say_what_would_be_spent
 from kakuran.cli.options import (
     AboutOption,
@@ -37,7 +37,7 @@ from kakuran.cli.options import (
     to_write,
 )
 from kakuran.errors import CalibrationError
-from kakuran.words import Phrase
+from kakuran.words import Phrase, so_many_records
 
 if TYPE_CHECKING:
     from kakuran.design import Design, ExpectedError, Plan, TableError, TablesOfSize
@@ -98,11 +98,11 @@ class PlanOptions:
         from kakuran.design import calibrate
 
         if self.k is None and self.central_epsilon is None:
-            raise typer.BadParameter("give a promise to keep: --k, or --central-epsilon")
+            raise typer.BadParameter(said(Phrase("give a promise to keep: --k, or --central-epsilon")))
         if self.data_dependent and (data is None or n is not None):
-            raise CalibrationError("--data-dependent needs the data and not --n")
+            raise CalibrationError(Phrase("--data-dependent needs the data and not --n"))
         if data is None and n is None:
-            raise CalibrationError("how many records? name the data file or give --n")
+            raise CalibrationError(Phrase("how many records? name the data file or give --n"))
         return calibrate(
             schema,
             k=self.k,
@@ -134,7 +134,7 @@ def _mechanism(value: str) -> str | Mechanism:
     from kakuran.mechanism import PRAM
 
     if kind != PRAM.kind:
-        raise typer.BadParameter(f"only pram takes a file, got {value!r}")
+        raise typer.BadParameter(said(Phrase("only pram takes a file, got {value!r}", value=value)))
     return PRAM.load(path)
 
 
@@ -243,9 +243,9 @@ def perturb(
 
 def _check_options_for_spark(sql: str | None, *, keep_order: bool) -> None:
     if sql is not None:
-        raise typer.BadParameter("--sql is for the local engine; on Spark query the table from Python")
+        raise typer.BadParameter(said(Phrase("--sql is for the local engine; on Spark query the table from Python")))
     if keep_order:
-        raise typer.BadParameter("--keep-order: Spark has no order of records that could be kept")
+        raise typer.BadParameter(said(Phrase("--keep-order: Spark has no order of records that could be kept")))
 
 
 def _read_on_spark(data: str, csv: CsvOptions, schema: Schema) -> Originals:

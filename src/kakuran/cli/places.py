@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 
 from kakuran.cli.console import AT_THE_END, CALLED, STANDARD
 from kakuran.errors import ReleaseError, SchemaError
+from kakuran.words import Phrase
 
 _SIGNS = {b"PAR1": ".parquet", b"ARROW1": ".arrow"}
 """How files begin that are not CSV."""
@@ -44,7 +45,7 @@ class _Copies:
     def check_apart(self) -> None:
         """Refuse to write over what is read."""
         for address in self.incoming & self.outgoing.keys() - {STANDARD}:
-            raise ReleaseError(f"{address}: is the original itself; write elsewhere")
+            raise ReleaseError(Phrase("{address}: is the original itself; write elsewhere", address=address))
 
 
 _copies = _Copies()
@@ -72,7 +73,9 @@ def _received() -> Path:
     incoming: BinaryIO = sys.stdin.buffer
     start = incoming.read(8)
     if not start:
-        raise SchemaError("-: nothing came through the standard input; pipe a CSV, Parquet or Arrow file into it")
+        raise SchemaError(
+            Phrase("-: nothing came through the standard input; pipe a CSV, Parquet or Arrow file into it")
+        )
     ending = next((ending for sign, ending in _SIGNS.items() if start.startswith(sign)), ".csv")
     local = _copies.room(STANDARD, f"standard-input{ending}")
     with local.open("wb") as file:
@@ -87,12 +90,12 @@ def _fetched(address: str) -> Path:
 
     from kakuran.release import targets
 
-    with _saying(address, "could not be read"):
+    with _saying(address, Phrase("could not be read")):
         store, path = fs.FileSystem.from_uri(address)
         found = store.get_file_info(path)
     if found.type == fs.FileType.NotFound:
-        raise SchemaError(f"{address}: there is no such object or folder")
-    with _saying(address, "could not be read"):
+        raise SchemaError(Phrase("{address}: there is no such object or folder", address=address))
+    with _saying(address, Phrase("could not be read")):
         local = _copies.room(address, found.base_name)
         if not found.is_file:
             local.mkdir()
@@ -108,7 +111,7 @@ def _room_for(address: str) -> Path:
     """A place to write; what is there already has an empty file of its name, so that it is not replaced unasked."""
     from pyarrow import fs
 
-    with _saying(address, "could not be looked up"):
+    with _saying(address, Phrase("could not be looked up")):
         store, path = fs.FileSystem.from_uri(address)
         local = _copies.room(address, Path(path).name)
         if store.get_file_info(path).type != fs.FileType.NotFound:
@@ -139,7 +142,7 @@ def _send(file: Path, address: str) -> None:
         return
     from pyarrow import fs
 
-    with _saying(address, "could not be written"):
+    with _saying(address, Phrase("could not be written")):
         store, path = fs.FileSystem.from_uri(address)
         fs.copy_files(str(file), f"{path.rpartition('/')[0]}/{file.name}", fs.LocalFileSystem(), store)
 
@@ -149,4 +152,6 @@ def _saying(address: str, problem: str) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, NotImplementedError) as error:  # arrow's own are among them
-        raise ReleaseError(f"{address}: {problem}: {error}") from error
+        raise ReleaseError(
+            Phrase("{address}: {problem}: {error}", address=address, problem=problem, error=str(error))
+        ) from error

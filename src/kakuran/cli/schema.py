@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from kakuran.cli.console import answer_done, check_new, progress, say, so_many_records
+from kakuran.cli.console import answer_done, check_new, progress, say
 from kakuran.cli.options import (
     CsvOptions,
     Data,
@@ -20,7 +20,7 @@ from kakuran.cli.options import (
     say_wide_ends,
     to_write,
 )
-from kakuran.words import Phrase
+from kakuran.words import Phrase, so_many_records
 
 USUAL_K = 10
 """The k at which bands are weighed before anybody has chosen one."""

@@ -109,12 +109,27 @@ def _check_asked(release: Path, statistic: str, of: list[str], by: list[str]) ->
         groups = [word for name in by for word in ("--by", name)]
         typed = shlex.join(["kakuran", "estimate", str(release), "mean", *(of or [statistic]), *groups])
         raise typer.BadParameter(
-            f"choose one of {', '.join(STATISTICS)}, got {statistic!r}; it comes first, and then the column or the "
-            f"condition it is of, as in: {typed}"
+            said(
+                Phrase(
+                    "choose one of {listed}, got {statistic!r}; it comes first, and then the column or the "
+                    "condition it is of, as in: {typed}",
+                    listed=", ".join(STATISTICS),
+                    statistic=statistic,
+                    typed=typed,
+                )
+            )
         )
     if len(of) != STATISTICS[statistic]:
         raise typer.BadParameter(
-            f"{statistic} is of {STATISTICS[statistic]}, got {len(of)}{': ' if of else ''}{', '.join(of)}"
+            said(
+                Phrase(
+                    "{statistic} is of {wanted}, got {found}{listed}",
+                    statistic=statistic,
+                    wanted=STATISTICS[statistic],
+                    found=len(of),
+                    listed=": " * bool(of) + ", ".join(of),
+                )
+            )
         )
 
 
@@ -157,7 +172,9 @@ def regress(
     from kakuran.report import regression_answer
 
     if family is not None and family not in FAMILIES:
-        raise typer.BadParameter(f"choose one of {', '.join(FAMILIES)}, got {family!r}")
+        raise typer.BadParameter(
+            said(Phrase("choose one of {listed}, got {family!r}", listed=", ".join(FAMILIES), family=family))
+        )
     results.check()
     opened = open_release(release)
     asked: Any = {"family": family, "level": level, "about": "table" if table else "population"}

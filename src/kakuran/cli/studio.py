@@ -12,6 +12,7 @@ import typer
 from kakuran.cli.console import answer_json, answer_text, say
 from kakuran.cli.options import CsvOptions, Json, Port, Sql, grouped
 from kakuran.errors import needing
+from kakuran.words import Phrase
 
 
 @grouped
@@ -27,7 +28,7 @@ def studio(
     csv: CsvOptions,
 ) -> None:
     """Work on a release in the browser, from file to script; on this machine only, until Ctrl-C."""
-    with needing("the studio", "studio"):
+    with needing(Phrase("the studio"), "studio"):
         from kakuran.studio import Desk, running
     desk = Desk(Path.cwd())
     if data is not None:

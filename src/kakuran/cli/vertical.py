@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from kakuran.cli.console import answer_done, answer_json, answer_table, check_new, say
+from kakuran.cli.console import answer_done, answer_json, answer_table, check_new, said, say
 from kakuran.cli.options import (
     LAST_PORT,
     AnswerResults,
@@ -32,6 +32,7 @@ from kakuran.cli.options import (
 )
 from kakuran.errors import ProtocolError, ReleaseError
 from kakuran.sockets import bare_host
+from kakuran.words import Phrase
 
 if TYPE_CHECKING:
     from kakuran.vertical import Meeting, VerticalFit, VerticalPlan
@@ -170,7 +171,7 @@ def _address(text: str) -> tuple[str, int]:
     """HOST:PORT taken apart."""
     host, sign, port = text.rpartition(":")
     if not sign or not host or not port.isdecimal() or int(port) > LAST_PORT:
-        raise typer.BadParameter(f"an address is given as HOST:PORT, got {text!r}")
+        raise typer.BadParameter(said(Phrase("an address is given as HOST:PORT, got {text!r}", text=text)))
     return bare_host(host), int(port)
 
 
@@ -326,7 +327,7 @@ def demo(
     from kakuran.vertical import VerticalFit
 
     if folder.exists() and not force:
-        raise ReleaseError(f"{folder}: exists already; use --force to replace it")
+        raise ReleaseError(Phrase("{folder}: exists already; use --force to replace it", folder=folder))
     tables = dict(zip(("bank", "shop"), companies(n), strict=True))
     for name, table in tables.items():
         (folder / name).mkdir(parents=True, exist_ok=True)
@@ -375,7 +376,14 @@ def _run(folder: Path, **commands: Sequence[str]) -> None:
         codes = list(pool.map(lambda name: _run_one(folder / name, commands[name]), commands))
     for (name, arguments), code in zip(commands.items(), codes, strict=True):
         if code:
-            raise ProtocolError(f"{name}'s `kakuran vertical {arguments[0]}` ended with exit code {code}")
+            raise ProtocolError(
+                Phrase(
+                    "{name}'s `kakuran vertical {command}` ended with exit code {code}",
+                    name=name,
+                    command=arguments[0],
+                    code=code,
+                )
+            )
 
 
 def _run_one(folder: Path, arguments: Sequence[str]) -> int:

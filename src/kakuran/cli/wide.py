@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kakuran.cli.console import answer_json, answer_table, say, speaking, working
+from kakuran.cli.console import answer_json, answer_table, said, say, speaking, working
 from kakuran.cli.ledger import entered, say_what_would_be_spent
 from kakuran.cli.options import (
     CsvOptions,
@@ -118,8 +118,11 @@ def microaggregate(
         kept = [name for name in table.column_names if name not in names]
         if ledger is not None and kept:
             raise ReleaseError(
-                f"{', '.join(kept)} would stay as they are, and whoever knows them can link records by them, so that "
-                "no ledger can count on k: aggregate all columns, or leave some out with --drop"
+                Phrase(
+                    "{columns} would stay as they are, and whoever knows them can link records by them, so "
+                    "that no ledger can count on k: aggregate all columns, or leave some out with --drop",
+                    columns=", ".join(kept),
+                )
             )
         made: Any = aggregate(
             table,
@@ -166,8 +169,11 @@ def _check_one_row_a_person(schema: Path | None) -> None:
     person = None if schema is None else Schema.load(schema).person
     if person is not None:
         raise SchemaError(
-            f"rows that are alike may all be of one {person!r}, so that k of them hide nobody: aggregate a table of "
-            "one row a person, or release this one with kakuran perturb"
+            Phrase(
+                "rows that are alike may all be of one {person!r}, so that k of them hide nobody: aggregate a "
+                "table of one row a person, or release this one with kakuran perturb",
+                person=person,
+            )
         )
 
 
@@ -255,7 +261,9 @@ def factorise(
         meant: Any = {"chosen": chosen, "meaning": _LAYOUTS[chosen]}
         say(Phrase("layout: {chosen} ({meaning}), as it seems; say another with --layout", **meant), "note")
     if ledger is not None and seed is not None:
-        raise ReleaseError("a release from a known seed can be undone, so no ledger can count it: leave out --seed")
+        raise ReleaseError(
+            Phrase("a release from a known seed can be undone, so no ledger can count it: leave out --seed")
+        )
     if not dry_run:
         check_transactions_target(output, data, chosen, force=results.force)
     results.check()
@@ -315,5 +323,5 @@ _LAYOUTS = {
 
 def _layout(text: str) -> str:
     if text not in _LAYOUTS:
-        raise typer.BadParameter(f"--layout is baskets, long or wide, got {text!r}")
+        raise typer.BadParameter(said(Phrase("--layout is baskets, long or wide, got {text!r}", text=text)))
     return text

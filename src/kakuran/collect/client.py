@@ -17,6 +17,7 @@ from kakuran.collect.survey import Survey
 from kakuran.errors import CollectError, wrong_type
 from kakuran.perturbation import Kernel
 from kakuran.schema import to_arrow
+from kakuran.words import Phrase
 
 _ATTEMPTS = 8
 _LONGEST_WAIT = 30.0
@@ -58,7 +59,9 @@ class SurveyClient:
             raise wrong_type(survey, Survey, "Survey.load reads one from its file")
         self._url = urllib.parse.urlsplit(address)
         if self._url.scheme not in ("http", "https") or not self._url.hostname:
-            raise CollectError(f"the address of a server starts with http:// or https://, got {address!r}")
+            raise CollectError(
+                Phrase("the address of a server starts with http:// or https://, got {address!r}", address=address)
+            )
         self._survey = survey
         self._timeout = timeout
         self._kernel = Kernel(survey.plan)
@@ -121,7 +124,7 @@ class SurveyClient:
                 wait = _seconds(headers, 0.1 * 2**attempt)
             if attempt < _ATTEMPTS - 1:
                 time.sleep(min(wait, _LONGEST_WAIT))
-        raise CollectError(f"gave up after {_ATTEMPTS} attempts: {problem}")
+        raise CollectError(Phrase("gave up after {attempts} attempts: {problem}", attempts=_ATTEMPTS, problem=problem))
 
     def _request(self, path: str, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
         if self._connection is None:
@@ -143,7 +146,11 @@ class SurveyClient:
 
     def _stranger(self) -> CollectError:
         return CollectError(
-            f"what answers at {self._url.hostname}{self._url.path} is not a collector; is the address right?"
+            Phrase(
+                "what answers at {host}{path} is not a collector; is the address right?",
+                host=self._url.hostname,
+                path=self._url.path,
+            )
         )
 
     def close(self) -> None:

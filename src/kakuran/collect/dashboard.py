@@ -25,6 +25,7 @@ from kakuran.model import influence, interval
 from kakuran.randomness import Randomness
 from kakuran.release import Release
 from kakuran.typing import Array
+from kakuran.words import Phrase
 
 LEVEL = 0.9
 """How often an interval holds the truth."""
@@ -61,7 +62,14 @@ def crosstab(release: Release, rows: str, columns: str, *, minimum_n: int) -> di
     question = ask(release.plan, (rows, columns), {}, None)
     down, across = question.cells
     if down.size * across.size > MOST_CELLS:
-        raise SchemaError(f"{rows} × {columns} has {down.size * across.size:,} cells, too many to look at")
+        raise SchemaError(
+            Phrase(
+                "{rows} × {columns} has {cells:,} cells, too many to look at",
+                rows=rows,
+                columns=columns,
+                cells=down.size * across.size,
+            )
+        )
     if release.n < minimum_n:
         return _standing(release, minimum_n)
     (counts,) = release.reader.count([question])

@@ -54,6 +54,7 @@ from kakuran.collect.store import (
 )
 from kakuran.collect.survey import Survey
 from kakuran.errors import CollectError
+from kakuran.words import Phrase
 from kakuran.writing import whole_or_nothing
 
 _PATIENCE = 10
@@ -124,7 +125,9 @@ class SQLiteStore(Store):
         except sqlite3.OperationalError:
             claim.close()
             raise CollectError(
-                f"{self.path} is in use by another server; stop that one, or use PostgreSQL for several"
+                Phrase(
+                    "{path} is in use by another server; stop that one, or use PostgreSQL for several", path=self.path
+                )
             ) from None
         self._claim = claim
 
@@ -269,13 +272,13 @@ def back_up(store: Store, path: Path) -> int:
 def restore(store: Store, path: Path) -> int:
     """Fill an empty database from a backup, all or nothing; how many records that is."""
     if not path.is_file():
-        raise CollectError(f"{path}: no such backup")
+        raise CollectError(Phrase("{path}: no such backup", path=path))
     copy = read_only_engine(path)
     try:
         with store_errors(copy), copy.connect() as source, store.writing() as target:
             for table in (records, invitations):
                 if _count(target, table):
-                    raise CollectError("the database is not empty; restore into a new one")
+                    raise CollectError(Phrase("the database is not empty; restore into a new one"))
             numbers = {row.number: _register(target, row) for row in source.execute(select(surveys))}
             for table in (records, cohorts):
                 _copy(source, target, table, lambda row: row | {"survey": numbers[row["survey"]]})
@@ -336,5 +339,7 @@ def _url(address: str) -> URL:
         return make_url("postgresql+psycopg://" + address.partition("://")[2])
     except (ValueError, ArgumentError):
         raise CollectError(
-            "the address of the database cannot be read; it is written postgresql://user:password@host:port/name"
+            Phrase(
+                "the address of the database cannot be read; it is written postgresql://user:password@host:port/name"
+            )
         ) from None

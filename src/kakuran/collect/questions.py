@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from kakuran.errors import SchemaError
 from kakuran.parsing import ANYTHING, YES_OR_NO, SettingKind, check_settings, check_table
 from kakuran.schema import Categorical, Date, Dropped, Numeric, Value, attribute_of
-from kakuran.words import which_there_are
+from kakuran.words import Phrase, which_there_are
 
 Texts: TypeAlias = Mapping[str, str]
 ToldAs: TypeAlias = Literal["each", "set"]
@@ -158,12 +158,18 @@ def check_questions(questions: Sequence[Question]) -> None:
 def _check_perturbed(question: Question) -> None:
     attribute, where = question.attribute, f"question {question.name!r}"
     if attribute.role != "perturb":
-        raise SchemaError(f"{where}: every answer is perturbed, its role cannot be {attribute.role!r}")
+        raise SchemaError(
+            Phrase("{where}: every answer is perturbed, its role cannot be {role!r}", where=where, role=attribute.role)
+        )
     has_value = isinstance(attribute, Categorical) and NOT_APPLICABLE in attribute.values
     if question.only_if and not has_value and attribute.missing != "category":
         raise SchemaError(
-            f"{where}: with only_if it needs an answer for those whom it does not apply to: "
-            f'{NOT_APPLICABLE!r} among its values, or missing = "category"'
+            Phrase(
+                "{where}: with only_if it needs an answer for those whom it does not apply to: {answer!r} "
+                'among its values, or missing = "category"',
+                where=where,
+                answer=NOT_APPLICABLE,
+            )
         )
 
 
@@ -171,34 +177,63 @@ def _check_order(
     where: str, question: Question, name: str, asked: Mapping[str, Question], earlier: Sequence[str]
 ) -> None:
     if name == question.asked:
-        raise SchemaError(f"{where}: a question cannot decide on itself")
+        raise SchemaError(Phrase("{where}: a question cannot decide on itself", where=where))
     if name not in asked:
-        raise SchemaError(f"{where}: there is no question {name!r}. {which_there_are(name, asked)}")
+        raise SchemaError(
+            Phrase(
+                "{where}: there is no question {name!r}. {others}",
+                where=where,
+                name=name,
+                others=which_there_are(name, asked),
+            )
+        )
     if name in earlier:
         return
     if question.asked in asked[name].only_if:
-        raise SchemaError(f"{where}: {name!r} depends on it in turn; one of the two has to be asked of everybody")
-    raise SchemaError(f"{where}: {name!r} comes later; put it before {question.asked!r}")
+        raise SchemaError(
+            Phrase(
+                "{where}: {name!r} depends on it in turn; one of the two has to be asked of everybody",
+                where=where,
+                name=name,
+            )
+        )
+    raise SchemaError(
+        Phrase("{where}: {name!r} comes later; put it before {asked!r}", where=where, name=name, asked=question.asked)
+    )
 
 
 def _check_leads(where: str, decider: Question, values: Sequence[Value]) -> None:
     """Refuse answers that cannot be given to the question that decides."""
     if decider.attribute.names_of(0) is None:
         raise SchemaError(
-            f"{where}: {decider.asked!r} is a number or a date; decide on a question with values, such as one that "
-            "asks for bands"
+            Phrase(
+                "{where}: {asked!r} is a number or a date; decide on a question with values, such as one that "
+                "asks for bands",
+                where=where,
+                asked=decider.asked,
+            )
         )
     if not values:
-        raise SchemaError(f"{where}: lists no answer to {decider.asked!r}, so nobody would be asked")
+        raise SchemaError(
+            Phrase("{where}: lists no answer to {asked!r}, so nobody would be asked", where=where, asked=decider.asked)
+        )
     for value in values:
         if not any(type(value) is type(known) and value == known for known in decider.answers):
             there_are = which_there_are(str(value), map(str, decider.answers))
-            raise SchemaError(f"{where}: {value!r} is no answer to {decider.asked!r}. {there_are}")
+            raise SchemaError(
+                Phrase(
+                    "{where}: {value!r} is no answer to {asked!r}. {there_are}",
+                    where=where,
+                    value=value,
+                    asked=decider.asked,
+                    there_are=there_are,
+                )
+            )
 
 
 _DOMAIN = ("type", "values", "ordered", "low", "high", "step", "bands")
 _SETTINGS = dict.fromkeys(("text", "help", "labels", "unit", *_DOMAIN), ANYTHING) | {
-    "mechanism": SettingKind("the name of one", lambda value: isinstance(value, str)),
+    "mechanism": SettingKind(Phrase("the name of one"), lambda value: isinstance(value, str)),
     "skip": YES_OR_NO,
     "only_if": SettingKind(
         'a table of questions and lists of answers, as { job = ["office"] }',
@@ -210,11 +245,14 @@ _SETTINGS = dict.fromkeys(("text", "help", "labels", "unit", *_DOMAIN), ANYTHING
 
 def questions_of(name: str, given: Any, languages: Sequence[str]) -> list[Question]:
     """The columns of a question as a survey's file has it, refused with a way out where it cannot be meant."""
-    where = f"question {name!r}"
+    where = Phrase("question {name!r}", name=name)
     if check_table(where, given).get("type") == "text":
         raise SchemaError(
-            f"{where}: free text cannot be perturbed: there is no list of what else somebody might have written, and a "
-            'sentence can name its writer. Offer categories, with "other" among them'
+            Phrase(
+                "{where}: free text cannot be perturbed: there is no list of what else somebody might have "
+                'written, and a sentence can name its writer. Offer categories, with "other" among them',
+                where=where,
+            )
         )
     fields = check_settings(where, given, _SETTINGS)
     made = _several(name, fields, languages) if fields.get("type") == "several" else [_one(name, fields, languages)]
@@ -223,15 +261,19 @@ def questions_of(name: str, given: Any, languages: Sequence[str]) -> list[Questi
 
 def _one(name: str, fields: Mapping[str, Any], languages: Sequence[str]) -> Question:
     """A question with one answer."""
-    where = f"question {name!r}"
+    where = Phrase("question {name!r}", name=name)
     if "told" in fields:
-        raise SchemaError(f'{where}: told says how several answers are told; it goes with type = "several"')
+        raise SchemaError(
+            Phrase('{where}: told says how several answers are told; it goes with type = "several"', where=where)
+        )
     attribute = attribute_of(name, {key: value for key, value in fields.items() if key in _DOMAIN})
     assert not isinstance(attribute, Dropped)  # noqa: S101 - a role is not among the settings
     values = [str(value) for value in attribute.names_of(0) or ()]
     return Question(
         attribute,
-        unit=check_texts(f"{where}: unit", fields.get("unit", {}), languages, optional=True),
+        unit=check_texts(
+            Phrase("{where}: {name}", where=where, name="unit"), fields.get("unit", {}), languages, optional=True
+        ),
         labels=_labels(where, fields.get("labels", {}), values, languages),
         **_put(where, fields, languages),
     )
@@ -240,18 +282,22 @@ def _one(name: str, fields: Mapping[str, Any], languages: Sequence[str]) -> Ques
 def _put(where: str, fields: Mapping[str, Any], languages: Sequence[str]) -> dict[str, Any]:
     """How any question is put."""
     return {
-        "text": check_texts(f"{where}: text", fields.get("text", {}), languages),
-        "help": check_texts(f"{where}: help", fields.get("help", {}), languages, optional=True),
+        "text": check_texts(Phrase("{where}: {name}", where=where, name="text"), fields.get("text", {}), languages),
+        "help": check_texts(
+            Phrase("{where}: {name}", where=where, name="help"), fields.get("help", {}), languages, optional=True
+        ),
         "mechanism": fields.get("mechanism"),
     }
 
 
 def _several(name: str, fields: Mapping[str, Any], languages: Sequence[str]) -> list[Question]:
     """A question with several answers: a column for every option, or one for all."""
-    where = f"question {name!r}"
+    where = Phrase("question {name!r}", name=name)
     for setting in ("ordered", "low", "high", "step", "bands", "unit"):
         if setting in fields:
-            raise SchemaError(f"{where}: {setting} does not go with several answers")
+            raise SchemaError(
+                Phrase("{where}: {setting} does not go with several answers", where=where, setting=setting)
+            )
     values = _options(name, fields.get("values", ()))
     labels = _labels(where, fields.get("labels", {}), values, languages)
     options = {value: labels.get(value, dict.fromkeys(languages, value)) for value in values}
@@ -272,11 +318,19 @@ def _several(name: str, fields: Mapping[str, Any], languages: Sequence[str]) -> 
 
 
 def _options(name: str, values: Any) -> Sequence[str]:
-    where = f"question {name!r}"
+    where = Phrase("question {name!r}", name=name)
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise SchemaError(f"{where}: the values of which several may be chosen must be a list of texts, got {values!r}")
+        raise SchemaError(
+            Phrase(
+                "{where}: the values of which several may be chosen must be a list of texts, got {values!r}",
+                where=where,
+                values=values,
+            )
+        )
     if NONE in values:
-        raise SchemaError(f"{where}: leave out {NONE!r}; the page offers to choose none of the values")
+        raise SchemaError(
+            Phrase("{where}: leave out {none!r}; the page offers to choose none of the values", where=where, none=NONE)
+        )
     return [str(value) for value in Categorical(name, values).values]
 
 
@@ -284,8 +338,15 @@ def _sets(where: str, values: Sequence[str]) -> list[str]:
     """The sets of options, each in words, in the order of `Question.ticks`."""
     if 2 ** len(values) > MOST_SETS:
         raise SchemaError(
-            f"{where}: {len(values)} values make {2 ** len(values):,} sets, more than the {MOST_SETS} that can be told "
-            f'as one; say told = "each", or offer at most {MOST_SETS.bit_length() - 1} values'
+            Phrase(
+                "{where}: {count} values make {sets:,} sets, more than the {most} that can be told as one; say "
+                'told = "each", or offer at most {fewer} values',
+                where=where,
+                count=len(values),
+                sets=2 ** len(values),
+                most=MOST_SETS,
+                fewer=MOST_SETS.bit_length() - 1,
+            )
         )
     places = range(len(values))
     chosen = (list(compress(values, (code >> place & 1 for place in places))) for code in range(2 ** len(values)))
@@ -295,16 +356,26 @@ def _sets(where: str, values: Sequence[str]) -> list[str]:
 def _with_ways_out(question: Question, fields: Mapping[str, Any]) -> Question:
     """With an answer for those who would rather not answer, and one for those whom it does not apply to."""
     attribute, only_if, skip = question.attribute, fields.get("only_if", {}), fields.get("skip", False)
-    where = f"question {question.asked!r}"
+    where = Phrase("question {asked!r}", asked=question.asked)
     if only_if and _has_room(attribute):
         assert isinstance(attribute, Categorical)  # noqa: S101
         if NOT_APPLICABLE in attribute.values:
-            raise SchemaError(f"{where}: with only_if, {NOT_APPLICABLE!r} is among its values by itself; leave it out")
+            raise SchemaError(
+                Phrase(
+                    "{where}: with only_if, {answer!r} is among its values by itself; leave it out",
+                    where=where,
+                    answer=NOT_APPLICABLE,
+                )
+            )
         attribute = replace(attribute, values=[*attribute.values, NOT_APPLICABLE])
     elif only_if and skip:
         raise SchemaError(
-            f"{where}: whom it does not apply to and who skips it would both be missing, which is all there is beside "
-            "numbers and values with an order; leave out skip or only_if, or ask for texts without an order"
+            Phrase(
+                "{where}: whom it does not apply to and who skips it would both be missing, which is all there "
+                "is beside numbers and values with an order; leave out skip or only_if, or ask for texts "
+                "without an order",
+                where=where,
+            )
         )
     if skip or (only_if and not _has_room(attribute)):
         found = attribute_of(attribute.name, attribute.settings() | {"missing": "category"})
@@ -320,21 +391,37 @@ def _has_room(attribute: Categorical | Numeric) -> bool:
 
 def _labels(where: str, labels: Any, values: Iterable[str], languages: Sequence[str]) -> dict[str, Any]:
     if not isinstance(labels, Mapping):
-        raise SchemaError(f"{where}: labels must be a table of texts, one a value, got {labels!r}")
+        raise SchemaError(
+            Phrase("{where}: labels must be a table of texts, one a value, got {labels!r}", where=where, labels=labels)
+        )
     for value in labels:
         if value not in values:
-            raise SchemaError(f"{where}: there is a label for {value!r}, which is not one of its values")
-    return {value: check_texts(f"{where}: label {value!r}", texts, languages) for value, texts in labels.items()}
+            raise SchemaError(
+                Phrase(
+                    "{where}: there is a label for {value!r}, which is not one of its values", where=where, value=value
+                )
+            )
+    return {
+        value: check_texts(Phrase("{where}: label {value!r}", where=where, value=value), texts, languages)
+        for value, texts in labels.items()
+    }
 
 
 def check_texts(where: str, texts: Any, languages: Sequence[str], *, optional: bool = False) -> dict[str, str]:
     """A text in every language of the survey, or, where it is optional, in none."""
     if not isinstance(texts, Mapping) or not all(isinstance(text, str) for text in texts.values()):
-        raise SchemaError(f'{where} must give a text a language, as {languages[0]} = "…", got {texts!r}')
+        raise SchemaError(
+            Phrase(
+                '{where} must give a text a language, as {language} = "…", got {texts!r}',
+                where=where,
+                language=languages[0],
+                texts=texts,
+            )
+        )
     if optional and not texts:
         return {}
     for language in languages:
         if not texts.get(language, "").strip():
-            raise SchemaError(f"{where} is not given in {language!r}")
+            raise SchemaError(Phrase("{where} is not given in {language!r}", where=where, language=language))
     check_settings(where, texts, dict.fromkeys(languages, ANYTHING))
     return dict(texts)

@@ -17,10 +17,11 @@ from kakuran.collect.store import Store
 from kakuran.collect.survey import Survey
 from kakuran.counts import MemoryRecords
 from kakuran.design import Spending
-from kakuran.errors import ReleaseError, counted
+from kakuran.errors import ReleaseError
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
 from kakuran.release import Manifest, Release
+from kakuran.words import Phrase
 
 
 class Live:
@@ -101,11 +102,13 @@ def hidden_among(cohorts: list[int], n: int) -> int:
 
 def _too_few(survey: Survey, store: Store) -> str:
     stands = standing(store, store.count())
-    missing = counted(stands["missing"], "more answer")
-    closing = "" if survey.expected_n is None or store.state == "closed" else "; or close the survey"
-    return (
-        f"an export needs {missing}, so that it keeps the survey's promise for those in it even if it is compared with "
-        f"the next one{closing}"
+    missing = stands["missing"]
+    is_final = survey.expected_n is None or store.state == "closed"
+    return Phrase(
+        "an export needs {answers}, so that it keeps the survey's promise for those in it even if it is compared with "
+        "the next one{closing}",
+        answers=Phrase("1 more answer") if missing == 1 else Phrase("{count:,} more answers", count=missing),
+        closing="" if is_final else Phrase("; or close the survey"),
     )
 
 

@@ -28,7 +28,7 @@ from kakuran.collect.writer import Writer
 from kakuran.errors import CollectError, KakuranError, MissingExtraError
 from kakuran.release import Release, targets
 from kakuran.report import release_report
-from kakuran.words import LANGUAGES
+from kakuran.words import LANGUAGES, Phrase
 
 _FRESH = 1.0
 """Seconds for which the public may be told what was true of the database before."""
@@ -111,13 +111,17 @@ def load_token(path: Path) -> str:
     except FileExistsError:
         pass
     except OSError as error:
-        raise CollectError(f"{path}: the token could not be written: {error.strerror}") from error
+        raise CollectError(
+            Phrase("{path}: the token could not be written: {why}", path=path, why=error.strerror)
+        ) from error
     try:
         token = path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise CollectError(f"{path}: not a token that can be read: {error}") from error
+        raise CollectError(
+            Phrase("{path}: not a token that can be read: {error}", path=path, error=str(error))
+        ) from error
     if len(token) < 16:
-        raise CollectError(f"{path}: a token has at least 16 characters")
+        raise CollectError(Phrase("{path}: a token has at least 16 characters", path=path))
     return token
 
 

@@ -21,6 +21,7 @@ from kakuran.collect.limits import ConnectionPlaces, RequestLimits
 from kakuran.collect.server import Collector
 from kakuran.errors import CollectError
 from kakuran.sockets import ANYWHERE, Proxies, bare_host, client_of, in_address, listen_on
+from kakuran.words import Phrase
 
 _BACKLOG = 2048
 _DRAIN = 30
@@ -90,7 +91,9 @@ class Serving:
         try:
             return Proxies(self.proxies)
         except ValueError as error:
-            raise CollectError(f"a proxy is named by its address, as 10.0.0.1, or its network: {error}") from None
+            raise CollectError(
+                Phrase("a proxy is named by its address, as 10.0.0.1, or its network: {error}", error=str(error))
+            ) from None
 
     def listen(self) -> socket.socket:
         """Take the port, before anything is printed about it."""
@@ -98,7 +101,7 @@ class Serving:
             return listen_on(self.host, self.port, _BACKLOG)
         except OSError as error:
             where = f"{in_address(self.host)}:{self.port}"
-            raise CollectError(f"cannot listen on {where}: {error.strerror}") from error
+            raise CollectError(Phrase("cannot listen on {where}: {why}", where=where, why=error.strerror)) from error
 
     def address(self, listening: socket.socket) -> str:
         """Where people find the survey."""
@@ -226,7 +229,7 @@ def running(app: Collector, serving: Serving | None = None) -> Iterator[str]:
         try:
             while not server.started:
                 if not thread.is_alive():
-                    raise CollectError("the server did not start")
+                    raise CollectError(Phrase("the server did not start"))
                 time.sleep(0.01)
             yield serving.address(listening)
         finally:

@@ -40,6 +40,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from kakuran.collect.messages import Submission, new_secret, secret_hash
 from kakuran.collect.survey import Survey
 from kakuran.errors import CollectError
+from kakuran.words import Phrase
 
 metadata = MetaData()
 
@@ -357,7 +358,7 @@ def invite(store: Store, count: int, address: str, keep: Callable[[list[str]], o
         Told the links before they are good for anything, so that none is lost.
     """
     if not store.survey.invitations:
-        raise CollectError(f"{store.survey.id}: says invitations = false, so nobody needs one")
+        raise CollectError(Phrase("{survey}: says invitations = false, so nobody needs one", survey=store.survey.id))
     secrets = [new_secret() for _ in range(count)]
     links = [f"{address.rstrip('/')}/#i={secret}" for secret in secrets]
     keep(links)

@@ -23,7 +23,7 @@ from kakuran.errors import SchemaError
 from kakuran.parsing import ANYTHING, NUMBER, WHOLE, YES_OR_NO, SettingKind, check_settings, naming, read_document
 from kakuran.perturbation import Kernel
 from kakuran.schema import Schema
-from kakuran.words import LANGUAGES
+from kakuran.words import LANGUAGES, Phrase
 
 Asking: TypeAlias = Literal["drawn", "all"]
 
@@ -98,13 +98,15 @@ class Survey:
         check_id(self.id)
         check_questions(self.questions)
         if (self.epsilon is None) == (self.k is None) or (self.k is None) != (self.expected_n is None):
-            raise SchemaError("a survey promises either k, with the expected_n people it needs, or epsilon")
+            raise SchemaError(Phrase("a survey promises either k, with the expected_n people it needs, or epsilon"))
         if self.epsilon is not None and not 0 < self.epsilon <= 50:
-            raise SchemaError(f"epsilon must lie between 0 and 50, got {self.epsilon!r}")
+            raise SchemaError(Phrase("epsilon must lie between 0 and 50, got {epsilon!r}", epsilon=self.epsilon))
         if type(self.minimum_n) is not int or self.minimum_n < 2:
-            raise SchemaError(f"minimum_n must be a whole number of at least 2, got {self.minimum_n!r}")
+            raise SchemaError(
+                Phrase("minimum_n must be a whole number of at least 2, got {minimum_n!r}", minimum_n=self.minimum_n)
+            )
         if self.ask not in get_args(Asking):
-            raise SchemaError(f'ask must be "drawn" or "all", got {self.ask!r}')
+            raise SchemaError(Phrase('ask must be "drawn" or "all", got {ask!r}', ask=self.ask))
         if self.memoise is not None:
             check_id(self.memoise, "memoise")
             self._check_few_answers()
@@ -118,15 +120,21 @@ class Survey:
                 answers = math.prod(self.schema[name].size for name in names)
                 if answers > MOST_REMEMBERED:
                     raise SchemaError(
-                        f"memoise: {' + '.join(names)} may be answered in {answers:,} ways, and a browser remembers a "
-                        f"draw for each of at most {MOST_REMEMBERED:,}: use larger steps, or fewer questions together"
+                        Phrase(
+                            "memoise: {questions} may be answered in {answers:,} ways, and a browser remembers "
+                            "a draw for each of at most {most:,}: use larger steps, or fewer questions together",
+                            questions=" + ".join(names),
+                            answers=answers,
+                            most=MOST_REMEMBERED,
+                        )
                     )
 
     @classmethod
     def load(cls, path: str | Path) -> Survey:
         """Read a survey from a TOML file."""
         with naming(Path(path)):
-            return cls.from_dict(read_document(Path(path), "survey file", "make one with `kakuran collect init`"))
+            way = Phrase("make one with `kakuran collect init`")
+            return cls.from_dict(read_document(Path(path), Phrase("survey file"), way))
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Survey:
@@ -252,13 +260,13 @@ _SETTINGS = dict.fromkeys(("id", "languages", "title", "introduction", "question
     "minimum_n": WHOLE,
     "invitations": YES_OR_NO,
     "tell": SettingKind(
-        '"all", "auto", a number of questions or a list of question sets',
+        Phrase('"all", "auto", a number of questions or a list of question sets'),
         lambda value: value in ("all", "auto") or isinstance(value, list) or type(value) is int,
     ),
-    "about": SettingKind("the name of a question", lambda value: isinstance(value, str)),
+    "about": SettingKind(Phrase("the name of a question"), lambda value: isinstance(value, str)),
     "purpose": _one_of(Purpose),
     "ask": _one_of(Asking),
-    "memoise": SettingKind("a name that several surveys share", lambda value: isinstance(value, str)),
+    "memoise": SettingKind(Phrase("a name that several surveys share"), lambda value: isinstance(value, str)),
 }
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
@@ -266,11 +274,11 @@ _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 
 def check(given: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a survey, refused with a way out where one of them cannot be meant."""
-    fields = check_settings("the survey", given, _SETTINGS, needed=("id", "languages", "title", "questions"))
+    fields = check_settings(Phrase("the survey"), given, _SETTINGS, needed=("id", "languages", "title", "questions"))
     languages = _languages(fields["languages"])
     questions = fields["questions"]
     if not isinstance(questions, Mapping) or not questions:
-        raise SchemaError("a survey needs questions, written as [questions.NAME]")
+        raise SchemaError(Phrase("a survey needs questions, written as [questions.NAME]"))
     columns = {name: questions_of(name, question, languages) for name, question in questions.items()}
     return fields | {
         "languages": languages,
@@ -295,14 +303,18 @@ def _told(tell: TellChoice, columns: Mapping[str, Sequence[Question]]) -> TellCh
 def check_id(id_: Any, what: str = "id") -> None:
     """Refuse a name that could not stand in files and addresses."""
     if not isinstance(id_, str) or not _ID.fullmatch(id_):
-        raise SchemaError(f"{what} must be small letters, digits and hyphens, got {id_!r}")
+        raise SchemaError(Phrase("{what} must be small letters, digits and hyphens, got {name!r}", what=what, name=id_))
 
 
 def _languages(languages: Any) -> tuple[str, ...]:
     is_list = isinstance(languages, list) and languages and all(isinstance(code, str) for code in languages)
     if not is_list or len(set(languages)) < len(languages):
-        raise SchemaError(f'languages must be a list of different codes, as ["en", "ja"], got {languages!r}')
+        raise SchemaError(
+            Phrase(
+                'languages must be a list of different codes, as ["en", "ja"], got {languages!r}', languages=languages
+            )
+        )
     for code in languages:
         if not _LANGUAGE.fullmatch(code):
-            raise SchemaError(f"{code!r} is not the code of a language, as en or ja")
+            raise SchemaError(Phrase("{code!r} is not the code of a language, as en or ja", code=code))
     return tuple(languages)

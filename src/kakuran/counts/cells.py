@@ -117,7 +117,7 @@ def cells_of(schema: Schema, name: str, bins: Bins | None) -> Cells:
     if isinstance(attribute, Numeric):
         return _intervals(attribute, attribute.usual_cells if bins is None else bins)
     if bins is not None:
-        raise SchemaError(f"column {name!r} holds categories; bins are for numbers")
+        raise SchemaError(Phrase("column {name!r} holds categories; bins are for numbers", name=name))
     has_missing = attribute.missing == "category"
     return Cells(name, np.arange(attribute.size + 1), _category_labels(attribute), has_missing=has_missing)
 
@@ -152,23 +152,43 @@ def _intervals(attribute: Numeric, bins: Bins) -> Cells:
 
 def _cut_at(attribute: Numeric, starts: Any) -> NDArray[np.int64]:
     """Edges, in codes, of intervals that begin at some numbers; what lies before the first is one more."""
-    named = f"column {attribute.name!r}: bins"
+    named = Phrase("column {name!r}: bins", name=attribute.name)
     try:
         numbers = [attribute.number_of(start) for start in starts]
     except (TypeError, SchemaError):
-        what = "numbers" if attribute.has_mean else "dates"
+        what = Phrase("numbers") if attribute.has_mean else Phrase("dates")
         raise SchemaError(
-            f"{named} must be a whole number of intervals, or the {what} they begin at; got {starts!r}"
+            Phrase(
+                "{named} must be a whole number of intervals, or the {what} they begin at; got {starts!r}",
+                named=named,
+                what=what,
+                starts=starts,
+            )
         ) from None
     for number in numbers:
         if not attribute.low <= number <= attribute.high + attribute.step:
             low, high = attribute.written(attribute.low), attribute.written(attribute.high)
-            raise SchemaError(f"{named} begin at {attribute.written(number)}, outside {low} … {high}")
+            raise SchemaError(
+                Phrase(
+                    "{named} begin at {number}, outside {low} … {high}",
+                    named=named,
+                    number=attribute.written(number),
+                    low=low,
+                    high=high,
+                )
+            )
     codes = [attribute.first_from(number) for number in numbers]
     for before, after, is_empty in zip(numbers, numbers[1:], np.diff(codes) <= 0, strict=False):
         if is_empty:
             told = attribute.written(before), attribute.written(after)
-            raise SchemaError(f"{named} have nothing between {told[0]} and {told[1]}; give rising numbers")
+            raise SchemaError(
+                Phrase(
+                    "{named} have nothing between {before} and {after}; give rising numbers",
+                    named=named,
+                    before=told[0],
+                    after=told[1],
+                )
+            )
     edges = np.unique([0, *codes, attribute.points])
     return np.append(edges, attribute.size) if attribute.missing == "category" else edges
 

@@ -72,13 +72,15 @@ def parse(text: str, schema: Schema) -> Predicate:
     [[False, True]]
     """
     if not isinstance(text, str):
-        raise SchemaError(f"a condition is a text; {_EXAMPLE}; got {text!r}")
+        raise SchemaError(Phrase("a condition is a text; {example}; got {text!r}", example=_EXAMPLE, text=text))
     plain, names = _without_backticks(text)
     reader = _ConditionReader(text, schema, _spellings(schema) | names)
     try:
         combine = reader.read(reader.syntax(plain))
     except (RecursionError, MemoryError):
-        raise SchemaError(f"cannot read the condition {text[:40]!r}…: it is nested too deeply") from None
+        raise SchemaError(
+            Phrase("cannot read the condition {text!r}…: it is nested too deeply", text=text[:40])
+        ) from None
     return Predicate(text, tuple(reader.conditions), combine)
 
 
@@ -88,7 +90,7 @@ _ORDERINGS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
-_EXAMPLE = "write it as 25 <= age <= 40 and job == 'nurse'"
+_EXAMPLE = Phrase("write it as 25 <= age <= 40 and job == 'nurse'")
 _TURNED: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
 
 
@@ -106,8 +108,10 @@ class _ConditionReader:
             with ALONE:
                 return ast.parse(plain.strip(), mode="eval").body
         except (SyntaxError, ValueError) as error:
-            hint = "; equality is written ==" if re.search(r"[^<>=!]=[^=]", self.text) else ""
-            raise self._error(f"{error.args[0]}{hint}; {_EXAMPLE}") from error
+            hint = Phrase("; equality is written ==") if re.search(r"[^<>=!]=[^=]", self.text) else ""
+            raise self._error(
+                Phrase("{error}{hint}; {example}", error=error.args[0], hint=hint, example=_EXAMPLE)
+            ) from error
 
     def read(self, node: ast.expr) -> Combine:
         if isinstance(node, ast.BoolOp):
@@ -124,14 +128,14 @@ class _ConditionReader:
         if isinstance(node, ast.Name):
             flag = self._condition(node, ast.Eq(), True)
             return lambda truth: truth(flag)
-        raise self._error("use comparisons of a column with a value, joined by and, or, not")
+        raise self._error(Phrase("use comparisons of a column with a value, joined by and, or, not"))
 
     def _link(self, left: ast.expr, sign: ast.cmpop, right: ast.expr) -> Condition:
         if isinstance(left, ast.Name) and not isinstance(right, ast.Name):
             return self._condition(left, sign, self._constant(right))
         if isinstance(right, ast.Name) and not isinstance(left, ast.Name | ast.List | ast.Tuple | ast.Set):
             return self._condition(right, _TURNED.get(type(sign), type(sign))(), self._constant(left))
-        raise self._error(f"each comparison needs one column and one value; {_EXAMPLE}")
+        raise self._error(Phrase("each comparison needs one column and one value; {example}", example=_EXAMPLE))
 
     def _condition(self, column: ast.Name, sign: ast.cmpop, value: Any) -> Condition:
         name = self.names.get(column.id, column.id)
@@ -148,10 +152,10 @@ class _ConditionReader:
             return ~equal & (np.arange(attribute.size) < _present(attribute)) if value is not None else ~equal
         if isinstance(sign, ast.In):
             if not isinstance(value, list) or not value:
-                raise self._error("'in' needs a list of values")
+                raise self._error(Phrase("'in' needs a list of values"))
             return _reduced(np.logical_or, (self._holds(attribute, ast.Eq(), one) for one in value))
         if isinstance(value, list):
-            raise self._error("a list of values goes with 'in'")
+            raise self._error(Phrase("a list of values goes with 'in'"))
         if value is None or isinstance(sign, ast.Is):
             return self._is_missing(attribute, sign, value)
         holds = np.zeros(attribute.size, bool)
@@ -164,9 +168,11 @@ class _ConditionReader:
 
     def _is_missing(self, attribute: Categorical | Numeric, sign: ast.cmpop, value: Any) -> Truth:
         if value is not None or not isinstance(sign, ast.Is | ast.Eq):
-            raise self._error("'is' asks for missing values only, as in 'column is None'")
+            raise self._error(Phrase("'is' asks for missing values only, as in 'column is None'"))
         if attribute.missing != "category":
-            raise SchemaError(f"column {attribute.name!r} has no missing values in {self.text!r}")
+            raise SchemaError(
+                Phrase("column {name!r} has no missing values in {text!r}", name=attribute.name, text=self.text)
+            )
         return np.arange(attribute.size) >= _present(attribute)
 
     def _categories(self, attribute: Categorical, sign: ast.cmpop, value: Any) -> Truth:
@@ -176,15 +182,19 @@ class _ConditionReader:
             return np.asarray(order == place if isinstance(sign, ast.Eq) else _ORDERINGS[type(sign)](order, place))
         if isinstance(attribute.values[0], str | bool) or isinstance(value, str | bool):
             raise SchemaError(
-                f"column {attribute.name!r} has no order in {self.text!r}; ask with == or in, "
-                "or declare ordered = true in the schema"
+                Phrase(
+                    "column {name!r} has no order in {text!r}; ask with == or in, or declare ordered = true in "
+                    "the schema",
+                    name=attribute.name,
+                    text=self.text,
+                )
             )
         return np.asarray(_ORDERINGS[type(sign)](np.array(attribute.values), value))
 
     def _place(self, attribute: Categorical, value: Any) -> int:
         if value not in attribute.values or isinstance(value, bool) != isinstance(attribute.values[0], bool):
             shown = ", ".join(map(repr, attribute.values[:8])) + (", …" if len(attribute.values) > 8 else "")
-            bare = "; write it without quotes" if value in map(str, attribute.values) else ""
+            bare = Phrase("; write it without quotes") if value in map(str, attribute.values) else ""
             raise SchemaError(
                 Phrase(
                     "column {name!r} has no value {value!r}; its values are {shown}{bare}",
@@ -203,11 +213,18 @@ class _ConditionReader:
         try:
             number = attribute.number_of(value)
         except SchemaError as error:
-            raise SchemaError(f"{error} in {self.text!r}") from None
+            raise SchemaError(Phrase("{error} in {text!r}", error=error.said, text=self.text)) from None
         if not attribute.low <= number <= attribute.high:
             low, high = attribute.written(attribute.low), attribute.written(attribute.high)
             raise SchemaError(
-                f"column {attribute.name!r} lies between {low} and {high}; {value!r} in {self.text!r} is outside"
+                Phrase(
+                    "column {name!r} lies between {low} and {high}; {value!r} in {text!r} is outside",
+                    name=attribute.name,
+                    low=low,
+                    high=high,
+                    value=value,
+                    text=self.text,
+                )
             )
         first, last = attribute.ends_of(np.arange(attribute.points))
         if isinstance(sign, ast.Eq):
@@ -221,8 +238,15 @@ class _ConditionReader:
         holds: Truth = (first <= number + tolerance) & (number - tolerance <= last)
         if not holds.any():
             raise SchemaError(
-                f"column {attribute.name!r} goes from {attribute.low} in steps of {attribute.step}; "
-                f"{value!r} in {self.text!r} lies between two of them"
+                Phrase(
+                    "column {name!r} goes from {low} in steps of {step}; {value!r} in {text!r} lies between "
+                    "two of them",
+                    name=attribute.name,
+                    low=attribute.low,
+                    step=attribute.step,
+                    value=value,
+                    text=self.text,
+                )
             )
         is_named = number == first[holds][0] and isinstance(value, str)  # a period is called by its first day
         self._check_whole(attribute, holds & (first < last) & (not is_named), value)
@@ -233,23 +257,31 @@ class _ConditionReader:
         if cut.any():
             code = int(np.argmax(cut))
             raise SchemaError(
-                f"column {attribute.name!r} tells nothing finer than {attribute.label(code, code)}, which {value!r} "
-                f"in {self.text!r} cuts through; compare with where one begins, using < or >="
+                Phrase(
+                    "column {name!r} tells nothing finer than {label}, which {value!r} in {text!r} cuts "
+                    "through; compare with where one begins, using < or >=",
+                    name=attribute.name,
+                    label=attribute.label(code, code),
+                    value=value,
+                    text=self.text,
+                )
             )
 
     def _constant(self, node: ast.expr) -> Any:
         try:
             value = ast.literal_eval(node)
         except (ValueError, TypeError):
-            raise self._error(f"each comparison needs one column and one value; {_EXAMPLE}") from None
+            raise self._error(
+                Phrase("each comparison needs one column and one value; {example}", example=_EXAMPLE)
+            ) from None
         if isinstance(value, tuple | set | list):
             return list(value)
         if value is None or isinstance(value, bool | int | float | str):
             return value
-        raise self._error(f"{value!r} is no value a column can have")
+        raise self._error(Phrase("{value!r} is no value a column can have", value=value))
 
     def _error(self, why: str) -> SchemaError:
-        return SchemaError(f"cannot read the condition {self.text!r}: {why}")
+        return SchemaError(Phrase("cannot read the condition {text!r}: {why}", text=self.text, why=why))
 
 
 def _present(attribute: Categorical | Numeric) -> int:

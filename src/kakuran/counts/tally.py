@@ -18,6 +18,7 @@ from kakuran.counts.cells import Cells, every_code
 from kakuran.errors import SchemaError
 from kakuran.schema import Categorical, Layout, Numeric, no_reach, to_arrow, with_types
 from kakuran.typing import Array, Codes, Indices, Progress, Reach
+from kakuran.words import Phrase
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,7 +242,9 @@ class Tally(ABC):
         """No records yet."""
         cells = math.prod(axis.size for axis in axes)
         if cells > _MOST_CELLS:
-            raise SchemaError(f"a table of {cells:.3g} cells cannot be counted; use fewer columns or wider bins")
+            raise SchemaError(
+                Phrase("a table of {cells:.3g} cells cannot be counted; use fewer columns or wider bins", cells=cells)
+            )
         return DenseTally(axes) if cells <= DENSE_CELLS else SparseTally(axes)
 
     @staticmethod
@@ -268,7 +271,9 @@ class Tally(ABC):
     def merge(self, other: Tally) -> Tally:
         """The records of both."""
         if [axis.name for axis in self.axes] != [axis.name for axis in other.axes] or self.shape != other.shape:
-            raise SchemaError(f"tallies of different tables cannot be merged: {self} and {other}")
+            raise SchemaError(
+                Phrase("tallies of different tables cannot be merged: {one} and {other}", one=str(self), other=other)
+            )
         return self._merged(other)
 
     def __str__(self) -> str:
@@ -389,8 +394,12 @@ class SparseTally(Tally):
     def counts(self) -> Array:
         """Refused: the whole table would be too large to estimate."""
         raise SchemaError(
-            f"{' × '.join(axis.name for axis in self.axes)} has {math.prod(self.shape):,} cells, more than "
-            f"{DENSE_CELLS:,}; use fewer columns or wider bins"
+            Phrase(
+                "{columns} has {cells:,} cells, more than {most:,}; use fewer columns or wider bins",
+                columns=" × ".join(axis.name for axis in self.axes),
+                cells=math.prod(self.shape),
+                most=DENSE_CELLS,
+            )
         )
 
     def occupied(self) -> tuple[tuple[NDArray[np.intp], ...], Array]:

@@ -22,8 +22,9 @@ from typing import Any, Literal, TypeAlias, get_args
 from kakuran.design.central import DELTA, check_delta
 from kakuran.design.composition import Accounting, CentralPart, composed_epsilon, summed_losses
 from kakuran.design.plan import LAST_DIGITS, Plan
-from kakuran.errors import CalibrationError, counted, is_real
+from kakuran.errors import CalibrationError, is_real
 from kakuran.mechanism import k_for
+from kakuran.words import Phrase
 
 _STEPS = 16
 
@@ -189,13 +190,13 @@ class Account:
 
     def __post_init__(self) -> None:
         if self.promised_k is None and self.promised_epsilon is None:
-            raise CalibrationError("a ledger keeps a promise: give k, epsilon, or both")
+            raise CalibrationError(Phrase("a ledger keeps a promise: give k, epsilon, or both"))
         if self.promised_k is not None and not (is_real(self.promised_k) and 1 < self.promised_k < math.inf):
-            raise CalibrationError(f"k must be above 1 (k=1 promises nothing), got {self.promised_k!r}")
+            raise CalibrationError(Phrase("k must be above 1 (k=1 promises nothing), got {k!r}", k=self.promised_k))
         if self.promised_epsilon is not None and not (
             is_real(self.promised_epsilon) and 0 < self.promised_epsilon < math.inf
         ):
-            raise CalibrationError(f"epsilon must lie above 0, got {self.promised_epsilon!r}")
+            raise CalibrationError(Phrase("epsilon must lie above 0, got {epsilon!r}", epsilon=self.promised_epsilon))
         check_delta(self.delta)
 
     @cached_property
@@ -258,19 +259,30 @@ class Account:
         for other in self.spent if spending.joined else ():
             if other.joined and (other.n, other.kept) != (spending.n, spending.kept):
                 raise CalibrationError(
-                    f"{spending.release} would be joined with {other.release}, which has another number of people to "
-                    f"hide among ({other.n:,}, now {spending.n:,}) or keeps other columns: among how many those are "
-                    "hidden who are in both cannot be known. Join releases of the same people with the same kept "
-                    "columns, or release this one shuffled and not joined"
+                    Phrase(
+                        "{release} would be joined with {other}, which has another number of people to hide "
+                        "among ({before:,}, now {now:,}) or keeps other columns: among how many those are "
+                        "hidden who are in both cannot be known. Join releases of the same people with the "
+                        "same kept columns, or release this one shuffled and not joined",
+                        release=spending.release,
+                        other=other.release,
+                        before=other.n,
+                        now=spending.n,
+                    )
                 )
 
     def _check_repeats(self, spending: Spending) -> None:
         for other in self.spent if spending.repeats else ():
             if other.repeats == spending.repeats and other.source != spending.source:
                 raise CalibrationError(
-                    f"{spending.release} repeats draws of {other.release} ({spending.repeats}) wherever somebody "
-                    "answered the same, so that whoever did not stands out: of both together nothing can be promised. "
-                    "Publish one of them"
+                    Phrase(
+                        "{release} repeats draws of {other} ({repeats}) wherever somebody answered the same, "
+                        "so that whoever did not stands out: of both together nothing can be promised. Publish "
+                        "one of them",
+                        release=spending.release,
+                        other=other.release,
+                        repeats=spending.repeats,
+                    )
                 )
 
     def _refusal(self, spending: Spending) -> str | None:
@@ -280,41 +292,65 @@ class Account:
         if self.promised_epsilon is None:
             return None
         if not spending.promises_epsilon:
-            return (
-                f"{spending.release} promises k and no ε, and ε = {self.promised_epsilon:g} over all releases was "
-                f"promised to {self.people}: perturb with worst-case parameters, or keep a ledger of k alone"
+            return Phrase(
+                "{release} promises k and no ε, and ε = {promised:g} over all releases was promised to {people}: "
+                "perturb with worst-case parameters, or keep a ledger of k alone",
+                release=spending.release,
+                promised=self.promised_epsilon,
+                people=self.people,
             )
         if (found := composed_epsilon(_parts(after), self.delta)[0]) > self.promised_epsilon:
             return self._too_much_epsilon(spending, found, self.promised_epsilon)
         return None
 
     def _too_little_k(self, spending: Spending, left: float, promised: float) -> str:
-        said = (
-            f"with {spending.release} k = {left:.4g} would be left over all releases, and {promised:g} was promised to "
-            f"{self.people}"
+        said = Phrase(
+            "with {release} k = {left:.4g} would be left over all releases, and {promised:g} was promised to {people}",
+            release=spending.release,
+            left=left,
+            promised=promised,
+            people=self.people,
         )
         if not spending.shuffled and not spending.joined:
-            return (
-                f"{said}: records keep their order, by which whoever knows it can link every one. Shuffle them; or, if "
-                "the order is a secret that was drawn at random, enter the release as joined"
+            return Phrase(
+                "{said}: records keep their order, by which whoever knows it can link every one. Shuffle them; or, if "
+                "the order is a secret that was drawn at random, enter the release as joined",
+                said=said,
             )
         if not spending.joined or not math.isfinite(spending.swap_cost):
-            return f"{said}: release with k = {promised:g} or more, shuffled and not joined"
+            return Phrase(
+                "{said}: release with k = {promised:g} or more, shuffled and not joined", said=said, promised=promised
+            )
         enough = 1 + (promised - 1) * math.exp(sum(one.swap_cost for one in self.spent if one.joined))
-        return (
-            f"{said}, as its records can be joined with earlier ones: take k = {_up(enough, spending.n)} or more, or "
-            "release it shuffled and not joined"
+        return Phrase(
+            "{said}, as its records can be joined with earlier ones: take k = {enough} or more, or release it shuffled "
+            "and not joined",
+            said=said,
+            enough=_up(enough, spending.n),
         )
 
     def _too_much_epsilon(self, spending: Spending, found: float, promised: float) -> str:
-        said = (
-            f"with {spending.release} ε = {found:.3g} would be spent at δ = {self.delta:g}, and {promised:g} was "
-            f"promised to {self.people}; {self.epsilon:.3g} is spent by {counted(len(self.spent), 'release')}"
+        releases = len(self.spent)
+        said = Phrase(
+            "with {release} ε = {found:.3g} would be spent at δ = {delta:g}, and {promised:g} was promised to {people};"
+            " {spent:.3g} is spent by {releases}",
+            release=spending.release,
+            found=found,
+            delta=self.delta,
+            promised=promised,
+            people=self.people,
+            spent=self.epsilon,
+            releases=Phrase("1 release") if releases == 1 else Phrase("{count:,} releases", count=releases),
         )
         if (fits := self._weakest_that_fits(spending)) is None:
-            return f"{said}. Nothing more can be released of them: hand out an earlier release again"
-        enough = _up(fits.k, fits.n)
-        return f"{said}. A release of {fits.n:,} of them fits with k = {enough} (ε = {fits.local:.3g} a record)"
+            return Phrase("{said}. Nothing more can be released of them: hand out an earlier release again", said=said)
+        return Phrase(
+            "{said}. A release of {n:,} of them fits with k = {enough} (ε = {local:.3g} a record)",
+            said=said,
+            n=fits.n,
+            enough=_up(fits.k, fits.n),
+            local=fits.local,
+        )
 
     def _weakest_that_fits(self, spending: Spending) -> Spending | None:
         """The least noise with which the same release would still be kept within ε; None where none is enough."""

@@ -130,24 +130,36 @@ def calibrate(
     if not schema.perturbed:
         raise CalibrationError(Phrase("the schema has no column to perturb"))
     if (n is None) == (data is None):
-        raise CalibrationError("give either n (how many records) or data (to count them in), not both and not neither")
+        raise CalibrationError(
+            Phrase("give either n (how many records) or data (to count them in), not both and not neither")
+        )
     if calibration not in get_args(Calibration):
-        raise CalibrationError(f"calibration must be worst-case or data-dependent, got {calibration!r}")
+        raise CalibrationError(
+            Phrase("calibration must be worst-case or data-dependent, got {calibration!r}", calibration=calibration)
+        )
     if calibration == "data-dependent" and data is None:
-        raise CalibrationError("the data-dependent calibration needs the data, not n")
+        raise CalibrationError(Phrase("the data-dependent calibration needs the data, not n"))
     if calibration == "data-dependent" and schema.person is not None:
         raise CalibrationError(
-            f"rows of each {schema.person!r} are drawn when a table is perturbed, so nothing can be fitted to them "
-            'before; take calibration="worst-case"'
+            Phrase(
+                "rows of each {person!r} are drawn when a table is perturbed, so nothing can be fitted to them "
+                'before; take calibration="worst-case"',
+                person=schema.person,
+            )
         )
     if k is None and central_epsilon is None:
-        raise CalibrationError("give a promise to keep: k, or central_epsilon")
+        raise CalibrationError(Phrase("give a promise to keep: k, or central_epsilon"))
     if central_epsilon is not None and calibration == "data-dependent":
-        raise CalibrationError('central_epsilon needs calibration="worst-case": it does not hold for fitted parameters')
+        raise CalibrationError(
+            Phrase('central_epsilon needs calibration="worst-case": it does not hold for fitted parameters')
+        )
     if central_epsilon is not None and schema.rows_a_person > 1:
         raise CalibrationError(
-            f"central_epsilon needs one record a person, and the schema uses up to {schema.rows_a_person} rows; leave "
-            "out rows_a_person"
+            Phrase(
+                "central_epsilon needs one record a person, and the schema uses up to {rows} rows; leave out "
+                "rows_a_person",
+                rows=schema.rows_a_person,
+            )
         )
     wish = Wish(
         schema,
@@ -203,12 +215,18 @@ def plan_within(
     """
     if tell == "auto":
         raise CalibrationError(
-            'tell = "auto" weighs designs by how many records there are: promise k for so many, or say what to tell'
+            Phrase(
+                'tell = "auto" weighs designs by how many records there are: promise k for so many, or say what to tell'
+            )
         )
     tells = Recipe.of(schema, column_sets(schema, tell, about), mechanisms).at(2 * epsilon)
     plan = Plan(schema, tells, 1, 1.0, "worst-case")
     if math.isinf(plan.epsilon):
-        raise CalibrationError(f"chance would have to change so little for ε={epsilon:g} that it cannot; choose less")
+        raise CalibrationError(
+            Phrase(
+                "chance would have to change so little for ε={epsilon:g} that it cannot; choose less", epsilon=epsilon
+            )
+        )
     return plan
 
 
@@ -255,8 +273,10 @@ def count_columns(
     if isinstance(data, Tally):
         if [(axis.name, axis.size) for axis in data.axes] != [(one.name, one.size) for one in attributes]:
             raise CalibrationError(
-                "the table was counted over other columns than those of the schema: count those that are kept for the "
-                'worst case, all that are released for calibration="data-dependent"'
+                Phrase(
+                    "the table was counted over other columns than those of the schema: count those that are "
+                    'kept for the worst case, all that are released for calibration="data-dependent"'
+                )
             )
         return data
     if schema.person is not None:
@@ -335,15 +355,17 @@ def _stronger(k: float | None, n: int, central: float | None, delta: float) -> f
 def _checked_promise(k: float | None, n: int) -> float:
     for name, value in (("n", n), ("k", k)):
         if value is None or not isinstance(value, Number):
-            raise CalibrationError(f"{name} must be a number, got {value!r}")
+            raise CalibrationError(Phrase("{name} must be a number, got {value!r}", name=name, value=value))
         if MOST_PEOPLE < abs(value) < math.inf:
-            raise CalibrationError(f"{name} must be at most {MOST_PEOPLE:g}, got {value!r}")
+            raise CalibrationError(
+                Phrase("{name} must be at most {most:g}, got {value!r}", name=name, most=MOST_PEOPLE, value=value)
+            )
     if k is None or not 1 < k < math.inf:
         raise CalibrationError(
             Phrase("k must be above 1 (k=1 promises nothing) and at most the number of records, got {k:g}", k=k)
         )
     if n != n or n in (math.inf, -math.inf) or n != int(n):
-        raise CalibrationError(f"the number of records must be whole, got {n}")
+        raise CalibrationError(Phrase("the number of records must be whole, got {n}", n=n))
     if n < 2:
         raise CalibrationError(Phrase("at least 2 records are needed to hide among, got {n}", n=n))
     if k > n:
@@ -364,13 +386,19 @@ def _largest_rung(crowd: Crowd, k: float, recipe: Recipe) -> float:
 
     if recipe.is_fixed:
         if not reached(0.0):
-            raise CalibrationError(f"the mechanisms given leave somebody a crowd below k={k:g}; make them noisier")
+            raise CalibrationError(
+                Phrase("the mechanisms given leave somebody a crowd below k={k:g}; make them noisier", k=k)
+            )
         return 0.0
     if reached(math.inf):
         return math.inf
     if not reached(0.0):
         raise CalibrationError(
-            f"no noise reaches k={k:g}: too few people share their kept values, or the mechanisms given are too weak"
+            Phrase(
+                "no noise reaches k={k:g}: too few people share their kept values, or the mechanisms given are "
+                "too weak",
+                k=k,
+            )
         )
     return _rung(bisect_left(_RUNGS, True, key=lambda place: not reached(_rung(place))) - 1)
 

@@ -22,6 +22,7 @@ from scipy.special import betainc, log_ndtr, ndtr
 
 from kakuran.errors import CalibrationError, is_real
 from kakuran.typing import Array, Number
+from kakuran.words import Phrase
 
 DELTA = 1e-6
 """How often a promise in the central sense may fail, unless somebody says otherwise."""
@@ -72,7 +73,7 @@ def local_epsilon(n: int, central: float, delta: float = DELTA) -> float:
     """
     check_delta(delta)
     if not is_real(central) or not 0 < central < math.inf:
-        raise CalibrationError(f"central_epsilon must lie above 0, got {central!r}")
+        raise CalibrationError(Phrase("central_epsilon must lie above 0, got {central!r}", central=central))
     return _closed_in(central, MOST_LOCAL, lambda local: not hockey_stick(n, local, central) <= delta)[0]
 
 
@@ -122,7 +123,7 @@ def gaussian_spread(epsilon: float, delta: float = DELTA) -> float:
     """
     check_delta(delta)
     if not is_real(epsilon) or not 0 < epsilon < math.inf:
-        raise CalibrationError(f"epsilon must lie above 0, got {epsilon!r}")
+        raise CalibrationError(Phrase("epsilon must lie above 0, got {epsilon!r}", epsilon=epsilon))
 
     def shown(spread: float) -> float:
         here, there = 0.5 / spread - epsilon * spread, -0.5 / spread - epsilon * spread
@@ -145,4 +146,4 @@ def _closed_in(low: float, high: float, is_high: Callable[[float], bool]) -> tup
 def check_delta(delta: float) -> None:
     """Refuse a δ that is no probability, or promises nothing or too much."""
     if not isinstance(delta, Number) or not 0 < delta < 1:
-        raise CalibrationError(f"delta must lie between 0 and 1, as 1e-6; got {delta!r}")
+        raise CalibrationError(Phrase("delta must lie between 0 and 1, as 1e-6; got {delta!r}", delta=delta))

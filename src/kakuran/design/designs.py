@@ -92,14 +92,24 @@ def _all_of_size(names: list[str], size: int, about: str | None) -> ColumnSets:
     fixed = [] if about is None else [about]
     if size == len(fixed) and others:
         raise CalibrationError(
-            f"tell = 1 about {about!r} would have every record tell {about!r} alone, and nobody {others[0]!r}; tell 2 "
-            f"columns or more, leave out about, or drop the other columns in the schema"
+            Phrase(
+                "tell = 1 about {about!r} would have every record tell {about!r} alone, and nobody {other!r}; "
+                "tell 2 columns or more, leave out about, or drop the other columns in the schema",
+                about=about,
+                other=others[0],
+            )
         )
     count = math.comb(len(others), size - len(fixed))
     if count > MOST_TELLS:
         raise CalibrationError(
-            f"{size} of {len(names)} columns make {count:,} sets, more than {MOST_TELLS:,}; "
-            "tell fewer columns, or list the sets"
+            Phrase(
+                "{size} of {columns} columns make {count:,} sets, more than {most:,}; tell fewer columns, or "
+                "list the sets",
+                size=size,
+                columns=len(names),
+                count=count,
+                most=MOST_TELLS,
+            )
         )
     order = names.index
     return tuple(tuple(sorted((*some, *fixed), key=order)) for some in combinations(others, size - len(fixed)))
@@ -114,15 +124,19 @@ def _given_sets(schema: Schema, tell: Sequence[Sequence[str]], about: str | None
     fixed = () if about is None else (about,)
     sets = [tuple(name for name in names if name in {*columns, *fixed}) for columns in tell]
     if len(set(sets)) < len(sets) or any(len(set(columns)) < len(columns) for columns in tell):
-        raise CalibrationError("tell names a set of columns, or a column of one, twice")
+        raise CalibrationError(Phrase("tell names a set of columns, or a column of one, twice"))
     untold = [name for name in names if not any(name in columns for columns in sets)]
     if untold:
-        raise CalibrationError(f"no set tells {untold[0]!r}; add one that does, or drop the column in the schema")
+        raise CalibrationError(
+            Phrase("no set tells {name!r}; add one that does, or drop the column in the schema", name=untold[0])
+        )
     return tuple(sets)
 
 
 def _no_choice(tell: object) -> CalibrationError:
-    return CalibrationError(f'tell must be "auto", "all", a number of columns or a list of column sets, got {tell!r}')
+    return CalibrationError(
+        Phrase('tell must be "auto", "all", a number of columns or a list of column sets, got {tell!r}', tell=tell)
+    )
 
 
 def _is_list_of_names(columns: object) -> bool:
@@ -139,8 +153,8 @@ def _check_perturbed(schema: Schema, name: str, word: str) -> None:
     if name in names:
         return
     if name in schema.names:
-        done = "dropped" if schema[name].role == "drop" else "kept as it is, so every record tells it"
-        raise CalibrationError(f"{word}: column {name!r} is {done}")
+        done = Phrase("dropped") if schema[name].role == "drop" else Phrase("kept as it is, so every record tells it")
+        raise CalibrationError(Phrase("{word}: column {name!r} is {done}", word=word, name=name, done=done))
     raise CalibrationError(
         Phrase("{word}: no column {name!r}. {others}", word=word, name=name, others=which_there_are(name, names))
     )
@@ -411,7 +425,11 @@ def designs(
 
 def _check_purpose(purpose: str) -> None:
     if purpose not in get_args(Purpose):
-        raise CalibrationError(f"purpose must be one of {', '.join(get_args(Purpose))}, got {purpose!r}")
+        raise CalibrationError(
+            Phrase(
+                "purpose must be one of {listed}, got {purpose!r}", listed=", ".join(get_args(Purpose)), purpose=purpose
+            )
+        )
 
 
 def _candidates(

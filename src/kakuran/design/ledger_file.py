@@ -26,6 +26,7 @@ from kakuran.design.account import Account, EntryState, Spending
 from kakuran.design.central import DELTA
 from kakuran.errors import CalibrationError, ReleaseError
 from kakuran.parsing import naming
+from kakuran.words import Phrase
 from kakuran.writing import check_free, write_text
 
 FORMAT = 1
@@ -95,9 +96,13 @@ class Ledger:
         try:
             text = self.path.read_text(encoding="utf-8")
         except FileNotFoundError:
-            raise ReleaseError(f"{self.path}: no such ledger; make one with `kakuran ledger init`") from None
+            raise ReleaseError(
+                Phrase("{path}: no such ledger; make one with `kakuran ledger init`", path=self.path)
+            ) from None
         except (OSError, UnicodeDecodeError) as error:
-            raise ReleaseError(f"{self.path}: not a ledger that can be read: {error}") from error
+            raise ReleaseError(
+                Phrase("{path}: not a ledger that can be read: {error}", path=self.path, error=str(error))
+            ) from error
         return _unsealed(text, self.path)
 
     def entry(self, spending: Spending) -> Entering:
@@ -143,9 +148,13 @@ class Ledger:
                         yield
                         return
             except FileNotFoundError:
-                raise ReleaseError(f"{self.path}: no such ledger; make one with `kakuran ledger init`") from None
+                raise ReleaseError(
+                    Phrase("{path}: no such ledger; make one with `kakuran ledger init`", path=self.path)
+                ) from None
             except PermissionError as error:
-                raise ReleaseError(f"{self.path}: cannot be written to, so nothing can be entered") from error
+                raise ReleaseError(
+                    Phrase("{path}: cannot be written to, so nothing can be entered", path=self.path)
+                ) from error
 
     def _key(self) -> BinaryIO:
         """What is locked: the ledger itself, or where it could not be replaced then, a file beside it."""
@@ -173,7 +182,11 @@ class Ledger:
             self._sync_folder()
         except OSError as error:
             raise ReleaseError(
-                f"{self.path}: could not be written ({error.strerror or error}), so nothing is released"
+                Phrase(
+                    "{path}: could not be written ({why}), so nothing is released",
+                    path=self.path,
+                    why=error.strerror or str(error),
+                )
             ) from error
 
     def _sync_folder(self) -> None:
@@ -244,11 +257,13 @@ def _unsealed(text: str, path: Path) -> Account:
         told = json.loads(text)
         digest, found = told.pop("digest"), told["kakuran_ledger"]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ReleaseError(_damaged(path, "it is cut off, or no ledger")) from error
+        raise ReleaseError(_damaged(path, Phrase("it is cut off, or no ledger"))) from error
     if type(found) is int and found > FORMAT:
-        raise ReleaseError(f"{path}: was written by a newer kakuran (format {found}); upgrade")
+        raise ReleaseError(
+            Phrase("{path}: was written by a newer kakuran (format {found}); upgrade", path=path, found=found)
+        )
     if digest != _digest(told):
-        raise ReleaseError(_damaged(path, "it does not say what kakuran wrote into it"))
+        raise ReleaseError(_damaged(path, Phrase("it does not say what kakuran wrote into it")))
     try:
         return Account.from_dict(told)
     except (CalibrationError, ValueError, KeyError, TypeError) as error:
@@ -261,7 +276,9 @@ def _digest(told: Mapping[str, Any]) -> str:
 
 
 def _damaged(path: Path, why: str) -> str:
-    return (
-        f"{path}: is damaged: {why}. Nothing is released with it. Put back a copy that has every release in it; with "
-        "an older one, what was released since would count for nothing"
+    return Phrase(
+        "{path}: is damaged: {why}. Nothing is released with it. Put back a copy that has every release in it; with "
+        "an older one, what was released since would count for nothing",
+        path=path,
+        why=why,
     )

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from kakuran.counts import Tally
 from kakuran.design.central import DELTA, central_epsilon
 from kakuran.design.crowd import Crowd
-from kakuran.errors import CalibrationError, counted
+from kakuran.errors import CalibrationError
 from kakuran.mechanism import (
     MECHANISMS,
     Apart,
@@ -30,7 +30,7 @@ from kakuran.mechanism import (
 )
 from kakuran.schema import ONE_VALUE, Categorical, Dropped, Layout, Numeric, Schema
 from kakuran.typing import Number
-from kakuran.words import Phrase
+from kakuran.words import Phrase, so_many_people, so_many_records
 
 MANY_VALUES = 10
 """A number with more values than this is asked for in cells of several."""
@@ -133,11 +133,20 @@ class Plan:
         object.__setattr__(self, "tells", tuple(self.tells))
         self._check_tells()
         if isinstance(self.k, bool) or not isinstance(self.k, int | float) or not 1 <= self.k <= MOST_PEOPLE:
-            raise CalibrationError(f"k must be a number from 1 to {MOST_PEOPLE:g}, got {self.k!r}")
+            raise CalibrationError(
+                Phrase("k must be a number from 1 to {most:g}, got {k!r}", most=MOST_PEOPLE, k=self.k)
+            )
         if type(self.n) is not int or not 1 <= self.n <= MOST_PEOPLE:
-            raise CalibrationError(f"n must be a whole number from 1 to {MOST_PEOPLE:g}, got {self.n!r}")
+            raise CalibrationError(
+                Phrase("n must be a whole number from 1 to {most:g}, got {n!r}", most=MOST_PEOPLE, n=self.n)
+            )
         if self.calibration not in get_args(Calibration):
-            raise CalibrationError(f"calibration must be worst-case or data-dependent, got {self.calibration!r}")
+            raise CalibrationError(
+                Phrase(
+                    "calibration must be worst-case or data-dependent, got {calibration!r}",
+                    calibration=self.calibration,
+                )
+            )
 
     @classmethod
     def of_mechanisms(
@@ -155,13 +164,15 @@ class Plan:
             if len(self.tells) > 1:
                 for name in tell.columns:
                     if told.setdefault(name, tell.telling.near(name)) != tell.telling.near(name):
-                        raise CalibrationError(f"column {name!r} is perturbed in one way here and in another there")
+                        raise CalibrationError(
+                            Phrase("column {name!r} is perturbed in one way here and in another there", name=name)
+                        )
         if set().union(*(tell.columns for tell in self.tells)) != set(sizes):
             raise CalibrationError(_UNFIT)
         shares = [tell.share for tell in self.tells]
         are_probabilities = all(isinstance(share, Number) and 0 < share <= 1 for share in shares)
         if not are_probabilities or not math.isclose(sum(shares), 1):
-            raise CalibrationError("the probabilities of tells must lie above 0 and add up to 1")
+            raise CalibrationError(Phrase("the probabilities of tells must lie above 0 and add up to 1"))
 
     @cached_property
     def mechanisms(self) -> dict[str, Mechanism]:
@@ -242,13 +253,17 @@ class Plan:
         """
         if self.calibration == "data-dependent":
             raise CalibrationError(
-                "a data-dependent plan promises nothing in the central sense, as its parameters depend on the table; "
-                'calibrate with n, or with calibration="worst-case"'
+                Phrase(
+                    "a data-dependent plan promises nothing in the central sense, as its parameters depend on "
+                    'the table; calibrate with n, or with calibration="worst-case"'
+                )
             )
         if not self.is_central:
             raise CalibrationError(
-                f"with up to {self.schema.rows_a_person} records a person nothing is promised in the central sense; "
-                "use one row a person"
+                Phrase(
+                    "with up to {rows} records a person nothing is promised in the central sense; use one row a person",
+                    rows=self.schema.rows_a_person,
+                )
             )
         return central_epsilon(self.n, self.epsilon, delta)
 
@@ -284,8 +299,8 @@ class Plan:
     def __getitem__(self, column: str) -> Any:
         if column not in self.mechanisms:
             attribute = self.schema[column]
-            done = "dropped" if isinstance(attribute, Dropped) else "kept as it is"
-            raise CalibrationError(f"column {column!r} is {done}: it has no mechanism")
+            done = Phrase("dropped") if isinstance(attribute, Dropped) else Phrase("kept as it is")
+            raise CalibrationError(Phrase("column {column!r} is {done}: it has no mechanism", column=column, done=done))
         return self.mechanisms[column]
 
     def k_for(self, n: int) -> float:
@@ -303,22 +318,32 @@ class Plan:
     def check(self, tally: Tally) -> None:
         """Raise unless the promise holds for the table that was counted."""
         if not tally.n:
-            raise CalibrationError("the table is empty: there is nobody to hide among")
+            raise CalibrationError(Phrase("the table is empty: there is nobody to hide among"))
         if self.calibration == "worst-case":
             if self.k_for(self.n) < self.k * (1 - LAST_DIGITS):
-                raise CalibrationError(f"the mechanisms of this plan do not reach k={self.k:g}; calibrate again")
+                raise CalibrationError(
+                    Phrase("the mechanisms of this plan do not reach k={k:g}; calibrate again", k=self.k)
+                )
             fewest = tally.fewest
             if fewest < self.n:
-                where = " in the smallest group that shares its kept values" if self.schema.kept else ""
-                whom = counted(self.n, "record") if self.schema.person is None else counted(self.n, "person", "people")
+                where = Phrase(" in the smallest group that shares its kept values") if self.schema.kept else ""
+                whom = so_many_records(self.n) if self.schema.person is None else so_many_people(self.n)
                 raise CalibrationError(
-                    f"the plan was calibrated for {whom} but there are only {fewest:,}{where}; "
-                    f"calibrate with n={fewest}"
+                    Phrase(
+                        "the plan was calibrated for {whom} but there are only {fewest:,}{where}; calibrate "
+                        "with n={fewest}",
+                        whom=whom,
+                        fewest=fewest,
+                        where=where,
+                    )
                 )
         elif not Crowd(tally).reaches(self.k * (1 - LAST_DIGITS), [tell.telling for tell in self.tells]):
             raise CalibrationError(
-                f"the plan was calibrated on another table: on this one somebody's crowd is below k={self.k:g}; "
-                "calibrate with data=this table"
+                Phrase(
+                    "the plan was calibrated on another table: on this one somebody's crowd is below k={k:g}; "
+                    "calibrate with data=this table",
+                    k=self.k,
+                )
             )
 
     def to_dict(self) -> dict[str, Any]:
@@ -367,7 +392,7 @@ class Plan:
 
 
 _OF_PEOPLE = ("person", "rows_a_person")
-_UNFIT = "a plan needs one mechanism for each perturbed column, made for its number of values"
+_UNFIT = Phrase("a plan needs one mechanism for each perturbed column, made for its number of values")
 TELLING = "told"
 """The column of a release that says which columns a record tells."""
 
@@ -386,7 +411,9 @@ def _describe_tell(tell: Tell) -> dict[str, Any]:
 def _tell_of(schema: Schema, fields: Mapping[str, Any]) -> Tell:
     attributes = {attribute.name: attribute for attribute in schema.perturbed}
     if set(fields["columns"]) - set(attributes):
-        raise CalibrationError(f"a tell speaks of {sorted(set(fields['columns']) - set(attributes))[0]!r}, no column")
+        raise CalibrationError(
+            Phrase("a tell speaks of {name!r}, no column", name=sorted(set(fields["columns"]) - set(attributes))[0])
+        )
     return Tell(Together.of(attributes, fields), fields["share"])
 
 
@@ -422,7 +449,9 @@ class Recipe:
         """With the mechanisms and weights that are given, checked, and those that suit the other columns."""
         chosen = _choices(schema, mechanisms or {})
         if sets is not None and weights is not None:
-            raise CalibrationError("weights share the budget of whole records; columns told together have all of it")
+            raise CalibrationError(
+                Phrase("weights share the budget of whole records; columns told together have all of it")
+            )
         return cls(schema, chosen, sets, _shares(chosen, weights) if sets is None else {})
 
     def at(self, budget: float) -> tuple[Tell, ...]:
@@ -460,17 +489,28 @@ class Recipe:
         a_record = cost_of_records(math.log((n - 1) / (k - 1)), rows)
         if a_record < 0:
             raise CalibrationError(
-                f"whoever has {rows} rows among {n:,} people of one is found with probability "
-                f"{rows / (n - 1 + rows):.3g} whatever the noise, above 1/{k:g}; use fewer rows a person"
+                Phrase(
+                    "whoever has {rows} rows among {n:,} people of one is found with probability {risk:.3g} whatever "
+                    "the noise, above 1/{k:g}; use fewer rows a person",
+                    rows=rows,
+                    n=n,
+                    risk=rows / (n - 1 + rows),
+                    k=k,
+                )
             )
         budget, less = a_record - fixed, LAST_DIGITS
         while budget > 0 and self._k_at(budget, n) < k * (1 + LAST_DIGITS):
             budget, less = max(budget - less, 0.0), 2 * less
         if budget < 0:
             raise CalibrationError(
-                f"the mechanisms given for {', '.join(map(repr, ready))} alone reach "
-                f"k={k_for(n, cost_of_people(fixed, rows)):.4g} with "
-                f"{n:,} records, less than {k:g}; make them noisier"
+                Phrase(
+                    "the mechanisms given for {columns} alone reach k={reached:.4g} with {n:,} records, less than "
+                    "{k:g}; make them noisier",
+                    columns=", ".join(map(repr, ready)),
+                    reached=k_for(n, cost_of_people(fixed, rows)),
+                    n=n,
+                    k=k,
+                )
             )
         return budget
 
@@ -484,7 +524,11 @@ def _choices(schema: Schema, mechanisms: Mapping[str, MechanismChoice]) -> dict[
     for name in mechanisms:
         if name not in names:
             raise CalibrationError(
-                f"a mechanism is given for {name!r}, which is not a perturbed column; those are {', '.join(names)}"
+                Phrase(
+                    "a mechanism is given for {name!r}, which is not a perturbed column; those are {columns}",
+                    name=name,
+                    columns=", ".join(names),
+                )
             )
     return {
         attribute.name: _checked_choice(attribute, mechanisms.get(attribute.name, _default(attribute)))
@@ -498,13 +542,20 @@ def _default(attribute: Categorical | Numeric) -> str:
 
 def _checked_choice(attribute: Categorical | Numeric, choice: MechanismChoice) -> MechanismChoice:
     if attribute.size < 2:
-        raise CalibrationError(f"column {attribute.name!r} has {ONE_VALUE}")
+        raise CalibrationError(Phrase("column {name!r} has {one_value}", name=attribute.name, one_value=ONE_VALUE))
     if isinstance(choice, Mechanism):
         choice.check_fits(attribute)
         return choice
     known = [name for name, mechanism in MECHANISMS.items() if not mechanism.is_ready_made]
     if choice not in known:
-        raise CalibrationError(f"column {attribute.name!r}: unknown mechanism {choice!r}; there are {', '.join(known)}")
+        raise CalibrationError(
+            Phrase(
+                "column {name!r}: unknown mechanism {choice!r}; there are {listed}",
+                name=attribute.name,
+                choice=choice,
+                listed=", ".join(known),
+            )
+        )
     return choice
 
 
@@ -515,18 +566,32 @@ def _shares(chosen: Mapping[str, MechanismChoice], weights: Mapping[str, float] 
         return {name: 1 / len(names) for name in names}
     surplus = sorted(set(weights) - set(names))
     if surplus:
-        raise CalibrationError(f"weights share the budget of {', '.join(names)}; {surplus[0]!r} is not one of them")
+        raise CalibrationError(
+            Phrase(
+                "weights share the budget of {columns}; {name!r} is not one of them",
+                columns=", ".join(names),
+                name=surplus[0],
+            )
+        )
     for name, weight in weights.items():
         if not isinstance(weight, Number) or not 0 < weight <= 1:
             raise CalibrationError(
-                f"the weight of {name!r} must lie between 0 and 1, got {weight!r}; to leave a column out, drop it"
+                Phrase(
+                    "the weight of {name!r} must lie between 0 and 1, got {weight!r}; to leave a column out, drop it",
+                    name=name,
+                    weight=weight,
+                )
             )
     others, rest = [name for name in names if name not in weights], 1 - sum(weights.values())
     if not others and abs(rest) > 1e-9:
-        raise CalibrationError(f"weights must add up to 1, got {1 - rest:.12g}")
+        raise CalibrationError(Phrase("weights must add up to 1, got {found:.12g}", found=1 - rest))
     if others and rest < 1e-9:
         raise CalibrationError(
-            f"weights must add up to less than 1 to leave a share for {', '.join(others)}, got {1 - rest:.12g}"
+            Phrase(
+                "weights must add up to less than 1 to leave a share for {columns}, got {found:.12g}",
+                columns=", ".join(others),
+                found=1 - rest,
+            )
         )
     return {name: weights[name] if name in weights else rest / len(others) for name in names}
 
@@ -543,8 +608,13 @@ def tells_within(sets: ColumnSets, near: Mapping[str, Neighbourhood], epsilon: f
         cells = math.prod(near[name].size for name in columns)
         if cells > MOST_CELLS:
             raise CalibrationError(
-                f"{' + '.join(columns)} told as one value has {cells:,} values, more than {MOST_CELLS:,}; "
-                "give numbers a larger step, or tell fewer columns together"
+                Phrase(
+                    "{columns} told as one value has {cells:,} values, more than {most:,}; give numbers a larger "
+                    "step, or tell fewer columns together",
+                    columns=" + ".join(columns),
+                    cells=cells,
+                    most=MOST_CELLS,
+                )
             )
     return tuple(
         Tell(Together.within({name: near[name] for name in columns}, epsilon), 1 / len(sets)) for columns in sets

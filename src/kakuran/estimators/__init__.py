@@ -1,8 +1,9 @@
 """The scikit-learn façade: estimators over the plain functions of the other packages."""
 
 from kakuran.errors import needing
+from kakuran.words import Phrase
 
-with needing("an estimator", "sklearn"):
+with needing(Phrase("an estimator"), "sklearn"):
     import sklearn as _  # noqa: F401
 
 from kakuran.estimators.classifiers import ReconstructedNaiveBayes, ReconstructedTree

@@ -30,6 +30,7 @@ from kakuran.errors import DataError, SchemaError
 from kakuran.model import Method, PlacedRecords
 from kakuran.release import Release
 from kakuran.typing import Array
+from kakuran.words import Phrase
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -60,14 +61,17 @@ class _LearntFromReleases(ClassifierMixin, BaseEstimator):
         """
         if isinstance(X, Release):
             if target is None:
-                raise SchemaError("which column should be predicted? give target=…")
+                raise SchemaError(Phrase("which column should be predicted? give target=…"))
             self.answer_ = self._asked(X, target, features)
             self.feature_names_in_ = np.array(self.answer_.columns.features, dtype=object)
             self.thresholds_ = None
         elif target is not None:
             raise SchemaError(
-                f"target names a column of a release, got {type(X).__name__}; "
-                "kakuran.read_release opens one, and clean records come as X and y"
+                Phrase(
+                    "target names a column of a release, got {kind}; kakuran.read_release opens one, and clean "
+                    "records come as X and y",
+                    kind=type(X).__name__,
+                )
             )
         else:
             self.answer_ = self._learned(*self._from_arrays(X, y))
@@ -103,7 +107,9 @@ class _LearntFromReleases(ClassifierMixin, BaseEstimator):
         check_classification_targets(given)
         classes, labels = np.unique(given, return_inverse=True)
         if len(classes) < 2:
-            raise DataError("y", "holds 1 class only", "A classifier needs at least 2.", example=classes[0])
+            raise DataError(
+                "y", Phrase("holds 1 class only"), Phrase("A classifier needs at least 2."), example=classes[0]
+            )
         check_classes("y", len(classes))
         self.thresholds_ = [_thresholds(column) for column in values.T]
         axes = [

@@ -16,6 +16,7 @@ from kakuran.errors import ArgumentError
 from kakuran.model import Covariance, Mixture, Options, SelectionCriterion, Solver, bootstrap, fit_mixture, noises_of
 from kakuran.randomness import Randomness
 from kakuran.typing import Array
+from kakuran.words import Phrase
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -231,7 +232,9 @@ class NoisyMixture(ClusterMixin, DensityMixin, BaseEstimator):
         """Synthetic true records, and the component each came from."""
         check_is_fitted(self)
         if n_samples < 1:
-            raise ArgumentError("n_samples", "must be at least 1", "Ask for a record or more.", example=n_samples)
+            raise ArgumentError(
+                "n_samples", Phrase("must be at least 1"), Phrase("Ask for a record or more."), example=n_samples
+            )
         return self.mixture_.sample(n_samples, Randomness.seeded(self.random_state).spawn(1).generator())
 
     def intervals(

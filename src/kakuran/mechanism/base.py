@@ -16,11 +16,12 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kakuran.errors import CalibrationError, counted
+from kakuran.errors import CalibrationError
 from kakuran.mechanism.transition import Transition
 from kakuran.randomness import Randomness
 from kakuran.schema import Categorical, Numeric
 from kakuran.typing import Array as Array, Codes as Codes, Edges as Edges
+from kakuran.words import Phrase, so_many_values
 
 INTERVALS = 10
 """Into how many a number is cut, at most, where somebody asks for it."""
@@ -65,8 +66,12 @@ class Mechanism(ABC):
         """Raise unless this very mechanism can perturb the column."""
         if self.size != attribute.size:
             raise CalibrationError(
-                f"column {attribute.name!r} has {counted(attribute.size, 'value')} "
-                f"but its mechanism is made for {self.size:,}"
+                Phrase(
+                    "column {name!r} has {values} but its mechanism is made for {size:,}",
+                    name=attribute.name,
+                    values=so_many_values(attribute.size),
+                    size=self.size,
+                )
             )
 
     @abstractmethod
@@ -151,14 +156,19 @@ class Mechanism(ABC):
 
         No exponential is left for the browser to compute: the same random words give the same released code.
         """
-        raise CalibrationError(f"a browser cannot draw from a mechanism of kind {self.kind!r}")
+        raise CalibrationError(Phrase("a browser cannot draw from a mechanism of kind {kind!r}", kind=self.kind))
 
 
 def check_can_be_loaded(count: int, way_out: str) -> None:
     """Refuse to have a browser load too many numbers for one question."""
     if count > MOST_WEIGHTS:
         raise CalibrationError(
-            f"a browser would have to load {count:,} weights for one question, more than {MOST_WEIGHTS:,}; {way_out}"
+            Phrase(
+                "a browser would have to load {count:,} weights for one question, more than {most:,}; {way_out}",
+                count=count,
+                most=MOST_WEIGHTS,
+                way_out=way_out,
+            )
         )
 
 
@@ -260,7 +270,9 @@ MECHANISMS: dict[str, type[Mechanism]] = {}
 def register(mechanism: Registered) -> Registered:
     """Make a mechanism known by its kind: plans can then be told to use it, and releases made with it be read."""
     if mechanism.kind in MECHANISMS:
-        raise CalibrationError(f"a mechanism is called {mechanism.kind!r} already; choose another kind")
+        raise CalibrationError(
+            Phrase("a mechanism is called {kind!r} already; choose another kind", kind=mechanism.kind)
+        )
     MECHANISMS[mechanism.kind] = mechanism
     return mechanism
 
@@ -268,7 +280,7 @@ def register(mechanism: Registered) -> Registered:
 def mechanism_of(attribute: Categorical | Numeric, kind: str, parameters: Mapping[str, Any]) -> Mechanism:
     """The mechanism of an attribute from what a manifest says of it."""
     if kind not in MECHANISMS:
-        raise CalibrationError(f"column {attribute.name!r}: unknown mechanism {kind!r}")
+        raise CalibrationError(Phrase("column {name!r}: unknown mechanism {kind!r}", name=attribute.name, kind=kind))
     return MECHANISMS[kind].of(attribute, parameters)
 
 

@@ -38,6 +38,7 @@ from kakuran.mechanism.transition import DenseTransition, Transition
 from kakuran.randomness import Randomness
 from kakuran.schema import Categorical, Numeric
 from kakuran.typing import Array, Codes, Edges
+from kakuran.words import Phrase
 
 ROUNDING = 2.0**-20
 """What rounding to integer weights may add to a swap cost or to ε."""
@@ -71,11 +72,11 @@ class Noise(Mechanism):
 
     def __post_init__(self) -> None:
         if self.size < 2:
-            raise CalibrationError(f"noise needs at least 2 grid points, got {self.size}")
+            raise CalibrationError(Phrase("noise needs at least 2 grid points, got {size}", size=self.size))
         if not 0 < self.step < math.inf:
-            raise CalibrationError(f"the step of a grid must be above 0, got {self.step}")
+            raise CalibrationError(Phrase("the step of a grid must be above 0, got {step}", step=self.step))
         if not is_real(self.scale) or not self.scale >= 0:
-            raise CalibrationError(f"the scale of noise must be 0 or more, got {self.scale!r}")
+            raise CalibrationError(Phrase("the scale of noise must be 0 or more, got {scale!r}", scale=self.scale))
 
     @classmethod
     @abstractmethod
@@ -86,7 +87,9 @@ class Noise(Mechanism):
     def of(cls, attribute: Categorical | Numeric, parameters: Mapping[str, Any]) -> Noise:
         """From φ or σ."""
         if isinstance(attribute, Categorical):
-            raise CalibrationError(f"column {attribute.name!r}: {cls.kind!r} is for numbers")
+            raise CalibrationError(
+                Phrase("column {name!r}: {kind!r} is for numbers", name=attribute.name, kind=cls.kind)
+            )
         return cls(attribute.size, attribute.axis[1], math.inf if parameters["scale"] == "inf" else parameters["scale"])
 
     @classmethod
@@ -94,11 +97,19 @@ class Noise(Mechanism):
         """On the grid of a number that is never missing."""
         if isinstance(attribute, Categorical):
             raise CalibrationError(
-                f"column {attribute.name!r} holds categories: {cls.kind} noise is for numbers; use retention"
+                Phrase(
+                    "column {name!r} holds categories: {kind} noise is for numbers; use retention",
+                    name=attribute.name,
+                    kind=cls.kind,
+                )
             )
         if attribute.missing == "category":
             raise CalibrationError(
-                f"column {attribute.name!r}: missing values as a category need square-wave noise, not {cls.kind}"
+                Phrase(
+                    "column {name!r}: missing values as a category need square-wave noise, not {kind}",
+                    name=attribute.name,
+                    kind=cls.kind,
+                )
             )
         return cls.for_swap_cost(attribute.size, attribute.axis[1], swap_cost)
 
@@ -107,11 +118,20 @@ class Noise(Mechanism):
         super().check_fits(attribute)
         if isinstance(attribute, Categorical) or attribute.missing == "category":
             raise CalibrationError(
-                f"column {attribute.name!r}: {self.kind} noise is for numbers without missing values; use square-wave"
+                Phrase(
+                    "column {name!r}: {kind} noise is for numbers without missing values; use square-wave",
+                    name=attribute.name,
+                    kind=self.kind,
+                )
             )
         if self.step != attribute.axis[1]:
             raise CalibrationError(
-                f"column {attribute.name!r} has a step of {attribute.axis[1]:g} but its noise is made for {self.step:g}"
+                Phrase(
+                    "column {name!r} has a step of {step:g} but its noise is made for {made_for:g}",
+                    name=attribute.name,
+                    step=attribute.axis[1],
+                    made_for=self.step,
+                )
             )
 
     @property
@@ -275,7 +295,7 @@ class Noise(Mechanism):
         What they leave of 2⁶³ is drawn again, like whatever would leave the permitted codes.
         """
         farthest = self.size - 1 + self.reach
-        check_can_be_loaded(farthest + 1, "use a larger step")
+        check_can_be_loaded(farthest + 1, Phrase("use a larger step"))
         weights = list(map(str, self.exact_weights[farthest:]))
         return {"kind": "noise", "size": self.size, "reach": self.reach, "weights": weights}
 
@@ -339,9 +359,13 @@ class Laplace(BoundedLaplace):
         super().__post_init__()
         if self.scale * _TAIL / self.step + self.size > _LARGEST_REACH:
             raise CalibrationError(
-                f"Laplace noise of scale {self.scale:g} on a grid of step {self.step:g} is too fine to draw exactly; "
-                f"use a step of at least {_round_up(self.scale * _TAIL / (_LARGEST_REACH - self.size)):g}, "
-                "or bounded-laplace"
+                Phrase(
+                    "Laplace noise of scale {scale:g} on a grid of step {step:g} is too fine to draw "
+                    "exactly; use a step of at least {least:g}, or bounded-laplace",
+                    scale=self.scale,
+                    step=self.step,
+                    least=_round_up(self.scale * _TAIL / (_LARGEST_REACH - self.size)),
+                )
             )
 
     @property

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kakuran.errors import CalibrationError, counted
+from kakuran.errors import CalibrationError
 from kakuran.mechanism.base import (
     TOTAL,
     AliasTable,
@@ -27,6 +27,7 @@ from kakuran.mechanism.transition import DenseTransition, Transition
 from kakuran.randomness import Randomness
 from kakuran.schema import Categorical, Numeric
 from kakuran.typing import Array, Codes, Edges
+from kakuran.words import Phrase, so_many_values
 
 
 @register
@@ -52,15 +53,23 @@ class PRAM(Mechanism):
         try:
             matrix = np.array(self.matrix, dtype=float)
         except (ValueError, TypeError, OverflowError) as error:
-            raise CalibrationError(f"a PRAM matrix holds probabilities in equally long rows: {error}") from error
+            raise CalibrationError(
+                Phrase("a PRAM matrix holds probabilities in equally long rows: {error}", error=str(error))
+            ) from error
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or len(matrix) < 2:
-            raise CalibrationError(f"a PRAM matrix is square, at least 2 × 2; got shape {matrix.shape}")
+            raise CalibrationError(
+                Phrase("a PRAM matrix is square, at least 2 × 2; got shape {shape}", shape=matrix.shape)
+            )
         if not (np.isfinite(matrix).all() and (matrix >= 0).all()):
-            raise CalibrationError("a PRAM matrix holds probabilities; got a negative or non-finite entry")
+            raise CalibrationError(Phrase("a PRAM matrix holds probabilities; got a negative or non-finite entry"))
         worst = int(np.argmax(np.abs(matrix.sum(axis=1) - 1)))
         if abs(matrix[worst].sum() - 1) > 1e-9:
             raise CalibrationError(
-                f"every row of a PRAM matrix sums to 1; row {worst + 1} sums to {matrix[worst].sum():.12g}"
+                Phrase(
+                    "every row of a PRAM matrix sums to 1; row {row} sums to {total:.12g}",
+                    row=worst + 1,
+                    total=matrix[worst].sum(),
+                )
             )
         matrix.flags.writeable = False
         object.__setattr__(self, "matrix", matrix)
@@ -71,7 +80,9 @@ class PRAM(Mechanism):
         try:
             return cls(np.loadtxt(path, delimiter=",", ndmin=2))
         except (OSError, ValueError) as error:
-            raise CalibrationError(f"{path}: not a matrix in CSV: {error}") from error
+            raise CalibrationError(
+                Phrase("{path}: not a matrix in CSV: {error}", path=path, error=str(error))
+            ) from error
 
     @classmethod
     def invariant(cls, matrix: ArrayLike, counts: ArrayLike) -> PRAM:
@@ -83,7 +94,9 @@ class PRAM(Mechanism):
         forward = np.asarray(cls(matrix).matrix, dtype=float)
         shares = np.asarray(counts, dtype=float)
         if shares.shape != (len(forward),) or not (shares > 0).all():
-            raise CalibrationError(f"an invariant PRAM needs {len(forward)} positive counts, one a value")
+            raise CalibrationError(
+                Phrase("an invariant PRAM needs {count} positive counts, one a value", count=len(forward))
+            )
         joint = forward * shares[:, None]
         back = (joint / joint.sum(axis=0)).T
         return cls(forward @ back)
@@ -172,7 +185,12 @@ class PRAM(Mechanism):
         made = cls(parameters["matrix"])
         if made.size != attribute.size:
             raise CalibrationError(
-                f"column {attribute.name!r} has {counted(attribute.size, 'value')}, its matrix {made.size}"
+                Phrase(
+                    "column {name!r} has {values}, its matrix {size}",
+                    name=attribute.name,
+                    values=so_many_values(attribute.size),
+                    size=made.size,
+                )
             )
         return made
 
@@ -182,7 +200,7 @@ class PRAM(Mechanism):
 
     def drawn_by(self) -> dict[str, Any]:
         """The weights, row by row."""
-        check_can_be_loaded(self.size**2, "use fewer values")
+        check_can_be_loaded(self.size**2, Phrase("use fewer values"))
         return {"kind": "pram", "size": self.size, "weights": [list(map(str, row)) for row in self.exact_weights]}
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -20,6 +20,7 @@ from kakuran.mechanism.transition import DenseTransition, Transition, UniformMix
 from kakuran.mechanism.two_level import Neighbourhood, TwoLevel, check_retention, retention_for, step_of
 from kakuran.schema import Categorical, Numeric
 from kakuran.typing import Array, Codes, Edges
+from kakuran.words import Phrase
 
 _CELLS_A_HALF_WIDTH = 16
 _SMALL = 1e-4
@@ -193,11 +194,15 @@ class SquareWave(TwoLevel):
 
     def __post_init__(self) -> None:
         if self.points + self.may_be_missing < 2:
-            raise CalibrationError(f"a square wave needs at least 2 values, got {self.points}")
+            raise CalibrationError(Phrase("a square wave needs at least 2 values, got {points}", points=self.points))
         if type(self.half_width) is not int or not 0 <= self.half_width <= self.points:
             raise CalibrationError(
-                f"the half-width of a square wave is a whole number of steps from 0 to {self.points:,}, "
-                f"got {self.half_width!r}"
+                Phrase(
+                    "the half-width of a square wave is a whole number of steps from 0 to {points:,}, got "
+                    "{half_width!r}",
+                    points=self.points,
+                    half_width=self.half_width,
+                )
             )
         check_retention(self.retention)
 
@@ -211,8 +216,11 @@ class SquareWave(TwoLevel):
         """Of this half-width, on the grid of a number or among ordered categories."""
         if isinstance(attribute, Categorical) and not attribute.is_line:
             raise CalibrationError(
-                f"column {attribute.name!r} holds categories: a square wave is for numbers; use retention, or declare "
-                "three or more of them ordered"
+                Phrase(
+                    "column {name!r} holds categories: a square wave is for numbers; use retention, or declare "
+                    "three or more of them ordered",
+                    name=attribute.name,
+                )
             )
         step = step_of(attribute) or 1.0
         return cls(attribute.points, half_width, retention, step, attribute.missing == "category")
@@ -236,7 +244,10 @@ class SquareWave(TwoLevel):
         super().check_fits(attribute)
         if self != self.on(attribute, self.half_width, self.retention):
             raise CalibrationError(
-                f"column {attribute.name!r} has another step, or may be missing, than its square wave is made for"
+                Phrase(
+                    "column {name!r} has another step, or may be missing, than its square wave is made for",
+                    name=attribute.name,
+                )
             )
 
     @property

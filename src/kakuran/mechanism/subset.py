@@ -23,6 +23,7 @@ from kakuran.mechanism.transition import CirculantTransition, Transition
 from kakuran.mechanism.two_level import Neighbourhood, RetentionReplacement, TwoLevel, check_retention, retention_for
 from kakuran.schema import Categorical, Numeric
 from kakuran.typing import Array, Codes, Edges
+from kakuran.words import Phrase
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ class Shifts(Neighbourhood):
 
     def drawn_by(self) -> dict[str, Any]:
         """The shifts."""
-        check_can_be_loaded(self.near, "use fewer values")
+        check_can_be_loaded(self.near, Phrase("use fewer values"))
         return {"kind": "shifts", **self.parameters()}
 
 
@@ -142,16 +143,26 @@ class SubsetSelection(TwoLevel):
         object.__setattr__(self, "shifts", tuple(self.shifts))
         if not 1 <= len(self.shifts) < self.size:
             raise CalibrationError(
-                f"subset selection among {self.size:,} values needs 1 to {self.size - 1:,} shifts, got "
-                f"{len(self.shifts):,}"
+                Phrase(
+                    "subset selection among {size:,} values needs 1 to {most:,} shifts, got {count:,}",
+                    size=self.size,
+                    most=self.size - 1,
+                    count=len(self.shifts),
+                )
             )
         for shift in self.shifts:
             if type(shift) is not int or not 0 <= shift < self.size:
                 raise CalibrationError(
-                    f"the shifts of a subset must be whole numbers from 0 to {self.size - 1:,}, got {shift!r}"
+                    Phrase(
+                        "the shifts of a subset must be whole numbers from 0 to {most:,}, got {shift!r}",
+                        most=self.size - 1,
+                        shift=shift,
+                    )
                 )
         if len(set(self.shifts)) < len(self.shifts):
-            raise CalibrationError(f"the shifts of a subset must differ, got {list(self.shifts)!r}")
+            raise CalibrationError(
+                Phrase("the shifts of a subset must differ, got {shifts!r}", shifts=list(self.shifts))
+            )
 
     @classmethod
     def for_swap_cost(cls, size: int, swap_cost: float, near: int) -> SubsetSelection:
@@ -209,7 +220,9 @@ class SubsetSelection(TwoLevel):
 
 def _check_is_category(attribute: Categorical | Numeric) -> None:
     if not isinstance(attribute, Categorical):
-        raise CalibrationError(f"column {attribute.name!r}: 'subset' is for categories; choose another for a number")
+        raise CalibrationError(
+            Phrase("column {name!r}: 'subset' is for categories; choose another for a number", name=attribute.name)
+        )
 
 
 _WORTH = 0.8

@@ -28,6 +28,7 @@ from kakuran.mechanism.transition import DenseTransition, Transition, UniformMix
 from kakuran.randomness import Randomness
 from kakuran.schema import Categorical, Numeric
 from kakuran.typing import Array, Codes, Edges, Number
+from kakuran.words import Phrase
 
 
 class Neighbourhood(ABC):
@@ -169,7 +170,7 @@ def epsilon_of(retention: float, near: int, outputs: int) -> float:
 def check_retention(retention: float) -> None:
     """Refuse what is no probability."""
     if not isinstance(retention, Number) or not 0 <= retention <= 1:
-        raise CalibrationError(f"retention must lie between 0 and 1, got {retention!r}")
+        raise CalibrationError(Phrase("retention must lie between 0 and 1, got {retention!r}", retention=retention))
 
 
 class TwoLevel(Mechanism):
@@ -330,7 +331,7 @@ class RetentionReplacement(TwoLevel):
 
     def __post_init__(self) -> None:
         if self.size < 2:
-            raise CalibrationError(f"retention-replacement needs at least 2 values, got {self.size}")
+            raise CalibrationError(Phrase("retention-replacement needs at least 2 values, got {size}", size=self.size))
         check_retention(self.retention)
 
     @classmethod
@@ -548,8 +549,12 @@ def neighbourhood_of(mechanism: Mechanism, column: str) -> Neighbourhood:
     """What is near by a mechanism, which must be of two levels to be told together with others."""
     if not isinstance(mechanism, TwoLevel):
         raise CalibrationError(
-            f"column {column!r}: {mechanism.kind!r} cannot be told together with other columns; "
-            "use retention, square-wave or subset, or tell whole records"
+            Phrase(
+                "column {column!r}: {kind!r} cannot be told together with other columns; use retention, "
+                "square-wave or subset, or tell whole records",
+                column=column,
+                kind=mechanism.kind,
+            )
         )
     return mechanism.neighbourhood
 

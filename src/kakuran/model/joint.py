@@ -364,13 +364,15 @@ def _fitted(sizes: tuple[int, ...], evidence: _Evidence, dice: np.random.Generat
 
 def _check(sizes: Sequence[int], told: Sequence[ToldCounts]) -> None:
     if not told:
-        raise ArgumentError("told", "holds no counts", "Count at least one tell.")
+        raise ArgumentError("told", Phrase("holds no counts"), Phrase("Count at least one tell."))
     for one in told:
         one.operator.checked(one.counts)
         found, shape = one.operator.true_shape(one.counts), tuple(sizes[axis] for axis in one.axes)
         if found != shape:
-            problem = f"has counts of {found} cells for columns {one.axes} of {shape}"
-            raise ArgumentError("told", problem, "Count over all cells of the columns.")
+            problem = Phrase(
+                "has counts of {found} cells for columns {axes} of {shape}", found=found, axes=one.axes, shape=shape
+            )
+            raise ArgumentError("told", problem, Phrase("Count over all cells of the columns."))
 
 
 @dataclass(frozen=True, eq=False)
@@ -486,7 +488,9 @@ class JointModel:
             Of every column, the cell that each record is in; None where it is not known. The target's own is not used.
         """
         if not known_columns(target, places):
-            raise ArgumentError("places", "say nothing about any other column", "Ask for the table of the column.")
+            raise ArgumentError(
+                "places", Phrase("say nothing about any other column"), Phrase("Ask for the table of the column.")
+            )
         found = self._joints[-1].given(target, places)
         found = np.exp(found - found.max(axis=1, keepdims=True))
         return found / found.sum(axis=1, keepdims=True)

@@ -92,7 +92,12 @@ def reconstruct(
     operator = _operator(operators)
     table = operator.checked(counts)
     if method not in _ESTIMATORS:
-        raise ArgumentError("method", f"must be one of {', '.join(_ESTIMATORS)}", "Choose one.", example=method)
+        raise ArgumentError(
+            "method",
+            Phrase("must be one of {methods}", methods=", ".join(_ESTIMATORS)),
+            Phrase("Choose one."),
+            example=method,
+        )
     estimate, reason = _ESTIMATORS[method](table, operator)
     return Reconstruction(
         estimate, method, reason, duality_gap(table, estimate, operator) if (estimate >= 0).all() else None

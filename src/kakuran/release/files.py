@@ -22,7 +22,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from kakuran.design import DELTA, MOST_PEOPLE, Plan, central_epsilon
-from kakuran.errors import KakuranError, NotForPublicationWarning, ReleaseError, counted
+from kakuran.errors import KakuranError, NotForPublicationWarning, ReleaseError
 from kakuran.perturbation import Kernel
 from kakuran.schema import (
     ABOUT,
@@ -37,7 +37,7 @@ from kakuran.schema import (
     open_source,
     writer_for,
 )
-from kakuran.words import LANGUAGES, Phrase, words_in
+from kakuran.words import LANGUAGES, Phrase, so_many_records, words_in
 from kakuran.writing import check_free, check_place, private_folder, sync, whole_or_nothing
 
 FORMAT = 2
@@ -94,8 +94,10 @@ class Manifest:
         """ε of the whole release, as `Plan.central` has it; of a survey that grows, of its smallest step."""
         if not self.is_for_publication:
             raise ReleaseError(
-                "a release whose seed or order is known promises nothing in the central sense: each record can be told "
-                "from the others"
+                Phrase(
+                    "a release whose seed or order is known promises nothing in the central sense: each record can "
+                    "be told from the others"
+                )
             )
         return (
             central_epsilon(min(self.cohorts), self.plan.epsilon, delta) if self.cohorts else self.plan.central(delta)
@@ -125,30 +127,45 @@ class Manifest:
             fields: dict[str, Any] = json.loads(text)
             found, is_matrix = fields["format"], "protect" in fields
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise ReleaseError(f"{where}: its manifest is damaged") from error
+            raise ReleaseError(Phrase("{where}: its manifest is damaged", where=where)) from error
         if is_matrix:
             raise ReleaseError(
-                f"{where}: tells of a wide table that `kakuran factorise` released: read it like any table, as nothing "
-                "in it has to be reconstructed"
+                Phrase(
+                    "{where}: tells of a wide table that `kakuran factorise` released: read it like any table, as "
+                    "nothing in it has to be reconstructed",
+                    where=where,
+                )
             )
         if type(found) is not int or not 1 <= found <= FORMAT:
             raise ReleaseError(
-                f"{where}: its manifest has format {found}, made by kakuran {fields.get('kakuran')}; "
-                f"this is kakuran {version('kakuran')}, which reads up to format {FORMAT}: upgrade"
+                Phrase(
+                    "{where}: its manifest has format {found}, made by kakuran {maker}; this is kakuran {version}, "
+                    "which reads up to format {known}: upgrade",
+                    where=where,
+                    found=found,
+                    maker=fields.get("kakuran"),
+                    version=version("kakuran"),
+                    known=FORMAT,
+                )
             )
         try:
             _check_facts(fields)
             facts = fields["records"], fields["order"], fields["seeded"], tuple(fields.get("cohorts", ()))
             return cls(Plan.from_dict(fields), *facts)
         except (KakuranError, KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
-            raise ReleaseError(f"{where}: its manifest is damaged ({error})") from error
+            raise ReleaseError(
+                Phrase("{where}: its manifest is damaged ({error})", where=where, error=str(error))
+            ) from error
 
     def check_original(self, records: int) -> None:
         """Refuse an original that is not the one this release was made from."""
         if records != self.records:
             raise ReleaseError(
-                f"the original has {counted(records, 'record')} but the release has {self.records:,}: "
-                "they do not belong together"
+                Phrase(
+                    "the original has {found} but the release has {records:,}: they do not belong together",
+                    found=so_many_records(records),
+                    records=self.records,
+                )
             )
 
     def check_columns(self, names: Sequence[str], records: int, where: str) -> None:
@@ -156,25 +173,35 @@ class Manifest:
         expected = [attribute.name for attribute in self.plan.layout.attributes]
         if list(names) != expected:
             raise ReleaseError(
-                f"{where}: its columns are {', '.join(names)}, but its manifest speaks of {', '.join(expected)}"
+                Phrase(
+                    "{where}: its columns are {columns}, but its manifest speaks of {expected}",
+                    where=where,
+                    columns=", ".join(names),
+                    expected=", ".join(expected),
+                )
             )
         if records != self.records:
             raise ReleaseError(
-                f"{where}: it has {counted(records, 'record')}, but its manifest speaks of {self.records:,}"
+                Phrase(
+                    "{where}: it has {found}, but its manifest speaks of {records:,}",
+                    where=where,
+                    found=so_many_records(records),
+                    records=self.records,
+                )
             )
 
 
 def _check_facts(fields: dict[str, Any]) -> None:
     if type(fields["records"]) is not int or not 0 <= fields["records"] <= MOST_PEOPLE:
-        raise ReleaseError(f"records must be a whole number, got {fields['records']!r}")
+        raise ReleaseError(Phrase("records must be a whole number, got {value!r}", value=fields["records"]))
     if fields["order"] not in get_args(Order):
-        raise ReleaseError(f"order must be shuffled or kept, got {fields['order']!r}")
+        raise ReleaseError(Phrase("order must be shuffled or kept, got {value!r}", value=fields["order"]))
     cohorts = fields.get("cohorts", [])
     if cohorts and (any(type(size) is not int or size < 1 for size in cohorts) or sum(cohorts) != fields["records"]):
-        raise ReleaseError(f"cohorts must add up to the records, got {cohorts!r}")
+        raise ReleaseError(Phrase("cohorts must add up to the records, got {cohorts!r}", cohorts=cohorts))
     for fact in ("seeded", "for_publication"):
         if type(fields[fact]) is not bool:
-            raise ReleaseError(f"{fact} must be true or false, got {fields[fact]!r}")
+            raise ReleaseError(Phrase("{fact} must be true or false, got {value!r}", fact=fact, value=fields[fact]))
 
 
 def warn_if_seeded(seed: int | None) -> None:
@@ -385,10 +412,14 @@ def read_manifest(path: Path) -> Manifest:
 def check_folder(path: Path, *, force: bool) -> None:
     """Refuse a target that is of the wrong kind, exists already, or has nowhere to be."""
     if path.suffix in (*CSV, *WRITERS):
-        raise ReleaseError(f"{path}: Spark writes a folder of Parquet files, not {path.suffix[1:].upper()}")
+        raise ReleaseError(
+            Phrase(
+                "{path}: Spark writes a folder of Parquet files, not {kind}", path=path, kind=path.suffix[1:].upper()
+            )
+        )
     check_place(path, force=force)
     if path.exists() and not (path / FOLDER_MANIFEST).exists():
-        raise ReleaseError(f"{path}: is not a release in a folder, so it will not be replaced")
+        raise ReleaseError(Phrase("{path}: is not a release in a folder, so it will not be replaced", path=path))
 
 
 def write_folder(path: Path, make_parts: Callable[[Path], tuple[Sequence[Path], Manifest]]) -> Manifest:

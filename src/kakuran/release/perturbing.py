@@ -28,6 +28,7 @@ from kakuran.release.files import (
 from kakuran.release.release import Release
 from kakuran.schema import Pseudonyms, Schema, check_same_for_a_person, draw_rows, like, open_source, to_arrow
 from kakuran.typing import Codes, Progress
+from kakuran.words import Phrase
 from kakuran.writing import check_apart
 
 if TYPE_CHECKING:
@@ -97,7 +98,10 @@ def perturb(
         raise wrong_type(plan, Plan, "kakuran.calibrate makes one")
     if is_spark_frame(frame):
         raise ReleaseError(
-            "a Spark DataFrame would be drawn anew whenever it is used; draw it once, into a folder, with perturb_file"
+            Phrase(
+                "a Spark DataFrame would be drawn anew whenever it is used; draw it once, into a folder, with "
+                "perturb_file"
+            )
         )
     _check_order(plan, shuffle=shuffle)
     entering = _entering(ledger, plan, "a release in memory", seed, shuffled=shuffle, joined=joined)
@@ -139,8 +143,11 @@ def _rows_of_people(
 def _check_order(plan: Plan, *, shuffle: bool) -> None:
     if plan.schema.person is not None and not shuffle:
         raise ReleaseError(
-            f"rows are drawn of each {plan.schema.person!r}, so there is no order of records that could be kept: leave "
-            "out shuffle=False (--keep-order)"
+            Phrase(
+                "rows are drawn of each {person!r}, so there is no order of records that could be kept: leave "
+                "out shuffle=False (--keep-order)",
+                person=plan.schema.person,
+            )
         )
 
 
@@ -205,7 +212,7 @@ def perturb_file(
     entering = _entering(ledger, plan, Path(target).name, seed, shuffled=shuffle, joined=joined)
     if is_on_spark:
         if not shuffle:
-            raise ReleaseError("a Spark DataFrame has no order that could be kept: leave out shuffle=False")
+            raise ReleaseError(Phrase("a Spark DataFrame has no order that could be kept: leave out shuffle=False"))
         return perturb_on_spark(source, Path(target), plan, seed=seed, force=force, entering=entering)
     warn_if_seeded(seed)
     check_target(Path(target), force=force)
@@ -235,10 +242,12 @@ def _entering(
     """What enters a release, where there is a ledger for it."""
     if ledger is None:
         if joined:
-            raise ReleaseError("joined says how a ledger is to count a release: name the ledger, too")
+            raise ReleaseError(Phrase("joined says how a ledger is to count a release: name the ledger, too"))
         return None
     if seed is not None:
-        raise ReleaseError("a release from a known seed can be undone, so no ledger can count it: leave out the seed")
+        raise ReleaseError(
+            Phrase("a release from a known seed can be undone, so no ledger can count it: leave out the seed")
+        )
     return Ledger(ledger).entry(Spending.of(plan, release, shuffled=shuffled, joined=joined))
 
 

@@ -152,8 +152,13 @@ class Release:
         weighing = self._weighing(weights)
         if weighing is not None:
             raise SchemaError(
-                f"{asked} does not weigh records by {weighing!r}; crosstab, count, share, mean, variance, correlation, "
-                "quantile, density and regress do. To count every record once, say weights=False (--weights none)"
+                Phrase(
+                    "{asked} does not weigh records by {weighing!r}; crosstab, count, share, mean, variance, "
+                    "correlation, quantile, density and regress do. To count every record once, say "
+                    "weights=False (--weights none)",
+                    asked=asked,
+                    weighing=weighing,
+                )
             )
 
     def _in_units(self, answer: InUnits, weighing: str | None = None) -> InUnits:
@@ -684,8 +689,10 @@ class Release:
 def _check_weighed(method: Method, fakes: float) -> None:
     if method != "auto" or fakes:
         raise SchemaError(
-            "weighed counts are estimated in one way, and what made-up records could do to them is not known: leave "
-            "out method and fakes, or count every record once with weights=False"
+            Phrase(
+                "weighed counts are estimated in one way, and what made-up records could do to them is not "
+                "known: leave out method and fakes, or count every record once with weights=False"
+            )
         )
 
 

@@ -16,6 +16,7 @@ from kakuran.errors import DataError, ReleaseError, SchemaError
 from kakuran.release.files import Manifest, released_source
 from kakuran.schema import PARQUET, Source
 from kakuran.typing import Codes, Progress
+from kakuran.words import Phrase
 
 if TYPE_CHECKING:
     from kakuran.engine import SparkRecords
@@ -74,7 +75,9 @@ def _refusing(described: Path | str) -> Iterator[None]:
     try:
         yield
     except (SchemaError, DataError) as error:
-        raise ReleaseError(f"{described}: not a release that can be read: {error}") from error
+        raise ReleaseError(
+            Phrase("{described}: not a release that can be read: {error}", described=described, error=str(error))
+        ) from error
 
 
 def records_on_spark(path: Path, manifest: Manifest, session: Any) -> SparkRecords:
@@ -83,6 +86,8 @@ def records_on_spark(path: Path, manifest: Manifest, session: Any) -> SparkRecor
 
     if not path.is_dir() and path.suffix not in PARQUET:
         kind = path.suffix[1:].upper()
-        raise ReleaseError(f"{path}: Spark counts Parquet files, not {kind}; leave out the session")
+        raise ReleaseError(
+            Phrase("{path}: Spark counts Parquet files, not {kind}; leave out the session", path=path, kind=kind)
+        )
     source = FileRecords.open(path.absolute(), manifest).source
     return SparkRecords(Files(session, source), manifest.plan)

@@ -95,7 +95,7 @@ def release_report(
     originals = None if original is None else open_source(original)
     manifest, say = release.manifest, words_in(lang)
     if not manifest.records:
-        raise ReleaseError("an empty release has nothing to report")
+        raise ReleaseError(Phrase("an empty release has nothing to report"))
     contents = look_at(release, originals, progress)
     is_internal = originals is not None or audit is not None or command is not None
     plan, sources = manifest.plan, say("with_originals" if is_internal else "alone")

@@ -24,6 +24,7 @@ from kakuran.errors import SchemaError, is_real
 from kakuran.parsing import ANYTHING, check_settings, check_table, is_writable
 from kakuran.schema.tree import Tree
 from kakuran.typing import Array
+from kakuran.words import Phrase
 
 Missing: TypeAlias = Literal["error", "category"]
 Value: TypeAlias = str | int | float | bool
@@ -36,7 +37,7 @@ MANY, MANY_BANDS = 10, 100
 TOO_WIDE = 2.0
 """A band at an end is worth a word if it is more than so many times as wide as the one beside it."""
 _ROUNDING = 1e-9
-ONE_VALUE = "one value only, so perturbing cannot hide anything; list its other values, keep it, or drop it"
+ONE_VALUE = Phrase("one value only, so perturbing cannot hide anything; list its other values, keep it, or drop it")
 """What is said of a category that has no other."""
 
 FARTHEST = 2**62
@@ -85,15 +86,29 @@ class Categorical:
     def __post_init__(self) -> None:
         check_declaration(self)
         if isinstance(self.values, str | set | frozenset) or not isinstance(self.values, Iterable):
-            raise SchemaError(f"column {self.name!r}: values must be a list, got {self.values!r}")
+            raise SchemaError(
+                Phrase("column {name!r}: values must be a list, got {values!r}", name=self.name, values=self.values)
+            )
         plain = tuple(value.item() if isinstance(value, np.generic) else value for value in self.values)
         object.__setattr__(self, "values", plain)
         if not isinstance(self.ordered, bool):
-            raise SchemaError(f"column {self.name!r}: ordered must be true or false, got {self.ordered!r}")
+            raise SchemaError(
+                Phrase(
+                    "column {name!r}: ordered must be true or false, got {ordered!r}",
+                    name=self.name,
+                    ordered=self.ordered,
+                )
+            )
         self._check_values()
         for code in self.missing_codes:
             if code in self.values:
-                raise SchemaError(f"column {self.name!r}: {code!r} is among its values; it cannot stand for missing")
+                raise SchemaError(
+                    Phrase(
+                        "column {name!r}: {code!r} is among its values; it cannot stand for missing",
+                        name=self.name,
+                        code=code,
+                    )
+                )
         if self.coded is not None:
             self._check_coded(self.coded)
 
@@ -101,35 +116,57 @@ class Categorical:
         is_listed = isinstance(coded, Iterable) and not isinstance(coded, str | set | frozenset)
         numbers = tuple(_plain_number(self.name, "coded", one) for one in coded) if is_listed else ()
         if len(set(numbers)) != len(self.values) or len(numbers) != len(self.values):
-            raise SchemaError(f"column {self.name!r}: coded must be one number for each value, got {coded!r}")
+            raise SchemaError(
+                Phrase(
+                    "column {name!r}: coded must be one number for each value, got {coded!r}",
+                    name=self.name,
+                    coded=coded,
+                )
+            )
         object.__setattr__(self, "coded", numbers)
 
     def _check_values(self) -> None:
         if not self.values:
-            raise SchemaError(f"column {self.name!r}: a category needs at least one value")
+            raise SchemaError(Phrase("column {name!r}: a category needs at least one value", name=self.name))
         kinds = {type(value) for value in self.values}
         if len(kinds) > 1 or not kinds <= {str, int, float, bool}:
             shown = ", ".join(sorted(kind.__name__ for kind in kinds))
             raise SchemaError(
-                f"column {self.name!r}: values must all be text, all numbers or all true/false, got {shown}"
+                Phrase(
+                    "column {name!r}: values must all be text, all numbers or all true/false, got {shown}",
+                    name=self.name,
+                    shown=shown,
+                )
             )
         for value in self.values:
             if isinstance(value, str):
                 _check_text(self.name, value)
             elif isinstance(value, int) and not -(2**63) <= value < 2**63:
                 raise SchemaError(
-                    f"column {self.name!r}: {value!r} has more than 64 bits and cannot be a category; make all text"
+                    Phrase(
+                        "column {name!r}: {value!r} has more than 64 bits and cannot be a category; make all text",
+                        name=self.name,
+                        value=value,
+                    )
                 )
             elif not math.isfinite(value):
-                raise SchemaError(f"column {self.name!r}: {value!r} cannot be a category")
+                raise SchemaError(
+                    Phrase("column {name!r}: {value!r} cannot be a category", name=self.name, value=value)
+                )
         repeated = [value for value, times in Counter(self.values).items() if times > 1]
         if repeated:
-            raise SchemaError(f"column {self.name!r}: value {repeated[0]!r} is listed twice")
+            raise SchemaError(
+                Phrase("column {name!r}: value {value!r} is listed twice", name=self.name, value=repeated[0])
+            )
         if self.tree is not None:
             unplaced = [value for value in self.values if value not in self.tree.parents]
             if unplaced:
                 raise SchemaError(
-                    f"column {self.name!r}: the tree lacks the value {unplaced[0]!r}; place it under a parent"
+                    Phrase(
+                        "column {name!r}: the tree lacks the value {value!r}; place it under a parent",
+                        name=self.name,
+                        value=unplaced[0],
+                    )
                 )
 
     @property
@@ -182,7 +219,11 @@ def names_beyond(column: str, names: Sequence[str], reach: int) -> tuple[str, ..
     repeated = [name for name, times in Counter(every).items() if times > 1]
     if repeated:
         raise SchemaError(
-            f"column {column!r}: {repeated[0]!r} is what a release calls a place beyond the ends; rename that value"
+            Phrase(
+                "column {column!r}: {value!r} is what a release calls a place beyond the ends; rename that value",
+                column=column,
+                value=repeated[0],
+            )
         )
     return every
 
@@ -237,33 +278,58 @@ class Numeric:
     def __post_init__(self) -> None:
         check_declaration(self)
         if not isinstance(self.clip, bool):
-            raise SchemaError(f"column {self.name!r}: clip must be true or false, got {self.clip!r}")
+            raise SchemaError(
+                Phrase("column {name!r}: clip must be true or false, got {clip!r}", name=self.name, clip=self.clip)
+            )
         if self.bands is not None:
             self._take_bounds_from_bands(self.bands)
         for field in ("low", "high", "step"):
             object.__setattr__(self, field, _plain_number(self.name, field, getattr(self, field)))
         if not self.low < self.high:
-            raise SchemaError(f"column {self.name!r}: low must be below high, got {self.low} and {self.high}")
+            raise SchemaError(
+                Phrase(
+                    "column {name!r}: low must be below high, got {low} and {high}",
+                    name=self.name,
+                    low=self.low,
+                    high=self.high,
+                )
+            )
         if not self.step > 1e-200:
-            raise SchemaError(f"column {self.name!r}: step must be above 0, got {self.step}")
+            raise SchemaError(
+                Phrase("column {name!r}: step must be above 0, got {step}", name=self.name, step=self.step)
+            )
         self._check_grid()
         for code in self.missing_codes:
             if self.low <= _plain_number(self.name, "a missing code", code) <= self.high:
                 raise SchemaError(
-                    f"column {self.name!r}: {code} lies between {self.low} and {self.high}, so it may be a number; "
-                    "what stands for missing must lie outside"
+                    Phrase(
+                        "column {name!r}: {code} lies between {low} and {high}, so it may be a number; what "
+                        "stands for missing must lie outside",
+                        name=self.name,
+                        code=code,
+                        low=self.low,
+                        high=self.high,
+                    )
                 )
 
     def _take_bounds_from_bands(self, bands: Any) -> None:
         if not isinstance(bands, Iterable) or isinstance(bands, str | bytes):
             raise SchemaError(
-                f"column {self.name!r}: bands must be a list of numbers, as [0, 18, 65, 120]; got {bands!r}"
+                Phrase(
+                    "column {name!r}: bands must be a list of numbers, as [0, 18, 65, 120]; got {bands!r}",
+                    name=self.name,
+                    bands=bands,
+                )
             )
         edges = tuple(_plain_number(self.name, "every edge of the bands", edge) for edge in bands)
         if len(edges) < 3 or any(after <= before for before, after in pairwise(edges)):
             raise SchemaError(
-                f"column {self.name!r}: bands must be at least three rising numbers, where each begins and where the "
-                f"last one ends; got {list(edges)}"
+                Phrase(
+                    "column {name!r}: bands must be at least three rising numbers, where each begins and where "
+                    "the last one ends; got {edges}",
+                    name=self.name,
+                    edges=list(edges),
+                )
             )
         decimals = next(
             many for many in range(400) if all((_exact(edge) * 10**many).denominator == 1 for edge in edges)
@@ -275,8 +341,14 @@ class Numeric:
                 object.__setattr__(self, field, told)
             elif field != "step" and given != told:
                 raise SchemaError(
-                    f"column {self.name!r}: {field} is {given} but its bands {'begin' if field == 'low' else 'end'} at "
-                    f"{told}; leave out {field}"
+                    Phrase(
+                        "column {name!r}: {field} is {given} but its bands {begin} at {told}; leave out {field}",
+                        name=self.name,
+                        field=field,
+                        given=given,
+                        begin=Phrase("begin") if field == "low" else Phrase("end"),
+                        told=told,
+                    )
                 )
         object.__setattr__(self, "bands", edges)
 
@@ -284,20 +356,39 @@ class Numeric:
         farthest = max(abs(self.low), abs(self.high))
         if farthest / self.step >= 2**52 or (self.is_whole and farthest >= FARTHEST):
             raise SchemaError(
-                f"column {self.name!r}: numbers up to {farthest:g} cannot be told apart at a step of {self.step:g}; "
-                "use a larger step or another unit"
+                Phrase(
+                    "column {name!r}: numbers up to {farthest:g} cannot be told apart at a step of {step:g}; "
+                    "use a larger step or another unit",
+                    name=self.name,
+                    farthest=farthest,
+                    step=self.step,
+                )
             )
         for edge in self.bands or (self.low, self.high):
             steps = (_exact(edge) - _exact(self.low)) / _exact(self.step)
             if steps.denominator != 1:
                 raise SchemaError(
-                    f"column {self.name!r}: {self.low} to {edge} is {float(steps):g} steps of {self.step}; "
-                    f"choose {'edges' if self.bands else 'bounds'} a whole number of steps apart"
+                    Phrase(
+                        "column {name!r}: {low} to {edge} is {steps:g} steps of {step}; choose {ends} a whole "
+                        "number of steps apart",
+                        name=self.name,
+                        low=self.low,
+                        edge=edge,
+                        steps=float(steps),
+                        step=self.step,
+                        ends=Phrase("edges") if self.bands else Phrase("bounds"),
+                    )
                 )
         if self.points > LARGEST_GRID:
             raise SchemaError(
-                f"column {self.name!r}: {self.points:,} grid points are more than {LARGEST_GRID:,}; "
-                f"use bands, or a step of at least {_round_up(self.span / (LARGEST_GRID - 1)):g}"
+                Phrase(
+                    "column {name!r}: {points:,} grid points are more than {most:,}; use bands, or a step of "
+                    "at least {least:g}",
+                    name=self.name,
+                    points=self.points,
+                    most=LARGEST_GRID,
+                    least=_round_up(self.span / (LARGEST_GRID - 1)),
+                )
             )
 
     @property
@@ -345,8 +436,16 @@ class Numeric:
     def cells(self, count: int) -> NDArray[np.int64]:
         """Edges, in codes, of `count` cells as equal as the grid allows; a missing category is a cell of its own."""
         if not 1 <= count <= self.points:
-            what = "grid points" if self.is_even else "bands"
-            raise SchemaError(f"column {self.name!r} has {self.points:,} {what}; it cannot be cut into {count} cells")
+            what = Phrase("grid points") if self.is_even else Phrase("bands")
+            raise SchemaError(
+                Phrase(
+                    "column {name!r} has {points:,} {what}; it cannot be cut into {count} cells",
+                    name=self.name,
+                    points=self.points,
+                    what=what,
+                    count=count,
+                )
+            )
         edges = np.rint(np.linspace(0, self.points, count + 1)).astype(np.int64)
         return np.append(edges, self.size) if self.missing == "category" else edges
 
@@ -401,15 +500,19 @@ class Numeric:
         code = int(self.codes_of(np.array([float(number)]))[0])
         if self.ends_of(np.array([code]))[0][0] != number:
             raise SchemaError(
-                f"column {self.name!r}: {self.written(number)} lies inside {self.label(code, code)}, of which nothing "
-                "finer is told"
+                Phrase(
+                    "column {name!r}: {number} lies inside {label}, of which nothing finer is told",
+                    name=self.name,
+                    number=self.written(number),
+                    label=self.label(code, code),
+                )
             )
         return code
 
     def number_of(self, value: Any) -> float:
         """A number as somebody writes it in a question; a `SchemaError` where it is none."""
         if isinstance(value, bool) or not is_real(value):
-            raise SchemaError(f"column {self.name!r} holds numbers, got {value!r}")
+            raise SchemaError(Phrase("column {name!r} holds numbers, got {value!r}", name=self.name, value=value))
         return int(value) if float(value).is_integer() else float(value)
 
     def written(self, number: float) -> str:
@@ -477,13 +580,21 @@ class Weight(Categorical):
     ) -> None:
         _check_name(name)
         if not isinstance(perturb, bool):
-            raise SchemaError(f"column {name!r}: perturb must be true or false, got {perturb!r}")
+            raise SchemaError(
+                Phrase("column {name!r}: perturb must be true or false, got {perturb!r}", name=name, perturb=perturb)
+            )
         edges = _ascending(name, classes)
         middles = tuple((low + high) / 2 for low, high in pairwise(edges)) if values is None else tuple(values)
         if len(middles) != len(edges) - 1 or not all(
             is_real(one) and low <= one <= high for one, (low, high) in zip(middles, pairwise(edges), strict=True)
         ):
-            raise SchemaError(f"column {name!r}: values must name a number in each of its classes, got {middles!r}")
+            raise SchemaError(
+                Phrase(
+                    "column {name!r}: values must name a number in each of its classes, got {middles!r}",
+                    name=name,
+                    middles=middles,
+                )
+            )
         plain = {"ordered": False, "tree": None, "missing": "error", "missing_codes": (), "coded": None}
         settings = {"values": tuple(map(float, middles))} | plain
         role = "perturb" if perturb else "keep"
@@ -494,11 +605,17 @@ class Weight(Categorical):
 
 def _ascending(name: str, classes: object) -> tuple[float, ...]:
     if isinstance(classes, str) or not isinstance(classes, Iterable):
-        raise SchemaError(f"column {name!r}: classes must be a list of numbers, got {classes!r}")
+        raise SchemaError(
+            Phrase("column {name!r}: classes must be a list of numbers, got {classes!r}", name=name, classes=classes)
+        )
     edges = tuple(_plain_number(name, "classes", edge) for edge in classes)
     if len(edges) < 2 or edges[0] < 0 or any(low >= high for low, high in pairwise(edges)):
         raise SchemaError(
-            f"column {name!r}: classes are two or more numbers from 0 on, each above the one before, got {edges!r}"
+            Phrase(
+                "column {name!r}: classes are two or more numbers from 0 on, each above the one before, got {edges!r}",
+                name=name,
+                edges=edges,
+            )
         )
     return edges
 
@@ -529,7 +646,11 @@ def check_declaration(attribute: Categorical | Numeric) -> None:
     _check_name(attribute.name)
     if isinstance(attribute.missing_codes, str) or not isinstance(attribute.missing_codes, Iterable):
         raise SchemaError(
-            f"column {attribute.name!r}: missing_codes must be a list, as [999]; got {attribute.missing_codes!r}"
+            Phrase(
+                "column {name!r}: missing_codes must be a list, as [999]; got {missing_codes!r}",
+                name=attribute.name,
+                missing_codes=attribute.missing_codes,
+            )
         )
     object.__setattr__(attribute, "missing_codes", tuple(attribute.missing_codes))
     if attribute.missing_codes and attribute.missing == "error":
@@ -538,27 +659,40 @@ def check_declaration(attribute: Categorical | Numeric) -> None:
         value = getattr(attribute, field)
         if value not in allowed:
             raise SchemaError(
-                f"column {attribute.name!r}: {field} must be {allowed[0]!r} or {allowed[1]!r}, got {value!r}"
-                + ("; a column to leave out is Dropped(name)" if value == "drop" else "")
+                Phrase(
+                    "column {name!r}: {field} must be {one!r} or {other!r}, got {value!r}{instead}",
+                    name=attribute.name,
+                    field=field,
+                    one=allowed[0],
+                    other=allowed[1],
+                    value=value,
+                    instead=Phrase("; a column to leave out is Dropped(name)") if value == "drop" else "",
+                )
             )
 
 
 def _check_name(name: str) -> None:
     if not isinstance(name, str) or not name:
-        raise SchemaError(f"a column needs a name, got {name!r}")
+        raise SchemaError(Phrase("a column needs a name, got {name!r}", name=name))
     _check_text(name, name)
 
 
 def _check_text(name: str, text: str) -> None:
     if not is_writable(text):
-        raise SchemaError(f"column {name!r}: {text!r} has half a character in it; correct the text")
+        raise SchemaError(
+            Phrase("column {name!r}: {text!r} has half a character in it; correct the text", name=name, text=text)
+        )
 
 
 def _plain_number(name: str, field: str, value: object) -> int | float:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, int | float) or not -1e300 < value < 1e300:
-        raise SchemaError(f"column {name!r}: {field} must be a finite number, got {value!r}")
+        raise SchemaError(
+            Phrase(
+                "column {name!r}: {field} must be a finite number, got {value!r}", name=name, field=field, value=value
+            )
+        )
     return int(value) if float(value).is_integer() else value
 
 
@@ -595,7 +729,7 @@ def attribute_of(name: str, given: Mapping[str, Any]) -> Attribute:
     from kakuran.schema.dates import Date  # which is a kind of number, and so knows this file
 
     kinds: dict[str, type[Categorical | Numeric]] = {"categorical": Categorical, "numeric": Numeric, "date": Date}
-    where = f"column {name!r}"
+    where = Phrase("column {name!r}", name=name)
     if check_table(where, given).get("role") == "drop":
         return Dropped(name)
     if given.get("role") == "weight":
@@ -604,10 +738,18 @@ def attribute_of(name: str, given: Mapping[str, Any]) -> Attribute:
         del settings["role"]
         return Weight(name, **settings)
     if given.get("role", "perturb") not in ("perturb", "keep"):
-        raise SchemaError(f'{where}: role must be "perturb", "keep", "drop" or "weight", got {given["role"]!r}')
+        raise SchemaError(
+            Phrase(
+                '{where}: role must be "perturb", "keep", "drop" or "weight", got {role!r}',
+                where=where,
+                role=given["role"],
+            )
+        )
     kind = given.get("type")
     if not isinstance(kind, str) or kind not in kinds:
-        raise SchemaError(f'{where}: type must be "categorical", "numeric" or "date", got {kind!r}')
+        raise SchemaError(
+            Phrase('{where}: type must be "categorical", "numeric" or "date", got {kind!r}', where=where, kind=kind)
+        )
     _, *declared = signature(kinds[kind]).parameters
     needed = {"categorical": ["values"], "date": ["low", "high"]}.get(
         kind, ["bands"] if "bands" in given else ["low", "high", "step"]
@@ -618,5 +760,5 @@ def attribute_of(name: str, given: Mapping[str, Any]) -> Attribute:
         try:
             settings["tree"] = Tree(settings["tree"])
         except SchemaError as error:
-            raise SchemaError(f"{where}: {error}") from error
+            raise SchemaError(Phrase("{path}: {error}", path=where, error=error.said)) from error
     return kinds[kind](name, **settings)

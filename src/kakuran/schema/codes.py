@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kakuran.errors import DataError, counted
+from kakuran.errors import DataError
 from kakuran.parsing import is_writable
 from kakuran.schema.attribute import Categorical, Numeric, Value, Weight
 from kakuran.schema.dates import Date, day_of, orders_of
@@ -48,13 +48,15 @@ def check_columns_are_unique(names: Sequence[str]) -> None:
             raise half_characters(name, name)
     repeated = [name for name, times in Counter(names).items() if times > 1]
     if repeated:
-        remedy = "Rename one of them; where a CSV file does not start with names, say them with --names (names=…)."
-        raise DataError(repeated[0], "the table has more than one column of this name", remedy)
+        remedy = Phrase(
+            "Rename one of them; where a CSV file does not start with names, say them with --names (names=…)."
+        )
+        raise DataError(repeated[0], Phrase("the table has more than one column of this name"), remedy)
 
 
 def half_characters(name: str, text: str) -> DataError:
     """What is wrong with a column whose text cannot be written."""
-    return DataError(name, "holds text with half a character", "Correct the text.", example=text)
+    return DataError(name, Phrase("holds text with half a character"), Phrase("Correct the text."), example=text)
 
 
 LABELS, MISSING = b"kakuran.labels", b"kakuran.missing"
@@ -215,14 +217,21 @@ def _encode_classes(attribute: Weight, column: pa.Array) -> Codes:
         column = column.dictionary_decode()
     if family_of(column.type) not in ("numbers", "nothing"):
         raise DataError(
-            attribute.name, f"is a weight, but holds {family_of(column.type)}", "Make it numbers, or drop it."
+            attribute.name,
+            Phrase("is a weight, but holds {found}", found=in_words(family_of(column.type))),
+            Phrase("Make it numbers, or drop it."),
         )
     numbers = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     low, high = attribute.classes[0], attribute.classes[-1]
     is_outside = ~((numbers >= low) & (numbers <= high))
     if is_outside.any():
-        problem = f"{counted(int(is_outside.sum()), 'row')} without a weight from {low:g} to {high:g}"
-        way = "Correct the data, or declare classes that hold all weights."
+        problem = Phrase(
+            "{rows} without a weight from {low:g} to {high:g}",
+            rows=so_many_rows(int(is_outside.sum())),
+            low=low,
+            high=high,
+        )
+        way = Phrase("Correct the data, or declare classes that hold all weights.")
         raise DataError(attribute.name, problem, way, example=float(numbers[is_outside][0]))
     codes = np.searchsorted(attribute.classes, numbers, side="right") - 1
     return np.minimum(codes, attribute.size - 1).astype(np.int32)
@@ -281,8 +290,11 @@ def _comparable(
         if len(value_set.unique()) < len(value_set):
             raise DataError(
                 attribute.name,
-                "the schema lists whole numbers so large that the column, whose type is for fractions, may mix them up",
-                "Give it a type for whole numbers, such as int64.",
+                Phrase(
+                    "the schema lists whole numbers so large that the column, whose type is for fractions, may "
+                    "mix them up"
+                ),
+                Phrase("Give it a type for whole numbers, such as int64."),
             )
     return column, value_set
 
@@ -296,7 +308,12 @@ def _shared_type(given: pa.DataType, declared: pa.DataType) -> pa.DataType:
 
 def _told(kind: pa.DataType) -> str:
     """What a column holds; arrow's name of it where there is no plainer word."""
-    return _FAMILIES.get(family_of(kind), str(kind))
+    return in_words(family_of(kind), str(kind))
+
+
+def in_words(family: ValueFamily, otherwise: str | None = None) -> str:
+    """What such values are called; something else, or by itself, where there is no plainer word."""
+    return _FAMILIES.get(family, otherwise or family)
 
 
 _FAMILIES: Mapping[str, Phrase] = {
@@ -401,10 +418,17 @@ def _days_in_text(attribute: Date, column: pa.Array) -> pa.Array:
         orders = orders_of(strange)
         raise DataError(
             attribute.name,
-            f"{counted(len(strange), 'different text')} that is no date that can be read",
-            f"Say in the schema how it is meant: order = {' or order = '.join(map(repr, orders))}."
+            Phrase(
+                "{texts} that is no date that can be read",
+                texts=Phrase("1 different text")
+                if len(strange) == 1
+                else Phrase("{count:,} different texts", count=len(strange)),
+            ),
+            Phrase(
+                "Say in the schema how it is meant: order = {orders}.", orders=" or order = ".join(map(repr, orders))
+            )
             if orders and attribute.order is None
-            else "Write dates as 2020-04-03.",
+            else Phrase("Write dates as 2020-04-03."),
             example=strange[0],
         )
     return pc.take(pa.array(days, pa.int32()), encoded.indices)

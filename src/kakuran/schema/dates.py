@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from kakuran.errors import SchemaError
 from kakuran.schema.attribute import LARGEST_GRID, Missing, Numeric, check_declaration
 from kakuran.typing import Array
+from kakuran.words import Phrase
 
 Period: TypeAlias = Literal["day", "week", "month", "quarter", "year"]
 DateOrder: TypeAlias = Literal["d/m/y", "m/d/y"]
@@ -86,7 +87,11 @@ class Date(Numeric):
             _check_choice(name, "order", order, get_args(DateOrder))
         bounds = [_bound(name, field, value) for field, value in (("low", low), ("high", high))]
         if bounds[1] < bounds[0]:
-            raise SchemaError(f"column {name!r}: low must not be after high, got {low} and {high}")
+            raise SchemaError(
+                Phrase(
+                    "column {name!r}: low must not be after high, got {low} and {high}", name=name, low=low, high=high
+                )
+            )
         for field, value in zip(("low", "high"), bounds, strict=True):
             object.__setattr__(self, field, value)
         # Whole periods: the first from its first day, the last to its last.
@@ -94,7 +99,14 @@ class Date(Numeric):
         object.__setattr__(self, "low", int(first))
         object.__setattr__(self, "high", int(last))
         if self.points > LARGEST_GRID:
-            raise SchemaError(f"column {name!r}: {self.points:,} periods are more than {LARGEST_GRID:,}")
+            raise SchemaError(
+                Phrase(
+                    "column {name!r}: {points:,} periods are more than {most:,}",
+                    name=name,
+                    points=self.points,
+                    most=LARGEST_GRID,
+                )
+            )
 
     def __repr__(self) -> str:
         return f"Date({self.name!r}, {self.written(self.low)!r}, {self.written(self.high)!r}, step={self.every!r})"
@@ -127,7 +139,11 @@ class Date(Numeric):
     def number_of(self, value: object) -> float:
         """The day that somebody writes in a question."""
         if not isinstance(value, str | date):
-            raise SchemaError(f"column {self.name!r} holds dates, got {value!r}; write one as '2020-04-03'")
+            raise SchemaError(
+                Phrase(
+                    "column {name!r} holds dates, got {value!r}; write one as '2020-04-03'", name=self.name, value=value
+                )
+            )
         return _bound(self.name, "a date", value)
 
     def written(self, number: float) -> str:
@@ -186,7 +202,15 @@ def date_between(name: str, low: int, high: int, order: DateOrder | None = None)
 
 def _check_choice(name: str, field: str, value: object, allowed: Sequence[str]) -> None:
     if value not in allowed:
-        raise SchemaError(f"column {name!r}: {field} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
+        raise SchemaError(
+            Phrase(
+                "column {name!r}: {field} must be one of {listed}, got {value!r}",
+                name=name,
+                field=field,
+                listed=", ".join(map(repr, allowed)),
+                value=value,
+            )
+        )
 
 
 def _bound(name: str, field: str, value: object) -> int:
@@ -196,7 +220,14 @@ def _bound(name: str, field: str, value: object) -> int:
     if isinstance(value, str):
         found = day_of(value)
     if found is None:
-        raise SchemaError(f"column {name!r}: {field} must be a date, as 2020-04-03, got {value!r}")
+        raise SchemaError(
+            Phrase(
+                "column {name!r}: {field} must be a date, as 2020-04-03, got {value!r}",
+                name=name,
+                field=field,
+                value=value,
+            )
+        )
     return found
 
 

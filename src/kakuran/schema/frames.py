@@ -63,7 +63,11 @@ def _checked(table: pa.Table) -> pa.Table:
             try:
                 column.validate(full=True)
             except pa.ArrowInvalid as error:
-                raise DataError(name, f"is damaged ({error})", "Read the table again from where it came.") from None
+                raise DataError(
+                    name,
+                    Phrase("is damaged ({error})", error=str(error)),
+                    Phrase("Read the table again from where it came."),
+                ) from None
         raise
     return table
 
@@ -82,14 +86,14 @@ def _check_column(name: str, column: nw.Series[Any]) -> None:
         raise half_characters(name, error.object) from None
     except OverflowError:
         huge = next(value for value in column.to_list() if isinstance(value, int) and not -(2**63) <= value < 2**63)
-        problem = "holds whole numbers of more than 64 bits"
-        raise DataError(name, problem, "Make them text, or give them in another unit.", example=huge) from None
+        problem = Phrase("holds whole numbers of more than 64 bits")
+        raise DataError(name, problem, Phrase("Make them text, or give them in another unit."), example=huge) from None
     except _NO_COLUMN as error:
         if column.dtype == nw.Object:
-            problem, way = "holds values of several kinds", "Make them all text or all numbers."
+            problem, way = Phrase("holds values of several kinds"), Phrase("Make them all text or all numbers.")
         else:
-            way = "Make it text or numbers, or leave it out."
-            problem = f"holds {column.to_native().dtype}, which tables have no column for"
+            way = Phrase("Make it text or numbers, or leave it out.")
+            problem = Phrase("holds {kind}, which tables have no column for", kind=column.to_native().dtype)
         raise DataError(name, problem, way) from error
 
 
@@ -189,11 +193,18 @@ def numbers_of(name: str, column: Any) -> Array:
     elif is_numeric(column) or not len(column):
         numbers = _arrow(column).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     else:
-        raise DataError(name, "does not hold numbers", "Use a distance for categories: discrete, a tree or a graph.")
+        raise DataError(
+            name, Phrase("does not hold numbers"), Phrase("Use a distance for categories: discrete, a tree or a graph.")
+        )
     is_odd = ~np.isfinite(numbers)
     if is_odd.any():
         example = float(numbers[is_odd][0])
-        raise DataError(name, f"{int(is_odd.sum()):,} missing or infinite", "Fill them in first.", example=example)
+        raise DataError(
+            name,
+            Phrase("{count:,} missing or infinite", count=int(is_odd.sum())),
+            Phrase("Fill them in first."),
+            example=example,
+        )
     return numbers
 
 
@@ -207,13 +218,15 @@ def distinct_of(name: str, column: Any, *, missing_is_value: bool = False) -> tu
     try:
         encoded = plain.dictionary_encode()
     except pa.ArrowNotImplementedError:
-        way = "Make it text or numbers, or leave it out."
-        raise DataError(name, f"holds {array.type}, whose values cannot be compared", way) from None
+        way = Phrase("Make it text or numbers, or leave it out.")
+        raise DataError(
+            name, Phrase("holds {kind}, whose values cannot be compared", kind=str(array.type)), way
+        ) from None
     values = encoded.dictionary.to_pylist()
     indices = encoded.indices
     if indices.null_count:
         if not missing_is_value:
-            raise DataError(name, f"{indices.null_count:,} missing", "Fill them in first.")
+            raise DataError(name, Phrase("{count:,} missing", count=indices.null_count), Phrase("Fill them in first."))
         indices = indices.cast(pa.int64()).fill_null(len(values))
         values.append(None)
     return values, indices.to_numpy(zero_copy_only=False).astype(np.intp, copy=False)

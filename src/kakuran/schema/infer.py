@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from kakuran.errors import DataError, InferredDomainWarning, SchemaError
 from kakuran.schema.attribute import FARTHEST, LARGEST_GRID, Attribute, Categorical, Dropped, Numeric
-from kakuran.schema.codes import ValueFamily, check_columns_are_unique, days_of, family_of
+from kakuran.schema.codes import ValueFamily, check_columns_are_unique, days_of, family_of, in_words
 from kakuran.schema.dates import DateRange, date_between
 from kakuran.schema.sources.delimited import UNSPLIT, look_unsplit
 from kakuran.schema.sources.opening import open_source
@@ -200,8 +200,10 @@ class ColumnSummary:
         if self.family == "nothing":
             self.family = family
         elif family not in (self.family, "nothing"):
-            problem = f"holds {self.family} in one place and {family} in another"
-            raise DataError(self.name, problem, "Make them all of one kind.")
+            problem = Phrase(
+                "holds {one} in one place and {other} in another", one=in_words(self.family), other=in_words(family)
+            )
+            raise DataError(self.name, problem, Phrase("Make them all of one kind."))
 
     def _take_in_bounds(self, numbers: Any) -> None:
         if len(numbers):
@@ -220,7 +222,7 @@ class ColumnSummary:
         self._take_in_bounds(numbers)
         infinite = next((bound for bound in (self._high, self._low) if math.isinf(bound)), None)
         if infinite is not None:
-            raise DataError(self.name, "holds infinite numbers", "Correct the data.", example=infinite)
+            raise DataError(self.name, Phrase("holds infinite numbers"), Phrase("Correct the data."), example=infinite)
         if self.is_beyond_any_grid:
             return
         finest = _finest_exponent(self._low, self._high)
@@ -321,8 +323,12 @@ def infer_attributes(data: Any, progress: Callable[[int], object]) -> list[Attri
     check_columns_are_unique(source.names)
     if "" in source.names:
         raise SchemaError(
-            f"{source.described}: its column {source.names.index('') + 1} has no name; give it one, or leave it out "
-            "(pandas writes its index like this: to_csv(…, index=False) leaves it out)"
+            Phrase(
+                "{described}: its column {place} has no name; give it one, or leave it out (pandas writes its "
+                "index like this: to_csv(…, index=False) leaves it out)",
+                described=source.described,
+                place=source.names.index("") + 1,
+            )
         )
     columns = [ColumnSummary(name, source.labels(name)) for name in source.names]
     records = 0
@@ -332,7 +338,7 @@ def infer_attributes(data: Any, progress: Callable[[int], object]) -> list[Attri
         records += len(part)
         progress(len(part))
     if not (records and columns):
-        raise SchemaError(f"{source.described}: cannot infer a schema from an empty table")
+        raise SchemaError(Phrase("{described}: cannot infer a schema from an empty table", described=source.described))
     warnings.warn(_warning(columns), InferredDomainWarning, stacklevel=3)
     return [column.attribute() for column in columns]
 

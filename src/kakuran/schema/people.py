@@ -16,9 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kakuran.errors import DataError, counted
+from kakuran.errors import DataError
 from kakuran.randomness import Randomness
 from kakuran.typing import Codes, Indices
+from kakuran.words import Phrase, so_many_people, so_many_rows
 
 People = NDArray[np.uint64]
 """A number for the person of each row."""
@@ -47,12 +48,14 @@ def written_people(table: pa.Table | pa.RecordBatch, person: str) -> pa.Dictiona
     try:
         text = column.cast(pa.string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        problem = f"holds {column.type}, by which people cannot be told apart"
-        raise DataError(person, problem, "Make it text or whole numbers.") from None
+        problem = Phrase("holds {kind}, by which people cannot be told apart", kind=str(column.type))
+        raise DataError(person, problem, Phrase("Make it text or whole numbers.")) from None
     nobody = pc.or_kleene(pc.is_null(column, nan_is_null=True), pc.equal(text, ""))
     if missing := pc.sum(nobody).as_py():
-        way = "Fill in whose they are, or leave them out, as --sql 'select … where …' does: every row is somebody's."
-        raise DataError(person, f"{counted(missing, 'row')} without a person", way)
+        way = Phrase(
+            "Fill in whose they are, or leave them out, as --sql 'select … where …' does: every row is somebody's."
+        )
+        raise DataError(person, Phrase("{rows} without a person", rows=so_many_rows(missing)), way)
     return text.dictionary_encode()
 
 
@@ -84,7 +87,12 @@ def check_same_for_a_person(people: People, columns: Mapping[str, Codes]) -> Non
         if differing := len(set(whose[codes != codes[first][whose]].tolist())):
             raise DataError(
                 name,
-                f"is kept, but not the same in all rows of {counted(differing, 'person', 'people')}",
-                "What is kept says in which group a person hides: perturb the column, drop it, or make it one value a "
-                "person.",
+                Phrase(
+                    "is kept, but not the same in all rows of {people}",
+                    people=so_many_people(differing),
+                ),
+                Phrase(
+                    "What is kept says in which group a person hides: perturb the column, drop it, or make it "
+                    "one value a person."
+                ),
             )

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kakuran.errors import DataError, SchemaError, counted
+from kakuran.errors import DataError, SchemaError
 from kakuran.parsing import naming, parse_document, read_document, tables_of, toml_of
 from kakuran.schema.attribute import Attribute, Categorical, Dropped, Numeric, Weight, attribute_of, describe
 from kakuran.schema.codes import (
@@ -29,7 +29,7 @@ from kakuran.schema.people import written_people
 from kakuran.schema.sources.base import Part, Source
 from kakuran.schema.sources.delimited import UNSPLIT, look_unsplit
 from kakuran.typing import Codes
-from kakuran.words import Phrase, which_there_are
+from kakuran.words import Phrase, so_many_rows, which_there_are
 from kakuran.writing import write_text
 
 
@@ -69,40 +69,60 @@ class Schema:
     def __post_init__(self) -> None:
         if isinstance(self.attributes, Attribute):
             raise SchemaError(
-                f"a schema is a list of Categorical, Numeric, Date or Dropped, got {self.attributes!r} alone"
+                Phrase(
+                    "a schema is a list of Categorical, Numeric, Date or Dropped, got {attributes!r} alone",
+                    attributes=self.attributes,
+                )
             )
         object.__setattr__(self, "attributes", tuple(self.attributes))
         if not self.attributes:
-            raise SchemaError("a schema needs at least one column")
+            raise SchemaError(Phrase("a schema needs at least one column"))
         declared: set[str] = set()
         for position, attribute in enumerate(self.attributes):
             if not isinstance(attribute, Categorical | Numeric | Dropped):
                 raise SchemaError(
-                    "a schema is a list of Categorical, Numeric, Date or Dropped, got "
-                    f"{attribute!r} at place {position + 1}"
+                    Phrase(
+                        "a schema is a list of Categorical, Numeric, Date or Dropped, got {attribute!r} at "
+                        "place {place}",
+                        attribute=attribute,
+                        place=position + 1,
+                    )
                 )
             if attribute.name in declared:
                 raise SchemaError(Phrase("column {name!r} is declared twice", name=attribute.name))
             declared.add(attribute.name)
         weights = [attribute.name for attribute in self.attributes if isinstance(attribute, Weight)]
         if len(weights) > 1:
-            raise SchemaError(f"a record has one weight, and {' and '.join(map(repr, weights))} are declared; drop one")
+            raise SchemaError(
+                Phrase(
+                    "a record has one weight, and {listed} are declared; drop one",
+                    listed=" and ".join(map(repr, weights)),
+                )
+            )
         self._check_person()
 
     def _check_person(self) -> None:
         """A person column is dropped, whether somebody declares it or not."""
         if type(self.rows_a_person) is not int or self.rows_a_person < 1:
-            raise SchemaError(f"rows_a_person must be a whole number from 1 on, got {self.rows_a_person!r}")
+            raise SchemaError(
+                Phrase(
+                    "rows_a_person must be a whole number from 1 on, got {rows_a_person!r}",
+                    rows_a_person=self.rows_a_person,
+                )
+            )
         if self.person is None:
             if self.rows_a_person > 1:
-                raise SchemaError("rows_a_person needs person, the column that says whose a row is")
+                raise SchemaError(Phrase("rows_a_person needs person, the column that says whose a row is"))
             return
         if self.person not in self.names:
             object.__setattr__(self, "attributes", (*self.attributes, Dropped(self.person)))
         elif not isinstance(self[self.person], Dropped):
             raise SchemaError(
-                f'column {self.person!r} says whose a row is and is never released: declare it with role = "drop", or '
-                "not at all"
+                Phrase(
+                    "column {person!r} says whose a row is and is never released: declare it with role = "
+                    '"drop", or not at all',
+                    person=self.person,
+                )
             )
 
     @property
@@ -224,7 +244,8 @@ class Schema:
     def load(cls, path: str | Path) -> Schema:
         """Read a schema from a TOML file."""
         with naming(Path(path)):
-            return cls._of(read_document(Path(path), "schema file", "make one with `kakuran schema infer`"))
+            way = Phrase("make one with `kakuran schema infer`")
+            return cls._of(read_document(Path(path), Phrase("schema file"), way))
 
     @classmethod
     def from_toml(cls, text: str) -> Schema:
@@ -235,9 +256,13 @@ class Schema:
     def _of(cls, document: Mapping[str, Any]) -> Schema:
         columns = document.get("columns")
         if not isinstance(columns, dict) or set(document) - {"columns", *_WISHES}:
-            found = ", ".join(document) or "nothing"
+            found = ", ".join(document) or Phrase("nothing")
             raise SchemaError(
-                f"expected tables named [columns.NAME], {', '.join(_WISHES)} and nothing else, got {found}"
+                Phrase(
+                    "expected tables named [columns.NAME], {listed} and nothing else, got {found}",
+                    listed=", ".join(_WISHES),
+                    found=found,
+                )
             )
         return cls.from_dict(columns, **{name: document[name] for name in _WISHES if name in document})
 
@@ -439,8 +464,12 @@ class Layout:
         if unasked:
             raise DataError(
                 attribute.name,
-                f"{counted(unasked, 'row')} with a value that {self.telling[0]!r} says is not told",
-                "Read the release as it was written.",
+                Phrase(
+                    "{rows} with a value that {telling!r} says is not told",
+                    rows=so_many_rows(unasked),
+                    telling=self.telling[0],
+                ),
+                Phrase("Read the release as it was written."),
             )
         codes = np.full(len(column), self.untold(attribute.name), np.int32)
         told = column.filter(pa.array(is_told))

@@ -8,6 +8,7 @@ from typing import Any
 
 from kakuran.errors import SchemaError
 from kakuran.parsing import is_writable
+from kakuran.words import Phrase
 
 MOST_LEVELS = 100
 """Levels a tree may have; those of diagnoses or places have less than ten."""
@@ -33,22 +34,43 @@ class Tree:
 
     def __post_init__(self) -> None:
         if not isinstance(self.children, Mapping):
-            raise SchemaError(f"tree: expected groups of values, {{parent: [children]}}, got {self.children!r}")
+            raise SchemaError(
+                Phrase(
+                    "tree: expected groups of values, {{parent: [children]}}, got {children!r}", children=self.children
+                )
+            )
         for parent, kids in self.children.items():
             if not isinstance(parent, str) or not is_writable(parent):
-                raise SchemaError(f"tree: a group is named by text, got {parent!r}")
+                raise SchemaError(Phrase("tree: a group is named by text, got {parent!r}", parent=parent))
             if isinstance(kids, str) or not isinstance(kids, Sequence):
-                raise SchemaError(f"tree: the children of {parent!r} must be a list, got {kids!r}")
+                raise SchemaError(
+                    Phrase("tree: the children of {parent!r} must be a list, got {kids!r}", parent=parent, kids=kids)
+                )
             if not all(isinstance(child, str | int | float) and child == child for child in kids):
-                raise SchemaError(f"tree: the children of {parent!r} must be values or names of groups, got {kids!r}")
+                raise SchemaError(
+                    Phrase(
+                        "tree: the children of {parent!r} must be values or names of groups, got {kids!r}",
+                        parent=parent,
+                        kids=kids,
+                    )
+                )
         object.__setattr__(self, "children", {parent: tuple(kids) for parent, kids in self.children.items()})
         seen: dict[Any, Any] = {}
         for parent, kids in self.children.items():
             if not kids:
-                raise SchemaError(f"tree: {parent!r} has no children; leave it out or give it some")
+                raise SchemaError(
+                    Phrase("tree: {parent!r} has no children; leave it out or give it some", parent=parent)
+                )
             for child in kids:
                 if child in seen:
-                    raise SchemaError(f"tree: {child!r} stands under both {seen[child]!r} and {parent!r}")
+                    raise SchemaError(
+                        Phrase(
+                            "tree: {child!r} stands under both {other!r} and {parent!r}",
+                            child=child,
+                            other=seen[child],
+                            parent=parent,
+                        )
+                    )
                 seen[child] = parent
         object.__setattr__(self, "_parents", seen)
         for node in seen:
@@ -77,9 +99,13 @@ class Tree:
                 return
             node = self.parents[node]
         if self._is_endless(node):
-            raise SchemaError(f"tree: {node!r} is its own ancestor")
+            raise SchemaError(Phrase("tree: {node!r} is its own ancestor", node=node))
         raise SchemaError(
-            f"tree: {start!r} is more than {MOST_LEVELS} levels deep; leave out groups that hold one group only"
+            Phrase(
+                "tree: {start!r} is more than {most} levels deep; leave out groups that hold one group only",
+                start=start,
+                most=MOST_LEVELS,
+            )
         )
 
     def _is_endless(self, node: Any) -> bool:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
 from kakuran.errors import DataError, SchemaError
+from kakuran.words import Phrase
 
 DECIMALS = (".", ",")
 THOUSANDS = (",", ".", " ", "'")
@@ -25,7 +26,7 @@ _KINDS = (pa.null(), pa.int64(), pa.float64(), pa.string())
 """What a column may turn out to hold, each kind with room for those before it."""
 _LONGEST_WHOLE = 18
 _EITHER = "1,234"
-_IN_PYTHON = "(in Python decimal=…, thousands=…)"
+_IN_PYTHON = Phrase("(in Python decimal=…, thousands=…)")
 _TELLING = 1_000
 _NOTHING = pa.array(pa.csv.ConvertOptions().null_values)
 
@@ -47,14 +48,22 @@ class NumberFormat:
 
     def __post_init__(self) -> None:
         if self.decimal not in DECIMALS:
-            raise SchemaError(f'--decimal (decimal=…) is "." or ",", got {self.decimal!r}')
+            raise SchemaError(Phrase('--decimal (decimal=…) is "." or ",", got {decimal!r}', decimal=self.decimal))
         if self.thousands is not None and self.thousands not in THOUSANDS:
-            raise SchemaError(f'--thousands (thousands=…) is ",", ".", " " or "\'", got {self.thousands!r}')
+            raise SchemaError(
+                Phrase(
+                    '--thousands (thousands=…) is ",", ".", " " or "\'", got {thousands!r}', thousands=self.thousands
+                )
+            )
         if self.thousands == self.decimal:
             other = next(sign for sign in DECIMALS if sign != self.decimal)
             raise SchemaError(
-                f'"{self.decimal}" cannot stand both between thousands and before decimals; '
-                f'name the other sign too: --decimal "{other}" (decimal="{other}")'
+                Phrase(
+                    '"{decimal}" cannot stand both between thousands and before decimals; name the other sign '
+                    'too: --decimal "{other}" (decimal="{other}")',
+                    decimal=self.decimal,
+                    other=other,
+                )
             )
 
     def __str__(self) -> str:
@@ -103,7 +112,9 @@ class NumberFormat:
         texts = _trimmed(texts)
         strangers = texts.filter(pc.invert(self._are(kind, texts)))  # which leaves out what is missing
         if len(strangers):
-            raise not_such_a_number(name, f"at least one row is not one of {self}", strangers[0].as_py())
+            raise not_such_a_number(
+                name, Phrase("at least one row is not one of {numbers}", numbers=str(self)), strangers[0].as_py()
+            )
         return self._plain(texts).cast(kind)
 
     def _are(self, kind: pa.DataType, texts: pa.Array) -> pa.Array:
@@ -139,7 +150,11 @@ def what_to_type(words: Iterable[str]) -> str:
     formats = explaining(words)
     if len(formats) < 2:
         return "".join(one.options for one in formats)
-    return " or ".join(f"{one.options} if {_EITHER} is {one.value_of(_EITHER):g}" for one in formats)
+    ways = (
+        Phrase("{options} if {word} is {number:g}", options=one.options, word=_EITHER, number=one.value_of(_EITHER))
+        for one in formats
+    )
+    return reduce(lambda first, second: Phrase("{first} or {second}", first=first, second=second), ways)
 
 
 def way_to_read(column: pa.Array | pa.ChunkedArray) -> str:
@@ -153,18 +168,20 @@ def not_such_a_number(column: str, problem: str, word: str, place: str | None = 
     """The error for a word that is no number, with the options that would make it one."""
     asked = what_to_type([word])
     remedy = (
-        f"Say how numbers are written: {asked} {_IN_PYTHON}."
+        Phrase("Say how numbers are written: {asked} {in_python}.", asked=asked, in_python=_IN_PYTHON)
         if asked
-        else "Correct the data or its type in the schema."
+        else Phrase("Correct the data or its type in the schema.")
     )
     return DataError(column, problem, remedy, example=word, place=place)
 
 
 def say_how(asked: str) -> str:
     """The way out for a column of text that such options would make numbers of, wherever it comes from."""
-    return (
-        f"If they are numbers, say how they are written in a CSV file: {asked} {_IN_PYTHON}; "
-        "anywhere else make it a column of numbers."
+    return Phrase(
+        "If they are numbers, say how they are written in a CSV file: {asked} {in_python}; "
+        "anywhere else make it a column of numbers.",
+        asked=asked,
+        in_python=_IN_PYTHON,
     )
 
 

@@ -15,7 +15,7 @@ from kakuran.errors import SchemaError
 from kakuran.release import Release
 from kakuran.report import Html, estimate_answer, regression_answer, section, statistic_answer, table, tree_answer
 from kakuran.studio.script import call, command
-from kakuran.words import Words
+from kakuran.words import Phrase, Words
 
 MADE_UP_ROWS = 200
 """Made-up records that are drawn for a look."""
@@ -48,9 +48,11 @@ class PointedQuestion:
         """What a page asks for: a kind, columns, and what else belongs to it."""
         kind, columns = asked.get("kind"), [name for name in asked.get("columns", ()) if name]
         if kind not in _KINDS:
-            raise SchemaError(f"what can be asked is {', '.join(_KINDS)}, got {kind!r}")
+            raise SchemaError(
+                Phrase("what can be asked is {listed}, got {kind!r}", listed=", ".join(_KINDS), kind=kind)
+            )
         if not columns and kind != "synthesise":
-            raise SchemaError("choose a column to ask about")
+            raise SchemaError(Phrase("choose a column to ask about"))
         return _KINDS[kind](kind, columns, asked)
 
     def put_to(self, release: Release) -> Answer:
@@ -91,7 +93,7 @@ def _statistic(kind: str, columns: Sequence[str], asked: Mapping[str, Any]) -> P
 def _regression(_: str, columns: Sequence[str], asked: Mapping[str, Any]) -> PointedQuestion:
     target, *others = map(quoted, columns)
     if not others:
-        raise SchemaError("choose the columns that are to explain it")
+        raise SchemaError(Phrase("choose the columns that are to explain it"))
     formula = f"{target} ~ {' + '.join(others)}"
     return PointedQuestion("regress", (formula,), _weighing(asked), ("regress", formula))
 

@@ -64,7 +64,7 @@ from kakuran.studio.asking import PointedQuestion
 from kakuran.studio.columns import Card, card_of, classes_of, first_rows, in_numbers, oddities, read_some, with_days
 from kakuran.studio.script import NamedTable, Targets, commands_of, python_of
 from kakuran.typing import Array
-from kakuran.words import Words
+from kakuran.words import Phrase, Words
 from kakuran.writing import check_free, write_text
 
 USUAL_K = 10.0
@@ -200,7 +200,9 @@ class Desk:
         try:
             found = sorted(one for one in place.resolve(strict=True).iterdir() if not one.name.startswith("."))
         except OSError as error:
-            raise SchemaError(f"{place}: cannot be looked into: {error.strerror}") from None
+            raise SchemaError(
+                Phrase("{place}: cannot be looked into: {why}", place=place, why=error.strerror)
+            ) from None
         return {
             "folder": str(place.resolve()),
             "parent": str(place.resolve().parent),
@@ -233,14 +235,14 @@ class Desk:
     def opened(self) -> OpenTable:
         """The table that is open."""
         if self._opened is None:
-            raise SchemaError("no table is open yet; open one first")
+            raise SchemaError(Phrase("no table is open yet; open one first"))
         return self._opened
 
     @property
     def draft(self) -> Draft:
         """What has been said so far."""
         if not self._drafts:
-            raise SchemaError("no table is open yet; open one first")
+            raise SchemaError(Phrase("no table is open yet; open one first"))
         return self._drafts[self._at]
 
     def edit(self, column: str, changes: Mapping[str, Any]) -> None:
@@ -273,7 +275,10 @@ class Desk:
         if kind != "categorical" and card.edges and not card.are_days:
             return {"type": "numeric", "low": math.floor(card.edges[0]), "high": math.ceil(card.edges[-1]), "step": 1}
         raise SchemaError(
-            f"column {column!r}: its values are too many, or none of them is one of this kind; leave it out"
+            Phrase(
+                "column {column!r}: its values are too many, or none of them is one of this kind; leave it out",
+                column=column,
+            )
         )
 
     def wish(self, **wishes: Any) -> None:
@@ -312,8 +317,8 @@ class Desk:
         """Say again what was undone."""
         self._at = min(self._at + 1, len(self._drafts) - 1)
 
-    def to_dict(self) -> dict[str, Any]:
-        """All that the page shows of it; of the data no more than their first rows and sums."""
+    def to_dict(self, words: Words | None = None) -> dict[str, Any]:
+        """All that the page shows of it, in some words; of the data no more than their first rows and sums."""
         if self._opened is None:
             return {"folder": str(self.folder), "opened": None}
         opened, draft = self._opened, self.draft
@@ -339,7 +344,10 @@ class Desk:
             "read_off": [name for name in read_off if name not in draft.confirmed],
             "confirmed": sorted(draft.confirmed),
             "odd": [*oddities(draft.schema, opened.cards, opened.inferred, opened.rows)],
-            "misfits": [{"column": one.column, "message": str(one)} for one in opened.misfits(draft.schema)],
+            "misfits": [
+                {"column": one.column, "message": words.error(one) if words else str(one)}
+                for one in opened.misfits(draft.schema)
+            ],
             "can_undo": self._at > 0,
             "can_redo": self._at < len(self._drafts) - 1,
             "targets": str(self._suggested()),
@@ -452,7 +460,14 @@ class Desk:
             warnings.simplefilter("ignore")
             found = self._rehearsal().crosstab(down, across)
         if max(found.counts.shape) > MOST_ACROSS:
-            raise SchemaError(f"{down} × {across} has {found.counts.size:,} cells, too many to look at")
+            raise SchemaError(
+                Phrase(
+                    "{down} × {across} has {cells:,} cells, too many to look at",
+                    down=down,
+                    across=across,
+                    cells=found.counts.size,
+                )
+            )
         truth = self._as_it_is(found.axes)
         down_side, across_side = ((axis.name, [say.of(label) for label in axis.labels]) for axis in found.axes)
         tables = {"original": truth, "reconstructed": found.counts}
@@ -567,7 +582,7 @@ class Desk:
 
     def _last_made(self) -> Made:
         if self._made is None:
-            raise ReleaseError("nothing was released yet")
+            raise ReleaseError(Phrase("nothing was released yet"))
         return self._made
 
     def read(self, path: str) -> dict[str, Any]:
@@ -588,7 +603,7 @@ class Desk:
     def ask(self, asked: Mapping[str, Any], say: Words) -> dict[str, Any]:
         """Ask something of the release; the answer as a report has it, and the code that asks the same."""
         if self._release is None:
-            raise ReleaseError("no release is open yet; open one first")
+            raise ReleaseError(Phrase("no release is open yet; open one first"))
         path, release = self._release
         question = PointedQuestion.of(asked)
         with self._doing("estimating", None), warnings.catch_warnings():
@@ -679,7 +694,7 @@ def _differ_in_k(*drafts: Draft) -> bool:
 
 def _checked_k(k: Any) -> float:
     if isinstance(k, bool) or not isinstance(k, int | float) or not math.isfinite(k):
-        raise CalibrationError(f"k must be a number, got {k!r}")
+        raise CalibrationError(Phrase("k must be a number, got {k!r}", k=k))
     return float(k)
 
 

@@ -36,7 +36,7 @@ from kakuran.collect import POLICY, new_secret, served as served_by_collector
 from kakuran.errors import CollectError, KakuranError
 from kakuran.sockets import listen_on
 from kakuran.studio.desk import Desk
-from kakuran.words import LANGUAGES, words_in
+from kakuran.words import LANGUAGES, Phrase, words_in
 
 log = logging.getLogger(__name__)
 STATIC = Path(__file__).parent / "static"
@@ -126,7 +126,7 @@ class Studio:
                 return _answer(self._desk.progress)
             return _answer(await asyncio.to_thread(self._work, name, given))
         except KakuranError as error:
-            return _refused(422, str(error))
+            return _refused(422, words_in(_lang(given)).error(error))
         except OSError as error:
             return _refused(422, error.strerror or "that cannot be read or written")
         except (TypeError, KeyError, AttributeError, ValueError) as error:
@@ -137,7 +137,7 @@ class Studio:
         with self._locks[_PARTS.get(name, "draft")]:
             if name in _CHANGES:
                 _CHANGES[name](self._desk, given)
-                return self._desk.to_dict()
+                return self._desk.to_dict(words_in(_lang(given)))
             if name in _LOOKS:
                 return _LOOKS[name](self._desk, given)
             if name == "report":
@@ -161,7 +161,7 @@ class Studio:
         """An address at which a report that was written here is shown once."""
         path = Path(given["path"])
         if path not in self._reports:
-            raise KakuranError(f"{path}: is no report of this session")
+            raise KakuranError(Phrase("{path}: is no report of this session", path=path))
         ticket = new_secret()
         self._tickets[ticket] = path
         return {"address": f"shown/{ticket}"}
@@ -280,7 +280,9 @@ def running(desk: Desk, port: int = 0) -> Iterator[tuple[str, Callable[[], None]
     try:
         listening = listen_on(LOOPBACK, port)
     except OSError as error:
-        raise CollectError(f"cannot listen on {LOOPBACK}:{port}: {error.strerror}") from error
+        raise CollectError(
+            Phrase("cannot listen on {host}:{port}: {why}", host=LOOPBACK, port=port, why=error.strerror)
+        ) from error
     with listening, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # answers say it themselves, and filters are of all threads that answer
         secret, taken = new_secret(), listening.getsockname()[1]
@@ -304,5 +306,5 @@ def _server(app: Studio) -> uvicorn.Server:
 def _wait_for(server: uvicorn.Server, thread: threading.Thread) -> None:
     while not server.started:
         if not thread.is_alive():
-            raise CollectError("the studio's server did not start")
+            raise CollectError(Phrase("the studio's server did not start"))
         time.sleep(0.01)

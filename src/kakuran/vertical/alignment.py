@@ -33,12 +33,13 @@ from kakuran.randomness import Randomness
 from kakuran.vertical.messages import AlignmentCheck, Blinded, Commitment, Kept, Opening, Reblinded, SetSize
 from kakuran.vertical.plan import VerticalPlan
 from kakuran.vertical.transport import Link
+from kakuran.words import Phrase
 
 
 def read_ids(table: pa.Table, name: str) -> list[bytes]:
     """The ids of a table, in its column of this name."""
     if name not in table.column_names:
-        raise DataError(name, "is the column of ids in the plan but not in the data", "Rename it.")
+        raise DataError(name, Phrase("is the column of ids in the plan but not in the data"), Phrase("Rename it."))
     return canonical_ids(table.column(name), name)
 
 
@@ -48,16 +49,28 @@ def canonical_ids(column: pa.ChunkedArray, name: str) -> list[bytes]:
     Problems are reported by what is wrong, never by whose record it is.
     """
     if column.null_count:
-        raise DataError(name, f"missing ids: {column.null_count:,}", "Every record needs an id.")
+        raise DataError(
+            name, Phrase("missing ids: {count:,}", count=column.null_count), Phrase("Every record needs an id.")
+        )
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if not (pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-        raise DataError(name, f"ids are {kind}, which two tables may write differently", "Make them text or integers.")
+        raise DataError(
+            name,
+            Phrase("ids are {kind}, which two tables may write differently", kind=kind),
+            Phrase("Make them text or integers."),
+        )
     texts = [unicodedata.normalize("NFC", text).strip() for text in pc.cast(column, pa.string()).to_pylist()]
     if "" in texts:
-        raise DataError(name, f"blank ids: {texts.count(''):,}", "Every record needs an id.")
+        raise DataError(
+            name, Phrase("blank ids: {count:,}", count=texts.count("")), Phrase("Every record needs an id.")
+        )
     repeated = len(texts) - len(set(texts))
     if repeated:
-        raise DataError(name, f"records that repeat an id: {repeated:,}", "Give each person one record.")
+        raise DataError(
+            name,
+            Phrase("records that repeat an id: {repeated:,}", repeated=repeated),
+            Phrase("Give each person one record."),
+        )
     return [text.encode() for text in texts]
 
 
@@ -85,7 +98,7 @@ class Blinding:
         try:
             return self._multiplied(_decode(bytes(content[start : start + POINT_SIZE])) for start in starts)
         except ValueError:
-            raise ProtocolError("the peer sent a blinded id that is not a point of the curve") from None
+            raise ProtocolError(Phrase("the peer sent a blinded id that is not a point of the curve")) from None
 
     def _multiplied(self, points: Iterable[ec.EllipticCurvePublicKey]) -> Points:
         out = bytearray()
@@ -153,7 +166,7 @@ def align(links: Mapping[str, Link], plan: VerticalPlan, me: str, identifiers: l
     before = links[names[place - 1]] if place > 0 else None
     after = links[names[place + 1]] if place + 1 < len(names) else None
     if before is None and after is None:
-        raise ProtocolError("a plan needs at least two parties")
+        raise ProtocolError(Phrase("a plan needs at least two parties"))
     matching = Matching(salt, plan.limits.most_ids, 1 if len(names) == 2 else _PATIENCE)
     rows = np.arange(len(identifiers))
     if before is not None:
@@ -183,7 +196,9 @@ def _check_without_neighbours(
     """See for ourselves that a party with others between us has the same records in the same order."""
     shared = intersect(link, kept, matching, speaks_first=place < names.index(link.peer))
     if len(shared.rows) < len(kept):
-        raise ProtocolError(f"{link.peer} does not hold all the records that are said to be shared by all")
+        raise ProtocolError(
+            Phrase("{peer} does not hold all the records that are said to be shared by all", peer=link.peer)
+        )
     in_order = np.empty_like(shared.values)
     in_order[shared.rows] = shared.values
     _check(link, Shared(np.arange(len(kept)), in_order), matching.patience)
@@ -205,21 +220,46 @@ def intersect(link: Link, identifiers: list[bytes], matching: Matching, *, speak
     ours_twice = np.empty_like(answers)
     ours_twice[order] = answers
     if (twin.hide_again(ours_twice[:count]) != ours_twice[count:]).any():
-        raise ProtocolError(f"{link.peer} did not blind all our ids alike; it may be claiming records it does not have")
+        raise ProtocolError(
+            Phrase(
+                "{peer} did not blind all our ids alike; it may be claiming records it does not have", peer=link.peer
+            )
+        )
     common, rows, _ = np.intersect1d(ours_twice[:count], theirs_twice, return_indices=True)
     if len(common) > theirs_count:
-        raise ProtocolError(f"{link.peer} shares more ids than the {theirs_count:,} it said it brings")
+        raise ProtocolError(
+            Phrase(
+                "{peer} shares more ids than the {theirs_count:,} it said it brings",
+                peer=link.peer,
+                theirs_count=theirs_count,
+            )
+        )
     if not len(common):
-        raise ProtocolError(f"no id is shared with {link.peer}; are they written alike on both sides?")
+        raise ProtocolError(
+            Phrase("no id is shared with {peer}; are they written alike on both sides?", peer=link.peer)
+        )
     return Shared(rows.astype(np.int64), common)
 
 
 def _swap_sizes(link: Link, count: int, matching: Matching, speaks_first: bool) -> int:
     if not 1 <= count <= matching.most_ids:
-        raise ProtocolError(f"we bring {count:,} ids; the plan's most_ids is {matching.most_ids:,}: agree on another")
+        raise ProtocolError(
+            Phrase(
+                "we bring {count:,} ids; the plan's most_ids is {most:,}: agree on another",
+                count=count,
+                most=matching.most_ids,
+            )
+        )
     theirs = link.swap(SetSize(count), speaks_first=speaks_first, patience=matching.patience).ids
     if not 1 <= theirs <= matching.most_ids:
-        raise ProtocolError(f"{link.peer} wants to bring {theirs:,} ids; the plan's most_ids is {matching.most_ids:,}")
+        raise ProtocolError(
+            Phrase(
+                "{peer} wants to bring {theirs:,} ids; the plan's most_ids is {most:,}",
+                peer=link.peer,
+                theirs=theirs,
+                most=matching.most_ids,
+            )
+        )
     return theirs
 
 
@@ -236,7 +276,7 @@ def _swap_points(
     if not speaks_first:
         _send_points(link, kind, ours, nonce)
     if not hmac.compare_digest(bound, _binding(said, opening, theirs, by_first=not speaks_first)):
-        raise ProtocolError(f"{link.peer} sent other blinded ids than those it was bound to")
+        raise ProtocolError(Phrase("{peer} sent other blinded ids than those it was bound to", peer=link.peer))
     return theirs
 
 
@@ -262,7 +302,12 @@ def _receive_points(link: Link, kind: type[Blinded] | type[Reblinded], due: int)
         content = link.receive(kind).points
         if len(content) != chunk.nbytes:
             raise ProtocolError(
-                f"{link.peer} sent {len(content):,} bytes of blinded ids where {chunk.nbytes:,} are due"
+                Phrase(
+                    "{peer} sent {found:,} bytes of blinded ids where {due:,} are due",
+                    peer=link.peer,
+                    found=len(content),
+                    due=chunk.nbytes,
+                )
             )
         chunk[:] = as_points(content)
     return received
@@ -271,9 +316,9 @@ def _receive_points(link: Link, kind: type[Blinded] | type[Reblinded], due: int)
 def _check_set(link: Link, theirs: Points, ours: Points) -> None:
     """A set has no point twice, and none of those that only we can have made."""
     if len(np.unique(theirs)) < len(theirs):
-        raise ProtocolError(f"{link.peer} sent a blinded id twice")
+        raise ProtocolError(Phrase("{peer} sent a blinded id twice", peer=link.peer))
     if np.isin(theirs, ours).any():
-        raise ProtocolError(f"{link.peer} handed our own blinded ids back to us")
+        raise ProtocolError(Phrase("{peer} handed our own blinded ids back to us", peer=link.peer))
 
 
 def _send_places(link: Link, places: NDArray[np.int64]) -> None:
@@ -287,12 +332,14 @@ def _receive_places(link: Link, shared: int) -> NDArray[np.int64]:
         chunk = link.receive(Kept, patience=_PATIENCE)
         chunks.append(chunk)
         if (chunk.places.size != _CHUNK and not chunk.last) or sum(each.places.size for each in chunks) > shared:
-            raise ProtocolError(f"{link.peer} kept records that we do not share")
+            raise ProtocolError(Phrase("{peer} kept records that we do not share", peer=link.peer))
     places = np.concatenate([chunk.places.ravel() for chunk in chunks])
     if not len(places):
-        raise ProtocolError(f"no record is shared by all; are the ids written alike by {link.peer} and the others?")
+        raise ProtocolError(
+            Phrase("no record is shared by all; are the ids written alike by {peer} and the others?", peer=link.peer)
+        )
     if len(np.unique(places)) < len(places) or not ((places >= 0) & (places < shared)).all():
-        raise ProtocolError(f"{link.peer} kept records that we do not share")
+        raise ProtocolError(Phrase("{peer} kept records that we do not share", peer=link.peer))
     return places
 
 
@@ -301,4 +348,6 @@ def _check(link: Link, shared: Shared, patience: float) -> None:
     link.send(AlignmentCheck(len(shared.rows), shared.digest()))
     theirs = link.receive(AlignmentCheck, patience=patience)
     if theirs.records != len(shared.rows) or theirs.digest != shared.digest():
-        raise ProtocolError(f"our records are not in the order of {link.peer}'s; start both sides again")
+        raise ProtocolError(
+            Phrase("our records are not in the order of {peer}'s; start both sides again", peer=link.peer)
+        )

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from kakuran import parsing
 from kakuran.errors import ProtocolError
+from kakuran.words import Phrase
 from kakuran.writing import whole_or_nothing
 
 _PREFIX = "kakuran-"
@@ -33,7 +34,9 @@ class Checkpoints:
             try:
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             except OSError as error:
-                raise ProtocolError(f"{folder}: cannot keep the state of the run: {error.strerror}") from error
+                raise ProtocolError(
+                    Phrase("{folder}: cannot keep the state of the run: {why}", folder=folder, why=error.strerror)
+                ) from error
 
     def save(self, stage: str, tag: str, facts: Mapping[str, Any], **arrays: NDArray[Any]) -> None:
         """Keep a stage, whole or not at all."""

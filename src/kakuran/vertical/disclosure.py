@@ -10,12 +10,13 @@ import math
 
 import numpy as np
 
-from kakuran.errors import GuardError, ProtocolError, counted
+from kakuran.errors import GuardError, ProtocolError
 from kakuran.typing import Array
 from kakuran.vertical.leakage import DirectionMeter, bits_of, bits_told
 from kakuran.vertical.own import OwnColumns, Standardised
 from kakuran.vertical.plan import Limits, VerticalPlan
 from kakuran.vertical.regression import Moments
+from kakuran.words import Phrase, so_many_records
 
 _NEARLY_ALL = 0.99
 """The part of a column's spread that its carriers account for."""
@@ -34,9 +35,15 @@ def check_count(records: int, plan: VerticalPlan) -> None:
     limits, columns = plan.limits, len(plan.columns)
     if records < limits.records_per_variable * columns:
         raise GuardError(
-            f"{counted(records, 'shared record')} for {counted(columns, 'column')}, fewer than "
-            f"{limits.records_per_variable:g} each; "
-            "agree on fewer columns, or on another limit records_per_variable"
+            Phrase(
+                "{records} for {columns}, fewer than {least:g} each; agree on fewer columns, or on another "
+                "limit records_per_variable",
+                records=Phrase("1 shared record")
+                if records == 1
+                else Phrase("{count:,} shared records", count=records),
+                columns=Phrase("1 column") if columns == 1 else Phrase("{count:,} columns", count=columns),
+                least=limits.records_per_variable,
+            )
         )
 
 
@@ -50,16 +57,27 @@ def check_columns(own: OwnColumns, plan: VerticalPlan, sums: float) -> None:
     for name, count in rare.items():
         if count < limits.smallest_group:
             raise GuardError(
-                f"the yes/no column {name!r} has only {counted(count, 'record')} on one side, "
-                f"fewer than {limits.smallest_group}; its sums would speak of single people: leave it out of the plan"
+                Phrase(
+                    "the yes/no column {name!r} has only {records} on one side, fewer than {least}; its sums "
+                    "would speak of single people: leave it out of the plan",
+                    name=name,
+                    records=so_many_records(count),
+                    least=limits.smallest_group,
+                )
             )
     _check_leverage(own, limits)
     for name, column in zip(own.names, own.values.T, strict=True):
         if name not in rare and (few := carriers(column)) < limits.smallest_group:
             raise GuardError(
-                f"{counted(few, 'record')} carry {_NEARLY_ALL:.0%} of the spread of {name!r}, fewer than "
-                f"{limits.smallest_group}; its sums would speak of single people: cap the largest values, take "
-                "logarithms, or leave it out of the plan"
+                Phrase(
+                    "{records} carry {share:.0%} of the spread of {name!r}, fewer than {least}; its sums would "
+                    "speak of single people: cap the largest values, take logarithms, or leave it out of the "
+                    "plan",
+                    records=so_many_records(few),
+                    share=_NEARLY_ALL,
+                    name=name,
+                    least=limits.smallest_group,
+                )
             )
     if plan.protocol == "gram":
         _check_bits(own, limits, bits_told(sums, len(own.names)))
@@ -69,9 +87,16 @@ def _check_bits(own: OwnColumns, limits: Limits, told: float) -> None:
     for name, column in zip(own.names, own.values.T, strict=True):
         if (held := bits_of(column)) < limits.bits_per_bit_told * told:
             raise GuardError(
-                f"sums would tell up to {told:,.0f} bits of {name!r}, which takes {held:,.0f} to write down for "
-                f"{counted(len(column), 'record')}, not {limits.bits_per_bit_told:g} times as many: all its values "
-                "could be computed from them. Leave it out of the plan, share more records or agree on fewer columns"
+                Phrase(
+                    "sums would tell up to {told:,.0f} bits of {name!r}, which takes {held:,.0f} to write down "
+                    "for {records}, not {times:g} times as many: all its values could be computed from them. "
+                    "Leave it out of the plan, share more records or agree on fewer columns",
+                    told=told,
+                    name=name,
+                    held=held,
+                    records=so_many_records(len(column)),
+                    times=limits.bits_per_bit_told,
+                )
             )
 
 
@@ -89,16 +114,22 @@ def check_moments(moments: Moments, own: Standardised, limits: Limits) -> None:
     rounding = 2.0 ** -(moments.bits or 52)
     matrix, ours = moments.matrix, moments.are_of(own.names)
     if not _could_be_of_a_table(matrix, len(matrix) * rounding):
-        raise ProtocolError("the moments the others sent are those of no table; are both kakurans the same?")
+        raise ProtocolError(Phrase("the moments the others sent are those of no table; are both kakurans the same?"))
     if np.linalg.eigvalsh(matrix[np.ix_(~ours, ~ours)])[0] < rounding:
         raise GuardError(
-            "columns of the others differ by no more than rounding, so their difference is a column that the plan does "
-            "not name; have them leave one out"
+            Phrase(
+                "columns of the others differ by no more than rounding, so their difference is a column that "
+                "the plan does not name; have them leave one out"
+            )
         )
     if limits.largest_leverage < 1 and (column := _about_one_person(moments, own)) is not None:
         raise GuardError(
-            f"the moments of {column!r} with our columns are the values of one of our records: it is about a single "
-            "person, whose values its owner knows by now. Nothing more is sent; ask its owner how it was made"
+            Phrase(
+                "the moments of {column!r} with our columns are the values of one of our records: it is about "
+                "a single person, whose values its owner knows by now. Nothing more is sent; ask its owner how "
+                "it was made",
+                column=column,
+            )
         )
 
 
@@ -158,8 +189,12 @@ def check_directions(meter: DirectionMeter, limits: Limits) -> None:
     rank = meter.exposure().rank
     if limits.exposed_directions and rank > limits.exposed_directions:
         raise GuardError(
-            f"the next message would show {counted(rank, 'direction')} of our columns, "
-            f"more than the {limits.exposed_directions} the plan allows; the gram protocol shows none"
+            Phrase(
+                "the next message would show {directions} of our columns, more than the {most} the plan "
+                "allows; the gram protocol shows none",
+                directions=Phrase("1 direction") if rank == 1 else Phrase("{count:,} directions", count=rank),
+                most=limits.exposed_directions,
+            )
         )
 
 
@@ -168,8 +203,12 @@ def _check_leverage(own: OwnColumns, limits: Limits) -> None:
     most, allowed = float(found.max()), max(limits.largest_leverage, _TIMES_AVERAGE * float(found.mean()))
     if most > allowed:
         raise GuardError(
-            f"one record has a leverage of {most:.2f} among our columns, above {allowed:.2g}: sums over "
-            "all records would tell its values; cap the largest values or leave the record out"
+            Phrase(
+                "one record has a leverage of {most:.2f} among our columns, above {allowed:.2g}: sums over all "
+                "records would tell its values; cap the largest values or leave the record out",
+                most=most,
+                allowed=allowed,
+            )
         )
 
 

@@ -22,10 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.counts import distinct_rows
-from kakuran.errors import GuardError, ProtocolError, counted
+from kakuran.errors import GuardError, ProtocolError
 from kakuran.randomness import Randomness
 from kakuran.typing import Array
 from kakuran.vertical.own import OwnColumns
+from kakuran.words import Phrase, so_many_people
 
 Members: TypeAlias = NDArray[np.uint64]
 
@@ -34,7 +35,7 @@ _COMBINATIONS = 10_000
 _ZERO = 1e-9
 _PERSON = np.uint64(2**40 - 1)
 """The part of a hash that is the same for all contents of a person's record."""
-_WAY_OUT = "--despite-earlier-runs (despite_earlier_runs=True) runs it all the same"
+_WAY_OUT = Phrase("--despite-earlier-runs (despite_earlier_runs=True) runs it all the same")
 _TABLES = """
 CREATE TABLE IF NOT EXISTS secret (key BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS people (number INTEGER PRIMARY KEY, members BLOB NOT NULL);
@@ -137,8 +138,12 @@ class EarlierRuns:
                 file.execute("COMMIT")
         except (OSError, sqlite3.Error) as error:
             raise ProtocolError(
-                f"{path}: cannot keep what earlier runs were about: {error}; without it nobody would notice that two "
-                "runs differ in one person"
+                Phrase(
+                    "{path}: cannot keep what earlier runs were about: {error}; without it nobody would notice "
+                    "that two runs differ in one person",
+                    path=path,
+                    error=str(error),
+                )
             ) from error
 
 
@@ -229,17 +234,28 @@ def _check_ids(file: sqlite3.Connection, known_by: str) -> None:
     before = [name for (name,) in file.execute("SELECT name FROM ids")]
     if before and known_by not in before:
         raise GuardError(
-            f"earlier runs knew our records by {' and '.join(map(repr, before))}, this one by {known_by!r}: whether "
-            f"they are the same people cannot be told. Take the ids of the earlier runs. {_WAY_OUT}"
+            Phrase(
+                "earlier runs knew our records by {before}, this one by {known_by!r}: whether they are the "
+                "same people cannot be told. Take the ids of the earlier runs. {way_out}",
+                before=" and ".join(map(repr, before)),
+                known_by=known_by,
+                way_out=_WAY_OUT,
+            )
         )
 
 
 def _check_apart(members: Members, earlier: Sequence[Members], fewest: int, of: str = "") -> None:
     if (found := fewest_apart(members, earlier, fewest)) < fewest:
         raise GuardError(
-            f"put together with those of earlier runs, this run's sums{of} would speak of "
-            f"{counted(found, 'person', 'people')} only, fewer than {fewest}; share the records of an earlier run, or "
-            f"wait until more have changed. {_WAY_OUT}"
+            Phrase(
+                "put together with those of earlier runs, this run's sums{of} would speak of {people} only, "
+                "fewer than {fewest}; share the records of an earlier run, or wait until more have changed. "
+                "{way_out}",
+                of=of,
+                people=so_many_people(found),
+                fewest=fewest,
+                way_out=_WAY_OUT,
+            )
         )
 
 
@@ -250,8 +266,13 @@ def _check_load(members: Members, sums: int, runs: Sequence[_Run], records_per_s
         load[np.isin(members, run.people, assume_unique=True)] += run.sums / len(run.people)
     if runs and load.max() * records_per_sum > 1 + _ZERO:
         raise GuardError(
-            f"with those of earlier runs there would be a sum for every {1 / load.max():.1f} of our records, not for "
-            f"every {records_per_sum:g}: each run over the same people tells more of them. {_WAY_OUT}"
+            Phrase(
+                "with those of earlier runs there would be a sum for every {found:.1f} of our records, not for "
+                "every {records_per_sum:g}: each run over the same people tells more of them. {way_out}",
+                found=1 / load.max(),
+                records_per_sum=records_per_sum,
+                way_out=_WAY_OUT,
+            )
         )
 
 

@@ -38,6 +38,7 @@ from kakuran.vertical.polynomials import (
     values,
     without_last_prime,
 )
+from kakuran.words import Phrase
 
 PLAIN_MODULUS = (1 << 57) - 13
 """t, the prime modulo which sums are counted."""
@@ -161,11 +162,15 @@ def unpack(content: bytes, shape: tuple[int, int]) -> Residues:
     """The inverse of `pack`; refuses what has another shape, and residues that are none."""
     if len(content) != 4 * math.prod(shape):
         raise ProtocolError(
-            f"the peer sent a polynomial of {len(content):,} bytes where {4 * math.prod(shape):,} are due"
+            Phrase(
+                "the peer sent a polynomial of {found:,} bytes where {due:,} are due",
+                found=len(content),
+                due=4 * math.prod(shape),
+            )
         )
     found = np.frombuffer(content, "<u4").reshape(shape).astype(np.uint64)
     if (found >= primes(shape[0])).any():
-        raise ProtocolError("the peer sent a polynomial with coefficients beyond the modulus of our scheme")
+        raise ProtocolError(Phrase("the peer sent a polynomial with coefficients beyond the modulus of our scheme"))
     return found
 
 

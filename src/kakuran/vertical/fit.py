@@ -275,7 +275,14 @@ class VerticalFit:
         try:
             held = json.loads(Path(path).read_text(encoding="utf-8"))
             if held["format"] != _FORMAT:
-                raise ProtocolError(f"{path}: has format {held['format']}; this kakuran reads format {_FORMAT}")
+                raise ProtocolError(
+                    Phrase(
+                        "{path}: has format {found}; this kakuran reads format {known}",
+                        path=path,
+                        found=held["format"],
+                        known=_FORMAT,
+                    )
+                )
             columns = held["standardised"]
             arrays = {what: np.array([column[what] for column in columns.values()]) for what in _ARRAYS}
             inference = Inference(names=tuple(columns), quality=Quality(**held["quality"]), **arrays)
@@ -299,6 +306,10 @@ class VerticalFit:
                 transcripts=tuple(held["transcripts"]),
             )
         except FileNotFoundError:
-            raise ProtocolError(f"{path}: no such fit; `kakuran vertical serve` and `join` leave one") from None
+            raise ProtocolError(
+                Phrase("{path}: no such fit; `kakuran vertical serve` and `join` leave one", path=path)
+            ) from None
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise ProtocolError(f"{path}: not a fit that can be read: {error}") from error
+            raise ProtocolError(
+                Phrase("{path}: not a fit that can be read: {error}", path=path, error=str(error))
+            ) from error

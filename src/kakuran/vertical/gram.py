@@ -38,6 +38,7 @@ from kakuran.vertical.plan import VerticalPlan
 from kakuran.vertical.polynomials import DEGREE
 from kakuran.vertical.regression import Moments
 from kakuran.vertical.transport import Link, with_each
+from kakuran.words import Phrase
 
 Integers: TypeAlias = NDArray[np.int64]
 _SIDE_BY_SIDE = 16
@@ -127,10 +128,14 @@ def cross_moments_as_owner(link: Link, columns: Integers, their_columns: int, bi
             reply = _expect(link.receive(Products), theirs, link)
             sums[theirs, members.start : members.stop] = owner.decrypt(reply.body, reply.sums, places)
     if ((sums[:, :-1] * weights).sum(axis=1) % PLAIN_MODULUS != sums[:, -1] % PLAIN_MODULUS).any():
-        raise ProtocolError(f"the products that {link.peer} returned are not those of one table; it was told nothing")
+        raise ProtocolError(
+            Phrase("the products that {peer} returned are not those of one table; it was told nothing", peer=link.peer)
+        )
     moments: Array = np.ldexp(sums[:, :-1].astype(np.float64), -2 * bits) / len(columns)
     if np.abs(moments).max() > 1.01:
-        raise ProtocolError(f"the products that {link.peer} returned make no sense; are both kakurans the same?")
+        raise ProtocolError(
+            Phrase("the products that {peer} returned make no sense; are both kakurans the same?", peer=link.peer)
+        )
     link.send(CrossMoments("", "", moments))
     return moments
 
@@ -153,7 +158,7 @@ def cross_moments_as_multiplier(link: Link, columns: Integers, their_columns: in
             link.send(Products(place, *multiplier.seal(total.reduced(), layout.places(checked, group))))
     moments = link.receive(CrossMoments).moments
     if moments.shape != (columns.shape[1], their_columns) or np.abs(moments).max() > 1.01:
-        raise ProtocolError(f"{link.peer} sent moments that no columns of the plan have")
+        raise ProtocolError(Phrase("{peer} sent moments that no columns of the plan have", peer=link.peer))
     return moments
 
 
@@ -173,7 +178,7 @@ def _tossed_as_multiplier(link: Link) -> Seed:
     link.send(TossShare(ours))
     theirs = link.receive(TossShare).share
     if not hmac.compare_digest(bound, _commitment(theirs)):
-        raise ProtocolError(f"{link.peer} tossed another number than the one it was bound to")
+        raise ProtocolError(Phrase("{peer} tossed another number than the one it was bound to", peer=link.peer))
     return _seed(link, theirs, ours, we_own=False)
 
 
@@ -183,14 +188,22 @@ def _commitment(share: bytes) -> bytes:
 
 def _seed(link: Link, owners: bytes, multipliers: bytes, *, we_own: bool) -> Seed:
     if len(owners) != len(multipliers):
-        raise ProtocolError(f"{link.peer} tossed a number of another length than ours")
+        raise ProtocolError(Phrase("{peer} tossed a number of another length than ours", peer=link.peer))
     said = link.transcript.digest(we_first=we_own)
     return Seed(hashlib.sha256(b"kakuran seed\0" + owners + multipliers + said).digest())
 
 
 def _expect(message: Any, place: int, link: Link) -> Any:
     if message.place != place:
-        raise ProtocolError(f"{link.peer} sent {type(message).__name__} {message.place} where {place} was due")
+        raise ProtocolError(
+            Phrase(
+                "{peer} sent {kind} {found} where {due} was due",
+                peer=link.peer,
+                kind=type(message).__name__,
+                found=message.place,
+                due=place,
+            )
+        )
     return message
 
 
@@ -200,7 +213,9 @@ _SMALLEST_SCALE = 1e-100
 def check_scale(target_scale: float, holder: str) -> None:
     """Refuse a scale of the target whose square no number holds."""
     if not _SMALLEST_SCALE < target_scale < 1 / _SMALLEST_SCALE:
-        raise ProtocolError(f"{holder} did not tell a scale of the target that can be computed with")
+        raise ProtocolError(
+            Phrase("{holder} did not tell a scale of the target that can be computed with", holder=holder)
+        )
 
 
 def pair_stage(names: tuple[str, ...], one: str, other: str) -> str:
@@ -281,7 +296,7 @@ def _tell_all(
 
 def _expect_moments(message: CrossMoments, rows: str, columns: str) -> CrossMoments:
     if (message.rows, message.columns) != (rows, columns):
-        raise ProtocolError(f"{rows} sent other moments than those with {columns}")
+        raise ProtocolError(Phrase("{rows} sent other moments than those with {columns}", rows=rows, columns=columns))
     return message
 
 
@@ -296,7 +311,13 @@ def _assembled(
         row = [blocks[one, other] if (one, other) in blocks else blocks[other, one].T for other in plan.names]
         for other, block in zip(plan.names, row, strict=True):
             if block.shape != (sizes[one], sizes[other]):
-                raise ProtocolError(f"the moments between {one} and {other} have another shape than the plan's columns")
+                raise ProtocolError(
+                    Phrase(
+                        "the moments between {one} and {other} have another shape than the plan's columns",
+                        one=one,
+                        other=other,
+                    )
+                )
         rows.append(row)
     matrix = np.block(rows)
     order = sorted(range(len(everything)), key=lambda place: everything[place][1] == plan.target)

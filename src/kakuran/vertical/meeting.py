@@ -20,6 +20,7 @@ from kakuran.sockets import in_address
 from kakuran.vertical.messages import Hello
 from kakuran.vertical.plan import VerticalPlan
 from kakuran.vertical.transport import Identity, Link, Listener, connect
+from kakuran.words import Phrase
 
 _PATIENCE = 5
 """How many times longer we wait for the first word of a party that may still be waiting for others."""
@@ -41,7 +42,14 @@ class Greeting:
 def greet(links: Mapping[str, Link], plan: VerticalPlan, me: str, purpose: str, stages: Mapping[str, str]) -> Greeting:
     """Exchange hellos with everybody; refuses whoever runs something else."""
     if set(links) != set(plan.names) - {me}:
-        raise ProtocolError(f"{me} must be linked to {', '.join(n for n in plan.names if n != me)}, not {list(links)}")
+        raise ProtocolError(
+            Phrase(
+                "{me} must be linked to {others}, not {links}",
+                me=me,
+                others=", ".join(n for n in plan.names if n != me),
+                links=list(links),
+            )
+        )
     nonce = Randomness.secure().words(4).tobytes()
     hello = Hello(me, version("kakuran"), plan.fingerprint, purpose, nonce, json.dumps(dict(stages)))
     for link in links.values():
@@ -58,17 +66,29 @@ def _checked(theirs: Hello, ours: Hello, peer: str) -> Hello:
         text[:100] for text in (theirs.party, theirs.version, theirs.fingerprint, theirs.purpose)
     )
     if theirs.party != peer:
-        raise ProtocolError(f"expected {peer}, but {party} answered")
+        raise ProtocolError(Phrase("expected {peer}, but {party} answered", peer=peer, party=party))
     if theirs.version != ours.version:
         raise ProtocolError(
-            f"{peer} runs kakuran {version}, we run {ours.version}; install the same kakuran on both sides"
+            Phrase(
+                "{peer} runs kakuran {version}, we run {own}; install the same kakuran on both sides",
+                peer=peer,
+                version=version,
+                own=ours.version,
+            )
         )
     if theirs.fingerprint != ours.fingerprint:
         raise ProtocolError(
-            f"{peer} has another plan: its fingerprint is {fingerprint}, ours {ours.fingerprint}; agree on one file"
+            Phrase(
+                "{peer} has another plan: its fingerprint is {fingerprint}, ours {own}; agree on one file",
+                peer=peer,
+                fingerprint=fingerprint,
+                own=ours.fingerprint,
+            )
         )
     if theirs.purpose != ours.purpose:
-        raise ProtocolError(f"{peer} wants to {purpose}, we want to {ours.purpose}")
+        raise ProtocolError(
+            Phrase("{peer} wants to {purpose}, we want to {own}", peer=peer, purpose=purpose, own=ours.purpose)
+        )
     return theirs
 
 
@@ -76,7 +96,7 @@ def _stages(hello: Hello) -> dict[str, str]:
     try:
         return {str(stage): str(tag) for stage, tag in json.loads(hello.stages).items()}
     except (ValueError, AttributeError, RecursionError):
-        raise ProtocolError(f"{hello.party} sent a malformed Hello") from None
+        raise ProtocolError(Phrase("{party} sent a malformed Hello", party=hello.party)) from None
 
 
 @dataclass(frozen=True)
@@ -136,14 +156,28 @@ def meet(
     place = plan.names.index(plan.terms(me).name)
     before, after = plan.names[:place], plan.names[place + 1 :]
     if meeting.addresses and not before:
-        raise ProtocolError(f"{me} comes first in the plan: it waits for the others (`serve`) and needs no address")
+        raise ProtocolError(
+            Phrase("{me} comes first in the plan: it waits for the others (`serve`) and needs no address", me=me)
+        )
     if len(meeting.addresses) != len(before):
         raise ProtocolError(
-            f"{me} comes after {', '.join(before)} in the plan: it goes to them (`join`) and needs {len(before)} "
-            f"HOST:PORT, got {len(meeting.addresses)}"
+            Phrase(
+                "{me} comes after {others} in the plan: it goes to them (`join`) and needs {count} HOST:PORT, "
+                "got {found}",
+                me=me,
+                others=", ".join(before),
+                count=len(before),
+                found=len(meeting.addresses),
+            )
         )
     if after and meeting.listen is None:
-        raise ProtocolError(f"{me} comes before {', '.join(after)} in the plan, so it needs a port to listen on")
+        raise ProtocolError(
+            Phrase(
+                "{me} comes before {others} in the plan, so it needs a port to listen on",
+                me=me,
+                others=", ".join(after),
+            )
+        )
     identity = Identity.under(plan, me, meeting.key)
     links: dict[str, Link] = {}
     with ExitStack() as stack:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.errors import ProtocolError
+from kakuran.words import Phrase
 
 KIB, MIB = 1 << 10, 1 << 20
 
@@ -264,7 +265,14 @@ def encode(message: Message) -> bytes:
     kind = type(message)
     body = b"".join(_encode_value(getattr(message, field.name)) for field in fields(message))  # type: ignore[arg-type]
     if len(body) > kind.limit:
-        raise ProtocolError(f"a {kind.__name__} of {len(body):,} bytes is over its limit of {kind.limit:,}")
+        raise ProtocolError(
+            Phrase(
+                "a {kind} of {found:,} bytes is over its limit of {limit:,}",
+                kind=kind.__name__,
+                found=len(body),
+                limit=kind.limit,
+            )
+        )
     frame = _HEADER.pack(_MAGIC, WIRE_VERSION, kind.code, len(body)) + body
     return frame + hashlib.sha256(frame).digest()
 
@@ -272,20 +280,31 @@ def encode(message: Message) -> bytes:
 def read_header(header: bytes) -> tuple[type[Message], int]:
     """Which kind of message follows, and how many bytes; refuses what is no frame, of another version or too long."""
     if len(header) < HEADER_SIZE:
-        raise ProtocolError("a frame arrived cut short")
+        raise ProtocolError(Phrase("a frame arrived cut short"))
     magic, version, code, length = _HEADER.unpack(header)
     if magic != _MAGIC:
-        raise ProtocolError("what arrived is no kakuran frame; is something else listening on that port?")
+        raise ProtocolError(Phrase("what arrived is no kakuran frame; is something else listening on that port?"))
     if version != WIRE_VERSION:
         raise ProtocolError(
-            f"the peer speaks version {version} of the protocol, this kakuran version {WIRE_VERSION}; "
-            "install the same kakuran on both sides"
+            Phrase(
+                "the peer speaks version {version} of the protocol, this kakuran version {own}; install the "
+                "same kakuran on both sides",
+                version=version,
+                own=WIRE_VERSION,
+            )
         )
     kind = _KINDS.get(code)
     if kind is None:
-        raise ProtocolError(f"the peer sent a message of unknown kind {code}")
+        raise ProtocolError(Phrase("the peer sent a message of unknown kind {code}", code=code))
     if length > kind.limit:
-        raise ProtocolError(f"the peer announced a {kind.__name__} of {length:,} bytes; its limit is {kind.limit:,}")
+        raise ProtocolError(
+            Phrase(
+                "the peer announced a {kind} of {length:,} bytes; its limit is {limit:,}",
+                kind=kind.__name__,
+                length=length,
+                limit=kind.limit,
+            )
+        )
     return kind, int(length) + _DIGEST_SIZE
 
 
@@ -293,10 +312,10 @@ def decode(frame: bytes) -> Message:
     """The message in a frame; refuses one that was damaged on the way."""
     kind, length = read_header(frame[:HEADER_SIZE])
     if len(frame) != HEADER_SIZE + length:
-        raise ProtocolError("a frame arrived cut short")
+        raise ProtocolError(Phrase("a frame arrived cut short"))
     content, digest = frame[:-_DIGEST_SIZE], frame[-_DIGEST_SIZE:]
     if hashlib.sha256(content).digest() != digest:
-        raise ProtocolError("a frame arrived damaged: its digest does not match")
+        raise ProtocolError(Phrase("a frame arrived damaged: its digest does not match"))
     reader = _FrameReader(content[HEADER_SIZE:], kind)
     message = kind(**{field.name: reader.value(_HINTS[kind][field.name]) for field in fields(kind)})  # type: ignore[arg-type]
     reader.check_empty()
@@ -381,7 +400,9 @@ class _FrameReader:
         return taken
 
     def _not_finite(self) -> ProtocolError:
-        return ProtocolError(f"the peer sent a {self._kind.__name__} with numbers not finite or beyond all measure")
+        return ProtocolError(
+            Phrase("the peer sent a {kind} with numbers not finite or beyond all measure", kind=self._kind.__name__)
+        )
 
     def _malformed(self) -> ProtocolError:
-        return ProtocolError(f"the peer sent a malformed {self._kind.__name__}")
+        return ProtocolError(Phrase("the peer sent a malformed {kind}", kind=self._kind.__name__))

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from kakuran.errors import DataError
 from kakuran.schema import Source, read_all, say_how, way_to_read
 from kakuran.typing import Array
+from kakuran.words import Phrase
 
 
 def read_own(source: Source, ids: str) -> pa.Table:
@@ -50,7 +51,7 @@ class OwnColumns:
         tiny = scales <= 1e-12 * np.maximum(np.abs(self.values).max(axis=0), np.finfo(float).tiny)
         if tiny.any():
             name = self.names[int(tiny.argmax())]
-            raise DataError(name, "is the same for all shared records", "Leave it out of the plan.")
+            raise DataError(name, Phrase("is the same for all shared records"), Phrase("Leave it out of the plan."))
         return Standardised(self.names, centred / scales, means, scales)
 
     def digest(self) -> str:
@@ -76,20 +77,28 @@ class Standardised:
 
 def _numbers(table: pa.Table, name: str) -> Array:
     if name not in table.column_names:
-        raise DataError(name, "is in the plan but not in the data", "Rename it, or make the plan anew.")
+        raise DataError(name, Phrase("is in the plan but not in the data"), Phrase("Rename it, or make the plan anew."))
     column = table.column(name)
     if column.null_count:
-        raise DataError(name, f"missing values: {column.null_count:,}", "Fill them in or leave the records out.")
+        raise DataError(
+            name,
+            Phrase("missing values: {count:,}", count=column.null_count),
+            Phrase("Fill them in or leave the records out."),
+        )
     kind = column.type
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
         asked = way_to_read(column)
         remedy = (
             say_how(asked)
             if asked
-            else "Code categories as yes/no columns first, or leave it out: --column names the columns to bring."
+            else Phrase(
+                "Code categories as yes/no columns first, or leave it out: --column names the columns to bring."
+            )
         )
-        raise DataError(name, f"is {kind}, not numbers", remedy)
+        raise DataError(name, Phrase("is {kind}, not numbers", kind=kind), remedy)
     values = pc.cast(column.combine_chunks(), pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     if not np.isfinite(values).all():
-        raise DataError(name, "has values that are infinite or not a number", "Mend them or leave the records out.")
+        raise DataError(
+            name, Phrase("has values that are infinite or not a number"), Phrase("Mend them or leave the records out.")
+        )
     return np.asarray(values, np.float64)

@@ -29,6 +29,7 @@ from kakuran.vertical.plan import Terms, VerticalPlan
 from kakuran.vertical.regression import infer, select
 from kakuran.vertical.residual import WARNING, Outcome, Residual
 from kakuran.vertical.transport import Link, certificate_in, give_up, linked_pair, make_key, own_key, with_each
+from kakuran.words import Phrase
 
 
 class Party:
@@ -196,7 +197,14 @@ class Party:
             return target
         values = link.receive(Target, most=numbers(len(own.values))).values
         if values.shape != (len(own.values),):
-            raise ProtocolError(f"{link.peer} sent {values.shape} values of the target for {len(own.values)} records")
+            raise ProtocolError(
+                Phrase(
+                    "{peer} sent {shape} values of the target for {count} records",
+                    peer=link.peer,
+                    shape=values.shape,
+                    count=len(own.values),
+                )
+            )
         return OwnColumns((self.plan.target,), values.reshape(-1, 1))
 
     def _conclude(
@@ -282,11 +290,15 @@ def agree(
     draft = VerticalPlan.load(path) if path.exists() else None
     if draft is not None and (settings or target is not None):
         raise ProtocolError(
-            f"{path}: is there already; what it says was settled by the first party, {draft.names[0]}; "
-            "move it away to make another"
+            Phrase(
+                "{path}: is there already; what it says was settled by the first party, {first}; move it away "
+                "to make another",
+                path=path,
+                first=draft.names[0],
+            )
         )
     if draft is None and target is None:
-        raise ProtocolError(f"{path}: is not there; the first party makes it and names the --target")
+        raise ProtocolError(Phrase("{path}: is not there; the first party makes it and names the --target", path=path))
     explained = str(target) if draft is None else draft.target
     source = open_source(data)
     table = read_own(source, ids)
@@ -348,7 +360,7 @@ def fit_vertically(frames: Mapping[str, Any], plan: VerticalPlan, *, timeout: fl
     if not isinstance(plan, VerticalPlan):
         raise wrong_type(plan, VerticalPlan, "VerticalPlan.load reads one, VerticalPlan.of makes one")
     if missing := [name for name in plan.names if name not in frames]:
-        raise ProtocolError(f"no table is given for {', '.join(missing)}, which the plan names")
+        raise ProtocolError(Phrase("no table is given for {parties}, which the plan names", parties=", ".join(missing)))
     parties = {name: Party(name, plan, frame) for name, frame in frames.items()}
     return side_by_side(list(plan.names), lambda name, links: parties[name].fit(links), timeout=timeout)
 

@@ -26,6 +26,7 @@ from kakuran.parsing import (
     toml_of,
 )
 from kakuran.vertical.regression import Criterion, Ranking, Rules, Search
+from kakuran.words import Phrase
 from kakuran.writing import write_text
 
 _LARGEST_LIMIT = 10**18
@@ -143,11 +144,17 @@ class VerticalPlan:
         _check_words(self)
         _check_columns(self)
         if self.protocol == "residual" and self.search not in ("backward", "none"):
-            raise ProtocolError(f"the residual protocol can only search backward, not {self.search}; use gram")
+            raise ProtocolError(
+                Phrase("the residual protocol can only search backward, not {search}; use gram", search=self.search)
+            )
         if self.ranking == "s2" and self.search not in ("backward", "none"):
-            raise ProtocolError(f'ranking "s2" is a rule for leaving variables out; it cannot search {self.search}')
+            raise ProtocolError(
+                Phrase(
+                    'ranking "s2" is a rule for leaving variables out; it cannot search {search}', search=self.search
+                )
+            )
         if self.protocol == "residual" and len(self.parties) > 2:
-            raise ProtocolError("the residual protocol is for two parties; use gram")
+            raise ProtocolError(Phrase("the residual protocol is for two parties; use gram"))
 
     @classmethod
     def of(
@@ -156,7 +163,9 @@ class VerticalPlan:
         """A plan without certificates, for parties in one process; all call their ids alike."""
         for name, held in columns.items():
             if isinstance(held, str):
-                raise ProtocolError(f"{name} brings a list of columns, as [{held!r}]; got {held!r}")
+                raise ProtocolError(
+                    Phrase("{name} brings a list of columns, as [{held!r}]; got {held!r}", name=name, held=held)
+                )
         parties = tuple(Terms(name, tuple(held), ids) for name, held in columns.items())
         return cls(parties, target, holder, **settings)
 
@@ -164,10 +173,13 @@ class VerticalPlan:
     def load(cls, path: str | Path) -> VerticalPlan:
         """Read a plan, refusing what this version does not understand."""
         with naming(Path(path), ProtocolError):
-            document = read_document(Path(path), "plan", "the first party makes it with `kakuran vertical init`")
+            way = Phrase("the first party makes it with `kakuran vertical init`")
+            document = read_document(Path(path), Phrase("plan"), way)
             found = check_table("[plan]", document.get("plan")).get("format")
             if found != _FORMAT:
-                raise ProtocolError(f"the plan has format {found}; this kakuran reads format {_FORMAT}")
+                raise ProtocolError(
+                    Phrase("the plan has format {found}; this kakuran reads format {known}", found=found, known=_FORMAT)
+                )
             settings = _checked("[plan]", document["plan"], {"format": WHOLE, **_SETTINGS}, ("target", "holder"))
             del settings["format"]
             limits = Limits(**_checked("[limits]", document.get("limits", {}), _LIMITS))
@@ -190,25 +202,40 @@ class VerticalPlan:
     def check_complete(self) -> None:
         """Refuse a plan that somebody has still to join."""
         if not self.parties:
-            raise ProtocolError("the plan has no party; the first makes it with `kakuran vertical init`")
+            raise ProtocolError(Phrase("the plan has no party; the first makes it with `kakuran vertical init`"))
         if len(self.parties) < 2:
             raise ProtocolError(
-                f"only {self.names[0]} is in the plan; the others join it by `kakuran vertical init` and send it back"
+                Phrase(
+                    "only {name} is in the plan; the others join it by `kakuran vertical init` and send it back",
+                    name=self.names[0],
+                )
             )
         if self.holder not in self.names:
-            raise ProtocolError(f"nobody in the plan holds the target {self.target!r}")
+            raise ProtocolError(Phrase("nobody in the plan holds the target {target!r}", target=self.target))
         unknown = set(self.forced) - set(self.columns)
         if unknown:
-            raise ProtocolError(f"the column {sorted(unknown)[0]!r} is to be forced in, but nobody holds it")
+            raise ProtocolError(
+                Phrase("the column {name!r} is to be forced in, but nobody holds it", name=sorted(unknown)[0])
+            )
 
     def joined_by(self, terms: Terms, *, holds_target: bool) -> VerticalPlan:
         """The plan with one more party."""
         if terms.name in self.names:
             raise ProtocolError(
-                f"the plan already has a party {terms.name!r}; choose another name, or take the plan as it was before"
+                Phrase(
+                    "the plan already has a party {name!r}; choose another name, or take the plan as it was before",
+                    name=terms.name,
+                )
             )
         if holds_target and self.holder:
-            raise ProtocolError(f"both {self.holder} and {terms.name} hold a column {self.target!r}; rename one")
+            raise ProtocolError(
+                Phrase(
+                    "both {holder} and {name} hold a column {target!r}; rename one",
+                    holder=self.holder,
+                    name=terms.name,
+                    target=self.target,
+                )
+            )
         return replace(self, parties=(*self.parties, terms), holder=terms.name if holds_target else self.holder)
 
     @property
@@ -252,33 +279,52 @@ class VerticalPlan:
         for terms in self.parties:
             if terms.name == party:
                 return terms
-        raise ProtocolError(f"the plan has no party {party!r}, only {', '.join(self.names)}")
+        raise ProtocolError(
+            Phrase("the plan has no party {party!r}, only {names}", party=party, names=", ".join(self.names))
+        )
 
 
 def _check_words(plan: VerticalPlan) -> None:
     for name, allowed in (("protocol", Protocol), ("search", Search), ("criterion", Criterion), ("ranking", Ranking)):
         if getattr(plan, name) not in get_args(allowed):
-            raise ProtocolError(f"{name} must be one of {', '.join(get_args(allowed))}, got {getattr(plan, name)!r}")
+            raise ProtocolError(
+                Phrase(
+                    "{name} must be one of {listed}, got {value!r}",
+                    name=name,
+                    listed=", ".join(get_args(allowed)),
+                    value=getattr(plan, name),
+                )
+            )
     if type(plan.least) is not int or plan.least < 0:
-        raise ProtocolError(f"least must be a whole number, got {plan.least!r}")
+        raise ProtocolError(Phrase("least must be a whole number, got {least!r}", least=plan.least))
     for limit in fields(plan.limits):
         value = getattr(plan.limits, limit.name)
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _LARGEST_LIMIT:
-            shown = "a larger one" if isinstance(value, int) and value > _LARGEST_LIMIT else repr(value)
-            raise ProtocolError(f"the limit {limit.name} must be a number not below 0 and at most 10^18, got {shown}")
+            shown = Phrase("a larger one") if isinstance(value, int) and value > _LARGEST_LIMIT else repr(value)
+            raise ProtocolError(
+                Phrase(
+                    "the limit {name} must be a number not below 0 and at most 10^18, got {shown}",
+                    name=limit.name,
+                    shown=shown,
+                )
+            )
 
 
 def _check_columns(plan: VerticalPlan) -> None:
     repeated = [name for name, times in Counter([*plan.columns, plan.target]).items() if times > 1]
     if repeated:
-        raise ProtocolError(f"the plan has two columns {repeated[0]!r}; rename one of them in the data")
+        raise ProtocolError(
+            Phrase("the plan has two columns {value!r}; rename one of them in the data", value=repeated[0])
+        )
     if len(set(plan.names)) < len(plan.names):
-        raise ProtocolError(f"two parties of the plan have one name: {', '.join(plan.names)}")
+        raise ProtocolError(Phrase("two parties of the plan have one name: {names}", names=", ".join(plan.names)))
     for terms in plan.parties:
         if not terms.columns:
-            raise ProtocolError(f"{terms.name} brings no column")
+            raise ProtocolError(Phrase("{name} brings no column", name=terms.name))
         if terms.id in terms.columns:
-            raise ProtocolError(f"{terms.name}'s ids {terms.id!r} cannot be an explanatory column as well")
+            raise ProtocolError(
+                Phrase("{name}'s ids {ids!r} cannot be an explanatory column as well", name=terms.name, ids=terms.id)
+            )
 
 
 _FORMAT = 1

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kakuran.errors import DataError, ProtocolError, counted
+from kakuran.errors import DataError, ProtocolError
 from kakuran.randomness import Randomness
 from kakuran.schema import to_arrow
 from kakuran.typing import Array
@@ -26,6 +26,7 @@ from kakuran.vertical.messages import Mask, MaskedPart, numbers
 from kakuran.vertical.own import OwnColumns
 from kakuran.vertical.plan import VerticalPlan
 from kakuran.vertical.transport import Link, give_up
+from kakuran.words import Phrase, so_many_records
 
 _OF_RESIDUAL = 4
 """Parts are counted in steps of the residuals' standard deviation over this: each part adds 0.5 % to their variance."""
@@ -91,7 +92,7 @@ def _predict(
     notify: Callable[[str], object],
 ) -> Predictions | None:
     if fit.fingerprint != plan.fingerprint:
-        raise ProtocolError("the fit was made by another plan; give the plan it was made by")
+        raise ProtocolError(Phrase("the fit was made by another plan; give the plan it was made by"))
     me, table, receiver = fit.party, to_arrow(frame), plan.terms(receiver).name
     identifiers = read_ids(table, plan.terms(me).id)
     columns = {name: OwnColumns.read(table, [name]).values[:, 0] for name in fit.own}
@@ -115,7 +116,9 @@ def _step(fit: VerticalFit) -> float:
 def _in_steps(part: Array, fit: VerticalFit) -> NDArray[np.int64]:
     if not (np.abs(part) < _FARTHEST * fit.target_scale).all():
         raise DataError(
-            fit.target, "would lie far beyond anything fitted, by our columns", "Mend their largest values."
+            fit.target,
+            Phrase("would lie far beyond anything fitted, by our columns"),
+            Phrase("Mend their largest values."),
         )
     return np.rint(part / _step(fit)).astype(np.int64)
 
@@ -138,5 +141,12 @@ def _masked(
 
 def _words(words: NDArray[np.int64], records: int, link: Link) -> NDArray[np.int64]:
     if words.shape != (records,):
-        raise ProtocolError(f"{link.peer} sent {words.shape} numbers for {counted(records, 'record')}")
+        raise ProtocolError(
+            Phrase(
+                "{peer} sent {shape} numbers for {records}",
+                peer=link.peer,
+                shape=words.shape,
+                records=so_many_records(records),
+            )
+        )
     return words

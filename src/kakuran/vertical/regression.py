@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from kakuran.errors import DataError, GuardError, counted
+from kakuran.errors import DataError, GuardError
 from kakuran.typing import Array, Indices
+from kakuran.words import Phrase
 
 Criterion: TypeAlias = Literal["aic", "aicc", "bic"]
 
@@ -98,7 +99,9 @@ class Moments:
         values, vectors = np.linalg.eigh(among)
         if values[0] < _SINGULAR * values[-1]:
             culprit = chosen[int(np.abs(vectors[:, 0]).argmax())]
-            raise DataError(culprit, "is a combination of other columns in the model", "Leave it out of the plan.")
+            raise DataError(
+                culprit, Phrase("is a combination of other columns in the model"), Phrase("Leave it out of the plan.")
+            )
         inverse = (vectors / values) @ vectors.T
         coefficients = inverse @ with_target
         explained = float(with_target @ coefficients) / total
@@ -214,8 +217,13 @@ def degrees_of_freedom(records: int, variables: int, *, intercept: bool) -> int:
     freedom = records - variables - int(intercept)
     if freedom < 1:
         raise GuardError(
-            f"{counted(records, 'shared record')} cannot carry {counted(variables, 'variable')}; "
-            "use fewer columns or more records"
+            Phrase(
+                "{records} cannot carry {variables}; use fewer columns or more records",
+                records=Phrase("1 shared record")
+                if records == 1
+                else Phrase("{count:,} shared records", count=records),
+                variables=Phrase("1 variable") if variables == 1 else Phrase("{count:,} variables", count=variables),
+            )
         )
     return freedom
 

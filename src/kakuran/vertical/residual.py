@@ -42,6 +42,7 @@ from kakuran.vertical.regression import (
     score,
 )
 from kakuran.vertical.transport import Link
+from kakuran.words import Phrase
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,9 @@ def alternate(target: Array, fit: SideFit, ask: SideFit, tolerance: float = TOLE
         nearly_there = rounds > 1 and shrinking < 1 and step * shrinking / (1 - shrinking) <= tolerance * size
         if step <= _ROUNDING * size or nearly_there:
             return Settled(part, rounds)
-    raise ProtocolError(f"the fits have not settled after {MOST_ROUNDS:,} rounds; use accelerated = true, or gram")
+    raise ProtocolError(
+        Phrase("the fits have not settled after {most:,} rounds; use accelerated = true, or gram", most=MOST_ROUNDS)
+    )
 
 
 def accelerate(target: Array, fit: SideFit, ask: SideFit, tolerance: float = TOLERANCE) -> Settled:
@@ -103,13 +106,17 @@ def accelerate(target: Array, fit: SideFit, ask: SideFit, tolerance: float = TOL
     direction, square = residual, float(residual @ residual)
     while np.sqrt(square) > tolerance / 10 * size:
         if rounds > MOST_ROUNDS:
-            raise ProtocolError(f"conjugate gradients have not settled after {MOST_ROUNDS:,} rounds; use gram")
+            raise ProtocolError(
+                Phrase("conjugate gradients have not settled after {most:,} rounds; use gram", most=MOST_ROUNDS)
+            )
         # Sent at the target's own size, so that the reply does not lose digits.
         scale = size / float(np.linalg.norm(direction))
         applied = direction - fit((theirs_alone - ask(direction * scale)) / scale)
         rounds += 1
         if not (curvature := float(direction @ applied)) > 0:
-            raise ProtocolError("the fits the other side returned are those of no columns; are both kakurans the same?")
+            raise ProtocolError(
+                Phrase("the fits the other side returned are those of no columns; are both kakurans the same?")
+            )
         stride = square / curvature
         part = part + stride * direction
         residual = residual - stride * applied
@@ -200,7 +207,9 @@ class Residual:
         check_scale(self.target_scale, self.plan.holder)
         self.meter = DirectionMeter(self.own.names, self.own.values)
         if np.linalg.matrix_rank(self.own.values) < len(self.own.names):
-            raise DataError(self.own.names[-1], "or another of our columns repeats the rest", "Leave it out.")
+            raise DataError(
+                self.own.names[-1], Phrase("or another of our columns repeats the rest"), Phrase("Leave it out.")
+            )
 
     def run(self, resume: str | None) -> Outcome:
         """Fit and eliminate until the criterion rises (S2 §3.3); `resume` names a stage both sides have."""
@@ -251,7 +260,9 @@ class Residual:
         residual = self.target - part - their_part if self.leads else self.target - their_part - part
         variance = float(residual @ residual) / len(residual)
         if variance < _NOTHING_LEFT:
-            raise ProtocolError(f"with what {self.their_name} sent, nothing of the target is left to explain")
+            raise ProtocolError(
+                Phrase("with what {peer} sent, nothing of the target is left to explain", peer=self.their_name)
+            )
         variables = len(columns) + len(their_columns)
         value = score(
             self.plan.criterion,
@@ -286,7 +297,9 @@ class Residual:
             self.link.send(FittedPart(part, question.settled))
             if question.settled:
                 return part, theirs
-        raise ProtocolError(f"{self.their_name} has asked more than {MOST_ROUNDS:,} times without settling")
+        raise ProtocolError(
+            Phrase("{peer} has asked more than {most:,} times without settling", peer=self.their_name, most=MOST_ROUNDS)
+        )
 
     def _receive_part(self) -> FittedPart:
         return self.link.receive(FittedPart, most=numbers(len(self.target)))
@@ -299,7 +312,14 @@ class Residual:
 
     def _their_vector(self, message: FittedPart) -> Array:
         if message.values.shape != self.target.shape:
-            raise ProtocolError(f"{self.their_name} sent {message.values.shape} values for {len(self.target)} records")
+            raise ProtocolError(
+                Phrase(
+                    "{peer} sent {shape} values for {count} records",
+                    peer=self.their_name,
+                    shape=message.values.shape,
+                    count=len(self.target),
+                )
+            )
         return message.values
 
     def _agree_on_drop(self, model: Model) -> str | None:
@@ -307,7 +327,13 @@ class Residual:
         ours = self._our_offer(model)
         theirs = self.link.swap(ours, speaks_first=self.leads)
         if theirs.column and theirs.column not in model.their_columns:
-            raise ProtocolError(f"{self.their_name} offers to drop {theirs.column!r}, which it does not have")
+            raise ProtocolError(
+                Phrase(
+                    "{peer} offers to drop {column!r}, which it does not have",
+                    peer=self.their_name,
+                    column=theirs.column,
+                )
+            )
         first, second = (ours, theirs) if self.leads else (theirs, ours)
         return (first if first.variance <= second.variance else second).column or None
 
@@ -330,7 +356,9 @@ class Residual:
         due = numbers(len(self.target) * len(model.their_columns))
         theirs = self.link.swap(Space(turned), speaks_first=self.leads, most=due).basis
         if theirs.shape != (len(self.target), len(model.their_columns)):
-            raise ProtocolError(f"{self.their_name} sent a space of another shape than its columns have")
+            raise ProtocolError(
+                Phrase("{peer} sent a space of another shape than its columns have", peer=self.their_name)
+            )
         return replace(model, their_space=theirs)
 
     def _inverse(self, model: Model) -> Array:
@@ -343,7 +371,9 @@ class Residual:
         _, strengths, directions = np.linalg.svd(unexplained, full_matrices=False)
         if strengths[-1] < _SINGULAR * np.sqrt(len(ours)):
             culprit = model.columns[int(np.abs(directions[-1]).argmax())]
-            raise DataError(culprit, "is a combination of other columns in the model", "Leave it out of the plan.")
+            raise DataError(
+                culprit, Phrase("is a combination of other columns in the model"), Phrase("Leave it out of the plan.")
+            )
         return np.asarray(np.linalg.inv(unexplained.T @ unexplained), np.float64)
 
     def _infer(self, model: Model, chosen: tuple[str, ...]) -> Inference:
@@ -377,9 +407,11 @@ class Residual:
 
     def _their_estimates(self, message: Estimates, model: Model) -> Estimates:
         if any(getattr(message, what).shape != (len(model.their_columns),) for what in _ESTIMATED):
-            raise ProtocolError(f"{self.their_name} sent estimates of another shape than its columns have")
+            raise ProtocolError(
+                Phrase("{peer} sent estimates of another shape than its columns have", peer=self.their_name)
+            )
         if not ((message.standard_errors > 0).all() and (message.vif > 0).all() and message.condition > 0):
-            raise ProtocolError(f"{self.their_name} sent estimates that no columns have")
+            raise ProtocolError(Phrase("{peer} sent estimates that no columns have", peer=self.their_name))
         return message
 
     def _step(self, action: Action, column: str, model: Model, *, accepted: bool) -> Step:

@@ -33,6 +33,7 @@ from kakuran.errors import ProtocolError
 from kakuran.sockets import client_of, in_address, listen_on
 from kakuran.vertical.messages import HEADER_SIZE, Message, Refusal, decode, encode, read_header
 from kakuran.vertical.plan import VerticalPlan
+from kakuran.words import Phrase
 
 _LIFETIME = datetime.timedelta(days=730)
 
@@ -55,9 +56,13 @@ def make_key(path: Path, party: str) -> str:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        raise ProtocolError(f"{path}: there is a key already; take it with --key {path}, or move it away") from None
+        raise ProtocolError(
+            Phrase("{path}: there is a key already; take it with --key {path}, or move it away", path=path)
+        ) from None
     except OSError as error:
-        raise ProtocolError(f"{path}: the key cannot be written: {error.strerror}") from error
+        raise ProtocolError(
+            Phrase("{path}: the key cannot be written: {why}", path=path, why=error.strerror)
+        ) from error
     with os.fdopen(descriptor, "wb") as file:
         file.write(secret + certificate.public_bytes(serialization.Encoding.PEM))
     return _as_text(certificate)
@@ -68,7 +73,9 @@ def certificate_in(path: Path) -> str:
     try:
         return _as_text(x509.load_pem_x509_certificate(path.read_bytes()))
     except (OSError, ValueError, x509.InvalidVersion) as error:
-        raise ProtocolError(f"{path}: not a key made by `kakuran vertical init`: {error}") from error
+        raise ProtocolError(
+            Phrase("{path}: not a key made by `kakuran vertical init`: {error}", path=path, error=str(error))
+        ) from error
 
 
 def der(certificate: str) -> bytes:
@@ -77,7 +84,7 @@ def der(certificate: str) -> bytes:
         content = base64.b64decode(certificate, validate=True)
         x509.load_der_x509_certificate(content)
     except (ValueError, x509.InvalidVersion) as error:
-        raise ProtocolError("the plan holds something that is not a certificate; make it anew") from error
+        raise ProtocolError(Phrase("the plan holds something that is not a certificate; make it anew")) from error
     return content
 
 
@@ -172,15 +179,30 @@ class Link(ABC):
         message = decode(frame)
         self.transcript.note("received", type(message).__name__, frame)
         if isinstance(message, Refusal):
-            raise ProtocolError(f"{self.peer} stopped: {message.reason[:200]}")
+            raise ProtocolError(Phrase("{peer} stopped: {reason}", peer=self.peer, reason=message.reason[:200]))
         return cast(M, message)
 
     def check_due(self, got: type[Message], size: int, expected: type[Message], most: int | None) -> None:
         """Refuse what is not due now, or longer than what is; whoever stops may say so at any time."""
         if got not in (expected, Refusal):
-            raise ProtocolError(f"expected {expected.__name__} from {self.peer}, got {got.__name__}")
+            raise ProtocolError(
+                Phrase(
+                    "expected {kind} from {peer}, got {found}",
+                    kind=expected.__name__,
+                    peer=self.peer,
+                    found=got.__name__,
+                )
+            )
         if most is not None and got is expected and size > most:
-            raise ProtocolError(f"{self.peer} sent {got.__name__} of {size:,} bytes where at most {most:,} are due")
+            raise ProtocolError(
+                Phrase(
+                    "{peer} sent {found} of {size:,} bytes where at most {most:,} are due",
+                    peer=self.peer,
+                    found=got.__name__,
+                    size=size,
+                    most=most,
+                )
+            )
 
     def swap(self, message: M, *, speaks_first: bool, patience: float = 1, most: int | None = None) -> M:
         """Send a message and receive the peer's of the same kind; in turns, so that neither blocks the other."""
@@ -198,11 +220,17 @@ class Link(ABC):
 
     def silent(self, seconds: float) -> ProtocolError:
         """The error for a peer that does not answer in time."""
-        return ProtocolError(f"{self.peer} has been silent for {seconds:.3g} s; start all sides again to resume")
+        return ProtocolError(
+            Phrase(
+                "{peer} has been silent for {seconds:.3g} s; start all sides again to resume",
+                peer=self.peer,
+                seconds=seconds,
+            )
+        )
 
     def gone(self) -> ProtocolError:
         """The error for a peer that is no longer there."""
-        return ProtocolError(f"{self.peer} closed the connection; start all sides again to resume")
+        return ProtocolError(Phrase("{peer} closed the connection; start all sides again to resume", peer=self.peer))
 
     @abstractmethod
     def close(self) -> None:
@@ -290,7 +318,9 @@ class Identity:
         """The identity of a party of a plan; refuses a key that is not the one the plan pins for it."""
         pinned = {terms.name: der(terms.certificate) for terms in plan.parties}
         if der(certificate_in(key)) != pinned[plan.terms(party).name]:
-            raise ProtocolError(f"{key}: is not the key whose certificate the plan pins for {party}")
+            raise ProtocolError(
+                Phrase("{key}: is not the key whose certificate the plan pins for {party}", key=key, party=party)
+            )
         return cls(party, key, {name: held for name, held in pinned.items() if name != party})
 
     def context(self, side: ssl._SSLMethod, peers: Collection[str]) -> ssl.SSLContext:
@@ -304,7 +334,9 @@ class Identity:
         try:
             context.load_verify_locations(cadata=b"".join(self.pinned[peer] for peer in peers))
         except ssl.SSLError as error:
-            raise ProtocolError(f"the plan pins a certificate that cannot be used ({error.reason})") from error
+            raise ProtocolError(
+                Phrase("the plan pins a certificate that cannot be used ({why})", why=error.reason)
+            ) from error
         return context
 
     def peer_behind(self, connection: ssl.SSLSocket) -> str:
@@ -313,7 +345,7 @@ class Identity:
         for name, pinned in self.pinned.items():
             if shown == pinned:
                 return name
-        raise ProtocolError("the other side shows a certificate the plan does not pin")
+        raise ProtocolError(Phrase("the other side shows a certificate the plan does not pin"))
 
 
 class TLSLink(Link):
@@ -360,7 +392,9 @@ class TLSLink(Link):
 
     def _lost(self, error: OSError) -> ProtocolError:
         if isinstance(error, ssl.SSLError) and "ALERT" in (error.reason or ""):
-            return ProtocolError(f"{self.peer} does not accept our certificate; compare the plans' fingerprints")
+            return ProtocolError(
+                Phrase("{peer} does not accept our certificate; compare the plans' fingerprints", peer=self.peer)
+            )
         return self.gone()
 
 
@@ -387,8 +421,11 @@ class Listener:
         try:
             self._socket = listen_on(host, port)
         except OSError as error:
-            reason = "it is in use; choose another --port" if error.errno == EADDRINUSE else error.strerror or error
-            raise ProtocolError(f"cannot listen on {in_address(host)}:{port}: {reason}") from error
+            is_taken = error.errno == EADDRINUSE
+            reason = Phrase("it is in use; choose another --port") if is_taken else error.strerror or str(error)
+            raise ProtocolError(
+                Phrase("cannot listen on {host}:{port}: {reason}", host=in_address(host), port=port, reason=reason)
+            ) from error
         self._socket.setblocking(False)
         self._selector = DefaultSelector()
         self._selector.register(self._socket, EVENT_READ)
@@ -412,7 +449,13 @@ class Listener:
                     self._open_the_door(turned_away)
                 elif (link := self._shake_hands(key.data, peers, turned_away)) is not None:
                     return link
-        raise ProtocolError(f"nobody came within {patience:g} s; waited for {', '.join(sorted(peers))}")
+        raise ProtocolError(
+            Phrase(
+                "nobody came within {patience:g} s; waited for {peers}",
+                patience=patience,
+                peers=", ".join(sorted(peers)),
+            )
+        )
 
     def _open_the_door(self, turned_away: Callable[[str], object]) -> None:
         try:
@@ -485,11 +528,15 @@ def connect(
     except ssl.SSLCertVerificationError as error:
         connection.close()
         raise ProtocolError(
-            f"{where} shows a certificate the plan does not pin; it is not {' or '.join(sorted(peers))}"
+            Phrase(
+                "{where} shows a certificate the plan does not pin; it is not {peers}",
+                where=where,
+                peers=" or ".join(sorted(peers)),
+            )
         ) from error
     except OSError as error:
         connection.close()
-        raise ProtocolError(f"no TLS connection to {where}: {error}") from error
+        raise ProtocolError(Phrase("no TLS connection to {where}: {error}", where=where, error=str(error))) from error
 
 
 def _linked(identity: Identity, connection: ssl.SSLSocket, timeout: float) -> Link:
@@ -509,7 +556,11 @@ def _reach(host: str, port: int, patience: float) -> socket.socket:
         except OSError as error:
             if time.monotonic() > deadline:
                 raise ProtocolError(
-                    f"cannot reach {in_address(host)}:{port}: {error.strerror or error}; has the party there started, "
-                    "on this port?"
+                    Phrase(
+                        "cannot reach {host}:{port}: {why}; has the party there started, on this port?",
+                        host=in_address(host),
+                        port=port,
+                        why=error.strerror or str(error),
+                    )
                 ) from error
             time.sleep(0.2)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from kakuran.errors import ArgumentError, CalibrationError, is_real
 from kakuran.randomness import Randomness
 from kakuran.typing import Array
+from kakuran.words import Phrase
 
 _LARGEST = 1e100
 """Larger entries have no square, or no sum of squares."""
@@ -41,7 +42,7 @@ def binary_matrix(X: Any) -> Any:
     X = _without_zeros(_checked(X))
     if X.nnz and not (X.data == 1).all():
         odd = X.data[X.data != 1][0].item()
-        raise ArgumentError("matrix", "is not binary", "Use kind='counts', or give X > 0.", example=odd)
+        raise ArgumentError("matrix", Phrase("is not binary"), Phrase("Use kind='counts', or give X > 0."), example=odd)
     return X.astype(np.int8)
 
 
@@ -51,18 +52,33 @@ def _checked(X: Any) -> Any:
     if not issparse(X):
         X = _numbers(X)
     if X.dtype.kind not in "biuf":
-        raise ArgumentError("matrix", f"holds {X.dtype} entries", "Give numbers of at least 0.")
+        raise ArgumentError(
+            "matrix", Phrase("holds {kind} entries", kind=str(X.dtype)), Phrase("Give numbers of at least 0.")
+        )
     if X.ndim != 2 or 0 in X.shape:
-        raise ArgumentError("matrix", f"has shape {X.shape}", "Give a matrix of at least one row and one column.")
+        raise ArgumentError(
+            "matrix",
+            Phrase("has shape {shape}", shape=X.shape),
+            Phrase("Give a matrix of at least one row and one column."),
+        )
     X = csr_array(X)
     if X.dtype.kind == "f" and not np.isfinite(X.data).all():
-        raise ArgumentError("matrix", "holds missing or infinite entries", "Fill them in; zero stands for nothing.")
+        raise ArgumentError(
+            "matrix", Phrase("holds missing or infinite entries"), Phrase("Fill them in; zero stands for nothing.")
+        )
     if X.nnz and float(X.data.max()) > _LARGEST:
         highest = X.data.max().item()
-        raise ArgumentError("matrix", f"holds entries above {_LARGEST:g}", "Use another unit.", example=highest)
+        raise ArgumentError(
+            "matrix",
+            Phrase("holds entries above {most:g}", most=_LARGEST),
+            Phrase("Use another unit."),
+            example=highest,
+        )
     if X.dtype.kind in "if" and X.nnz and X.data.min() < 0:
         lowest = X.data.min().item()
-        raise ArgumentError("matrix", "holds negative entries", "Drop returns, or net them.", example=lowest)
+        raise ArgumentError(
+            "matrix", Phrase("holds negative entries"), Phrase("Drop returns, or net them."), example=lowest
+        )
     return X
 
 
@@ -71,7 +87,9 @@ def _numbers(X: Any) -> NDArray[Any]:
         X = np.asarray(X)
         return X.astype(np.float64) if X.dtype.kind in "biufOUS" else X
     except Exception as error:  # whatever a frame of somebody else's raises
-        raise ArgumentError("matrix", f"does not hold numbers ({error})", "Give numbers of at least 0.") from error
+        raise ArgumentError(
+            "matrix", Phrase("does not hold numbers ({error})", error=str(error)), Phrase("Give numbers of at least 0.")
+        ) from error
 
 
 def _without_zeros(X: Any) -> Any:
@@ -89,13 +107,23 @@ def check_rank(rank: int, shape: tuple[int, int]) -> int:
     """A rank below both sides of the matrix, or an error."""
     if min(shape) < 2:
         raise CalibrationError(
-            f"a {shape[0]:,} × {shape[1]:,} matrix has no factors, which need two rows and two columns at least; "
-            "release a single column with perturb or microaggregate"
+            Phrase(
+                "a {rows:,} × {columns:,} matrix has no factors, which need two rows and two columns at least; "
+                "release a single column with perturb or microaggregate",
+                rows=shape[0],
+                columns=shape[1],
+            )
         )
     if not is_real(rank) or not float(rank).is_integer() or not 1 <= rank < min(shape):
         raise CalibrationError(
-            f"the rank must be a whole number from 1 to {min(shape) - 1}, below both sides of a "
-            f"{shape[0]:,} × {shape[1]:,} matrix, got {rank!r}"
+            Phrase(
+                "the rank must be a whole number from 1 to {most}, below both sides of a {rows:,} × "
+                "{columns:,} matrix, got {rank!r}",
+                most=min(shape) - 1,
+                rows=shape[0],
+                columns=shape[1],
+                rank=rank,
+            )
         )
     return int(rank)
 
@@ -104,7 +132,9 @@ def check_columns(X: Any, V: NDArray[Any]) -> None:
     """Refuse rows of another length than those the factors were found on."""
     if X.shape[1] != len(V):
         raise ArgumentError(
-            "matrix", f"has {X.shape[1]:,} columns, its factors {len(V):,}", "Give the columns that were factorised."
+            "matrix",
+            Phrase("has {columns:,} columns, its factors {factors:,}", columns=X.shape[1], factors=len(V)),
+            Phrase("Give the columns that were factorised."),
         )
 
 

@@ -30,6 +30,7 @@ from kakuran.wide.items import ItemsKept, Supports
 from kakuran.wide.masked import MaskedFactors, factorise_masked
 from kakuran.wide.matrices import BitWords, binary_matrix, counts_matrix, leading, pack, pack_dense, some_rows
 from kakuran.wide.mdav import blocked, check_groups, check_k, group_records
+from kakuran.words import Phrase
 
 DIMENSIONS = 50
 FEW_DIMENSIONS = 10
@@ -374,4 +375,6 @@ def _best(offers: list[_Offer]) -> _Offer:
 
 def _check_choice(what: str, value: str, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
-        raise CalibrationError(f"{what} must be one of {', '.join(allowed)}, got {value!r}")
+        raise CalibrationError(
+            Phrase("{what} must be one of {listed}, got {value!r}", what=what, listed=", ".join(allowed), value=value)
+        )

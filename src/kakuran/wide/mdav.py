@@ -16,8 +16,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kakuran.errors import CalibrationError, ReleaseError, counted, is_real
+from kakuran.errors import CalibrationError, ReleaseError, is_real
 from kakuran.typing import Array, Indices
+from kakuran.words import Phrase, so_many_records
 
 
 def mdav(points: Array, k: int) -> Indices:
@@ -265,9 +266,17 @@ def group_records(points: Array, k: int, method: GroupingMethod = "mdav") -> Ind
     """
     k = check_k(k, len(points))
     if method not in get_args(GroupingMethod):
-        raise CalibrationError(f"unknown method {method!r}; there are {', '.join(get_args(GroupingMethod))}")
+        raise CalibrationError(
+            Phrase(
+                "unknown method {method!r}; there are {methods}",
+                method=method,
+                methods=", ".join(get_args(GroupingMethod)),
+            )
+        )
     if not np.isfinite(points).all():
-        raise CalibrationError("records with missing or infinite coordinates cannot be grouped; fill them in first")
+        raise CalibrationError(
+            Phrase("records with missing or infinite coordinates cannot be grouped; fill them in first")
+        )
     groups = _grouped(points, k, method)
     check_groups(groups, k)
     return groups
@@ -277,7 +286,10 @@ def _grouped(points: Array, k: int, method: GroupingMethod) -> Indices:
     if method == "optimal":
         if points.shape[1] != 1:
             raise CalibrationError(
-                f"the optimum is known for one number only, and records have {points.shape[1]}; use local-search"
+                Phrase(
+                    "the optimum is known for one number only, and records have {count}; use local-search",
+                    count=points.shape[1],
+                )
             )
         return optimal(points[:, 0], k)
     if method == "v-mdav":
@@ -292,10 +304,14 @@ def _grouped(points: Array, k: int, method: GroupingMethod) -> Indices:
 def check_k(k: float, n: int) -> int:
     """k as a whole number; one that promises nothing or cannot be kept is refused."""
     if not (is_real(k) and k >= 2 and float(k).is_integer()):
-        raise CalibrationError(f"k must be a whole number of at least 2 (k=1 hides nobody), got {k!r}")
+        raise CalibrationError(Phrase("k must be a whole number of at least 2 (k=1 hides nobody), got {k!r}", k=k))
     if k > n:
         raise CalibrationError(
-            f"k={k:g} is more than the {counted(n, 'record')}: nobody can hide among more people than there are"
+            Phrase(
+                "k={k:g} is more than the {records}: nobody can hide among more people than there are",
+                k=k,
+                records=so_many_records(n),
+            )
         )
     return int(k)
 
@@ -305,7 +321,11 @@ def check_groups(groups: NDArray[np.integer], k: int) -> int:
     smallest = int(np.bincount(groups)[np.unique(groups)].min())
     if smallest < k:
         raise ReleaseError(
-            f"a group of {counted(smallest, 'record')} was made where {k} were promised; nothing is released"
+            Phrase(
+                "a group of {records} was made where {k} were promised; nothing is released",
+                records=so_many_records(smallest),
+                k=k,
+            )
         )
     return smallest
 

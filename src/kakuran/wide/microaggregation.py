@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from kakuran.audit import Distance, ancestors, check_weights, distances
 from kakuran.counts import distinct_rows
-from kakuran.errors import DataError, SchemaError, counted
+from kakuran.errors import DataError, SchemaError
 from kakuran.randomness import Randomness
 from kakuran.schema import (
     Categorical,
@@ -37,6 +37,7 @@ from kakuran.schema import (
 )
 from kakuran.typing import Array, Indices
 from kakuran.wide.mdav import GroupingMethod, check_groups, check_k, group_records
+from kakuran.words import Phrase, so_many_records
 
 MOST_COORDINATES = 16
 MOST_VALUES = 3000
@@ -81,7 +82,11 @@ def _coordinates(name: str, column: Any, distance: Distance, *, may_lack: bool) 
         return _numbers_or_none(name, column) if may_lack else numbers_of(name, column)[:, None]
     values, codes = distinct_of(name, column, missing_is_value=may_lack)
     if len(values) > MOST_VALUES:
-        raise DataError(name, f"has {len(values):,} distinct values", "Leave it out, or group its values first.")
+        raise DataError(
+            name,
+            Phrase("has {count:,} distinct values", count=len(values)),
+            Phrase("Leave it out, or group its values first."),
+        )
     gaps = distances(name, values, distance)
     # A tree's distances are squares of Euclidean ones, as every edge can be a coordinate of its own.
     squares = gaps if isinstance(distance, Tree) else gaps**2
@@ -148,7 +153,13 @@ def represent(name: str, column: Any, groups: Indices, centre: Centre | Tree, *,
     if centre == "mode":
         return _modes(name, column, groups, may_lack=may_lack)
     if centre not in get_args(Centre):
-        raise SchemaError(f"column {name!r}: unknown centre {centre!r}; there are mean, median, mode and a tree")
+        raise SchemaError(
+            Phrase(
+                "column {name!r}: unknown centre {centre!r}; there are mean, median, mode and a tree",
+                name=name,
+                centre=centre,
+            )
+        )
     if may_lack:
         return _present_centres(name, column, groups, centre)
     return _centres(numbers_of(name, column), groups, centre)
@@ -200,7 +211,11 @@ def _common_ancestors(name: str, column: Any, groups: Indices, tree: Tree) -> ND
     lowest, highest = (how.reduceat(numbers, starts, axis=0) for how in (np.minimum, np.maximum))
     depth = np.cumprod((lowest == highest) & (lowest >= 0), axis=1).sum(axis=1)
     if (depth == 0).any():
-        raise DataError(name, "a group spans several tops of the tree", "Give the tree one root that all hang under.")
+        raise DataError(
+            name,
+            Phrase("a group spans several tops of the tree"),
+            Phrase("Give the tree one root that all hang under."),
+        )
     firsts = [values[code] for code in codes[order[starts]]]
     names = [tree.path(first)[::-1][steps - 1] for first, steps in zip(firsts, depth, strict=True)]
     if len({type(name) for name in names}) > 1:
@@ -292,7 +307,9 @@ def microaggregate(
         within = [one.name for one in schema.kept if one.name not in columns]
     given = columns_of(data)
     if isinstance(columns, str):
-        raise SchemaError(f"columns must be a list, as in columns=[{columns!r}]; got the text {columns!r}")
+        raise SchemaError(
+            Phrase("columns must be a list, as in columns=[{columns!r}]; got the text {columns!r}", columns=columns)
+        )
     names = list(given if columns is None else columns)
     _check_names(names, given, distance, centre, weights)
     check_there(within, given)
@@ -325,8 +342,13 @@ def _group(points: Array, k: int, method: GroupingMethod, known: Mapping[str, In
     crowds = distinct_rows([*known.values()])
     if crowds.counts.min() < k:
         told = ", ".join(known)
-        problem = f"only {counted(int(crowds.counts.min()), 'record')} share their {told}, where {k} are to be alike"
-        raise DataError(next(iter(known)), problem, "Lower k, make its values coarser, or do not keep it.")
+        problem = Phrase(
+            "only {records} share their {told}, where {k} are to be alike",
+            records=so_many_records(int(crowds.counts.min())),
+            told=told,
+            k=k,
+        )
+        raise DataError(next(iter(known)), problem, Phrase("Lower k, make its values coarser, or do not keep it."))
     groups, done = np.empty(len(points), np.intp), 0
     order = np.argsort(crowds.place, kind="stable")
     for rows in np.split(order, np.cumsum(crowds.counts)[:-1]):
@@ -338,11 +360,15 @@ def _group(points: Array, k: int, method: GroupingMethod, known: Mapping[str, In
 def _check_names(names: Sequence[str], given: Mapping[str, Any], *others: Mapping[str, Any] | None) -> None:
     check_there(names, given)
     if not names:
-        raise SchemaError(f"name at least one column to aggregate; there are {', '.join(given)}")
+        raise SchemaError(
+            Phrase("name at least one column to aggregate; there are {columns}", columns=", ".join(given))
+        )
     for other in others:
         odd = sorted(set(other or ()) - set(names))
         if odd:
-            raise SchemaError(f"column {odd[0]!r} is not aggregated; those are {', '.join(names)}")
+            raise SchemaError(
+                Phrase("column {name!r} is not aggregated; those are {columns}", name=odd[0], columns=", ".join(names))
+            )
 
 
 def _default_centre(distance: Distance) -> Centre | Tree:

@@ -37,6 +37,7 @@ from kakuran.schema import (
     writer_for,
 )
 from kakuran.wide.matrix_release import ReleasedMatrix
+from kakuran.words import Phrase
 from kakuran.writing import check_apart, check_free, whole_or_nothing
 
 BasketLayout: TypeAlias = Literal["baskets", "long", "wide"]
@@ -102,7 +103,9 @@ def read_transactions(
     try:
         table = read_all(open_source(path, sheet=sheet, **written))
     except UnevenRowsError as error:
-        raise SchemaError(f"{error}; if every line is a basket, say so with --layout baskets") from None
+        raise SchemaError(
+            Phrase("{error}; if every line is a basket, say so with --layout baskets", error=error.said)
+        ) from None
     return _read_long(path, table, columns) if layout == "long" else _read_wide(table, identifier)
 
 
@@ -142,8 +145,12 @@ def guess_layout(
     if 0 < len(others) <= _MOST_BESIDE_PEOPLE:
         return "long"
     raise SchemaError(
-        f"{path}: whether a row is a person, a person with an item, or a basket is not plain to see; say --layout "
-        "wide, with --id for who it is, --layout long, with -c for person, item and perhaps count, or --layout baskets"
+        Phrase(
+            "{path}: whether a row is a person, a person with an item, or a basket is not plain to see; say "
+            "--layout wide, with --id for who it is, --layout long, with -c for person, item and perhaps "
+            "count, or --layout baskets",
+            path=path,
+        )
     )
 
 
@@ -153,7 +160,7 @@ def _is_yes_or_no(column: pa.ChunkedArray) -> bool:
 
 def _read_baskets(path: Path, written: CsvFormat) -> Transactions:
     if not path.is_file():
-        raise SchemaError(f"{path}: no such file")
+        raise SchemaError(Phrase("{path}: no such file", path=path))
     with reading(path), open_text(path, written.encoding) as lines:
         given = written.delimiter
         delimiter = most_frequent(lines.read(_SNIFFED)) if given is None else one_character(given)
@@ -162,11 +169,18 @@ def _read_baskets(path: Path, written: CsvFormat) -> Transactions:
         baskets = [[name for name in map(str.strip, line) if name] for line in cells]
     names = sorted({name for basket in baskets for name in basket})
     if not names:
-        raise SchemaError(f"{path}: holds no basket; it has a line a basket, with items separated by commas")
+        raise SchemaError(
+            Phrase("{path}: holds no basket; it has a line a basket, with items separated by commas", path=path)
+        )
     if max(map(len, baskets)) == 1:
         # Otherwise whole baskets would pass for items, and names of items are published.
         raise SchemaError(
-            f"{path}: no line holds two items when split at {delimiter!r}; name what separates them with --delimiter"
+            Phrase(
+                "{path}: no line holds two items when split at {delimiter!r}; name what separates them with "
+                "--delimiter",
+                path=path,
+                delimiter=delimiter,
+            )
         )
     _check_no_ids(path, baskets)
     places = {name: place for place, name in enumerate(names)}
@@ -185,8 +199,12 @@ def _check_no_ids(path: Path, baskets: list[list[str]]) -> None:
     if len(filled) >= _FEW and sum(map(bool, own)) > _MOST * len(filled):
         where = Counter(place for places in own for place in places).most_common(1)[0][0]
         raise SchemaError(
-            f"{path}: nearly every line holds something that no other line has, like an id, most often as item "
-            f"{where + 1}; leave it out"
+            Phrase(
+                "{path}: nearly every line holds something that no other line has, like an id, most often as "
+                "item {place}; leave it out",
+                path=path,
+                place=where + 1,
+            )
         )
 
 
@@ -194,17 +212,23 @@ def _read_long(path: Path, table: pa.Table, columns: Sequence[str]) -> Transacti
     chosen = tuple(columns or table.column_names[:3])
     check_there(chosen, table.column_names)
     if len(chosen) not in (2, 3):
-        raise SchemaError(f"{path}: the long layout has a person, an item and perhaps a count, got {', '.join(chosen)}")
+        raise SchemaError(
+            Phrase(
+                "{path}: the long layout has a person, an item and perhaps a count, got {columns}",
+                path=path,
+                columns=", ".join(chosen),
+            )
+        )
     if not table.num_rows:
-        raise SchemaError(f"{path}: holds no row")
+        raise SchemaError(Phrase("{path}: holds no row", path=path))
     people, rows = _named(chosen[0], table)
     items, places = _named(chosen[1], table)
-    advice = "Name the columns of person, item and count with -c, in this order; the count may be left out."
+    advice = Phrase("Name the columns of person, item and count with -c, in this order; the count may be left out.")
     _check_items_are_shared(chosen[1], len(people), rows, places)
     counts = _cells(chosen[2], table.column(chosen[2]), advice) if len(chosen) == 3 else np.ones(len(rows))
     if (counts < 0).any():
-        remedy = "Drop returns and corrections, or net them against what was bought."
-        problem = f"{int((counts < 0).sum()):,} negative"
+        remedy = Phrase("Drop returns and corrections, or net them against what was bought.")
+        problem = Phrase("{count:,} negative", count=int((counts < 0).sum()))
         raise DataError(chosen[2], problem, remedy, example=float(counts[counts < 0][0]))
     matrix = _summed(counts, rows, places, (len(people), len(items)))
     if len(chosen) == 2:
@@ -218,8 +242,8 @@ def _check_items_are_shared(column: str, people: int, rows: Any, places: Any) ->
     if people >= _FEW and len(np.unique(rows[is_own])) > _MOST * people:
         raise DataError(
             column,
-            "nearly every person has a value that nobody else has, like an id",
-            "Items are published as they are: name the column of articles with -c, after that of people.",
+            Phrase("nearly every person has a value that nobody else has, like an id"),
+            Phrase("Items are published as they are: name the column of articles with -c, after that of people."),
         )
 
 
@@ -228,7 +252,11 @@ def _named(column: str, table: pa.Table) -> tuple[list[Any], Any]:
     names, places = distinct_of(column, table.column(column), missing_is_value=True)
     is_blank = np.array([name is None or not str(name).strip() for name in names], bool)[places]
     if is_blank.any():
-        raise DataError(column, f"{int(is_blank.sum()):,} blank", "Leave out the rows that name nobody or nothing.")
+        raise DataError(
+            column,
+            Phrase("{count:,} blank", count=int(is_blank.sum())),
+            Phrase("Leave out the rows that name nobody or nothing."),
+        )
     return names, places
 
 
@@ -238,7 +266,7 @@ def _read_wide(table: pa.Table, identifier: str | None) -> Transactions:
     if identifier is not None:
         check_there([identifier], table.column_names)
         table = table.drop_columns([identifier])
-    advice = (
+    advice = Phrase(
         "Leave a column that names people out with --id; every other column is an item with numbers. "
         "A row for each person and item is read with --layout long."
     )
@@ -257,7 +285,11 @@ def _check_no_numbers_of_people(names: Sequence[str], columns: Sequence[Any]) ->
     """Refuse whole numbers of which everybody has another, like ids: they would be released as an item."""
     for name, column in zip(names, columns, strict=True):
         if len(column) >= _FEW and len(np.unique(column)) == len(column) and (column == np.rint(column)).all():
-            raise DataError(name, "everybody has another number, like an id", f"Leave it out with --id {name}.")
+            raise DataError(
+                name,
+                Phrase("everybody has another number, like an id"),
+                Phrase("Leave it out with --id {name}.", name=name),
+            )
 
 
 def _cells(name: str, column: pa.ChunkedArray, advice: str) -> Any:

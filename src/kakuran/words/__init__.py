@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, TypeAlias
 
-from kakuran.errors import SchemaError
+from kakuran.errors import ArgumentError, DataError, KakuranError, MissingExtraError, SchemaError, readable
 
 Translate: TypeAlias = Callable[[str], str]
 """Given a text, tells what to write instead of it: something else for a phrase, any other text as it is."""
@@ -77,6 +77,21 @@ def so_many_rows(count: int) -> Phrase:
     return Phrase("1 row") if count == 1 else Phrase("{count:,} rows", count=count)
 
 
+def so_many_records(count: int) -> Phrase:
+    """How many records there are, in words that fit one, too."""
+    return Phrase("1 record") if count == 1 else Phrase("{count:,} records", count=count)
+
+
+def so_many_people(count: int) -> Phrase:
+    """How many people there are, in words that fit one, too."""
+    return Phrase("1 person") if count == 1 else Phrase("{count:,} people", count=count)
+
+
+def so_many_values(count: int) -> Phrase:
+    """How many values there are, in words that fit one, too."""
+    return Phrase("1 value") if count == 1 else Phrase("{count:,} values", count=count)
+
+
 _MOST_COMPARED = 5000
 LANGUAGES = ("en", "ja")
 
@@ -100,9 +115,41 @@ class Words:
         """What the library says, in this language; anything else as it is."""
         return text.said_with(self.translated) if isinstance(text, Phrase) else text
 
+    def error(self, error: KakuranError) -> str:
+        """What an error says, in this language."""
+        return readable(self.of(_as_phrase(error)))
+
     def listed(self, parts: Iterable[str]) -> str:
         """One after the other."""
         return self("comma").join(map(self.of, parts))
+
+
+def _as_phrase(error: KakuranError) -> str:
+    """What an error says, in parts that are known in other languages."""
+    if isinstance(error, MissingExtraError):
+        return Phrase(
+            "{what} needs an optional part: pip install 'kakuran[{extra}]', or '.[{extra}]' in the repository",
+            what=error.what,
+            extra=error.extra,
+        )
+    if not isinstance(error, DataError):
+        return error.said
+    if isinstance(error, ArgumentError):
+        return Phrase(
+            "{argument} {problem}{shown}. {remedy}",
+            argument=error.column,
+            problem=error.problem,
+            shown="" if error.example is None else Phrase(", got {value!r}", value=error.example),
+            remedy=error.remedy,
+        )
+    return Phrase(
+        "column {column!r}: {problem}{shown}{where}. {remedy}",
+        column=error.column,
+        problem=error.problem,
+        shown="" if error.example is None else Phrase(", for example {example!r}", example=error.example),
+        where="" if error.place is None else Phrase(", in {place}", place=error.place),
+        remedy=error.remedy,
+    )
 
 
 def words_in(lang: str) -> Words:

@@ -26,6 +26,7 @@ from kakuran.errors import DataError, SchemaError
 from kakuran.model import JointModel, PlacedRecords
 from kakuran.schema import Categorical, Numeric, Schema, encode_columns, no_reach, to_arrow
 from kakuran.typing import Array, Codes, Progress
+from kakuran.words import Phrase
 
 BINS = 16
 """Into how many cells a number is cut."""
@@ -78,7 +79,9 @@ class LearningColumns:
     def placed(self, records: Any, plan: Plan | None = None) -> PlacedRecords:
         """Records to predict the target of, a frame or codes; clean, unless a plan says how they were perturbed."""
         if plan is not None and plan.layout.told:
-            raise SchemaError("records that tell only some of their columns cannot be classified one by one; clean can")
+            raise SchemaError(
+                Phrase("records that tell only some of their columns cannot be classified one by one; clean can")
+            )
         codes = records if isinstance(records, Mapping) else self._codes(records, plan)
         reach = no_reach if plan is None else plan.reach
         places = [axis.place(codes[axis.name], reach(axis.name)).astype(np.intp) for axis in self.axes[1:]]
@@ -89,11 +92,11 @@ class LearningColumns:
 
     def _codes(self, frame: Any, plan: Plan | None) -> Mapping[str, Codes]:
         if self.schema is None:
-            raise SchemaError("this was learned from arrays, without a schema to read a frame by; give codes")
+            raise SchemaError(Phrase("this was learned from arrays, without a schema to read a frame by; give codes"))
         table = to_arrow(frame)
         for name in self.features:
             if name not in table.column_names:
-                raise DataError(name, "was learned from, but the table lacks it", "Add it.")
+                raise DataError(name, Phrase("was learned from, but the table lacks it"), Phrase("Add it."))
         if plan is not None:
             return plan.layout.encode(table, self.features)
         return encode_columns(self.schema.some(self.features), table)
@@ -103,8 +106,13 @@ def check_classes(target: str, classes: int) -> None:
     """Refuse a target of more classes than can be told apart in reasonable time and memory."""
     if classes > MOST_CLASSES:
         raise SchemaError(
-            f"the target {target!r} has {classes:,} classes, more than the {MOST_CLASSES:,} that can be learned; "
-            "group them first"
+            Phrase(
+                "the target {target!r} has {classes:,} classes, more than the {most:,} that can be learned; "
+                "group them first",
+                target=target,
+                classes=classes,
+                most=MOST_CLASSES,
+            )
         )
 
 
@@ -112,20 +120,25 @@ def columns_for(plan: Plan, target: str, features: Sequence[str] | None = None) 
     """The target and the other released columns, or some of them."""
     attribute = plan.schema.in_release(target)
     if not isinstance(attribute, Categorical):
-        raise SchemaError(f"the target {target!r} must be a column of categories")
+        raise SchemaError(Phrase("the target {target!r} must be a column of categories", target=target))
     released = [other.name for other in plan.schema.released if other.name != target]
     if target in (features or ()):
-        raise SchemaError(f"the target {target!r} cannot be learned from itself")
+        raise SchemaError(Phrase("the target {target!r} cannot be learned from itself", target=target))
     names = list(released if features is None else dict.fromkeys(features))
     if not names:
-        raise SchemaError(f"there is no column to learn {target!r} from")
+        raise SchemaError(Phrase("there is no column to learn {target!r} from", target=target))
     attributes = [plan.schema.in_release(name) for name in names]
     check_classes(target, attribute.size)
     for other in attributes:
         if isinstance(other, Categorical) and other.size > MOST_VALUES:
             raise SchemaError(
-                f"column {other.name!r} has {other.size:,} values, more than the {MOST_VALUES:,} that can be learned "
-                "from; leave it out of the features, or group its values before they are perturbed"
+                Phrase(
+                    "column {name!r} has {values:,} values, more than the {most:,} that can be learned from; "
+                    "leave it out of the features, or group its values before they are perturbed",
+                    name=other.name,
+                    values=other.size,
+                    most=MOST_VALUES,
+                )
             )
     target_cells = cells_of(plan.schema, target, None)
     cells = [

@@ -12,6 +12,7 @@ from kakuran.answers.tree.counts import Marginals, NodeCounts, Path
 from kakuran.answers.tree.splits import CRITERIA, Split, SplitCriterion, best_split
 from kakuran.errors import SchemaError, is_real
 from kakuran.typing import Array
+from kakuran.words import Phrase
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,11 +96,19 @@ class Growth:
 
     def __post_init__(self) -> None:
         if self.criterion not in CRITERIA:
-            raise SchemaError(f"criterion must be one of {', '.join(CRITERIA)}, got {self.criterion!r}")
+            raise SchemaError(
+                Phrase(
+                    "criterion must be one of {listed}, got {criterion!r}",
+                    listed=", ".join(CRITERIA),
+                    criterion=self.criterion,
+                )
+            )
         if not is_real(self.max_depth) or not self.max_depth >= 1:
-            raise SchemaError(f"max_depth must be at least 1, got {self.max_depth!r}")
+            raise SchemaError(Phrase("max_depth must be at least 1, got {max_depth!r}", max_depth=self.max_depth))
         if not is_real(self.min_support):
-            raise SchemaError(f"min_support must be a number of records, got {self.min_support!r}")
+            raise SchemaError(
+                Phrase("min_support must be a number of records, got {min_support!r}", min_support=self.min_support)
+            )
 
     def grown(self, source: NodeCounts, marginals: Marginals) -> Node:
         """A tree that is yet to be pruned."""

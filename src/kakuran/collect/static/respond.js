@@ -18,6 +18,7 @@
   let truth = null;
   let invitation = "";
   let isSending = false;
+  let isSentElsewhere = false; // by another tab, which shares the draw
 
   // Screens.
 
@@ -31,7 +32,7 @@
     tell(alertLine, "");
     tell(statusLine, "");
     const draw = Draw.stored(survey);
-    if (draw?.sent) show(Screens.thanks(survey, draw));
+    if (draw?.sent) show(Screens.thanks(survey, draw, isSentElsewhere));
     else if (draw && draw.version !== survey.version) show(Screens.notice("earlier.title", "earlier.body"));
     else if (survey.state === "closed")
       show(Screens.notice("closed.title", "closed.body", draw && !draw.tried && "closed.drawn"));
@@ -124,6 +125,7 @@
     const given = asked().map((question) => (applies(question) ? codesOf : Questions.codesOutside)(question));
     const codes = Object.assign({}, ...given);
     try {
+      if (Draw.stored(survey)?.sent) return sentElsewhere();
       Draw.once(survey, chosen, codes);
     } catch (fault) {
       if (!(fault instanceof DOMException)) throw fault;
@@ -175,7 +177,8 @@
 
   async function send() {
     const draw = Draw.stored(survey);
-    if (isSending || !draw || draw.sent) return;
+    if (isSending || !draw) return;
+    if (draw.sent) return sentElsewhere();
     isSending = true;
     const button = document.getElementById("send");
     button.setAttribute("aria-disabled", "true");
@@ -199,6 +202,14 @@
   function taken() {
     Draw.mark(survey, { sent: true });
     truth = null;
+    moveOn();
+  }
+
+  /** Another tab was first: nothing is sent again, and whoever sits here is told why. */
+  function sentElsewhere() {
+    isSentElsewhere = true;
+    truth = null;
+    typed = {};
     moveOn();
   }
 

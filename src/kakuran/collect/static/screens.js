@@ -64,7 +64,7 @@ const Screens = (() => {
     return say("why.retention", { kept: percent(kept), count: mechanism.size });
   }
 
-  function thanks(survey, draw) {
+  function thanks(survey, draw, isSentElsewhere) {
     return element(
       "section",
       {},
@@ -72,7 +72,7 @@ const Screens = (() => {
         "div",
         { class: "card done" },
         element("h2", { tabindex: -1 }, say("thanks.title")),
-        element("p", {}, say("thanks.body")),
+        element("p", {}, say(isSentElsewhere ? "thanks.elsewhere" : "thanks.body")),
       ),
       element(
         "details",

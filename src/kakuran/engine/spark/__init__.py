@@ -4,8 +4,9 @@ Needs kakuran on the executors too, and a folder that they and this program see 
 """
 
 from kakuran.errors import needing
+from kakuran.words import Phrase
 
-with needing("the Spark engine", "spark"):
+with needing(Phrase("the Spark engine"), "spark"):
     import pyspark as _  # noqa: F401
 
 from kakuran.engine.spark.originals import Originals, read_originals, start_session

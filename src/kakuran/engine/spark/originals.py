@@ -23,9 +23,10 @@ from kakuran.design import CountsItself, Plan
 from kakuran.engine.spark.partials import FEW_CELLS, folded, numbered, told_plainly
 from kakuran.engine.spark.tables import Files, table_of
 from kakuran.engine.spark.tasks import BUCKETS, Attempt, Drawn, DrawTask, OrderTask, commit
-from kakuran.errors import ReleaseError, SchemaError, counted
+from kakuran.errors import ReleaseError, SchemaError
 from kakuran.perturbation import Kernel
 from kakuran.schema import Categorical, Numeric, Part, Schema, check_columns_are_unique, encode_columns, open_source
+from kakuran.words import Phrase, so_many_records
 
 ROWS_A_FILE = 1 << 20
 """So many records a file of the release, and so many packed ones in the memory of the task that writes it."""
@@ -60,8 +61,12 @@ class Originals(CountsItself):
     def __post_init__(self) -> None:
         if self.schema.person is not None:
             raise SchemaError(
-                f"rows of each {self.schema.person!r} are not drawn on Spark: leave out the engine, which reads files "
-                "that are larger than memory, too; or draw one row a person on Spark, write them, and leave out person"
+                Phrase(
+                    "rows of each {person!r} are not drawn on Spark: leave out the engine, which reads files "
+                    "that are larger than memory, too; or draw one row a person on Spark, write them, and "
+                    "leave out person",
+                    person=self.schema.person,
+                )
             )
         columns = table_of(self.records).columns
         check_columns_are_unique(columns)
@@ -131,8 +136,12 @@ def _check_none_is_missing(parts: Sequence[Path], records: int) -> None:
     found = sum(pq.read_metadata(part).num_rows for part in parts)
     if found != records:
         raise ReleaseError(
-            f"drew {counted(records, 'record')}, but the files hold {found:,}: not all executors see the same folder. "
-            "Nothing was published; name another folder"
+            Phrase(
+                "drew {records}, but the files hold {found:,}: not all executors see the same folder. Nothing "
+                "was published; name another folder",
+                records=so_many_records(records),
+                found=found,
+            )
         )
 
 

@@ -19,6 +19,7 @@ from pyspark.errors import PySparkException, PythonException
 from pyspark.sql import DataFrame, SparkSession
 
 from kakuran.errors import DataError, ReleaseError
+from kakuran.words import Phrase
 
 Value = TypeVar("Value")
 Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
@@ -161,7 +162,7 @@ def told_plainly() -> Iterator[None]:
     try:
         yield
     except COMPLAINTS as error:
-        raise ReleaseError(f"Spark failed: {gist(error)}") from error
+        raise ReleaseError(Phrase("Spark failed: {why}", why=gist(error))) from error
 
 
 def gist(error: Exception) -> str:

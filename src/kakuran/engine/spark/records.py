@@ -16,6 +16,7 @@ from kakuran.engine.spark.tables import Files, Frame, table_of
 from kakuran.errors import DataError, ReleaseError
 from kakuran.schema import Part
 from kakuran.typing import Codes, Progress
+from kakuran.words import Phrase
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +64,7 @@ class SparkRecords:
                 counting.attributes, of_parts, counting.merged, counting.zero(), is_large=is_large
             )
         except DataError as error:
-            raise ReleaseError(f"not a release that can be read: {error}") from None
+            raise ReleaseError(Phrase("not a release that can be read: {error}", error=str(error))) from None
         progress(tallies[0].n)
         return tallies
 

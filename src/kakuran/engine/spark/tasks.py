@@ -23,8 +23,9 @@ from kakuran.errors import ReleaseError
 from kakuran.perturbation import ROWS_AT_A_TIME, Kernel, Rows, scatter
 from kakuran.randomness import Randomness
 from kakuran.schema import Part
+from kakuran.words import Phrase
 
-_WAY_OUT = "name a folder that the executors and this program see under the same path"
+_WAY_OUT = Phrase("name a folder that the executors and this program see under the same path")
 
 
 @dataclass(frozen=True, order=True)
@@ -43,7 +44,9 @@ def writing(folder: Path) -> Iterator[tuple[BinaryIO, Attempt]]:
     try:
         file = (folder / attempt.name).open("xb")
     except FileNotFoundError:
-        raise ReleaseError(f"{folder.parent}: not there on an executor; {_WAY_OUT}") from None
+        raise ReleaseError(
+            Phrase("{folder}: not there on an executor; {way}", folder=folder.parent, way=_WAY_OUT)
+        ) from None
     with file:
         yield file, attempt
 
@@ -55,10 +58,22 @@ def commit(folder: Path, attempts: Sequence[Attempt]) -> list[Path]:
     """
     twice = [partition for partition, files in Counter(one.partition for one in attempts).items() if files > 1]
     if twice:
-        raise ReleaseError(f"{folder.parent}: partition {twice[0]} was written twice; nothing was published, run again")
+        raise ReleaseError(
+            Phrase(
+                "{folder}: partition {number} was written twice; nothing was published, run again",
+                folder=folder.parent,
+                number=twice[0],
+            )
+        )
     kept = [folder / attempt.name for attempt in sorted(attempts)]
     if not all(path.exists() for path in kept):
-        raise ReleaseError(f"{folder.parent}: what the executors write there does not arrive here; {_WAY_OUT}")
+        raise ReleaseError(
+            Phrase(
+                "{folder}: what the executors write there does not arrive here; {way}",
+                folder=folder.parent,
+                way=_WAY_OUT,
+            )
+        )
     for path in set(folder.iterdir()).difference(kept):
         path.unlink(missing_ok=True)
     return kept

@@ -29,6 +29,7 @@ from kakuran.model.mixture.covariance import (
 from kakuran.model.mixture.growth import _ROUGH, SelectionCriterion, choose, grow, spread_out
 from kakuran.model.mixture.observations import Components, Fit, Observations, PerturbedColumn, observe, place_rows
 from kakuran.typing import Array, Indices
+from kakuran.words import Phrase
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -172,7 +173,7 @@ class Mixture:
     def quantile(self, shares: Array, column: int = 0) -> Array:
         """The number of one column below which each share of the true records lies."""
         if not ((shares >= 0) & (shares <= 1)).all():
-            raise ArgumentError("shares", "must lie between 0 and 1", "Ask for shares, not percents.")
+            raise ArgumentError("shares", Phrase("must lie between 0 and 1"), Phrase("Ask for shares, not percents."))
         return quantile(shares, self.columns, self._supports[column], column)
 
     def sample(self, count: int, dice: np.random.Generator) -> tuple[Array, Indices]:
@@ -229,18 +230,28 @@ class Options:
         for name, allowed in (("covariance", Covariance), ("solver", Solver), ("criterion", SelectionCriterion)):
             if getattr(self, name) not in get_args(allowed):
                 raise ArgumentError(
-                    name, f"must be {_either(get_args(allowed))}", "Choose one.", example=getattr(self, name)
+                    name,
+                    Phrase("must be {either}", either=_either(get_args(allowed))),
+                    Phrase("Choose one."),
+                    example=getattr(self, name),
                 )
         if self.components != "auto" and not (isinstance(self.components, int | np.integer) and self.components >= 1):
             raise ArgumentError(
-                "n_components", "must be a whole number of at least 1, or 'auto'", "Choose.", example=self.components
+                "n_components",
+                Phrase("must be a whole number of at least 1, or 'auto'"),
+                Phrase("Choose."),
+                example=self.components,
             )
         if self.components == "auto" and self.covariance != "diag":
             raise ArgumentError(
-                "n_components", f"cannot be chosen with covariance={self.covariance!r}", "Say how many components."
+                "n_components",
+                Phrase("cannot be chosen with covariance={covariance!r}", covariance=self.covariance),
+                Phrase("Say how many components."),
             )
         if not self.smoothing >= 0:
-            raise ArgumentError("smoothing", "must be 0 or more", "0 is maximum likelihood.", example=self.smoothing)
+            raise ArgumentError(
+                "smoothing", Phrase("must be 0 or more"), Phrase("0 is maximum likelihood."), example=self.smoothing
+            )
 
 
 def fit_mixture(
@@ -285,7 +296,7 @@ def fit_columns(observed: Observations, options: Options) -> Fit:
         raise ArgumentError(
             "n_components",
             f"asks for more components than the {counted(len(observed.counts), 'distinct record')}",
-            "Ask for fewer, or for 'auto'.",
+            Phrase("Ask for fewer, or for 'auto'."),
             example=options.components,
         )
     if options.solver == "gradient":
@@ -334,8 +345,10 @@ def _check_noise_has_no_bounds(noises: Sequence[PerturbedColumn], covariance: st
         if noise.laplace_scale is None:
             raise DataError(
                 str(place),
-                f"covariance={covariance!r} needs Laplace noise and numbers without bounds",
-                "Use covariance='diag', or leave the bounds out.",
+                Phrase(
+                    "covariance={covariance!r} needs Laplace noise and numbers without bounds", covariance=covariance
+                ),
+                Phrase("Use covariance='diag', or leave the bounds out."),
                 example=noise.support,
             )
 
@@ -353,7 +366,9 @@ class Bootstrap:
     def interval(self, of: Callable[[Mixture], Array], level: float = 0.95) -> tuple[Array, Array]:
         """The percentiles between which `level` of the refits put a quantity."""
         if not 0 < level < 1:
-            raise ArgumentError("level", "must lie between 0 and 1", "Give 0.95 for 95 %.", example=level)
+            raise ArgumentError(
+                "level", Phrase("must lie between 0 and 1"), Phrase("Give 0.95 for 95 %."), example=level
+            )
         drawn = np.array([of(refit) for refit in self.refits])
         low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
         return low, high
@@ -390,4 +405,6 @@ def refitted(mixture: Mixture, observed: Observations) -> Mixture:
 
 def _check_draws(draws: int) -> None:
     if draws < 2:
-        raise ArgumentError("draws", "must be at least 2", "Some hundred give steady intervals.", example=draws)
+        raise ArgumentError(
+            "draws", Phrase("must be at least 2"), Phrase("Some hundred give steady intervals."), example=draws
+        )

@@ -17,6 +17,7 @@ from kakuran.errors import ArgumentError, DataError, counted
 from kakuran.mechanism import NOISE, Mechanism
 from kakuran.model.mixture.channel import Channel, GridCells, LaplaceBins, LaplacePoints
 from kakuran.typing import Array, Codes, Indices
+from kakuran.words import Phrase
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +187,7 @@ class PerturbedGrid(PerturbedColumn):
             raise DataError(
                 str(column),
                 f"{counted(int(outside.sum()), 'value')} cannot come from {mechanism.kind} noise on {(low, high)}",
-                "Correct the bounds, the noise or the data.",
+                Phrase("Correct the bounds, the noise or the data."),
                 example=float(values[outside][0]),
             )
         return of_codes(codes.astype(np.int32), mechanism, self.low, self.step, self.edges, self.missing)
@@ -215,27 +216,45 @@ class ColumnNoise(PerturbedColumn):
 
     def __post_init__(self) -> None:
         if self.kind not in NOISE:
-            raise ArgumentError("noise", f"must be one of {', '.join(sorted(NOISE))}", "Choose one.", example=self.kind)
+            raise ArgumentError(
+                "noise",
+                Phrase("must be one of {methods}", methods=", ".join(sorted(NOISE))),
+                Phrase("Choose one."),
+                example=self.kind,
+            )
         if not 0 < self.scale < math.inf:
             raise ArgumentError(
-                "scale", "must be above 0 and finite", "Give the φ or σ the release was made with.", example=self.scale
+                "scale",
+                Phrase("must be above 0 and finite"),
+                Phrase("Give the φ or σ the release was made with."),
+                example=self.scale,
             )
         if self.bounds is None:
             if self.kind != "laplace":
-                raise ArgumentError("bounds", f"are needed for {self.kind} noise", "Give bounds=(low, high).")
+                raise ArgumentError(
+                    "bounds", Phrase("are needed for {kind} noise", kind=self.kind), Phrase("Give bounds=(low, high).")
+                )
         elif not -math.inf < self.bounds[0] < self.bounds[1] < math.inf:
-            raise ArgumentError("bounds", "must be (low, high) with low below high", "Swap them?", example=self.bounds)
+            raise ArgumentError(
+                "bounds", Phrase("must be (low, high) with low below high"), Phrase("Swap them?"), example=self.bounds
+            )
         if self.step is not None:
             self._check_step(self.step)
 
     def _check_step(self, step: float) -> None:
         if not 0 < step < math.inf:
-            raise ArgumentError("step", "must be above 0", "Give the step of the grid.", example=step)
+            raise ArgumentError("step", Phrase("must be above 0"), Phrase("Give the step of the grid."), example=step)
         if self.bounds is None:
-            raise ArgumentError("step", "is the grid between bounds, and there are none", "Give bounds=(low, high).")
+            raise ArgumentError(
+                "step", Phrase("is the grid between bounds, and there are none"), Phrase("Give bounds=(low, high).")
+            )
         steps = (self.bounds[1] - self.bounds[0]) / step
         if abs(steps - round(steps)) > 1e-6:
-            raise ArgumentError("bounds", f"are {steps:g} steps apart", "Choose bounds a whole number of steps apart.")
+            raise ArgumentError(
+                "bounds",
+                Phrase("are {steps:g} steps apart", steps=steps),
+                Phrase("Choose bounds a whole number of steps apart."),
+            )
 
     @property
     def support(self) -> tuple[float, float]:
@@ -296,7 +315,7 @@ def noises_of(
 def _one_a_column(name: str, given: Array, columns: int) -> list[Any]:
     if len(given) not in (1, columns):
         found = f"has {len(given)} entries for {counted(columns, 'column')}"
-        raise ArgumentError(name, found, "Give one, or one a column.")
+        raise ArgumentError(name, found, Phrase("Give one, or one a column."))
     return list(given) * (columns if len(given) == 1 else 1)
 
 

@@ -16,6 +16,7 @@ from kakuran.schema.codes import is_text
 from kakuran.schema.frames import to_arrow
 from kakuran.schema.sources import base
 from kakuran.schema.sources.base import UNREADABLE, Part, Source, Wanted, column_names, numbered, reading, runs
+from kakuran.words import Phrase
 
 
 class FrameSource(Source):
@@ -177,6 +178,10 @@ class ParquetSource(Source):
                     try:
                         file.read_row_group(group, columns=[name]).validate(full=True)
                     except UNREADABLE as found:
-                        where = f"{self.path}, row group {group}, column {name!r}"
-                        raise SchemaError(f"{where}: cannot be read: {found}") from None
+                        where = Phrase(
+                            "{path}, row group {group}, column {name!r}", path=self.path, group=group, name=name
+                        )
+                        raise SchemaError(
+                            Phrase("{where}: cannot be read: {found}", where=where, found=found)
+                        ) from None
             raise error

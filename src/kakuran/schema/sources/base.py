@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kakuran.errors import DataError, SchemaError
+from kakuran.words import Phrase
 
 PARQUET = (".parquet", ".pq")
 CSV = (".csv",)
@@ -34,7 +35,7 @@ def reading(path: Path) -> Iterator[None]:
     try:
         yield
     except (*UNREADABLE, csv.Error) as error:
-        raise SchemaError(f"{path}: cannot be read: {error}") from None
+        raise SchemaError(Phrase("{path}: cannot be read: {error}", path=path, error=str(error))) from None
 
 
 def column_names(path: Path) -> list[str]:
@@ -158,8 +159,9 @@ def numbered(batches: Iterable[pa.RecordBatch], described: str | None = None) ->
     """Batches that come one after the other, each with its rows for a place."""
     done = 0
     for batch in batches:
-        rows = f"rows {done + 1:,} to {done + batch.num_rows:,}"
-        yield Part(batch, [(0, rows if described is None else f"{described}, {rows}")])
+        rows = Phrase("rows {first:,} to {last:,}", first=done + 1, last=done + batch.num_rows)
+        place = rows if described is None else Phrase("{described}, {rows}", described=described, rows=rows)
+        yield Part(batch, [(0, place)])
         done += batch.num_rows
 
 

@@ -15,6 +15,7 @@ from kakuran.errors import MissingExtraError, SchemaError
 from kakuran.schema.codes import is_text
 from kakuran.schema.sources import base
 from kakuran.schema.sources.base import ARROW, DELIMITED, Part, Source, Wanted, numbered
+from kakuran.words import Phrase
 
 
 def quoted(name: str) -> str:
@@ -85,8 +86,14 @@ class DuckSource(Source):
         found = connection.extract_statements(self._query)
         kinds = [statement.type.name for statement in found]
         if kinds != ["SELECT"]:
-            told = ", ".join(kinds) or "nothing"
-            raise SchemaError(f"{self.described}: a query is one SELECT, and this has {told}; ask for one table only")
+            told = ", ".join(kinds) or Phrase("nothing")
+            raise SchemaError(
+                Phrase(
+                    "{described}: a query is one SELECT, and this has {told}; ask for one table only",
+                    described=self.described,
+                    told=told,
+                )
+            )
         answer = connection.sql(found[0])
         return answer if columns is None else answer.project(", ".join(map(quoted, columns)))
 
@@ -101,7 +108,7 @@ class DuckSource(Source):
         try:
             import duckdb
         except ImportError:
-            raise MissingExtraError("a query", "duckdb") from None
+            raise MissingExtraError(Phrase("a query"), "duckdb") from None
         is_database = self._database is not None
         try:
             with duckdb.connect(
@@ -112,7 +119,9 @@ class DuckSource(Source):
                 _lock(connection, self.paths)
                 yield connection
         except (duckdb.Error, *IN_A_STREAM) as error:
-            raise SchemaError(f"{self.described}: {str(error).splitlines()[0]}") from None
+            raise SchemaError(
+                Phrase("{path}: {error}", path=self.described, error=str(error).splitlines()[0])
+            ) from None
 
     def _only_table(self) -> str:
         with self._connection() as connection:
@@ -121,8 +130,14 @@ class DuckSource(Source):
                 "select schema_name, view_name from duckdb_views() where not internal order by all"
             ).fetchall()
         if len(found) != 1:
-            told = ", ".join(name for _, name in found) or "none"
-            raise SchemaError(f"{self.described}: which table? it has {told}; say with a query (--sql)")
+            told = ", ".join(name for _, name in found) or Phrase("none")
+            raise SchemaError(
+                Phrase(
+                    "{described}: which table? it has {told}; say with a query (--sql)",
+                    described=self.described,
+                    told=told,
+                )
+            )
         return "from " + ".".join(quoted(name) for name in found[0])
 
 
@@ -218,7 +233,7 @@ class PostgresSource(Source):
         try:
             import duckdb
         except ImportError:
-            raise MissingExtraError("a PostgreSQL source", "postgres") from None
+            raise MissingExtraError(Phrase("a PostgreSQL source"), "postgres") from None
         try:
             # Its answer is one stream: where it fails, a second thread could only tell that it was interrupted.
             with duckdb.connect(config={"threads": 1}) as connection:
@@ -226,7 +241,9 @@ class PostgresSource(Source):
                 connection.execute(f"attach {literal(self._address)} as {_SERVER} (type postgres, read_only)")
                 yield connection
         except (duckdb.Error, *IN_A_STREAM) as error:
-            raise SchemaError(f"{self.described}: {self._without_passwords(str(error))}") from None
+            raise SchemaError(
+                Phrase("{path}: {error}", path=self.described, error=self._without_passwords(str(error)))
+            ) from None
 
     def _without_passwords(self, told: str) -> str:
         """What the server complains of, or whoever did not reach it."""
@@ -258,4 +275,4 @@ def _load_extension(connection: Any, duckdb: Any) -> None:
     try:
         connection.execute("install postgres; load postgres")
     except duckdb.Error:
-        raise MissingExtraError("a PostgreSQL source", "postgres") from None
+        raise MissingExtraError(Phrase("a PostgreSQL source"), "postgres") from None

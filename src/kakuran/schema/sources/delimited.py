@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from kakuran.errors import DataError, SchemaError, counted
+from kakuran.errors import DataError, SchemaError
 from kakuran.schema.sources.base import Part, Source, Wanted, numbered, reading
 from kakuran.schema.written_numbers import NumberFormat, explaining, not_such_a_number, widest
 from kakuran.words import Phrase
@@ -108,7 +108,7 @@ def read_header(path: Path, written: CsvFormat = AS_FOUND) -> CsvHeader:
         lines.seek(0)
         names = next(csv.reader(lines, delimiter=delimiter), None)
     if not names:
-        raise SchemaError(f"{path}: is empty; a CSV file starts with the names of its columns")
+        raise SchemaError(Phrase("{path}: is empty; a CSV file starts with the names of its columns", path=path))
     is_spaced = written.delimiter is not None and written.delimiter[1:] == " "
     if written.names is not None:
         names = _told_names(path, written.names, len(names))
@@ -121,10 +121,19 @@ def _told_names(path: Path, told: str, cells: int) -> list[str]:
     names = [name.strip() for name in next(csv.reader([told]))]
     if len(names) != cells:
         raise SchemaError(
-            f"{path}: --names (names=…) has {counted(len(names), 'name')} where the first row has "
-            f"{counted(cells, 'cell')}; name every column, those that will be dropped, too"
+            Phrase(
+                "{path}: --names (names=…) has {named} where the first row has {cells}; "
+                "name every column, those that will be dropped, too",
+                path=path,
+                named=Phrase("1 name") if len(names) == 1 else Phrase("{count:,} names", count=len(names)),
+                cells=_so_many_cells(cells),
+            )
         )
     return names
+
+
+def _so_many_cells(count: int) -> Phrase:
+    return Phrase("1 cell") if count == 1 else Phrase("{count:,} cells", count=count)
 
 
 def found_format(path: Path) -> CsvFormat:
@@ -166,15 +175,25 @@ def one_character(delimiter: str) -> str:
     delimiter = delimiter[0] if delimiter[1:] == " " else delimiter
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
         raise SchemaError(
-            f"a delimiter is one plain character, perhaps with a space after it, or tab, got {delimiter!r}"
+            Phrase(
+                "a delimiter is one plain character, perhaps with a space after it, or tab, got {delimiter!r}",
+                delimiter=delimiter,
+            )
         )
     return delimiter
 
 
 def not_encoded_so(described: str, encoding: str, start: bytes = b"") -> SchemaError:
     """The error for text in another encoding, with a guess at which."""
-    guess = f", but perhaps {_guessed(start)}" if start else ""
-    return SchemaError(f"{described}: is not {encoding}{guess}; name its encoding with --encoding (encoding=…)")
+    guess = Phrase(", but perhaps {encoding}", encoding=_guessed(start)) if start else ""
+    return SchemaError(
+        Phrase(
+            "{described}: is not {encoding}{guess}; name its encoding with --encoding (encoding=…)",
+            described=described,
+            encoding=encoding,
+            guess=guess,
+        )
+    )
 
 
 def _known(encoding: str | None) -> str:
@@ -184,7 +203,9 @@ def _known(encoding: str | None) -> str:
         "".encode(encoding)
         return codecs.lookup(encoding).name
     except (LookupError, ValueError):
-        raise SchemaError(f"no encoding is called {encoding!r}; there are utf-8, cp932, cp1252, utf-16, …") from None
+        raise SchemaError(
+            Phrase("no encoding is called {encoding!r}; there are utf-8, cp932, cp1252, utf-16, …", encoding=encoding)
+        ) from None
 
 
 def _is_text_in(encoding: str, start: bytes) -> bool:
@@ -409,11 +430,18 @@ class CsvSource(Source):
             for _ in self._open(header, {header.names[0]: pa.string()}, found, threads=False):
                 pass
         row = next(iter(found), row)
-        first = "" if header.is_told else ", the names being row 1,"
-        where = "a row" if row.number is None else f"row {row.number:,}{first}"
+        first = "" if header.is_told else Phrase(", the names being row 1,")
         return UnevenRowsError(
-            f"{self.described}: {where} has {counted(row.actual_columns, 'cell')} where {row.expected_columns} columns "
-            "are named; correct it, or put a cell that holds what separates cells in quotes"
+            Phrase(
+                "{described}: {where} has {cells} where {columns} columns are named; "
+                "correct it, or put a cell that holds what separates cells in quotes",
+                described=self.described,
+                where=Phrase("a row")
+                if row.number is None
+                else Phrase("row {number:,}{first}", number=row.number, first=first),
+                cells=_so_many_cells(row.actual_columns),
+                columns=row.expected_columns,
+            )
         )
 
     def _unlike(self, header: CsvHeader, types: Wanted) -> DataError | None:
@@ -424,7 +452,8 @@ class CsvSource(Source):
             for name, kind in kinds.items():
                 words = batch.column(name).unique()
                 if not self._are(kind, words):
-                    problem, place = f"at least one row is not a valid {kind}", f"{self.described}, after row {done:,}"
+                    problem = Phrase("at least one row is not a valid {kind}", kind=kind)
+                    place = Phrase("{described}, after row {done:,}", described=self.described, done=done)
                     return not_such_a_number(name, problem, self._first_refused(kind, words), place)
             done += batch.num_rows
         return None
@@ -454,7 +483,9 @@ class CsvSource(Source):
                     pass
         except UnicodeError:
             return not_encoded_so(self.described, header.encoding)
-        return SchemaError(f"{self.described}: not a well-formed CSV file: {error}")
+        return SchemaError(
+            Phrase("{described}: not a well-formed CSV file: {error}", described=self.described, error=str(error))
+        )
 
 
 def _is_code(column: pa.Array) -> pa.Array:

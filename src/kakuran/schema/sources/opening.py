@@ -81,7 +81,7 @@ def writer_for(path: Path) -> Callable[[Path, pa.Schema, Iterable[pa.RecordBatch
     """What writes such a file, or how to install what does."""
     writer = WRITERS[path.suffix]
     if find_spec(writer.needs) is None:
-        raise MissingExtraError(f"writing {path.suffix} files", "files")
+        raise MissingExtraError(Phrase("writing {suffix} files", suffix=path.suffix), "files")
     return writer.write
 
 
@@ -99,8 +99,8 @@ def check_fits_double(name: str, column: pa.Array | pa.ChunkedArray) -> None:
     if pa.types.is_integer(column.type) and len(column) > column.null_count:
         largest = max(abs(end.as_py()) for end in pc.min_max(column).values())
         if largest > LARGEST_EXACT:
-            problem = "such files cannot hold whole numbers beyond 2⁵³"
-            raise DataError(name, problem, "Write .parquet or .csv, or make them text.", example=largest)
+            problem = Phrase("such files cannot hold whole numbers beyond 2⁵³")
+            raise DataError(name, problem, Phrase("Write .parquet or .csv, or make them text."), example=largest)
 
 
 LARGEST_EXACT = 2**53
@@ -139,17 +139,28 @@ class ManySource(Source):
     def _check_columns(self) -> None:
         for name in self._told:
             if name in self._inside:
-                raise DataError(name, f"in {self.described}, is told by folders and stands in files too", "Drop one.")
+                raise DataError(
+                    name,
+                    Phrase("in {described}, is told by folders and stands in files too", described=self.described),
+                    Phrase("Drop one."),
+                )
         for member in self._members[1:]:
             names = member.source.names
             odd = sorted(set(names) ^ set(self._inside))
             if odd:
                 which = member.source if odd[0] not in names else self._members[0].source
-                problem = f"missing in {which.described}, though other files of {self.described} have it"
-                raise DataError(odd[0], problem, "Give all files the same columns.")
+                problem = Phrase(
+                    "missing in {file}, though other files of {described} have it",
+                    file=which.described,
+                    described=self.described,
+                )
+                raise DataError(odd[0], problem, Phrase("Give all files the same columns."))
             if set(member.folders) != set(self._told):
                 raise SchemaError(
-                    f"{member.source.described}: its folders tell other columns than those of other files"
+                    Phrase(
+                        "{described}: its folders tell other columns than those of other files",
+                        described=member.source.described,
+                    )
                 )
 
     @property
@@ -209,9 +220,9 @@ def _cast(name: str, value: str | None, kind: pa.DataType, place: str) -> pa.Sca
     try:
         return pa.scalar(value, pa.string()).cast(kind)
     except pa.ArrowInvalid:
-        problem = f"its folder does not tell a valid {kind}"
+        problem = Phrase("its folder does not tell a valid {kind}", kind=kind)
         raise DataError(
-            name, problem, "Rename the folder, or correct the schema.", example=value, place=place
+            name, problem, Phrase("Rename the folder, or correct the schema."), example=value, place=place
         ) from None
 
 
@@ -229,7 +240,7 @@ def folders_between(root: Path, path: Path) -> dict[str, str | None]:
     return {unquote(name): None if value == _NOTHING else unquote(value) for name, value in pairs}
 
 
-_NO_CSV = (
+_NO_CSV = Phrase(
     "--delimiter, --encoding, --decimal, --thousands and --names (delimiter=…, encoding=…, decimal=…, thousands=…, "
     "names=…) are for CSV files that no query is asked of"
 )
@@ -281,14 +292,20 @@ def open_source(
     if written.is_told and (not is_named or sql is not None or Path(data).suffix in DUCKDB):
         raise SchemaError(_NO_CSV)
     if sheet is not None and (not is_named or sql is not None or Path(data).suffix not in SHEETS):
-        raise SchemaError(f"--sheet (sheet=…) is for files that have sheets: {', '.join(SHEETS)}; got {sheet!r}")
+        raise SchemaError(
+            Phrase(
+                "--sheet (sheet=…) is for files that have sheets: {listed}; got {sheet!r}",
+                listed=", ".join(SHEETS),
+                sheet=sheet,
+            )
+        )
     if isinstance(data, Source):
         return data
     if not is_named:
         return frame_source(data)
     if str(data).partition("://")[0] in SCHEMES and "://" in str(data):
         if sql is None:
-            raise SchemaError("a PostgreSQL source needs a query; say which with --sql (sql=…)")
+            raise SchemaError(Phrase("a PostgreSQL source needs a query; say which with --sql (sql=…)"))
         return PostgresSource(str(data), sql)
     path = Path(data)
     if path.suffix in DUCKDB:
@@ -298,7 +315,13 @@ def open_source(
     if sql is not None:
         files = [found for _, found in _found(path)]
         if files[0].suffix not in DELIMITED + PARQUET + ARROW:
-            raise SchemaError(f"{files[0]}: DuckDB does not read {files[0].suffix} files; leave out the query")
+            raise SchemaError(
+                Phrase(
+                    "{path}: DuckDB does not read {suffix} files; leave out the query",
+                    path=files[0],
+                    suffix=files[0].suffix,
+                )
+            )
         return DuckSource(str(path), files=files, sql=sql)
     if path.is_file() or (not path.is_dir() and not _is_pattern(path)):
         return _file(path, written, sheet)
@@ -310,8 +333,12 @@ def _file(path: Path, written: CsvFormat = AS_FOUND, sheet: str | None = None) -
     if path.suffix not in FORMATS:
         others = ", ".join(ending for ending in (*FORMATS, *DUCKDB) if ending not in (".csv", ".parquet"))
         raise SchemaError(
-            f"{path}: expected a .csv or .parquet file (or {others}), its ending in small letters; "
-            "call text with tabs or semicolons .csv, too"
+            Phrase(
+                "{path}: expected a .csv or .parquet file (or {others}), its ending in small letters; call "
+                "text with tabs or semicolons .csv, too",
+                path=path,
+                others=others,
+            )
         )
     if not path.is_file():
         raise SchemaError(Phrase("{path}: no such file", path=path))
@@ -339,9 +366,11 @@ def _found(path: Path) -> list[tuple[Path, Path]]:
         found = [(path.parent, path)]
     kinds = {FORMATS[file.suffix] for _, file in found}
     if not found:
-        raise SchemaError(f"{path}: no .csv, .parquet or .arrow file there")
+        raise SchemaError(Phrase("{path}: no .csv, .parquet or .arrow file there", path=path))
     if len(kinds) > 1:
-        raise SchemaError(f"{path}: has files of several kinds; name those you mean, as in '{path}/*.parquet'")
+        raise SchemaError(
+            Phrase("{path}: has files of several kinds; name those you mean, as in '{path}/*.parquet'", path=path)
+        )
     return found
 
 
@@ -351,7 +380,13 @@ def _all_below(folder: Path) -> list[Path]:
     found = [] if is_disk else [*itertools.islice(folder.rglob("*"), MOST_BELOW + 1)]
     if is_disk or len(found) > MOST_BELOW:
         wanted = folder / "*.parquet"
-        raise SchemaError(f"{folder}: too much lies in it to look for a table; name the files, as in '{wanted}'")
+        raise SchemaError(
+            Phrase(
+                "{folder}: too much lies in it to look for a table; name the files, as in '{wanted}'",
+                folder=folder,
+                wanted=wanted,
+            )
+        )
     return found
 
 

@@ -16,6 +16,7 @@ from kakuran.schema.codes import family_of, is_text
 from kakuran.schema.sources import base
 from kakuran.schema.sources.base import Part, Source, Wanted, numbered, reading, said_about
 from kakuran.schema.sources.opening import SHEETS, check_fits_double, opens, plain_numbers, writes
+from kakuran.words import Phrase
 
 MOST_ROWS = 1_048_575
 """Records that a sheet holds, beside the names of its columns."""
@@ -54,10 +55,19 @@ class SheetSource(Source):
         if sheet in filled:
             return filled[sheet]
         if not filled:
-            raise SchemaError(f"{self.path}: has nothing in any of its sheets")
-        told = "several sheets" if sheet is None else f"no sheet {sheet!r} with anything in it"
+            raise SchemaError(Phrase("{path}: has nothing in any of its sheets", path=self.path))
+        told = (
+            Phrase("several sheets") if sheet is None else Phrase("no sheet {sheet!r} with anything in it", sheet=sheet)
+        )
         listed = ", ".join(map(repr, filled))
-        raise SchemaError(f"{self.path}: has {told}; there are {listed}: say which with --sheet (sheet=…)")
+        raise SchemaError(
+            Phrase(
+                "{path}: has {told}; there are {listed}: say which with --sheet (sheet=…)",
+                path=self.path,
+                told=told,
+                listed=listed,
+            )
+        )
 
     @cached_property
     def names(self) -> list[str]:
@@ -108,13 +118,13 @@ def _of_records(names: Sequence[str]) -> list[str]:
 
 @contextmanager
 def _by_calamine(path: Path) -> Iterator[Any]:
-    with needing(f"{path.suffix} files", "files"):
+    with needing(Phrase("{suffix} files", suffix=path.suffix), "files"):
         import python_calamine
     try:
         with reading(path):
             yield python_calamine
     except python_calamine.CalamineError as error:
-        raise SchemaError(f"{path}: cannot be read: {error}") from None
+        raise SchemaError(Phrase("{path}: cannot be read: {error}", path=path, error=str(error))) from None
 
 
 def _column(name: str, cells: Sequence[Any], kind: pa.DataType) -> pa.Array:
@@ -141,8 +151,8 @@ def _number(name: str, cell: Any) -> float | None:
             raise ValueError
         return float(cell)
     except ValueError:
-        problem = "at least one cell is not a number"
-        raise DataError(name, problem, "Correct the cell, or declare text.", example=_said(cell)) from None
+        problem = Phrase("at least one cell is not a number")
+        raise DataError(name, problem, Phrase("Correct the cell, or declare text."), example=_said(cell)) from None
 
 
 def _said(cell: Any) -> str | None:
@@ -160,7 +170,7 @@ def write_sheet(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
 
     Text is never taken for a formula or an address.
     """
-    with needing(".xlsx files", "files"):
+    with needing(Phrase("{suffix} files", suffix=".xlsx"), "files"):
         import xlsxwriter
     with xlsxwriter.Workbook(str(path), {"constant_memory": True}) as book:
         sheet = book.add_worksheet("data")
@@ -173,7 +183,11 @@ def write_sheet(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
         done = 0
         for batch in batches:
             if done + batch.num_rows > MOST_ROWS:
-                raise SchemaError(f"{path.name}: a sheet holds {MOST_ROWS:,} records; write .parquet or .csv")
+                raise SchemaError(
+                    Phrase(
+                        "{name}: a sheet holds {most:,} records; write .parquet or .csv", name=path.name, most=MOST_ROWS
+                    )
+                )
             columns = [_cells_of(name, batch.column(name)) for name in batch.schema.names]
             for row, cells in enumerate(zip(*columns, strict=True), done + 1):
                 for place, cell in enumerate(cells):
@@ -202,8 +216,8 @@ def _cells_of(name: str, column: pa.Array) -> list[Any]:
     values = plain.to_pylist()
     odd = [one for one in set(values) if isinstance(one, str) and (not one or len(one) > LONGEST_TEXT)]
     if odd and is_text(plain.type):
-        problem = f"a cell holds 1 to {LONGEST_TEXT:,} characters"
-        raise DataError(name, problem, "Write .parquet or .csv, or change the value.", example=odd[0][:40])
+        problem = Phrase("a cell holds 1 to {most:,} characters", most=LONGEST_TEXT)
+        raise DataError(name, problem, Phrase("Write .parquet or .csv, or change the value."), example=odd[0][:40])
     return values
 
 

@@ -27,6 +27,7 @@ from kakuran.schema.codes import LABELS, MISSING, family_of, is_text, notes
 from kakuran.schema.sources import base
 from kakuran.schema.sources.base import Part, Source, Wanted, numbered, reading, said_about
 from kakuran.schema.sources.opening import check_fits_double, opens, plain_numbers, writes
+from kakuran.words import Phrase
 
 SPSS, STATA = ".sav", ".dta"
 _READERS = {SPSS: "read_sav", ".zsav": "read_sav", STATA: "read_dta", ".sas7bdat": "read_sas7bdat"}
@@ -142,7 +143,9 @@ class StatisticalSource(Source):
         try:
             column = pa.array(values)
         except pa.ArrowInvalid as error:
-            raise DataError(name, f"cannot be read: {error}", "Make it all text or all numbers.") from None
+            raise DataError(
+                name, Phrase("cannot be read: {error}", error=str(error)), Phrase("Make it all text or all numbers.")
+            ) from None
         if family_of(column.type) != "numbers":
             return column
         if name in shown and self._stands_for(name):
@@ -154,13 +157,13 @@ class StatisticalSource(Source):
 
 @contextmanager
 def _by_pyreadstat(path: Path) -> Iterator[Any]:
-    with needing(f"{path.suffix} files", "files"):
+    with needing(Phrase("{suffix} files", suffix=path.suffix), "files"):
         import pyreadstat
     try:
         with reading(path):
             yield pyreadstat
     except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError) as error:
-        raise SchemaError(f"{path}: cannot be read or written: {error}") from None
+        raise SchemaError(Phrase("{path}: cannot be read or written: {error}", path=path, error=str(error))) from None
 
 
 def _as_labels(column: pa.Array, labels: Mapping[float, str]) -> pa.Array:
@@ -191,7 +194,7 @@ def write_statistical(path: Path, schema: pa.Schema, batches: Iterable[pa.Record
             for name, one in zip(names, stored, strict=True)
         }
         options["missing_ranges"] = {name: found for name, found in ranges.items() if found}
-    with _by_pyreadstat(path) as pyreadstat, needing(f"{path.suffix} files", "files"):
+    with _by_pyreadstat(path) as pyreadstat, needing(Phrase("{suffix} files", suffix=path.suffix), "files"):
         import pandas as pd
 
         frame = pd.DataFrame(dict(zip(names, (one.values for one in stored), strict=True)))
@@ -258,8 +261,12 @@ def _doubles(name: str, column: Any, missing: Sequence[tuple[float, float]]) -> 
 
 def _check_label(suffix: str, name: str, word: str) -> None:
     if not word or word != word.strip() or len(word.encode()) > _LONGEST_LABEL[suffix]:
-        problem = f"{suffix} files have labels of 1 to {_LONGEST_LABEL[suffix]} bytes without spaces at their ends"
-        raise DataError(name, problem, "Write .parquet or .csv, or change the value.", example=word)
+        problem = Phrase(
+            "{suffix} files have labels of 1 to {most} bytes without spaces at their ends",
+            suffix=suffix,
+            most=_LONGEST_LABEL[suffix],
+        )
+        raise DataError(name, problem, Phrase("Write .parquet or .csv, or change the value."), example=word)
 
 
 def _names_for(suffix: str, columns: Sequence[str]) -> list[str]:
