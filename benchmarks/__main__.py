@@ -1,4 +1,4 @@
-"""Run the benchmarks, print their tables, and keep them: `python -m benchmarks [--quick] [part …]`."""
+"""Run the benchmarks, print their tables, and keep them: `python -m benchmarks [--quick] [--draws N] [part …]`."""
 
 from __future__ import annotations
 
@@ -64,31 +64,37 @@ def main() -> None:
     """Print each row as it is measured; only full runs are kept."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small sizes; prints the table but does not keep it")
+    parser.add_argument(
+        "--draws", type=int, help=f"how many releases statistics are asked of; {inference.DRAWS} by default"
+    )
     parser.add_argument("parts", nargs="*", help=f"which to run, of {', '.join(PARTS)}; all by default")
     arguments = parser.parse_args()
     unknown = sorted(set(arguments.parts) - set(PARTS))
     if unknown:
         parser.error(f"no part {unknown[0]!r}; there are {', '.join(PARTS)}")
-    failed = [name for name in arguments.parts or PARTS if not _has_run(name, quick=arguments.quick)]
+    if arguments.draws is not None and (arguments.draws < 1 or arguments.parts != ["statistics"]):
+        parser.error("--draws is a number from 1 on, and for statistics alone")
+    failed = [name for name in arguments.parts or PARTS if not _has_run(name, arguments.draws, quick=arguments.quick)]
     if failed:
         sys.exit(f"stopped by an error above, nothing kept: {', '.join(failed)}")
 
 
-def _has_run(name: str, *, quick: bool) -> bool:
+def _has_run(name: str, draws: int | None, *, quick: bool) -> bool:
     """Whether a part came to its end; one that stops leaves the others their hour."""
     try:
-        _run(name, quick=quick)
+        _run(name, draws, quick=quick)
     except Exception:
         traceback.print_exc()
         return False
     return True
 
 
-def _run(name: str, *, quick: bool) -> None:
+def _run(name: str, draws: int | None, *, quick: bool) -> None:
+    more = {} if draws is None else {"draws": draws}
     print(f"{name}\n\n{HEADER}", end="", flush=True)
     claims: list[Claim] = []
     pictures: list[Picture] = []
-    for found in PARTS[name].measure(quick=quick):
+    for found in PARTS[name].measure(quick=quick, **more):
         if isinstance(found, Picture):
             pictures.append(found)
         else:
@@ -99,17 +105,17 @@ def _run(name: str, *, quick: bool) -> None:
         RESULTS.mkdir(exist_ok=True)
         for picture in pictures:
             picture.draw().savefig(RESULTS / f"{picture.name}.png", dpi=144)
-        (RESULTS / f"{name}.md").write_text(report(name, claims, pictures), encoding="utf-8")
+        (RESULTS / f"{name}.md").write_text(report(name, claims, pictures, draws), encoding="utf-8")
 
 
-def report(name: str, claims: Sequence[Claim], pictures: Sequence[Picture]) -> str:
+def report(name: str, claims: Sequence[Claim], pictures: Sequence[Picture], draws: int | None = None) -> str:
     """The table and the pictures with what they were measured on and how."""
     parts = [
         f"# {name.capitalize()}",
         table(claims).rstrip(),
         *(f"![{picture.text}]({picture.name}.png)" for picture in pictures),
         _setting(PARTS[name].PACKAGES, PARTS[name].NOTE),
-        f"Made by `python -m benchmarks {name}`.",
+        f"Made by `python -m benchmarks {name}{'' if draws is None else f' --draws {draws}'}`.",
     ]
     return "\n\n".join(parts) + "\n"
 

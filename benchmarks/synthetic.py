@@ -2,7 +2,9 @@
 
 Tables are measured in people in the wrong cell (half the L1 distance of the shares), on average over all tables of so
 many of ten columns, beside the release's own answers to the same questions. Learners see nine records in ten by way of
-a release about income, and predict the tenth, as it is.
+a release, and predict the tenth, as it is. By default a record tells two columns: one in five tells income, and one
+other column with it. A release about income has everybody tell it, with two others, so that perturbed records teach
+more as they are. Made-up ones teach more yet.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ NUMBERS = {"age": (17, 90), "hours": (1, 99)}
 TARGET = "income"
 WORDS = {1: "one-way", 2: "two-way", 3: "three-way"}
 AS_WRONG, ACCURACY, AUC, PERTURBED = 1.15, 0.80, 0.83, 0.77
+DESIGNS = {"of the release as it is by default": None, "of a release about income": TARGET}
 
 
 def measure(*, quick: bool) -> Iterator[Claim]:
@@ -43,7 +46,7 @@ def measure(*, quick: bool) -> Iterator[Claim]:
         return
     people = _adult(2_000 if quick else None)
     yield from _tables(people, 1 if quick else 3)
-    yield from _learners(people, 1 if quick else 5)
+    yield from _learners(people, 1 if quick else 10)
     yield from _intervals(people.select(["sex", "income", "age", "hours"]), 2 if quick else 60)
 
 
@@ -107,29 +110,56 @@ def _learners(people: pa.Table, draws: int) -> Iterator[Claim]:
     cut = people.num_rows // 10
     others, known = people.take(order[:cut]), people.take(order[cut:])
     schema = _schema(people)
-    plan = kk.calibrate(schema, n=known.num_rows, k=10, about=TARGET)
     unknown = schema.encode(others)
-    scores: dict[str, list[tuple[float, float]]] = {"made up": [], "perturbed": []}
-    for seed in range(draws):
-        release = _released(known, plan, seed)
-        scores["made up"].append(_boosted(schema.encode(release.synthesise().to_arrow()), unknown))
-        scores["perturbed"].append(_boosted(release.codes(schema.names), unknown))
     clean = _boosted(schema.encode(known), unknown)
-    accuracy, auc = np.mean(scores["made up"], axis=0)
-    as_they_are, naive_auc = np.mean(scores["perturbed"], axis=0)
-    text = "gradient boosting learned from made-up records predicts income"
+    for name, about in DESIGNS.items():
+        plan = kk.calibrate(schema, n=known.num_rows, k=10, about=about)
+        made_up, perturbed = [], []
+        for seed in range(draws):
+            release = _released(known, plan, seed)
+            made_up.append(_boosted(schema.encode(release.synthesise().to_arrow()), unknown))
+            perturbed.append(_boosted(_telling_income(release.codes(schema.names)), unknown))
+        yield from _learned(name, np.array(made_up), np.array(perturbed), clean, has_bar=about is None)
+
+
+def _learned(
+    name: str, made_up: Array, perturbed: Array, clean: tuple[float, float], *, has_bar: bool
+) -> Iterator[Claim]:
+    """What was learned from made-up and from perturbed records; what a release about the target keeps is no fault."""
+    accuracy, auc = made_up.mean(axis=0)
+    text = f"gradient boosting learned from made-up records {name} predicts income, {len(made_up)} draws"
     yield Claim(
-        f"{text}: accuracy", f"{accuracy:.3f}", f"clean: {clean[0]:.3f}", "—", f"≥ {ACCURACY}", accuracy >= ACCURACY
+        f"{text}: accuracy {_each(made_up[:, 0])}",
+        f"{accuracy:.3f}",
+        f"clean: {clean[0]:.3f}",
+        bar=f"≥ {ACCURACY}",
+        is_met=bool(accuracy >= ACCURACY),
     )
-    yield Claim(f"{text}: AUC", f"{auc:.3f}", f"clean: {clean[1]:.3f}", "—", f"≥ {AUC}", auc >= AUC)
-    every = ", ".join(f"{right:.3f}" for right, _ in scores["perturbed"])
     yield Claim(
-        f"the same learned from perturbed records as they are: accuracy (each draw: {every}; AUC {naive_auc:.3f})",
+        f"{text}: AUC {_each(made_up[:, 1])}",
+        f"{auc:.3f}",
+        f"clean: {clean[1]:.3f}",
+        bar=f"≥ {AUC}",
+        is_met=bool(auc >= AUC),
+    )
+    as_they_are, naive_auc = perturbed.mean(axis=0)
+    yield Claim(
+        f"the same learned from perturbed records as they are: accuracy {_each(perturbed[:, 0])}, AUC {naive_auc:.3f}",
         f"{as_they_are:.3f}",
         f"made up: {accuracy:.3f}",
-        bar=f"< {PERTURBED}",
-        is_met=bool(as_they_are < PERTURBED),
+        bar=f"< {PERTURBED}" if has_bar else "—",
+        is_met=bool(as_they_are < PERTURBED) if has_bar else None,
     )
+
+
+def _telling_income(codes: Mapping[str, Any]) -> dict[str, Any]:
+    """The records a learner can learn from; what else they do not tell is empty."""
+    tell = codes[TARGET] >= 0
+    return {name: values[tell] for name, values in codes.items()}
+
+
+def _each(scores: Array) -> str:
+    return f"(each draw: {', '.join(f'{score:.3f}' for score in scores)})"
 
 
 def _boosted(known: Mapping[str, Any], unknown: Mapping[str, Any]) -> tuple[float, float]:

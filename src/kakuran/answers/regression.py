@@ -655,8 +655,8 @@ def _by_model(
     read, weight = columns.read, None if weighing is None else ReadNumber.kept_weight(reader.plan, weighing)
     axes = [model_cells(reader.plan, attribute.name) for attribute in read.columns]
     joint = reader.joint([*axes, *([] if weight is None else [weight.cells])], progress)
-    records = TiltedRecords.of(reader, joint, read.columns, columns.cells, columns.bases, moments, weight=weight)
-    records = records.beside_the_model()
+    asked = read.columns, columns.cells, columns.bases, moments
+    records = TiltedRecords.of(reader, joint, *asked, weight, is_curved=family != "least squares").beside_the_model()
     matrix, weights = read.matrix(records.values), records.weights
     if isinstance(read.target, Categorical):
         targets = np.eye(read.target.size)[records.codes[read.target.name]][:, 1:]

@@ -17,7 +17,7 @@ from kakuran.answers.filling import numbers_at
 from kakuran.answers.groups import ReadNumber
 from kakuran.answers.reader import JointTables, Reader
 from kakuran.counts import Cells
-from kakuran.model import About, Histogram, JointModel, TrueMoments
+from kakuran.model import About, Histogram, JointModel, Moment, TrueMoments
 from kakuran.randomness import Randomness
 from kakuran.schema import Categorical, Numeric
 from kakuran.typing import Array, Indices
@@ -28,6 +28,8 @@ MOST_NUMBERS = 1 << 24
 """Records that are drawn, times the moments of each."""
 MODEL_WORTH = 100.0
 """How many records the joint model is worth beside what tells say of the same columns."""
+SHAPE_WORTH = 300.0
+"""How many it is worth in where two columns go together, once the tells have said how strongly."""
 _FEWEST = 32
 """Records that are drawn of every category."""
 _MOST_STEPS = 50
@@ -71,12 +73,15 @@ class TiltedRecords:
         cells: Sequence[Cells],
         bases: Sequence[Array],
         moments: TrueMoments,
-        worth: float = MODEL_WORTH,
         weight: ReadNumber | None = None,
+        *,
+        is_curved: bool = False,
     ) -> TiltedRecords:
         """Draw records, or take all cells, and weigh them so that their moments are as told.
 
         Moments may be of people that records stand for, by a column of weights; then each record begins with its own.
+        What is curved, no sum of moments, suffers from noise in each of many cells: tells then say first how strongly
+        every two columns go together, and where they do is more the model's to say.
         """
         names = [*(attribute.name for attribute in columns), *([] if weight is None else [weight.name])]
         places = [[axis.name for axis in joint.axes].index(name) for name in names]
@@ -109,7 +114,10 @@ class TiltedRecords:
             for axis_place, function in enumerate(name):
                 if function:
                     functions[:, row] *= along[axis_place][function]
-        tilted = _calibrated(functions, weights, moments, worth)
+        if is_curved:
+            tilted = _calibrated(functions, _as_strong(functions, weights, moments), moments, SHAPE_WORTH)
+        else:
+            tilted = _calibrated(functions, weights, moments, MODEL_WORTH)
         return cls(tilted, weights, values, codes, functions, moments)
 
     def beside_the_model(self) -> TiltedRecords:
@@ -214,6 +222,41 @@ def _calibrated(functions: Array, weights: Array, moments: TrueMoments, worth: f
             break
         tilt, tilted, loss = tilt - stride * step, moved, after
     return tilted
+
+
+def _as_strong(functions: Array, weights: Array, moments: TrueMoments) -> Array:
+    """Weights under which every two columns go together as strongly as told, and where they do as in the model.
+
+    Models are drawn towards independent columns. With u how far the model's moments of two columns are from those of
+    independent ones, tells say how many times u there is: Lᵀm by least squares, L = C⁻¹U(UᵀC⁻¹U)⁻¹.
+    """
+    apart = _apart(moments.names, weights @ functions)
+    if not apart.size:
+        return weights
+    sure = np.linalg.pinv(moments.covariance, rcond=_SINGULAR, hermitian=True) @ apart
+    pulls = sure @ np.linalg.pinv(apart.T @ sure, hermitian=True)
+    pulls = pulls / np.sqrt(np.diag(pulls.T @ moments.covariance @ pulls))
+    strengths = replace(
+        moments,
+        names=moments.names[: pulls.shape[1]],
+        values=pulls.T @ moments.values,
+        covariance=pulls.T @ moments.covariance @ pulls,
+    )
+    return _calibrated(functions @ pulls, weights, strengths, MODEL_WORTH)
+
+
+def _apart(names: Sequence[Moment], values: Array) -> Array:
+    """How far moments are from those of independent columns: moments × columns that go together."""
+    places = {name: place for place, name in enumerate(names)}
+    found: dict[tuple[int, ...], Array] = {}
+    for place, name in enumerate(names):
+        columns = tuple(axis for axis, function in enumerate(name) if function)
+        if len(columns) > 1:
+            alone = [tuple(int(axis == column) * function for axis, function in enumerate(name)) for column in columns]
+            independent = math.prod(values[places[one]] for one in alone)
+            found.setdefault(columns, np.zeros(len(names)))[place] = values[place] - independent
+    every = np.array([some for some in found.values() if np.abs(some).max() > _SINGULAR])
+    return every.T
 
 
 def _tilted(functions: Array, weights: Array, tilt: Array, wanted: Array, chance: Array) -> tuple[Array, float]:
