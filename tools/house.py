@@ -155,7 +155,17 @@ def purposes() -> dict[str, dict[str, str]]:
     for module in modules():
         package, *inside = module.name.removesuffix(".__init__").split(".")[1:] or [""]
         found.setdefault(package, {})["/".join(inside)] = purpose(module)
+    for path in sorted(SOURCE.rglob("*.js")):
+        package, *inside = path.relative_to(SOURCE).parts
+        found[package]["/".join(inside)] = _purpose_of_script(path.read_text(encoding="utf-8"))
     return found
+
+
+def _purpose_of_script(text: str) -> str:
+    """What a script of a page says of itself in the comment it begins with."""
+    comment = text.split("/*", 1)[1].split("*/", 1)[0]
+    said = " ".join(line.strip().removeprefix("*") for line in comment.splitlines())
+    return " ".join(said.split()).split(". ")[0].removesuffix(".").replace("|", r"\|")
 
 
 def page(found: Imports, counted: list[Measure]) -> str:

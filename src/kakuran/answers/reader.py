@@ -1,4 +1,4 @@
-"""A table that is asked of a release: what to count for it, what was true, and how the answer is read off.
+"""A table that is asked of a release: the cells its condition cuts columns into, what to count, how it is read off.
 
 Directly where a tell holds the table, and by one joint model of all that is told.
 """

@@ -1,4 +1,4 @@
-"""Means, variances, shares and correlations of the true records, with intervals, beside the naive ones.
+"""Means, variances, shares and correlations of the true records, weighed or not, with intervals, beside naive ones.
 
 A statistic is a smooth function of a few moments of its groups: of how many records are in one, of what their numbers
 add up to, of their squares.

@@ -1,4 +1,4 @@
-"""Designs: which columns are told together, what each design is expected to lose of tables, and which to take.
+"""Designs: which columns, or questions of a survey, are told together; which is best; in a line, what it can tell.
 
 All from n, k and the schema alone: the share of people in the wrong cell. A table is wrong by its margins and by how
 its columns hang together. What is not told of either is guessed, and guesses are wrong by what real tables typically

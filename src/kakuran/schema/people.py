@@ -1,4 +1,4 @@
-"""Several rows a person: whose each row is, and which of them are used.
+"""Several rows a person: whose each row is, and which of them, at most `rows_a_person`, are used.
 
 The promise is about people, so the rows of one person must not count as several. A number stands for each person: a
 keyed hash of what is written in the person column, whose key is drawn anew every time and never leaves memory, so that

@@ -1,4 +1,4 @@
-"""The records all parties share, in one order, while nobody learns the others' ids.
+"""The records all parties share, in one order, while nobody learns the others' ids; ids handed back are refused.
 
 Ids become points of a curve that only two secrets together can compare (ECDH private set intersection). The curve is
 P-256: its order is prime and the library refuses what is not on it, so no small subgroup and no twist has to be thought

@@ -1,4 +1,4 @@
-"""What parties say to each other: plain data, encoded without pickle, every kind with a size it may not pass.
+"""What parties say to each other: plain data without pickle; what is malformed or too large for its kind is refused.
 
     frame  = magic 4 · wire version 2 · kind 2 · length 4 · body · SHA-256 of all before
     body   = the fields in order: int64 or float64 little-endian, bool one byte, text and bytes with a 4-byte length,
