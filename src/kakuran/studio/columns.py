@@ -29,6 +29,8 @@ FEWEST_TO_TELL = 30
 """Values from which on it is no chance that none stands twice."""
 MUCH_MORE_OFTEN = 10
 """Times as many records as any other number has: one that nobody takes for a coincidence."""
+FAR_IN_STEPS = 1_000
+"""A number that reaches so many steps from zero may be one like incomes, whose bands grow; an age is none."""
 _LONGEST = 80
 _EXACT = 2**53
 """Whole numbers below this come through JavaScript as they are."""
@@ -215,6 +217,7 @@ def in_numbers(proposal: BandProposal, as_it_is: Numeric) -> dict[str, Any]:
     """Bands that a click makes, and what they gain; where there are others, of the other shape, these, too."""
     number, even = proposal.column, in_bands(as_it_is, growing=False)
     other = in_bands(as_it_is, growing=True) if number == even else even
+    runs_far = as_it_is.low >= 0 and as_it_is.high >= FAR_IN_STEPS * as_it_is.step
     return {
         "column": number.name,
         "count": number.points,
@@ -222,7 +225,7 @@ def in_numbers(proposal: BandProposal, as_it_is: Numeric) -> dict[str, Any]:
         "after": proposal.after.relative,
         "growing": number != even,
         "changes": _as_bands(number),
-        "other": _as_bands(other) if other.points > 2 and other.low >= 0 else None,
+        "other": _as_bands(other) if other.points > 2 and runs_far else None,
     }
 
 
