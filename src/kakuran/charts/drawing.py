@@ -1,4 +1,4 @@
-"""Every kind of chart, a function each, in one kind of figure and one set of colours.
+"""Every kind of chart, bars and heatmaps with intervals among them, a function each, in one set of colours.
 
 Charts know nothing of answers: they take labels, numbers and phrases, and say phrases in the language they are given.
 matplotlib is loaded when something is drawn, not before.

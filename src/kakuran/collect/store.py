@@ -1,4 +1,4 @@
-"""A store and its tables: submissions in, every record once; invitations; and exports out, whole cohorts or nothing.
+"""A store and its tables: records and invitations in, each once only; and exports out, whole cohorts or nothing.
 
 Whoever has two exports of a survey that runs knows which records came in between, and perhaps that somebody answered in
 that time. So what is added at a time, a cohort, is a release by itself: as many people as the promise needs, each

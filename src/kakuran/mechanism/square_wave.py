@@ -1,4 +1,4 @@
-"""The square wave: a number near the true one, each equally likely, or else any at all (Li et al., SIGMOD 2020).
+"""The square wave and its best half-width: a number near the true one, or else any at all (Li et al., SIGMOD 2020).
 
 All in whole numbers: what is near, and what a browser draws from, `Window` says; the coin and the draw are those of all
 two-level mechanisms (`two_level.draw_together`).

@@ -1,4 +1,4 @@
-"""Intervals around estimates, for the randomness of the perturbation and, if asked for, of drawing the table.
+"""Intervals around counts of tables, for the randomness of the perturbation and, if asked for, of drawing the table.
 
 They rest on the unbiased inverse, whose variance is known exactly whatever the truth: a record in cell p adds
 Σ_q B_q²A_qp − 1[p counts] to the variance of the sum By, where B = wᵀA⁻¹ and w marks the cells that count. They are

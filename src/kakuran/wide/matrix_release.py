@@ -1,4 +1,4 @@
-"""A wide table of people × items, released so that nobody's row can be found (S1).
+"""A wide table of people × items, released in the way, and by as many factors, as lose least (S1).
 
 Algorithms 1 and 2 perturb the few factors of a person instead of the many cells, and multiply out; or rows are grouped,
 as points in few dimensions, and every group publishes one. The patterns V (and Q) come from the data and shape the

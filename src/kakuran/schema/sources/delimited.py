@@ -1,4 +1,4 @@
-"""CSV files: how one is written, as somebody says or its first line tells, and its records, block by block."""
+"""CSV files: how one is written (delimiter, encoding, decimals), said or guessed; and its records, block by block."""
 
 from __future__ import annotations
 
