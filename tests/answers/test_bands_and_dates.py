@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import kakuran as kk
+from kakuran.answers.filling import BandFilling
 
 N, SURE = 20_000, 1 - 1e-6
 MONDAY = datetime.date(2020, 1, 6)
@@ -103,6 +104,13 @@ class TestStatistics:
         found = release.mean("age", level=SURE)
         assert found.low <= AGES.mean() <= found.high
         assert "smoothly within their bands" in found.reason
+
+    def test_how_far_a_mean_may_be_off_where_numbers_heap_in_bands_is_said(self):
+        hours = kk.Numeric("hours", step=1, bands=[0, 40, 60, 100])
+        filling = BandFilling.of(hours, np.array([0.5, 0.4, 0.1]))
+        heaped = np.array([0.5, 0.4, 0.1]) @ [[0, 39], [40, 59], [60, 99]]
+        mean = filling.means @ [0.5, 0.4, 0.1]
+        assert np.abs(heaped - mean).max() <= filling.reach <= np.ptp(heaped)
 
     def test_the_median_of_dates_is_a_date(self, release):
         found = release.quantile("onset", 0.5, level=SURE)

@@ -70,6 +70,13 @@ class BandFilling:
         middles = (self.borders[:-1] + self.borders[1:]) / 2
         return np.bincount(self.codes, self.likely * middles) / np.bincount(self.codes, self.likely)
 
+    @property
+    def reach(self) -> float:
+        """How far from this the mean of all numbers may lie, should they not lie smoothly but heap in their bands."""
+        edges, half = self.attribute.borders_of(np.arange(self.attribute.points + 1)), self.attribute.step / 2
+        farthest = np.maximum(edges[1:] - half - self.means, self.means - edges[:-1] - half)
+        return float(farthest @ np.bincount(self.codes, self.likely))
+
     def influence(self, read: Callable[[BandFilling], Array]) -> Array:
         """How means over all numbers move with the share of each band, because where in bands they lie does.
 

@@ -388,16 +388,23 @@ def _by_counts(
         unsure.covariance_of(slopes[:, 1:], reader.held(asking.about, [axis.name for axis in axes])),
         lambda _: np.full(groups.count, np.nan),
         "counts",
-        _reason(reader.plan, targets, len(told)),
+        _reason(targets, len(told)),
     )
 
 
-def _reason(plan: Plan, targets: Sequence[ReadNumber], tells: int) -> Phrase:
+def _reason(targets: Sequence[ReadNumber], tells: int) -> Phrase:
     """How it was found; where in its bands a number lies nobody tells."""
-    columns = [plan.schema[target.name] for target in targets]
-    if any(isinstance(one, Numeric) and not one.is_even for one in columns):
-        return Phrase("from what {tells} tells say, with numbers taken to lie smoothly within their bands", tells=tells)
-    return Phrase("unbiased, from what {tells} tells say", tells=tells)
+    banded = [(target.name, target.filling.reach) for target in targets if target.filling is not None]
+    if not banded:
+        return Phrase("unbiased, from what {tells} tells say", tells=tells)
+    column, reach = banded[-1]
+    return Phrase(
+        "from what {tells} tells say, with numbers taken to lie smoothly within their bands: should {column} heap "
+        "there, its mean may be off by {reach:.3g}",
+        tells=tells,
+        column=column,
+        reach=reach,
+    )
 
 
 def _indicators(size: int) -> Array:
