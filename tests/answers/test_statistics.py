@@ -130,9 +130,14 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say(people, frame):
     assert np.mean(held) > 0.75
 
 
-def test_naive_values_are_those_of_the_perturbed_records_and_farther_off(pairs, frame):
+def test_naive_values_are_those_of_the_perturbed_records_and_farther_off(pairs, people, frame):
     found, true = pairs.mean("age", by="job"), truths(frame)["mean_by"]
-    assert np.abs(found.estimates - true).mean() < np.abs(found.naive - true).mean()
+    # One draw is 1.6 off on average, the naive mean 3.8, and one draw in 40 is farther off; of six taken together, none.
+    drawn = [found, *(kk.perturb(people, plan(2)).mean("age", by="job") for _ in range(5))]
+    off, naively_off = (
+        np.mean([np.abs(getattr(one, name) - true) for one in drawn]) for name in ("estimates", "naive")
+    )
+    assert off < naively_off
     told = pairs.table.to_pandas()
     told = told[told["age"].notna() & told["job"].notna()]
     naive = told.assign(age=told["age"].clip(0, 90)).groupby("job")["age"].mean()
@@ -177,7 +182,8 @@ def test_cramers_v_of_independent_columns_is_near_zero_however_large_the_noise(p
 def test_what_no_record_tells_rests_on_the_model(people, frame):
     three = ["age", "job", "sex"]
     few = kk.calibrate(kk.Schema([SCHEMA[name] for name in three]), n=9_000, k=10, tell=2)
-    pairs = kk.perturb(people.select(three), few)
+    with pytest.warns(kk.NotForPublicationWarning):
+        pairs = kk.perturb(people.select(three), few, seed=1)
     found = pairs.mean("age", by=["job", "sex"])
     assert found.rests_on == "model"
     assert np.isnan(found.naive).all()

@@ -94,6 +94,8 @@ class ReadNumber:
     """Of a number in bands: where in them it lies."""
     moving: Array | None = None
     """Of a number in bands: the functions, with how they move with what bands hold; errors are those of these."""
+    is_by_band: bool = False
+    """Whether the functions say which band it is, so that every group can be filled by itself."""
 
     @classmethod
     def number(cls, reader: Reader, name: str, powers: int) -> ReadNumber:
@@ -107,6 +109,40 @@ class ReadNumber:
         functions = powers_of(attribute, cells, filling, powers)
         moving = None if filling is None else functions + _moved(attribute, filling, cells, powers)
         return cls(name, cells, functions, len(functions) - powers - 1, filling=filling, moving=moving)
+
+    @classmethod
+    def by_band(cls, reader: Reader, name: str) -> ReadNumber:
+        """A number in bands: whether it is there, and which band it is but for the first, as `held` has them all."""
+        attribute = number(reader.plan, name)
+        bands = np.eye(attribute.size)[: attribute.points]
+        there = [bands.sum(axis=0)] if attribute.missing == "category" else []
+        functions = np.stack([np.ones(attribute.size), *there, *bands[1:]])
+        filling = reader.fillings([name])[name]
+        return cls(name, every_code(attribute), functions, len(there), filling=filling, is_by_band=True)
+
+    def held(self, values: Array) -> Array:
+        """What every band holds of a group, given the moments of the functions, groups × functions."""
+        there, others = values[:, self.there], values[:, self.there + 1 :]
+        return np.column_stack([there - others.sum(axis=1), others])
+
+    def powers_in_groups(self, held: Array, powers: int) -> tuple[Array, Array]:
+        """Powers of the number by group and band, each group filled as it holds bands; and if all lay evenly in them.
+
+        With the first goes how they move with what the bands of a group hold, so that the errors of what is read are
+        right.
+        """
+        assert self.filling is not None  # noqa: S101
+        attribute, bands = self.filling.attribute, every_code(self.filling.attribute)
+
+        def filled(shares: Array) -> Array:
+            filling, people = BandFilling.of(attribute, shares), shares.sum()
+            moved = _moved(attribute, filling, bands, powers)
+            centred = moved.T - (moved[:, : attribute.points] @ shares / people if people > 0 else 0.0)
+            return np.asarray(powers_of(attribute, bands, filling, powers) + centred.T)
+
+        every = np.stack([*map(filled, held)]), powers_of(attribute, bands, None, powers)
+        smooth, even = (some[..., -powers:, : attribute.points] for some in every)
+        return smooth, np.broadcast_to(even, smooth.shape)
 
     @classmethod
     def weight(cls, plan: Plan, name: str) -> ReadNumber:
@@ -155,7 +191,7 @@ class ReadNumber:
 
     def along(self, plan: Plan, cells: Cells, known: Histogram | None) -> Array:
         """The same functions of other, wider cells, where what is known of the number says how it lies in them."""
-        if self.is_weight:
+        if self.is_weight or self.is_by_band:
             wider = np.zeros((self.functions.shape[1], cells.size))
             wider[np.arange(len(wider)), cells.place(np.arange(len(wider), dtype=np.int32))] = 1.0
             return np.asarray(self.functions @ wider / wider.sum(axis=0))
@@ -374,7 +410,7 @@ def _by_counts(
     kept = [place for place, axis in enumerate(axes) if axis.name not in reader.plan.mechanisms]
     moments = moments_of(told, functions, reader.n, kept=kept)
     moving = [one.functions if one.moving is None else one.moving for one in targets]
-    is_filled = any(one.filling is not None for one in targets)
+    is_filled = any(one.moving is not None for one in targets)
     unsure = moments_of(told, [*functions[: -len(moving)], *moving], reader.n, kept=kept) if is_filled else moments
     place = {name: 1 + number for number, name in enumerate(moments.names)}
     order = np.array([place.get(name, 0) for name in product(*(range(len(some)) for some in functions))])

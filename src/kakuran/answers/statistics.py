@@ -49,6 +49,10 @@ Scale: TypeAlias = Literal["plain", "log", "atanh"]
 """On which scale chance moves a statistic evenly up and down."""
 UNCLEAR = 0.1
 """A correlation whose standard error is larger takes the joint model's help."""
+DOUBTED = 0.5
+"""Which part of what it changes that numbers lie smoothly in bands, and not evenly, is an error to be expected."""
+MOST_GROUP_BANDS = 1_000
+"""Bands of all groups together up to which every group is filled by itself."""
 _RARE = 1e-9
 
 
@@ -210,15 +214,21 @@ def statistic(
     bounds: tuple[float, float] = (-math.inf, math.inf),
     over: Read | None = None,
     missing: Read | None = None,
+    doubt: Array | float = 0.0,
     more: Mapping[str, Array] | None = None,
 ) -> Statistic:
-    """The answer that a statistic of the moments of groups is; `over` is what a ratio is a ratio to."""
+    """The answer that a statistic of the moments of groups is.
+
+    `over` is what a ratio is a ratio to, and `doubt` an error that chance knows nothing of, which widens intervals.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         estimates, errors, naive = read(found.values), found.errors(read), read(found.naive)
         if over is None:
             low, high = _interval(estimates, errors, asking.level, scale)
         else:
             low, high = _interval_of_ratio(found, read, over, asking.level)
+        unsure = float(ndtri((1 + asking.level) / 2)) * doubt
+        low, high = estimates - np.hypot(estimates - low, unsure), estimates + np.hypot(high - estimates, unsure)
         gone = None if missing is None else missing(found.values).clip(0.0, 1.0).reshape(groups.shape)
     shown = (np.clip(some, *bounds).reshape(groups.shape) for some in (estimates, low, high))
     clipped, least, most = shown
@@ -226,7 +236,7 @@ def statistic(
         name=name,
         axes=groups.shown,
         estimates=clipped,
-        errors=errors.reshape(groups.shape),
+        errors=np.hypot(errors, doubt).reshape(groups.shape),
         low=least,
         high=most,
         naive=naive.reshape(groups.shape),
@@ -315,14 +325,20 @@ def _of_number(
     scale: Scale | None = None,
 ) -> Statistic:
     plan = reader.plan
-    target = ReadNumber.number(reader, column, powers)
     groups, weights = Groups.of(plan, asking), _weights(plan, asking)
+    is_by_band = _has_few_bands(reader, column, groups.count)
+    target = ReadNumber.by_band(reader, column) if is_by_band else ReadNumber.number(reader, column, powers)
     found = find(reader, groups, [*weights, target], asking, progress)
 
     def weighed(values: Array) -> Array:
         return values[:, 0, -1] if weights else values[:, 0]
 
+    def read_by_band(values: Array, in_bands: Array) -> Array:
+        return formula(there(values), *np.einsum("gpb,gb->pg", in_bands, target.held(weighed(values))))
+
     def read(values: Array) -> Array:
+        if is_by_band:
+            return read_by_band(values, smooth)
         return formula(*weighed(values)[:, target.there :].T)
 
     def there(values: Array) -> Array:
@@ -332,8 +348,17 @@ def _of_number(
         return 1 - weighed(values)[:, 1] / weighed(values)[:, 0]
 
     how: dict[str, Any] = {"over": there} if scale is None else {"scale": scale}
+    if is_by_band:
+        smooth, even = target.powers_in_groups(target.held(weighed(found.values)), powers)
+        how["doubt"] = DOUBTED * np.abs(read_by_band(found.values, smooth) - read_by_band(found.values, even))
     gone = missing if target.there else None
     return statistic(name, groups, found, read, asking, bounds=bounds, missing=gone, **how)
+
+
+def _has_few_bands(reader: Reader, column: str, groups: int) -> bool:
+    """Whether a number is told in bands, so few that what each group holds of each can be told apart."""
+    filling = reader.fillings([column]).get(column)
+    return filling is not None and filling.attribute.points * groups <= MOST_GROUP_BANDS
 
 
 def weighed(reader: Reader, asking: AskedOf, *, totals: bool = False, progress: Progress = int) -> Estimate:
