@@ -132,7 +132,7 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say(people, frame):
 
 def test_naive_values_are_those_of_the_perturbed_records_and_farther_off(pairs, people, frame):
     found, true = pairs.mean("age", by="job"), truths(frame)["mean_by"]
-    # One draw is 1.6 off on average, the naive mean 3.8, and one draw in 40 is farther off; of six taken together, none.
+    # One draw is 1.6 off on average, the naive mean 3.8; one draw in 40 is farther off, six taken together are not.
     drawn = [found, *(kk.perturb(people, plan(2)).mean("age", by="job") for _ in range(5))]
     off, naively_off = (
         np.mean([np.abs(getattr(one, name) - true) for one in drawn]) for name in ("estimates", "naive")
