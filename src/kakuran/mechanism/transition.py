@@ -63,7 +63,7 @@ class Transition(ABC):
         weighed = self.matrix[is_reached] / np.sqrt(expected[is_reached] * self.size)
         return np.minimum(np.linalg.svd(weighed, compute_uv=False), 1.0)
 
-    @property
+    @cached_property
     def condition(self) -> float:
         """How many times as much inverting blows up the noise of one pattern as that of another."""
         return float(np.linalg.cond(self.matrix))
