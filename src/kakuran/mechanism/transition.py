@@ -359,5 +359,8 @@ def _along(values: NDArray[Any], axis: int, ndim: int) -> NDArray[Any]:
 
 
 def _contract(matrix: Array, values: Array, axis: int) -> Array:
+    if axis == values.ndim - 1:  # nothing has to be moved, and what comes out lies in a row
+        rows: Array = values.reshape(-1, values.shape[-1]) @ matrix.T
+        return rows.reshape(*values.shape[:-1], len(matrix))
     product: Array = np.tensordot(matrix, values, axes=(1, axis))
     return np.moveaxis(product, 0, axis)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -69,6 +69,7 @@ class Profile:
         found, allowed = replace(self, fakes=0.0)._best(weights, unit, level)
         misfit = self._misfit(weights, unit)
 
+        @cache  # both searches begin where it is known
         def excess(share: float) -> float:
             return misfit(share) - allowed
 
