@@ -148,7 +148,7 @@ def _fill_classes(
         _enter(i, class_of[i], first, following, preceding, sizes, class_of)
     while True:
         # A plain -1 is a type of its own, for which all that follows would be compiled once more.
-        smallest, c = k, np.intp(-1)
+        smallest, c = k, int(np.intp(-1))
         for candidate in range(count):
             if 0 < sizes[candidate] < smallest:
                 smallest, c = sizes[candidate], candidate
