@@ -2,7 +2,7 @@
 # and works with every version of NumPy and reticulate.
 
 as_arrow <- function(data) {
-  pyarrow <- import("pyarrow", convert = FALSE)
+  pyarrow <- reticulate::import("pyarrow", convert = FALSE)
   pyarrow$table(lapply(as.list(data), as_arrow_column, pyarrow))
 }
 
@@ -25,17 +25,17 @@ is_whole <- function(column) {
 }
 
 as_data_frame <- function(table) {
-  names <- py_to_r(table$column_names)
+  names <- reticulate::py_to_r(table$column_names)
   columns <- lapply(seq_along(names), function(place) as_r_column(table$column(place - 1L)))
   made <- stats::setNames(columns, names)
   as.data.frame(made, optional = TRUE, stringsAsFactors = FALSE)
 }
 
 as_r_column <- function(column) {
-  kind <- py_to_r(column$type$`__str__`())
+  kind <- reticulate::py_to_r(column$type$`__str__`())
   is_date <- startsWith(kind, "date")
   if (is_date) column <- column$cast("string")
-  values <- py_to_r(column$to_pylist())
+  values <- reticulate::py_to_r(column$to_pylist())
   if (is.list(values)) {
     values[vapply(values, is.null, logical(1))] <- NA
     values <- unlist(values)

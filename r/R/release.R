@@ -3,7 +3,7 @@
 kakuran <- function() {
   if (is.null(.python$kakuran)) {
     .python$kakuran <- tryCatch(
-      import("kakuran", convert = FALSE),
+      reticulate::import("kakuran", convert = FALSE),
       error = function(error) {
         stop(
           "Python's kakuran cannot be loaded: ", conditionMessage(error), "\n",
@@ -43,7 +43,7 @@ as_release <- function(asked) {
 print.kakuran_release <- function(x, ...) {
   asked <- attr(x, "release")
   if (!is.null(asked)) {
-    cat(py_to_r(asked$`__repr__`()), "\n", sep = "")
+    cat(reticulate::py_to_r(asked$`__repr__`()), "\n", sep = "")
     cat("The records are perturbed: ask crosstab(), estimate() or regress() what was true.\n")
   }
   print(utils::head(as.data.frame(unclass(x), optional = TRUE), 10), ...)
@@ -55,7 +55,7 @@ asked_of <- function(release) {
   if (is.character(release)) return(kakuran()$read_release(path.expand(release)))
   asked <- attr(release, "release")
   if (is.null(asked)) stop("give what read_release() or perturb() made, or the name of its file", call. = FALSE)
-  n <- py_to_r(asked$n)
+  n <- reticulate::py_to_r(asked$n)
   if (nrow(release) != n) {
     stop(
       "the release has ", n, " records, and these are ", nrow(release),

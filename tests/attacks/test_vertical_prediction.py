@@ -9,7 +9,7 @@ import pytest
 from kakuran.vertical import VerticalPlan, fit_vertically, predict_together
 from kakuran.vertical.party import side_by_side
 
-PEOPLE, KNOWN = 1000, 8
+PEOPLE, KNOWN = 800, 8
 RNG = np.random.default_rng(2)
 ANSWERS = np.column_stack(
     [RNG.integers(18, 90, PEOPLE), RNG.poisson(4, PEOPLE), RNG.integers(0, 4, PEOPLE), RNG.integers(0, 2, PEOPLE)]
@@ -36,10 +36,10 @@ def parts_of(*others):
 
 @pytest.mark.parametrize("others", [[NAMES], [("age", "children"), ("visits", "ill")]], ids=["one other", "masked"])
 def test_few_people_are_read_off_the_others_parts(others):
-    """With exact parts it was all of 992, also off the sum of two others' parts under masks."""
+    """With exact parts it was all, also off the sum of two others' parts under masks."""
     parts, truth = parts_of(*others)
     design = np.column_stack([np.ones(KNOWN), truth[:KNOWN]])
     constant, *coefficients = np.linalg.lstsq(design, parts[:KNOWN], rcond=None)[0]
     every = np.array(list(itertools.product(range(18, 90), range(16), range(4), range(2))))
     near = np.abs(constant + every @ coefficients - parts[KNOWN:, None]).argmin(axis=1)
-    assert (every[near] == truth[KNOWN:]).all(axis=1).sum() < 25
+    assert (every[near] == truth[KNOWN:]).all(axis=1).sum() < 20

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +146,12 @@ def release():
 
 
 @pytest.fixture(scope="module")
+def in_memory(release):
+    """What these records answer in memory, each question asked once for all engines."""
+    return cache(lambda ask: ask(release))
+
+
+@pytest.fixture(scope="module")
 def held(engine, release, tmp_path_factory):
     return engine.hold(release.table, release.manifest, tmp_path_factory.mktemp("held"))
 
@@ -180,53 +187,76 @@ def test_the_records_can_be_read_back(held, release):
     assert (joint[0][1] == joint[1][1]).all()
 
 
+ESTIMATES: list[Callable[[Any], Any]] = [
+    lambda one: one.crosstab("job", "age", where="region == 'east'"),
+    lambda one: one.count("25 <= age <= 40 and ill == 'yes'"),
+]
+STATISTICS: list[Callable[[Any], Any]] = [
+    lambda one: one.mean("age", by="ill"),
+    lambda one: one.share("ill == 'yes'", by="region"),
+    lambda one: one.quantile("income", 0.5),
+]
+
+
+def regression(one):
+    return one.regress("age ~ ill + region")
+
+
+def ages(one):
+    return one.density("age", bins=16, method="ibt")
+
+
+def clusters(one):
+    return one.mixture("age", n_components=2, draws=2)
+
+
+def clusters_of_pairs(one):
+    return one.mixture("age", "income", n_components=1, draws=2)
+
+
+def small_tree(one):
+    return kk.ReconstructedTree(max_depth=2).fit(one, target="ill", features=["age", "job"])
+
+
+def deeper_tree(one):
+    return kk.ReconstructedTree(max_depth=3, method="ibt").fit(one, target="ill", features=["age", "job", "region"])
+
+
 @pytest.mark.filterwarnings("ignore::kakuran.UnclearCellsWarning")
-def test_the_same_estimates(held, release):
-    for ask in (
-        lambda one: one.crosstab("job", "age", where="region == 'east'"),
-        lambda one: one.count("25 <= age <= 40 and ill == 'yes'"),
-    ):
-        found, expected = ask(held), ask(release)
+def test_the_same_estimates(held, in_memory):
+    for ask in ESTIMATES:
+        found, expected = ask(held), in_memory(ask)
         for name in ("counts", "low", "high", "naive"):
             assert np.allclose(getattr(found, name), getattr(expected, name), rtol=1e-12, atol=1e-9)
 
 
-def test_the_same_statistics_and_regressions(held, release):
-    for ask in (
-        lambda one: one.mean("age", by="ill"),
-        lambda one: one.share("ill == 'yes'", by="region"),
-        lambda one: one.quantile("income", 0.5),
-    ):
-        found, expected = ask(held), ask(release)
+def test_the_same_statistics_and_regressions(held, in_memory):
+    for ask in STATISTICS:
+        found, expected = ask(held), in_memory(ask)
         for name in ("estimates", "errors", "low", "high", "naive"):
             assert np.allclose(getattr(found, name), getattr(expected, name), rtol=1e-9, atol=1e-9)
-    found, expected = (one.regress("age ~ ill + region") for one in (held, release))
-    assert np.allclose(found.coefficients, expected.coefficients, rtol=1e-9)
+    assert np.allclose(regression(held).coefficients, in_memory(regression).coefficients, rtol=1e-9)
 
 
-def test_the_same_density_and_the_same_clusters(held, release):
-    found, expected = (one.density("age", bins=16, method="ibt") for one in (held, release))
-    assert np.allclose(found.shares, expected.shares, rtol=1e-12)
-    found, expected = (one.mixture("age", n_components=2, draws=2) for one in (held, release))
+def test_the_same_density_and_the_same_clusters(held, in_memory):
+    assert np.allclose(ages(held).shares, in_memory(ages).shares, rtol=1e-12)
+    found, expected = clusters(held), in_memory(clusters)
     assert np.allclose(found.mixture.means, expected.mixture.means, rtol=1e-12)
     assert np.allclose(found.means, expected.means, rtol=1e-12)
-    found, expected = (one.mixture("age", "income", n_components=1, draws=2) for one in (held, release))
+    found, expected = clusters_of_pairs(held), in_memory(clusters_of_pairs)
     assert np.allclose(found.mixture.means, expected.mixture.means, rtol=1e-12)
 
 
-def test_the_same_tree(held, release):
-    trees = [
-        kk.ReconstructedTree(max_depth=2).fit(one, target="ill", features=["age", "job"]) for one in (held, release)
-    ]
-    assert trees[0].export_text() == trees[1].export_text()
-    assert "age" in trees[0].export_text()
+def test_the_same_tree(held, in_memory):
+    found = small_tree(held).export_text()
+    assert found == in_memory(small_tree).export_text()
+    assert "age" in found
 
 
-def test_the_same_tree_level_by_level(held, release, monkeypatch):
-    features = ["age", "job", "region"]
-    expected = kk.ReconstructedTree(max_depth=3, method="ibt").fit(release, target="ill", features=features)
+def test_the_same_tree_level_by_level(held, in_memory, monkeypatch):
+    expected = in_memory(deeper_tree)
     monkeypatch.setattr(columns, "MOST_DISTINCT", 0)
-    found = kk.ReconstructedTree(max_depth=3, method="ibt").fit(held, target="ill", features=features)
+    found = deeper_tree(held)
     assert found.export_text() == expected.export_text()
     assert "age" in found.export_text()
     assert np.allclose(found.predict_proba(people(100)), expected.predict_proba(people(100)), rtol=1e-12)

@@ -1,4 +1,7 @@
-"""Run as a program: loads everything once, then forks children that release with a ledger, and kills or counts them."""
+"""Run as a program: loads everything once, then forks children that release with a ledger, and kills or counts them.
+
+Each line it is told names what to do, where, and how often; each is done in a process of its own.
+"""
 
 import errno
 import os
@@ -131,7 +134,13 @@ def on_a_full_disk(folder):
     return ended(forked(work))
 
 
-if __name__ == "__main__":
-    what, place, *numbers = sys.argv[1:]
+def done(what, place, *numbers):
     pq.write_table(pa.table({"job": ["clerk", "nurse"] * 100}), Path(place, "people.parquet"))
-    print({"killed": killed, "at_once": at_once, "full": on_a_full_disk}[what](Path(place), *map(int, numbers)))
+    found = {"killed": killed, "at_once": at_once, "full": on_a_full_disk}[what](Path(place), *map(int, numbers))
+    print(found, flush=True)
+
+
+if __name__ == "__main__":
+    for line in sys.stdin:
+        if ended(forked(lambda line=line: done(*line.rstrip("\n").split("\t")))):
+            sys.exit(1)

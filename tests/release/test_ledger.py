@@ -19,12 +19,25 @@ AT_MOST = 51
 TABLE = pa.table({"job": ["clerk", "nurse"] * 100})
 
 
-def run(*arguments):
-    told = subprocess.run(
-        [sys.executable, PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=240, check=False
-    )
-    assert (told.returncode, told.stderr) == (0, "")
-    return ast.literal_eval(told.stdout)
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """Has the program do something, and tells what it found."""
+    complaints = tmp_path_factory.mktemp("spenders") / "complaints"
+    with (
+        complaints.open("w") as file,
+        subprocess.Popen(
+            [sys.executable, PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=file, text=True
+        ) as program,
+    ):
+
+        def run(*arguments):
+            program.stdin.write("\t".join(map(str, arguments)) + "\n")
+            program.stdin.flush()
+            told = program.stdout.readline()
+            assert complaints.read_text() == ""
+            return ast.literal_eval(told)
+
+        yield run
 
 
 @pytest.fixture
@@ -92,7 +105,7 @@ def test_what_no_ledger_can_count_is_refused(ledger, source, tmp_path):
     assert states(ledger) == []
 
 
-def test_killed_at_any_moment_a_release_that_is_there_is_in_the_ledger(tmp_path):
+def test_killed_at_any_moment_a_release_that_is_there_is_in_the_ledger(run, tmp_path):
     """A hundred times, at a moment drawn anew each time; afterwards the ledger can be used as ever."""
     ledger = kk.Ledger.create(tmp_path / "people.ledger", "them", k=10)
     assert run("killed", tmp_path, 103) > 30
@@ -103,7 +116,7 @@ def test_killed_at_any_moment_a_release_that_is_there_is_in_the_ledger(tmp_path)
 
 
 @pytest.mark.parametrize("windows", [0, 1], ids=["here", "on something like Windows"])
-def test_processes_at_once_take_turns_and_together_spend_no_more_than_one_could(tmp_path, windows):
+def test_processes_at_once_take_turns_and_together_spend_no_more_than_one_could(run, tmp_path, windows):
     ledger = kk.Ledger.create(tmp_path / "people.ledger", "them", k=10)
     several = run("at_once", tmp_path, 4, 25, windows)
     (alone,) = run("at_once", tmp_path, 1, 1, windows)
@@ -113,7 +126,7 @@ def test_processes_at_once_take_turns_and_together_spend_no_more_than_one_could(
     assert left_beside == ({".people.ledger.lock"} if windows else set())
 
 
-def test_a_disk_that_is_full_refuses_the_release_and_hurts_nothing(tmp_path):
+def test_a_disk_that_is_full_refuses_the_release_and_hurts_nothing(run, tmp_path):
     ledger = kk.Ledger.create(tmp_path / "people.ledger", "them", k=10)
     before = ledger.path.read_bytes()
     assert run("full", tmp_path) == 7

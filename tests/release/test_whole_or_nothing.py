@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import signal
 import subprocess
 import sys
 import textwrap
 import threading
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.csv
@@ -225,7 +227,8 @@ class TestInterruption:
 
 
 SCRIPT = """
-    import resource, signal, sys, time
+    import json, os, resource, signal, sys, time
+    import pyarrow.csv
     import pyarrow.parquet as pq
     import kakuran as kk
     from kakuran import perturbation
@@ -237,7 +240,6 @@ SCRIPT = """
         [kk.Categorical("job", ["clerk", "nurse"]), kk.Categorical("region", ["east", "west"], role="keep")]
     )
     plan = kk.calibrate(schema, n=100, k=20)
-    source, target, shuffle, setting = sys.argv[1:]
 
     def run(**settings):
         try:
@@ -245,17 +247,50 @@ SCRIPT = """
         except kk.ReleaseError as error:
             print("refused:", error)
             sys.exit(3)
+
+    for line in sys.stdin:
+        said, complained, body, source, target, shuffle, setting = json.loads(line)
+        if not (child := os.fork()):
+            for place, file in ((said, 1), (complained, 2)):
+                os.dup2(os.open(place, os.O_WRONLY), file)
+            exec(body)
+            sys.exit()
+        print(child, flush=True)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
+"""Everything is loaded once; whatever is to be limited or interrupted is done by a child."""
 
 
-def run_script(body, *arguments):
-    script = textwrap.dedent(SCRIPT) + textwrap.dedent(body)
-    return subprocess.Popen(
-        [sys.executable, "-c", script, *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+class Child:
+    """A process that runs some lines."""
+
+    def __init__(self, program, folder, body, *arguments):
+        pipes = [folder / name for name in ("said", "complained")]
+        for pipe in pipes:
+            os.mkfifo(pipe)
+        line = json.dumps([*map(str, pipes), textwrap.dedent(body), *map(str, arguments)])
+        print(line, file=program.stdin, flush=True)
+        self._program, self.pid = program, int(program.stdout.readline())
+        self.stdout, self._stderr = (pipe.open() for pipe in pipes)
+
+    def communicate(self):
+        """All else that it said, and complained of, until it ended."""
+        with self.stdout, self._stderr:
+            told = self.stdout.read(), self._stderr.read()
+        self.returncode = int(self._program.stdout.readline())
+        return told
+
+
+@pytest.fixture(scope="module")
+def program():
+    command = [sys.executable, "-c", textwrap.dedent(SCRIPT)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+        yield program
+
+
+@pytest.fixture
+def run_script(program, tmp_path):
+    return partial(Child, program, tmp_path)
 
 
 def old_release(tmp_path, suffix):
@@ -274,7 +309,7 @@ class TestForReal:
         [("shuffle", "parquet"), ("keep", "parquet"), ("keep", "csv")],
         ids=["scattering", "writing parquet", "writing csv"],
     )
-    def test_a_file_grows_beyond_what_the_system_allows(self, shuffle, suffix, tmp_path):
+    def test_a_file_grows_beyond_what_the_system_allows(self, run_script, shuffle, suffix, tmp_path):
         source = write_source(tmp_path / "in.parquet", rows=200_000)
         target = old_release(tmp_path, suffix)
         before = contents(target.parent)
@@ -289,13 +324,13 @@ class TestForReal:
             shuffle,
             5000,
         )
-        said, complained = process.communicate(timeout=60)
+        said, complained = process.communicate()
         assert process.returncode == 3, complained
         assert said.startswith(f"refused: {target}: could not be written")
         assert contents(target.parent) == before
 
     @pytest.mark.parametrize(("moment", "suffix"), [("reading", "parquet"), ("writing", "parquet"), ("writing", "csv")])
-    def test_somebody_presses_ctrl_c(self, moment, suffix, tmp_path):
+    def test_somebody_presses_ctrl_c(self, run_script, moment, suffix, tmp_path):
         source = write_source(tmp_path / "in.parquet", rows=200_000)
         target = old_release(tmp_path, suffix)
         before = contents(target.parent)
@@ -306,8 +341,6 @@ class TestForReal:
                 time.sleep(0.2)
 
             if setting == "writing":
-                import pyarrow.csv
-
                 class SlowParquet(pq.ParquetWriter):
                     def write_batch(self, batch, *ignored):
                         super().write_batch(batch)
@@ -328,8 +361,8 @@ class TestForReal:
         )
         assert process.stdout.readline() == "busy\n"
         assert len(contents(target.parent)) == len(before) + 1
-        process.send_signal(signal.SIGINT)
-        _, complained = process.communicate(timeout=60)
+        os.kill(process.pid, signal.SIGINT)
+        _, complained = process.communicate()
         assert process.returncode == -signal.SIGINT
         assert complained.rstrip().endswith("KeyboardInterrupt")
         assert contents(target.parent) == before

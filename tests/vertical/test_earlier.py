@@ -42,7 +42,7 @@ def shared(case):
 
 
 def test_a_second_fit_without_one_customer_is_refused(tmp_path):
-    case, folder = companies(200, 2, 3), remembering(tmp_path)
+    case, folder = companies(100, 2, 3), remembering(tmp_path)
     fitted(case, case.frames, folder)
     fewer = case.frames | {"bob": without(case.frames["bob"], shared(case)[0])}
     with pytest.raises(GuardError, match=r"would speak of 1 person only, fewer than 25; .* --despite-earlier-runs"):
@@ -53,7 +53,7 @@ def test_a_second_fit_without_one_customer_is_refused(tmp_path):
 
 
 def test_an_addition_counts_like_an_omission_and_25_may_change_at_once(tmp_path):
-    case, folder = companies(200, 2, 3), remembering(tmp_path)
+    case, folder = companies(100, 2, 3), remembering(tmp_path)
     ids = shared(case)
     fitted(case, case.frames | {"bob": without(case.frames["bob"], *ids[:24])}, folder)
     with pytest.raises(GuardError, match="would speak of 24 people only"):
@@ -62,7 +62,7 @@ def test_an_addition_counts_like_an_omission_and_25_may_change_at_once(tmp_path)
 
 
 def test_a_run_that_was_cut_off_before_its_end_counts(tmp_path, monkeypatch):
-    case, folder = companies(200, 2, 3), remembering(tmp_path)
+    case, folder = companies(100, 2, 3), remembering(tmp_path)
 
     def stop(*_):
         raise ProtocolError("the line broke")
@@ -218,7 +218,7 @@ def changed(frame, name, rows, by=1.0):
 @pytest.mark.parametrize("party", ["alice", "bob"])
 def test_a_second_fit_in_which_one_value_has_changed_is_refused_by_whose_value_it_is(tmp_path, party):
     """Both ran unchanged and remembered; the difference told the other's values of that person to six digits."""
-    case, folder = companies(200, 2, 3), remembering(tmp_path)
+    case, folder = companies(100, 2, 3), remembering(tmp_path)
     fitted(case, case.frames, folder)
     column = case.plan.terms(party).columns[1]
     row = case.frames[party]["id"].to_pylist().index(shared(case)[0])

@@ -57,7 +57,7 @@ def tamper(monkeypatch):
 
 
 def test_different_plans_are_refused_on_both_sides_with_both_fingerprints():
-    case = companies(120, 2, 2)
+    case = companies(60, 2, 2)
     other = dataclasses.replace(case.plan, criterion="bic")
     errors = run(case, plans={"bob": other})
     for error in errors.values():
@@ -67,7 +67,7 @@ def test_different_plans_are_refused_on_both_sides_with_both_fingerprints():
 
 
 def test_different_versions_of_kakuran_are_refused(monkeypatch):
-    case, ours = companies(120, 2, 2), version("kakuran")
+    case, ours = companies(60, 2, 2), version("kakuran")
     answers = iter([ours, "99.0"])
     monkeypatch.setattr("kakuran.vertical.meeting.version", lambda _: next(answers))
     errors = run(case)
@@ -77,14 +77,14 @@ def test_different_versions_of_kakuran_are_refused(monkeypatch):
 
 def test_a_newer_wire_format_is_refused(tamper):
     tamper(lambda _, frame: frame[:4] + (9).to_bytes(2, "little") + frame[6:])
-    errors = run(companies(120, 2, 2))
+    errors = run(companies(60, 2, 2))
     assert any("version 9 of the protocol" in str(error) for error in errors.values())
 
 
 @pytest.mark.parametrize("number", [0, 3, 8])
 def test_a_damaged_frame_stops_both_sides(tamper, number):
     tamper(lambda at, frame: frame if at != number else frame[:-40] + bytes([frame[-40] ^ 1]) + frame[-39:])
-    errors = run(companies(120, 2, 2))
+    errors = run(companies(60, 2, 2))
     assert any("arrived damaged" in str(error) for error in errors.values())
     assert all(isinstance(error, ProtocolError) for error in errors.values())
 
@@ -98,12 +98,12 @@ def test_estimates_of_another_shape_are_refused(monkeypatch):
         return swap(link, message, **turn)
 
     monkeypatch.setattr(MemoryLink, "swap", cut_short)
-    errors = run(companies(120, 2, 2, protocol="residual"))
+    errors = run(companies(60, 2, 2, protocol="residual"))
     assert str(errors["alice"]) == "bob sent estimates of another shape than its columns have"
 
 
 def test_one_party_guard_stops_both_and_tells_the_other_no_numbers():
-    case = companies(120, 2, 2)
+    case = companies(60, 2, 2)
     column = np.zeros(case.frames["alice"].num_rows)
     column[:3] = 1
     case.frames["alice"] = case.frames["alice"].set_column(1, "a0", [column])
@@ -118,7 +118,7 @@ def test_a_run_cut_off_anywhere_is_resumed_and_ends_as_if_nothing_happened(
     tamper, monkeypatch, tmp_path, protocol, number
 ):
     settings = {"ranking": "s2"} if protocol == "residual" else {}
-    case = companies(120, 3, 3, noise=6.0, protocol=protocol, **settings)
+    case = companies(60, 3, 3, noise=6.0, protocol=protocol, **settings)
     states = {name: tmp_path / name for name in ("alice", "bob")}
     with monkeypatch.context() as cutting:
         original, count = MemoryLink._write, iter(range(10**9))
@@ -145,7 +145,7 @@ def test_a_run_cut_off_anywhere_is_resumed_and_ends_as_if_nothing_happened(
 @pytest.mark.parametrize("protocol", ["gram", "residual"])
 def test_a_resumed_run_does_not_repeat_what_was_done(monkeypatch, tmp_path, protocol):
     settings = {"ranking": "s2"} if protocol == "residual" else {}
-    case = companies(120, 3, 3, noise=6.0, protocol=protocol, **settings)
+    case = companies(60, 3, 3, noise=6.0, protocol=protocol, **settings)
     states = {name: tmp_path / name for name in ("alice", "bob")}
     with monkeypatch.context() as failing:
         failing.setattr("kakuran.vertical.party.Party._conclude", crash)
@@ -162,7 +162,7 @@ def test_a_resumed_run_does_not_repeat_what_was_done(monkeypatch, tmp_path, prot
 
 
 def test_a_new_alignment_leaves_no_stage_of_an_older_one(monkeypatch, tmp_path):
-    case = companies(120, 3, 3, noise=6.0, protocol="residual", ranking="s2")
+    case = companies(60, 3, 3, noise=6.0, protocol="residual", ranking="s2")
     states = {name: tmp_path / name for name in ("alice", "bob")}
     with monkeypatch.context() as failing:
         failing.setattr("kakuran.vertical.party.Party._conclude", crash)
@@ -207,7 +207,7 @@ def test_a_folder_made_for_a_run_goes_with_it(tmp_path):
 
 @pytest.mark.parametrize("words", [0, 1])
 def test_a_peer_that_falls_silent_is_given_up_after_the_timeout(words):
-    case = companies(120, 2, 2)
+    case = companies(60, 2, 2)
     near, far = linked_pair("alice", "bob", 0.5)
     if words:
         far.send(Hello("bob", version("kakuran"), case.plan.fingerprint, "fit", bytes(32), "{}"))
@@ -217,19 +217,19 @@ def test_a_peer_that_falls_silent_is_given_up_after_the_timeout(words):
 
 
 def test_a_party_without_a_table_is_noticed_before_anybody_waits_for_it():
-    case = companies(120, 2, 2)
+    case = companies(60, 2, 2)
     with pytest.raises(ProtocolError, match="no table is given for bob"):
         fit_vertically({"alice": case.frames["alice"]}, case.plan)
 
 
 def test_parties_must_be_linked_to_all_others():
-    case = companies(120, 2, 2)
+    case = companies(60, 2, 2)
     with pytest.raises(ProtocolError, match="alice must be linked to bob"):
         Party("alice", case.plan, case.frames["alice"]).fit({})
 
 
 def test_an_error_in_one_thread_reaches_the_caller():
-    case = companies(120, 2, 2)
+    case = companies(60, 2, 2)
     case.frames["bob"] = case.frames["bob"].set_column(1, "b0", [np.ones(case.frames["bob"].num_rows)])
     with pytest.raises(Exception, match="column 'b0'"):
         fit_vertically(case.frames, case.plan)

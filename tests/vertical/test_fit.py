@@ -49,17 +49,17 @@ def check_equals_pooled(case, fits, tolerance, *, ranking="exact", least=2, forc
 @pytest.mark.parametrize("accelerated", [True, False])
 @pytest.mark.parametrize("ranking", ["s2", "exact"])
 def test_residual_equals_pooled_least_squares_to_six_digits(correlation, accelerated, ranking):
-    case = companies(200, 3, 4, correlation, protocol="residual", accelerated=accelerated, ranking=ranking)
+    case = companies(80, 3, 4, correlation, protocol="residual", accelerated=accelerated, ranking=ranking)
     check_equals_pooled(case, fitted(case), 1e-6, ranking=ranking)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_gram_equals_pooled_least_squares_to_four_digits(seed):
-    case = companies(400, 5, 6, 0.9, seed=seed, noise=3.0)
+    case = companies(150, 5, 6, 0.9, seed=seed, noise=3.0)
     check_equals_pooled(case, fitted(case), 1e-4)
 
 
-def ill_conditioned(condition, seed=4, records=400, p=3, q=3):
+def ill_conditioned(condition, seed=4, records=150, p=3, q=3):
     """A pooled table whose standardised columns have about this condition number."""
     rng = np.random.default_rng(seed)
     basis, _ = np.linalg.qr(rng.normal(size=(records, p + q)) - 0.0)
@@ -98,7 +98,7 @@ def test_gram_says_how_many_digits_are_left_and_keeps_its_word(condition):
 
 @pytest.mark.parametrize("protocol", ["gram", "residual"])
 def test_forced_columns_stay_and_every_party_keeps_its_least(protocol):
-    case = companies(200, 4, 4, 0.3, noise=30.0, protocol=protocol, forced=("a1", "b3"), least=1)
+    case = companies(80, 4, 4, 0.3, noise=30.0, protocol=protocol, forced=("a1", "b3"), least=1)
     check_equals_pooled(case, fitted(case), 1e-4, least=1, forced=(1, 7))
 
 
@@ -124,7 +124,7 @@ def test_a_party_may_lose_all_its_columns(useless, seed, settings):
 
 @pytest.mark.parametrize(("search", "criterion"), [("forward", "bic"), ("both", "aicc"), ("backward", "aicc")])
 def test_other_searches_and_criteria_agree_between_the_parties(search, criterion):
-    case = companies(200, 4, 4, 0.6, noise=5.0, search=search, criterion=criterion)
+    case = companies(80, 4, 4, 0.6, noise=5.0, search=search, criterion=criterion)
     fits = fitted(case)
     assert fits["alice"].chosen == fits["bob"].chosen
     assert [s.column for s in fits["alice"].selection.steps] == [s.column for s in fits["bob"].selection.steps]
@@ -132,7 +132,7 @@ def test_other_searches_and_criteria_agree_between_the_parties(search, criterion
 
 @pytest.mark.parametrize("protocol", ["gram", "residual"])
 def test_a_fit_without_intercept_equals_the_pooled_one(protocol):
-    case = companies(200, 3, 3, 0.5, shift=0.5, intercept=False, search="none", protocol=protocol)
+    case = companies(80, 3, 3, 0.5, shift=0.5, intercept=False, search="none", protocol=protocol)
     fits = fitted(case)
     pooled = pooled_ols(case.X, case.y, intercept=False)
     own = {**fits["alice"].own, **fits["bob"].own}
@@ -168,7 +168,7 @@ def test_three_parties_fit_as_one():
 def test_pandas_and_polars_frames_give_the_same_fit():
     import polars as pl
 
-    case = companies(120, 2, 2, search="none")
+    case = companies(60, 2, 2, search="none")
     fit = fitted(case)["alice"]
     arrow = fit.inference.coefficients
     drawn = [bar.get_width() for bar in fit.plot().axes[0].patches]
@@ -179,7 +179,7 @@ def test_pandas_and_polars_frames_give_the_same_fit():
 
 def test_the_target_of_gram_stays_with_its_holder_and_that_of_residual_does_not():
     for protocol, is_told in (("gram", False), ("residual", True)):
-        fits = fitted(companies(120, 2, 2, protocol=protocol))
+        fits = fitted(companies(60, 2, 2, protocol=protocol))
         kinds = {kind for _, kind, _, _ in fits["alice"].transcripts[0]["messages"]}
         assert ("Target" in kinds) == is_told
         assert fits["alice"].target_mean is None
@@ -187,7 +187,7 @@ def test_the_target_of_gram_stays_with_its_holder_and_that_of_residual_does_not(
 
 
 def test_both_sides_hold_the_same_transcript():
-    fits = fitted(companies(120, 2, 2))
+    fits = fitted(companies(60, 2, 2))
     ours, theirs = (fits[name].transcripts[0]["messages"] for name in ("alice", "bob"))
     swapped = {"sent": "received", "received": "sent"}
     assert sorted((swapped[d], *rest) for d, *rest in ours) == sorted((d, *rest) for d, *rest in theirs)
@@ -195,13 +195,13 @@ def test_both_sides_hold_the_same_transcript():
 
 
 def test_residual_warns_of_what_it_reveals():
-    case = companies(120, 2, 2, protocol="residual")
+    case = companies(60, 2, 2, protocol="residual")
     with pytest.warns(LeakageWarning, match="who knows a few of our records can then compute all of them"):
         fit_vertically(case.frames, case.plan)
 
 
 def test_a_fit_survives_being_saved(tmp_path):
-    fit = fitted(companies(120, 3, 2))["alice"]
+    fit = fitted(companies(60, 3, 2))["alice"]
     fit.save(tmp_path / "alice.json")
     assert VerticalFit.load(tmp_path / "alice.json").to_dict() == fit.to_dict()
     assert (tmp_path / "alice.json").stat().st_mode & 0o077 == 0
@@ -213,7 +213,7 @@ def test_a_fit_survives_being_saved(tmp_path):
 
 
 def test_the_report_stands_alone_and_shows_path_meter_and_transcript():
-    page = fitted(companies(120, 3, 2))["alice"].report()
+    page = fitted(companies(60, 3, 2))["alice"].report()
     assert "Selection path" in page
     assert 'src="data:image/svg+xml;base64,' in page
     assert "could have learned" in page
@@ -224,7 +224,7 @@ def test_the_report_stands_alone_and_shows_path_meter_and_transcript():
 
 @pytest.mark.parametrize("protocol", ["gram", "residual"])
 def test_the_report_is_japanese_when_asked_but_for_names_and_digests(protocol, english_on):
-    for fit in fitted(companies(120, 3, 2, protocol=protocol)).values():
+    for fit in fitted(companies(60, 3, 2, protocol=protocol)).values():
         fit = replace(fit, exposure=replace(fit.exposure, pinned_down=tuple(fit.own)))
         kinds, digests = zip(*(message[1::2] for one in fit.transcripts for message in one["messages"]), strict=True)
         assert english_on(fit.report("ja"), "alice", "bob", "1e-9", fit.fingerprint, *kinds, *digests) == set()
@@ -255,7 +255,7 @@ def test_a_column_the_two_tables_share_is_refused_by_name(protocol):
     ],
 )
 def test_columns_that_cannot_be_used_are_refused_by_name(change, words):
-    case = companies(120, 2, 2)
+    case = companies(60, 2, 2)
     case.frames["alice"] = change(case.frames["alice"])
     with pytest.raises(DataError, match=words):
         fitted(case)

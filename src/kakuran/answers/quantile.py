@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -171,6 +172,7 @@ class _CountedPart:
     progress: Progress
 
     def __post_init__(self) -> None:
+        self.ends = cache(self._ends)
         reader = self.of.reader
         (self.counts,) = reader.count([self.question], self.progress)
         self.operator = self.question.operator(reader.plan, reader.known)
@@ -185,8 +187,8 @@ class _CountedPart:
         tables = self.question.reading.of(self.table), self.question.seen.of(self.counts)
         return self.each * np.stack([table.reshape(groups, -1)[group] for table in tables])
 
-    def ends(self, group: int, edge: int, groups: int) -> Array:
-        """Between which numbers of records of a group lie truly below an edge."""
+    def _ends(self, group: int, edge: int, groups: int) -> Array:
+        """Between which numbers of records of a group lie truly below an edge: one search asks where another did."""
         marks = np.zeros((groups, self.question.cells[-1].size), bool)
         marks[group, :edge] = True
         reading = self.question.reading

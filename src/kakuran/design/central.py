@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import betainc, log_ndtr, ndtr
@@ -91,6 +92,7 @@ def hockey_stick(n: int, local: float, epsilon: float) -> float:
     return float(weights @ shown) + max(1 - float(weights.sum()), 0.0) + ROUNDING
 
 
+@lru_cache(maxsize=4)
 def likely_successes(trials: int, chance: float) -> tuple[Array, Array]:
     """The numbers of successes that are not too rare to count, and how likely each is."""
     if not trials:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -94,7 +94,7 @@ class Losses:
     masses: Array
     certain: float
 
-    @property
+    @cached_property
     def values(self) -> Array:
         """The losses."""
         return self.step * (self.first + np.arange(len(self.masses), dtype=float))
@@ -260,5 +260,6 @@ def _advanced(parts: Sequence[CentralPart], delta: float) -> float:
     return drift + math.sqrt(2 * math.log(2 / delta) * float(np.sum(each**2)))
 
 
+@lru_cache(maxsize=1024)
 def _at(part: CentralPart, delta: float) -> float:
     return min(part.losses().epsilon(delta), part.local)

@@ -63,7 +63,7 @@ class Transition(ABC):
         weighed = self.matrix[is_reached] / np.sqrt(expected[is_reached] * self.size)
         return np.minimum(np.linalg.svd(weighed, compute_uv=False), 1.0)
 
-    @property
+    @cached_property
     def condition(self) -> float:
         """How many times as much inverting blows up the noise of one pattern as that of another."""
         return float(np.linalg.cond(self.matrix))
@@ -359,5 +359,8 @@ def _along(values: NDArray[Any], axis: int, ndim: int) -> NDArray[Any]:
 
 
 def _contract(matrix: Array, values: Array, axis: int) -> Array:
+    if axis == values.ndim - 1:  # nothing has to be moved, and what comes out lies in a row
+        rows: Array = values.reshape(-1, values.shape[-1]) @ matrix.T
+        return rows.reshape(*values.shape[:-1], len(matrix))
     product: Array = np.tensordot(matrix, values, axes=(1, axis))
     return np.moveaxis(product, 0, axis)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -69,6 +69,7 @@ class Profile:
         found, allowed = replace(self, fakes=0.0)._best(weights, unit, level)
         misfit = self._misfit(weights, unit)
 
+        @cache  # both searches begin where it is known
         def excess(share: float) -> float:
             return misfit(share) - allowed
 
@@ -320,24 +321,23 @@ def _limits(asked: Asked, reading: Reading) -> Array:
     limits = np.full(reading.shape, math.inf)
     for axis in range(asked.counts.ndim):
         sets, which = _slices_touched(reading, asked.operator.true_shape(asked.counts), axis)
-        wholes = [_of_sums(asked.along(axis), one, _SURE) for one in sets]
-        highest = [_possible(*whole, asked.counts.sum())[1].item() for whole in wholes]
-        limits = np.minimum(limits, np.array(highest)[which])
+        alone, total = asked.along(axis), asked.counts.sum()
+        highest = [np.ravel(_possible(*_of_sums(alone, one, _SURE), total)[1]) for one in sets]
+        limits = np.minimum(limits, np.concatenate(highest)[which])
     return limits
 
 
 def _slices_touched(reading: Reading, shape: tuple[int, ...], axis: int) -> tuple[Sequence[Reading], NDArray[np.intp]]:
-    """The distinct sets of slices along an axis that cells of the answer lie in, and which set each cell has."""
+    """Readings of the sets of slices along an axis that cells of the answer lie in, and which set each cell has."""
     if reading.counted is None and axis < len(reading.shape):
-        sets = np.equal.outer(np.arange(reading.shape[axis]), reading.groups[axis])
+        size = reading.shape[axis]
         along = [-1 if other == axis else 1 for other in range(len(reading.shape))]
-        which = np.broadcast_to(np.arange(len(sets)).reshape(along), reading.shape)
-    else:
-        others = tuple(1 + other for other in range(len(shape)) if other != axis)
-        touched = np.concatenate([some.any(axis=others) for some in reading.weights(shape)])
-        sets, which = np.unique(touched, axis=0, return_inverse=True)
-        which = which.reshape(reading.shape)
-    return [Reading((), (), marked) for marked in sets], which
+        which = np.broadcast_to(np.arange(size).reshape(along), reading.shape)
+        return [Reading((size,), (reading.groups[axis],))], which
+    others = tuple(1 + other for other in range(len(shape)) if other != axis)
+    touched = np.concatenate([some.any(axis=others) for some in reading.weights(shape)])
+    sets, which = np.unique(touched, axis=0, return_inverse=True)
+    return [Reading((), (), marked) for marked in sets], which.reshape(reading.shape)
 
 
 def _condition(transition: Transition | None) -> float:

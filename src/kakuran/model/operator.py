@@ -214,10 +214,16 @@ class Operator:
 
     def alone(self, axis: int) -> Transition | None:
         """How one axis by itself was perturbed."""
-        transition, shares = self.transitions[axis], self.shares[axis] if self.shares else None
-        if transition is None or shares is None or self.together == 1:
-            return transition
-        return transition.mixed(self.together, shares)
+        return self._alone[axis]
+
+    @cached_property
+    def _alone(self) -> tuple[Transition | None, ...]:
+        if self.together == 1 or not self.shares:
+            return self.transitions
+        return tuple(
+            transition if transition is None or shares is None else transition.mixed(self.together, shares)
+            for transition, shares in zip(self.transitions, self.shares, strict=True)
+        )
 
     def along(self, axis: int, counts: Array) -> tuple[Array, Array]:
         """What true counts along one axis become, and the counts that chance adds in each slice of the other axes.

@@ -456,6 +456,10 @@ class _Paths:
     """Families × tables × cells."""
     steps: int = 0
 
+    def __post_init__(self) -> None:
+        self._whole = _totals(self.tables)
+        self._find_kinds()
+
     @classmethod
     def from_the_start(cls, families: Sequence[Candidate], tables: Array, operator: Operator) -> _Paths:
         """Families that start alike share the start."""
@@ -475,21 +479,30 @@ class _Paths:
         if families:
             self.estimates = self.estimates[[family not in families for family in self.families]]
             self.families = [family for family in self.families if family not in families]
+            self._find_kinds()
+
+    def _find_kinds(self) -> None:
+        self._sparse = self._alike([family.sparsity for family in self.families])
+        self._smooth = self._alike([family.smoothing for family in self.families])
+
+    def _alike(self, amounts: Sequence[float]) -> tuple[slice, Array]:
+        """Where families have an amount of something, which are next to each other, and how much each has."""
+        places = np.flatnonzero(amounts)
+        some = slice(places[0], places[-1] + 1) if len(places) else slice(0)
+        return some, np.array(amounts[some]).reshape(-1, *(1,) * self.tables.ndim)
 
     def _next(self) -> Array:
         """An EM step; a Dirichlet prior below one takes the same from every cell and leaves none below zero."""
         updated = em_step(self.estimates, self.tables, self.operator)
-        is_sparse = [family.sparsity > 0 for family in self.families]
-        if any(is_sparse):
-            some = updated[is_sparse]
-            taken = np.array([family.sparsity for family in self.families])[is_sparse]
-            sparse = np.maximum(some - taken.reshape(-1, *(1,) * self.tables.ndim), 0.0)
-            left = _totals(sparse, 2)
-            updated[is_sparse] = np.where(left > 0, sparse * (_totals(self.tables) / np.maximum(left, 1e-300)), some)
-        is_smooth = [family.smoothing > 0 for family in self.families]
-        if any(is_smooth):
-            shares = np.array([family.smoothing for family in self.families])[is_smooth]
-            updated[is_smooth] = _smoothed(updated[is_smooth], shares[:, None, None], _line(self.operator))
+        sparse, taken = self._sparse
+        if len(taken):
+            less = np.maximum(updated[sparse] - taken, 0.0)
+            left = _totals(less, 2)
+            less *= self._whole / np.maximum(left, 1e-300)
+            updated[sparse] = less if left.all() else np.where(left > 0, less, updated[sparse])
+        smooth, shares = self._smooth
+        if len(shares):
+            updated[smooth] = _smoothed(updated[smooth], shares, _line(self.operator))
         return updated
 
 

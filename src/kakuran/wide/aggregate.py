@@ -147,7 +147,8 @@ def _fill_classes(
     for i in range(n):
         _enter(i, class_of[i], first, following, preceding, sizes, class_of)
     while True:
-        smallest, c = k, -1
+        # A plain -1 is a type of its own, for which all that follows would be compiled once more.
+        smallest, c = k, int(np.intp(-1))
         for candidate in range(count):
             if 0 < sizes[candidate] < smallest:
                 smallest, c = sizes[candidate], candidate

@@ -37,7 +37,7 @@ def _mdav(columns: Array, k: int) -> Indices:  # pragma: no cover - compiled
     for c in range(d):
         total[c] = left[c].sum()
     distance, nearest, centre = np.empty(n), np.empty(k, np.intp), np.empty(d)
-    groups, m = 0, n
+    groups, m = int(np.intp(0)), n  # a plain 0 is a type of its own: helpers would be compiled for it, too
     while m >= 3 * k:
         _measure_from_farthest(left, m, total, centre, distance)
         opposite = left[:, np.argmax(distance[:m])].copy()
@@ -192,7 +192,7 @@ def _v_mdav(columns: Array, k: int) -> Indices:  # pragma: no cover - compiled
     remoteness, distance, to_group = np.empty(n), np.empty(n), np.empty(n)
     distances_to(columns, n, centre, remoteness)
     nearest = np.empty(k, np.intp)
-    groups, m = 0, n
+    groups, m = int(np.intp(0)), n  # a plain 0 is a type of its own: helpers would be compiled for it, too
     while m >= k:
         farthest = np.argmax(remoteness[owner[:m]])
         distances_to(left, m, left[:, farthest].copy(), distance)
