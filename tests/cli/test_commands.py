@@ -279,7 +279,9 @@ def test_a_word_that_is_no_command_points_to_those_that_may_be_meant(refused, wo
 @pytest.mark.parametrize(
     ("step", "mechanism", "told"), [(1, "retention", True), (16, "retention", False), (1, "square-wave", False)]
 )
-def test_a_number_that_may_be_missing_and_loses_its_order_is_warned_of(kakuran, folder, step, mechanism, told):
+def test_a_number_that_may_be_missing_and_loses_its_order_is_warned_of(
+    kakuran, folder, rough_models, step, mechanism, told
+):
     people = census(800)
     ages = pa.array([None, *people["age"].to_pylist()[1:]])
     pq.write_table(people.select(["job"]).append_column("age", ages), folder / "gaps.parquet")
