@@ -13,7 +13,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 from tools import packages
 from tools.packages import ROOT, Imports
@@ -70,7 +70,7 @@ class Module:
         """How many there are."""
         return len(self.text.splitlines())
 
-    @property
+    @cached_property
     def imports(self) -> list[ast.Import | ast.ImportFrom]:
         """All imports, those inside functions too."""
         return [node for node in ast.walk(self.tree) if isinstance(node, ast.Import | ast.ImportFrom)]
@@ -102,6 +102,7 @@ class Module:
                 yield ast.unparse(node.target)
 
 
+@cache
 def modules() -> list[Module]:
     """Every module of kakuran."""
     return [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ PICTURE = ROOT / "docs/images/packages.svg"
 Imports = Mapping[str, frozenset[str]]
 
 
+@cache
 def imports() -> Imports:
     """What each package of kakuran imports directly."""
     graph = grimp.build_graph("kakuran")

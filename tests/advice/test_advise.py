@@ -41,6 +41,15 @@ def strong():
     return kk.advise(schema, data=pa.table(columns), k=10)
 
 
+OTHER_KS = "kakuran.advice.comparison.OTHER_KS"
+
+
+@pytest.fixture
+def only_this_k(monkeypatch):
+    """Nothing is tried at other k, for those who do not look at curves."""
+    monkeypatch.setattr(OTHER_KS, ())
+
+
 @pytest.fixture(scope="module")
 def survey():
     """A survey of 3,000 people with six questions of eight answers, which hang together as those of surveys do."""
@@ -53,7 +62,9 @@ def survey():
         reached = np.cumsum(answers, axis=1)[kind] < dice.random((len(kind), 1))
         columns[f"q{question}"] = reached.sum(axis=1).clip(max=7).astype(str)
     schema = kk.Schema([kk.Categorical(name, list("01234567")) for name in columns])
-    return kk.advise(schema, data=pa.table(columns), k=10)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(OTHER_KS, ())
+        return kk.advise(schema, data=pa.table(columns), k=10)
 
 
 def by_method(advice):
@@ -121,7 +132,7 @@ def test_what_is_recommended_is_what_the_command_does_and_departs_from_what_it_d
         assert f"--tell {advice.perturbation.tell}" in advice.perturbation.command
 
 
-def test_wishes_are_those_of_calibrate_and_come_before_the_schemas():
+def test_wishes_are_those_of_calibrate_and_come_before_the_schemas(only_this_k):
     asked = kk.Schema(list(census_schema()), about="sex", tell=3, purpose="one-way")
     advice = kk.advise(asked, n=50_000, k=10, about="job", tell=2, purpose="two-way")
     assert (advice.ways, advice.perturbation.about) == (2, "job")
@@ -131,7 +142,7 @@ def test_wishes_are_those_of_calibrate_and_come_before_the_schemas():
         kk.advise(census_schema(), n=50_000, k=10, about="jbo")
 
 
-def test_a_column_that_was_asked_about_is_told_with_others_even_where_pairs_tell_little():
+def test_a_column_that_was_asked_about_is_told_with_others_even_where_pairs_tell_little(only_this_k):
     dice = np.random.default_rng(7)
     people = pa.table({name: dice.integers(0, 6, 1_500).astype(str) for name in "abcdef"})
     schema = kk.Schema([kk.Categorical(name, list("012345")) for name in "abcdef"])
@@ -172,7 +183,7 @@ def test_of_columns_of_many_values_no_more_cells_are_reconstructed_than_take_a_b
     assert len([table for table in tables if len(table) == 1]) == 10
 
 
-def test_without_the_data_the_same_is_expected_of_a_longer_survey():
+def test_without_the_data_the_same_is_expected_of_a_longer_survey(only_this_k):
     schema = kk.Schema([kk.Categorical(f"q{question}", list("01234567")) for question in range(10)])
     expected = kk.advise(schema, n=6_876, k=10)
     assert expected.perturbation.tell == 1
@@ -180,7 +191,7 @@ def test_without_the_data_the_same_is_expected_of_a_longer_survey():
     assert "Fewer columns would help: perturbed pairs of q0, q1" in str(expected)
 
 
-def test_numbers_of_many_values_should_have_larger_steps():
+def test_numbers_of_many_values_should_have_larger_steps(only_this_k):
     schema = kk.Schema([kk.Numeric("age", 0, 99, step=1), *(kk.Categorical(name, list("abcd")) for name in "xyz")])
     assert "Larger steps would help: with about 10 values for age" in str(kk.advise(schema, n=50_000, k=10))
     coarse = kk.Schema([kk.Numeric("age", 0, 90, step=10), *(kk.Categorical(name, list("abcd")) for name in "xyz")])
@@ -188,7 +199,7 @@ def test_numbers_of_many_values_should_have_larger_steps():
 
 
 @pytest.fixture
-def patients(rough_models):
+def patients(rough_models, only_this_k):
     """Who smokes goes with how old they are, and nobody is asked in bands of years."""
     dice, n = np.random.default_rng(5), 1_500
     age = dice.integers(0, 100, n)
@@ -226,18 +237,18 @@ def test_people_in_bands_are_those_whom_a_schema_with_bands_would_read():
     assert np.array_equal(np.sort(banded.codes["cost"]), np.sort(banded.schema.encode(people)["cost"]))
 
 
-def test_the_verdict_names_the_column_that_was_asked_about():
+def test_the_verdict_names_the_column_that_was_asked_about(only_this_k):
     asked = kk.advise(census_schema(), n=50_000, k=10, about="job")
     assert "pairs with job (" in asked.sentences[0]
 
 
-def test_a_column_that_weighs_on_all_others_should_go():
+def test_a_column_that_weighs_on_all_others_should_go(only_this_k):
     wide = kk.Categorical("town", [f"{place:03}" for place in range(200)])
     schema = kk.Schema([wide, *(kk.Categorical(name, list("abcd")) for name in "xyz")])
     assert "Fewer columns would help: without town" in str(kk.advise(schema, n=50_000, k=10))
 
 
-def test_noise_for_the_data_is_taken_where_it_is_worth_it():
+def test_noise_for_the_data_is_taken_where_it_is_worth_it(only_this_k):
     """Everybody is one of 500 who are the same: worst-case noise would be for nothing."""
     rows = [(job, sex) for job in "abcd" for sex in "fm" for _ in range(500)]
     table = pa.table({"job": [job for job, _ in rows], "sex": [sex for _, sex in rows]})
@@ -250,7 +261,7 @@ def test_noise_for_the_data_is_taken_where_it_is_worth_it():
     assert "they tell a little about them" in str(advice)
 
 
-def test_what_the_schema_wishes_is_tried_too():
+def test_what_the_schema_wishes_is_tried_too(only_this_k):
     sets = [["sex", "job"], ["job", "age", "region"]]
     asked = kk.Schema(list(census_schema()), tell=sets)
     advice = kk.advise(asked, n=50_000, k=10)
@@ -259,7 +270,7 @@ def test_what_the_schema_wishes_is_tried_too():
     assert wished.name == "sets of columns"
 
 
-def test_tables_of_a_column_that_matters_are_those_that_count():
+def test_tables_of_a_column_that_matters_are_those_that_count(only_this_k):
     asked = kk.Schema(list(census_schema()), about="job")
     trial = trial_of(asked, None, census(500), 10)
     assert all("job" in table for table in trial.yardstick.truths if len(table) > 1)
@@ -267,7 +278,7 @@ def test_tables_of_a_column_that_matters_are_those_that_count():
 
 
 @pytest.mark.parametrize(("purpose", "ways"), [("one-way", 1), ("two-way", 2), ("three-way", 3)])
-def test_the_purpose_of_the_schema_says_which_tables_count(purpose, ways):
+def test_the_purpose_of_the_schema_says_which_tables_count(purpose, ways, only_this_k):
     advice = kk.advise(kk.Schema(list(census_schema()), purpose=purpose), n=50_000, k=10)
     errors = [outlook.errors.of(ways) for outlook in advice.outlooks if outlook.errors is not None]
     assert advice.ways == ways
@@ -298,12 +309,12 @@ def test_where_noise_on_tables_would_be_better_that_is_said_at_the_same_epsilon(
     assert "noise on the tables is better" in str(from_data)
 
 
-def test_where_noise_on_tables_would_be_hardly_better_nothing_is_said_of_it():
+def test_where_noise_on_tables_would_be_hardly_better_nothing_is_said_of_it(only_this_k):
     schema = kk.Schema([kk.Categorical(f"q{question}", list("01234567")) for question in range(10)])
     assert "noise on the tables is better" not in str(kk.advise(schema, n=6_876, k=100))
 
 
-def test_progress_is_told_in_words():
+def test_progress_is_told_in_words(only_this_k):
     told = []
     kk.advise(census_schema(), n=50_000, k=10, progress=told.append)
     assert told[0] == "perturbing, each record telling 2"
@@ -311,7 +322,7 @@ def test_progress_is_told_in_words():
 
 
 @pytest.mark.skipif(not ADULT.exists(), reason="needs the shared data")
-def test_on_adult_pairs_beat_margins_whole_records_and_microaggregation():
+def test_on_adult_pairs_beat_margins_whole_records_and_microaggregation(only_this_k):
     names = "age workclass fnlwgt education number marital occupation relationship race sex gain loss hours land income"
     adult = pd.read_csv(ADULT, header=None, names=names.split(), skipinitialspace=True)
     people = adult[["workclass", "education", "marital", "relationship", "sex", "income"]]
@@ -423,7 +434,7 @@ def test_the_verdict_measures_pairs_by_the_margins(errors, told):
     assert told in errors.verdict
 
 
-def test_a_wide_table_of_zeros_and_ones_needs_no_schema_and_is_factorised():
+def test_a_wide_table_of_zeros_and_ones_needs_no_schema_and_is_factorised(rough_models, only_this_k):
     matrix = planted_matrix(3, rows=100, columns=12, ones=0.2, flips=0.0)
     advice = kk.advise(None, data=matrix, k=5)
     assert by_method(advice)["factorise"].errors is not None
@@ -434,13 +445,13 @@ def test_a_wide_table_of_zeros_and_ones_needs_no_schema_and_is_factorised():
     assert list(codes) == list(frame.columns)
 
 
-def test_hopeless_promises_are_called_so():
+def test_hopeless_promises_are_called_so(only_this_k):
     schema = kk.Schema([kk.Categorical(name, list("abcdefgh")) for name in "xyz"])
     assert "next to nothing" in str(kk.advise(schema, n=60, k=50))
     assert "next to nothing" not in str(kk.advise(schema, n=1_000_000, k=2))
 
 
-def test_missing_values_and_kept_columns_can_be_advised_on():
+def test_missing_values_and_kept_columns_can_be_advised_on(only_this_k):
     schema = kk.Schema(
         [
             kk.Categorical("region", ["north", "south"], role="keep"),

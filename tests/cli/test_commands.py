@@ -20,12 +20,12 @@ from kakuran.samples import census, census_schema
 PERTURB = ("perturb", "people.csv", "-s", "schema.toml", "--k", 10)
 
 
-def test_the_stewards_journey_ends_in_an_audited_release(process, folder):
-    inferred = process("schema", "infer", "people.csv", "-o", "draft.toml")
+def test_the_stewards_journey_ends_in_an_audited_release(kakuran, process, folder):
+    inferred = kakuran("schema", "infer", "people.csv", "-o", "draft.toml")
     assert inferred.returncode == 0
     assert "read off private data" in inferred.stderr
-    assert process("schema", "check", "people.csv", "-s", "draft.toml").returncode == 0
-    assert process("calibrate", "people.csv", "-s", "schema.toml", "--k", 10).returncode == 0
+    assert kakuran("schema", "check", "people.csv", "-s", "draft.toml").returncode == 0
+    assert kakuran("calibrate", "people.csv", "-s", "schema.toml", "--k", 10).returncode == 0
     released = process(*PERTURB, "-o", "out.parquet")
     assert released.returncode == 0, released.stderr
     assert "800 records" in released.stderr
@@ -198,7 +198,7 @@ def test_interrupting_a_run_leaves_no_file_behind(folder, number):
     assert {path.name for path in folder.iterdir()} == names
 
 
-def test_the_demo_beats_the_naive_count(kakuran, folder):
+def test_the_demo_beats_the_naive_count(kakuran, folder, rough_models):
     result = kakuran("demo", "--folder", "demo", "--n", 20_000, "--plot", "picture.png")
     assert result.returncode == 0, result.stderr
     naive, reconstructed = (
@@ -279,7 +279,9 @@ def test_a_word_that_is_no_command_points_to_those_that_may_be_meant(refused, wo
 @pytest.mark.parametrize(
     ("step", "mechanism", "told"), [(1, "retention", True), (16, "retention", False), (1, "square-wave", False)]
 )
-def test_a_number_that_may_be_missing_and_loses_its_order_is_warned_of(kakuran, folder, step, mechanism, told):
+def test_a_number_that_may_be_missing_and_loses_its_order_is_warned_of(
+    kakuran, folder, rough_models, step, mechanism, told
+):
     people = census(800)
     ages = pa.array([None, *people["age"].to_pylist()[1:]])
     pq.write_table(people.select(["job"]).append_column("age", ages), folder / "gaps.parquet")

@@ -16,10 +16,16 @@ COMMAND = f"#!{sys.executable}\nfrom kakuran.cli import main\nmain()\n"
 
 
 @pytest.fixture(scope="module")
-def prompt(tmp_path_factory):
-    """A folder with a release, and a kakuran on the path as an installation would put it there."""
+def folder(tmp_path_factory):
+    """A folder with a release."""
     folder = tmp_path_factory.mktemp("prompt")
     kk.perturb(census(50), kk.calibrate(census_schema(), n=50, k=5)).save(folder / "out.parquet")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def prompt(folder):
+    """A kakuran on the path as an installation would put it there."""
     command = folder / "bin/kakuran"
     command.parent.mkdir()
     command.write_text(COMMAND)
@@ -46,18 +52,8 @@ def script(prompt):
     ("typed", "offered"),
     [
         (["cr"], {"crosstab"}),
-        (["schema", ""], {"infer", "check"}),
         (["crosstab", "out.parquet", ""], {"sex", "age", "job", "region"}),
-        (["crosstab", "out.parquet", "job", "r"], {"region"}),
-        (["tree", "out.parquet", "j"], {"job"}),
-        (["bayes", "out.parquet", "sex", "r"], {"region"}),
-        (["crosstab", "nowhere.parquet", ""], set()),
         (["perturb", "--data"], {"--data-dependent"}),
-        (["perturb", "--engine", ""], {"local", "spark"}),
-        (["vertical", "join", "--lang", ""], {"en", "ja"}),
-        (["crosstab", "out.parquet", "--method", ""], set(get_args(Method))),
-        (["factorise", "--layout", ""], set(get_args(BasketLayout))),
-        (["vertical", "init", "--criterion", "ai"], {"aic", "aicc"}),
     ],
 )
 def test_bash_offers_commands_options_and_the_columns_of_a_release(prompt, script, typed, offered):
@@ -65,6 +61,30 @@ def test_bash_offers_commands_options_and_the_columns_of_a_release(prompt, scrip
     press_tab = f"COMP_WORDS=({words}); COMP_CWORD={len(typed)}; _kakuran_completion kakuran"
     offers = prompt("bash", "-c", f"{script}\n{press_tab}\nprintf '%s\\n' \"${{COMPREPLY[@]}}\"")
     assert set(offers.split()) == offered
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        (["schema", ""], {"infer", "check"}),
+        (["crosstab", "out.parquet", "job", "r"], {"region"}),
+        (["tree", "out.parquet", "j"], {"job"}),
+        (["bayes", "out.parquet", "sex", "r"], {"region"}),
+        (["crosstab", "nowhere.parquet", ""], set()),
+        (["perturb", "--engine", ""], {"local", "spark"}),
+        (["vertical", "join", "--lang", ""], {"en", "ja"}),
+        (["crosstab", "out.parquet", "--method", ""], set(get_args(Method))),
+        (["factorise", "--layout", ""], set(get_args(BasketLayout))),
+        (["vertical", "init", "--criterion", "ai"], {"aic", "aicc"}),
+    ],
+)
+def test_every_word_that_bash_may_ask_for_is_offered(kakuran, script, monkeypatch, typed, offered):
+    assert all(name in script for name in ("COMP_WORDS", "COMP_CWORD", "_KAKURAN_COMPLETE=complete_bash"))
+    monkeypatch.setenv("COMP_WORDS", "\n".join(["kakuran", *typed]))
+    monkeypatch.setenv("COMP_CWORD", str(len(typed)))
+    monkeypatch.setenv("_KAKURAN_COMPLETE", "complete_bash")
+    monkeypatch.setattr(sys.modules["__main__"], "__package__", None)  # else the command is called python -m pytest
+    assert set(kakuran().stdout.split()) == offered
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])

@@ -81,7 +81,7 @@ def folder(tmp_path, people):
     return tmp_path
 
 
-def test_what_the_schema_drops_is_in_no_file_and_no_answer_of_any_command(kakuran, folder):
+def test_what_the_schema_drops_is_in_no_file_and_no_answer_of_any_command(kakuran, folder, rough_models):
     ordered = kakuran("microaggregate", *DATA, "--k", 5, "--keep-order", "-o", "ordered.csv")
     assert ordered.returncode == 0, ordered.stderr
     for command, arguments in WALK.items():

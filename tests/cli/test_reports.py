@@ -17,9 +17,15 @@ from kakuran.cli import app
 from kakuran.cli.options import Language
 from kakuran.words import LANGUAGES
 
-pytestmark = pytest.mark.usefixtures("rough_models")
+pytestmark = pytest.mark.usefixtures("rough_models", "fewer_ks")
 
 PERTURB = ("perturb", "people.csv", "-s", "schema.toml", "--k", 10, "-o", "out.parquet")
+
+
+@pytest.fixture
+def fewer_ks(monkeypatch):
+    """Curves of advice through three k: two others, and the one that is asked for."""
+    monkeypatch.setattr("kakuran.advice.comparison.OTHER_KS", (2, 20))
 
 
 @pytest.fixture

@@ -193,26 +193,58 @@ def _weighed(classes: Sequence[Density], shares: Array) -> Density:
 def _density(reader: Reader, column: str, bins: Bins | None, method: DensityMethod, progress: Progress) -> Density:
     plan = reader.plan
     attribute = released_number(plan, column)
-    question = ask(plan, (column,), {column: min(DEFAULT_BINS, attribute.points) if bins is None else bins}, None)
-    axis = question.cells[0]
-    (told,) = told_numbers(reader, [column], progress)
-    edges = axis.edges[axis.edges <= attribute.points]
-    naive = np.bincount(axis.place(told.codes, plan.reach(column)), told.counts, minlength=len(edges) - 1).astype(float)
-    found = _estimate(told, plan.mechanisms.get(column), attribute, edges, method, naive)
+    binned = _Binned.of(reader, column, min(DEFAULT_BINS, attribute.points) if bins is None else bins, progress)
+    naive, found = binned.naive, binned.estimated(plan, method)
     reach = float(ndtri((1 + LEVEL) / 2)) * found.errors
-    low, high = _allowed(question, told, plan)
+    low, high = _allowed(binned.question, binned.told, plan)
     return Density(
         column,
-        attribute.borders_of(edges),
+        attribute.borders_of(binned.edges),
         found.shares,
         np.minimum(np.maximum(found.shares - reach, 0.0), low[: len(naive)]),
         np.maximum(np.minimum(found.shares + reach, 1.0), high[: len(naive)]),
         naive / max(naive.sum(), 1.0),
         method,
         found.reason,
-        told.missing or 0.0,
+        binned.told.missing or 0.0,
         None if attribute.has_mean else attribute,
     )
+
+
+def shares_of_bins(reader: Reader, column: str, bins: int, progress: Progress) -> Array:
+    """The estimated shares alone, found once a release: their intervals take half as long again."""
+    if (column, bins) not in reader.shares:
+        binned = _Binned.of(reader, column, bins, progress)
+        reader.shares[column, bins] = binned.estimated(reader.plan, "auto").shares
+    return reader.shares[column, bins]
+
+
+@dataclass(frozen=True, eq=False)
+class _Binned:
+    """A number's bins, and what records tell of them."""
+
+    question: TableQuestion
+    told: ToldNumbers
+    edges: NDArray[np.int64]
+    naive: Array
+    """How many records came out in each bin."""
+
+    @classmethod
+    def of(cls, reader: Reader, column: str, bins: Bins, progress: Progress) -> _Binned:
+        """Counted in one pass."""
+        question = ask(reader.plan, (column,), {column: bins}, None)
+        axis, points = question.cells[0], released_number(reader.plan, column).points
+        (told,) = told_numbers(reader, [column], progress)
+        edges = axis.edges[axis.edges <= points]
+        places = axis.place(told.codes, reader.plan.reach(column))
+        naive = np.bincount(places, told.counts, minlength=len(edges) - 1).astype(float)
+        return cls(question, told, edges, naive)
+
+    def estimated(self, plan: Plan, method: DensityMethod) -> BinShares:
+        """The shares of true records in each bin."""
+        name = self.question.cells[0].name
+        mechanism, attribute = plan.mechanisms.get(name), released_number(plan, name)
+        return _estimate(self.told, mechanism, attribute, self.edges, method, self.naive)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import PchipInterpolator
-from scipy.optimize import brentq
 
 from kakuran.counts import Cells
 from kakuran.schema import Numeric
@@ -115,6 +113,8 @@ def _pieces(low: float, high: float, step: float) -> Array:
 
 def _below(edges: Array, shares: Array, numbers: Array) -> Array:
     """The share below each of some numbers, given the shares between edges."""
+    from scipy.interpolate import PchipInterpolator  # slow to load, and few schemas have bands
+
     below = PchipInterpolator(edges, np.append(0.0, np.cumsum(shares)))(numbers)
     widths = np.diff(edges)
     for beside, end, inner, sign in ((-2, -1, -2, 1), (1, 0, 1, -1)):
@@ -135,6 +135,8 @@ def _rate_of_fall(beside: float, end: float, held_beside: float, held: float) ->
         """Of what the last band would hold."""
         left = math.exp(-rate * beside)
         return held * (1 - left) - held_beside * left * -math.expm1(-rate * end)
+
+    from scipy.optimize import brentq
 
     # Were the last band without end, it would be this; with an end, it is less.
     most = math.log1p(held_beside / held) / beside

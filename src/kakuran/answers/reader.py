@@ -354,12 +354,15 @@ class Reader:
         How many they are.
     own : Cells | None
         The one value of a kept column that they have, where others in the release are left aside.
+    shares : dict[tuple[str, int], Array]
+        What was estimated of the bins of a number, by the column and how many they are, for whom asks again.
     """
 
     records: Records
     plan: Plan
     n: int
     own: Cells | None = None
+    shares: dict[tuple[str, int], Array] = field(default_factory=dict, init=False, repr=False)
     _models: dict[CellsKey, JointTables] = field(default_factory=dict, init=False, repr=False)
     _kept: dict[CellsKey, Array] = field(default_factory=dict, init=False, repr=False)
     _known: dict[str, Histogram] = field(default_factory=dict, init=False, repr=False)

@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from kakuran.answers.answer import Answer
-from kakuran.answers.density import DEFAULT_BINS, density
+from kakuran.answers.density import DEFAULT_BINS, shares_of_bins
 from kakuran.answers.reader import JointTables, Reader, check_told, model_cells
 from kakuran.counts import Cells, Tally, cells_of, every_code
 from kakuran.design import ExpectedError, Plan, expected_error
@@ -320,9 +320,9 @@ def _inside(reader: Reader, axis: Cells, progress: Progress) -> _Inside:
     likely = np.ones(attribute.size)
     if axis.size < attribute.size:
         bins = min(DEFAULT_BINS, attribute.points)
-        found = density(reader, axis.name, bins=bins, method="auto", progress=progress)
+        shares = shares_of_bins(reader, axis.name, bins, progress)
         widths = np.diff(cells_of(reader.plan.schema, axis.name, bins).edges[: bins + 1])
-        likely[: attribute.points] = np.repeat(found.shares / widths, widths)
+        likely[: attribute.points] = np.repeat(shares / widths, widths)
     return _Inside.of(axis, likely)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import bdtrc
 
 from kakuran.answers import MOST_POINTS, log_chance_of, points_of
 from kakuran.audit.anonymity import Risk, risk_of
@@ -346,11 +348,14 @@ def _alignment(attacker: Attacker, released: dict[str, Codes], dice: Randomness)
     return (fit(np.arange(n)) - float(np.mean(others))) / spread if spread > 1e-9 * n else 0.0
 
 
-def _judged(outcome: Audit, release: Release) -> Audit:
-    from scipy.stats import binom
+def _most_by_luck(tries: int, chance: float) -> int:
+    """How many hits are no false alarm; `scipy.stats.binom.isf` would take longer to load than many an audit takes."""
+    return bisect_left(range(tries), True, key=lambda hits: bool(bdtrc(hits, tries, chance) <= FALSE_ALARM))
 
+
+def _judged(outcome: Audit, release: Release) -> Audit:
     bound, order = outcome.bound, release.manifest.order
-    chance = float(binom.isf(FALSE_ALARM, outcome.attacked, bound)) / outcome.attacked
+    chance = _most_by_luck(outcome.attacked, bound) / outcome.attacked
     certified, worst, weakness = outcome.certified, outcome.worst_posterior, outcome.weakness or 0.0
     ways = ((Phrase("one by one"), outcome.linked), (Phrase("one to one"), outcome.linked_one_to_one or 0.0))
     checks = [

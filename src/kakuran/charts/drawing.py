@@ -300,7 +300,8 @@ def _put_heatmap(
     plot.imshow(np.maximum(table, 0), cmap="OrRd", vmin=0, vmax=highest, aspect="auto")
     for (row, column), number in np.ndenumerate(said if said is not None else np.empty((0, 0), str)):
         colour = "white" if table[row, column] > 0.6 * highest else INK
-        plot.text(column, row, number, ha="center", va="center", fontsize=7, color=colour)
+        is_last = column == table.shape[1] - 1  # others never reach beyond the plot, so that nobody need measure them
+        plot.text(column, row, number, ha="center", va="center", fontsize=7, color=colour, in_layout=is_last)
     for row, column in np.argwhere(unclear) if unclear is not None else ():
         corner = (column - 0.5, row - 0.5)
         plot.add_patch(Rectangle(corner, 1, 1, fill=False, hatch="////", edgecolor="#00000028", lw=0))
@@ -415,9 +416,10 @@ def risk_chart(
     sure, count = Phrase("probability that the link is right"), Phrase("released records")
     size = (_NARROW, 4.6) if narrow else (7.2, 4.2)
     figure, plot = new_plot(*size, xlabel=translate(sure), ylabel=translate(count), xscale="log")
-    edges = np.geomspace(0.8 * min(posteriors.min(), lowest), 1.05, 80).tolist()
+    counts, edges = np.histogram(posteriors, np.geomspace(0.8 * min(posteriors.min(), lowest), 1.05, 80))
     surest = translate(Phrase("after: surest link of each released record"))
-    plot.hist(posteriors, bins=edges, color=BLUE, label=surest)
+    plot.stairs(counts, edges, fill=True, color=BLUE, label=surest)
+    plot.xaxis.set_major_formatter(lambda number, _: np.format_float_positional(number, trim="-"))  # 0.01, not 10⁻²
     for risks, colour, styles in ((after, _PROMISED, ("-", ":")), (before, _BEFORE, ("--", "-."))):
         for (name, risk), style in zip(risks.items(), styles, strict=True):
             plot.axvline(risk, linestyle=style, color=colour, label=translate(name), linewidth=1.8)

@@ -7,6 +7,7 @@ applies one after the other; the joint matrix is never built.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
@@ -359,8 +360,10 @@ def _along(values: NDArray[Any], axis: int, ndim: int) -> NDArray[Any]:
 
 
 def _contract(matrix: Array, values: Array, axis: int) -> Array:
-    if axis == values.ndim - 1:  # nothing has to be moved, and what comes out lies in a row
-        rows: Array = values.reshape(-1, values.shape[-1]) @ matrix.T
-        return rows.reshape(*values.shape[:-1], len(matrix))
-    product: Array = np.tensordot(matrix, values, axes=(1, axis))
-    return np.moveaxis(product, 0, axis)
+    """The matrix times the values along an axis; tensordot takes longer to begin than small tables need."""
+    axis %= values.ndim
+    before, after = values.shape[:axis], values.shape[axis + 1 :]
+    first, last = math.prod(before), math.prod(after)
+    inputs = values.shape[axis]
+    made = values.reshape(first, inputs) @ matrix.T if last == 1 else matrix @ values.reshape(first, inputs, last)
+    return made.reshape(*before, len(matrix), *after)
