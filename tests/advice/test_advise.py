@@ -9,7 +9,7 @@ import kakuran as kk
 from kakuran.advice.comparison import trial_of
 from kakuran.advice.helping import by_company, in_bands
 from kakuran.advice.methods import MOST_IN_ALL, Errors, Trial, Yardstick, perturbed
-from kakuran.design import BandProposal, expected_error_of_noise
+from kakuran.design import HARDLY_PERTURBED, BandProposal, expected_error_of_noise
 from kakuran.design.bands import in_bands as bands_of
 from kakuran.report import outlook_rows
 from kakuran.samples import census, census_schema, planted_matrix
@@ -124,7 +124,7 @@ def test_what_is_recommended_is_what_the_command_does_and_departs_from_what_it_d
         (blind, census_schema(), 50_000),
     ):
         by_itself = kk.designs(schema, n=n, k=10)[0].tell
-        told = "Type --tell out" in str(advice)
+        told = "Do not leave out --tell" in str(advice)
         assert told == (advice.perturbation.tell != by_itself)
         if told:
             ways = 2 if advice.perturbation.errors.tells_pairs else 1
@@ -249,15 +249,15 @@ def test_a_column_that_weighs_on_all_others_should_go(only_this_k):
 
 
 def test_noise_for_the_data_is_taken_where_it_is_worth_it(only_this_k):
-    """Everybody is one of 500 who are the same: worst-case noise would be for nothing."""
+    """Everybody is one of 500 who are the same: not quite as many as wanted, so that little noise is enough."""
     rows = [(job, sex) for job in "abcd" for sex in "fm" for _ in range(500)]
     table = pa.table({"job": [job for job, _ in rows], "sex": [sex for _, sex in rows]})
     schema = kk.Schema([kk.Categorical("job", list("abcd")), kk.Categorical("sex", ["f", "m"])])
-    advice = kk.advise(schema, data=table, k=10)
+    advice = kk.advise(schema, data=table, k=600)
     assert advice.perturbation.method == "perturb-data-dependent"
-    assert advice.perturbation.errors.two_way == pytest.approx(0)
+    assert advice.perturbation.errors.two_way < 0.05
     assert "--data-dependent" in str(advice)
-    assert "in a crowd of 5" in str(advice)
+    assert "in a crowd of 1," in str(advice)
     assert "they tell a little about them" in str(advice)
 
 
@@ -357,11 +357,13 @@ def test_promises_are_told_apart(from_data):
 
 def test_noise_fitted_to_the_table_never_costs_more_than_the_worst_case(from_data):
     """Averaged over k: a single draw of noise may turn out either way."""
-    errors = {
-        method: np.mean([one.errors.one_way for one in from_data.curves if (one.method, one.tell) == (method, 1)])
+    worst_case, fitted = (
+        {one.k: one.errors for one in from_data.curves if (one.method, one.tell) == (method, 1)}
         for method in ("perturb", "perturb-data-dependent")
-    }
-    assert errors["perturb-data-dependent"] <= errors["perturb"]
+    )
+    known = [k for k, errors in fitted.items() if errors is not None]  # at others hardly anything would be perturbed
+    assert known
+    assert np.mean([fitted[k].one_way for k in known]) <= np.mean([worst_case[k].one_way for k in known])
 
 
 def test_a_larger_k_costs_more(from_data, blind, strong):
@@ -499,3 +501,14 @@ def test_the_picture_shows_every_method_that_could_be_assessed(from_data):
     assert "microaggregation" in labels
     assert "factorisation" not in labels
     assert "k = 10" in labels
+
+
+def test_noise_that_would_leave_the_data_as_they_are_is_not_advised():
+    codes = np.random.default_rng(3).integers(0, 2, (2, 4_000))
+    table = pa.table({name: np.array(["no", "yes"])[column] for name, column in zip("ab", codes, strict=True)})
+    schema = kk.Schema([kk.Categorical(name, ["no", "yes"]) for name in "ab"])
+    fitted = kk.calibrate(schema, data=table, k=10, calibration="data-dependent", tell="all")
+    assert fitted.kept > HARDLY_PERTURBED  # a thousand people share what each says
+    advice = kk.advise(schema, data=table, k=10)
+    assert advice.perturbation.method == "perturb"
+    assert [one.errors for one in advice.outlooks if one.method == "perturb-data-dependent"] == [None]

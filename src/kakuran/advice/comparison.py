@@ -127,8 +127,8 @@ def _unlike(usual: Outlook, perturbation: Outlook, ways: int) -> Iterator[Phrase
     if perturbation.tell != usual.tell:
         ways = _ways_told(perturbation, usual, ways)
         yield Phrase(
-            "Type --tell out: without it the command takes {method}, as typical tables lose least so, but here that "
-            "puts {share:.1%} in the wrong cell of {tables}.",
+            "Do not leave out --tell: without it the command takes {method}, as typical tables lose least so, but here "
+            "that puts {share:.1%} in the wrong cell of {tables}.",
             method=usual.name,
             share=_error(usual, ways),
             tables=_TABLES[ways],

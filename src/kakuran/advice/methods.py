@@ -21,6 +21,7 @@ from kakuran.answers import Reader, ask
 from kakuran.audit import wrong_cells
 from kakuran.counts import MemoryRecords, SparseTally, Tally, cells_of
 from kakuran.design import (
+    HARDLY_PERTURBED,
     WAYS,
     Crowd,
     Design,
@@ -408,6 +409,10 @@ def perturbed_for_the_data(trial: Trial, worst_case: Outlook) -> Outlook:
         return found.not_assessed(Phrase("fitting noise to so many distinct records takes long"))
     tally.update(trial.codes)
     fitted = trial.plan(k, tell, tally)
+    if fitted.kept > HARDLY_PERTURBED:
+        return found.not_assessed(
+            Phrase("these data need so little noise that {kept:.0%} of them would be released as is", kept=fitted.kept)
+        )
     if fitted.tells == plan.tells:
         return replace(found, note=Phrase("these data need the noise of the worst case"))
     crowd = Crowd(tally).smallest([one.telling for one in plan.tells])

@@ -75,9 +75,14 @@ def advise(
         advice = compare(declared, k=k, n=n, data=source, progress=at, **wishes)
     results.answer(advice.to_dict(), lambda: _show(advice, results.words))
     if schema is not None and not results.json:
-        again = shlex.join([in_words(data or "DATA"), *csv.typed(sql), "-s", in_words(str(schema)), "--k", f"{k:g}"])
-        made = advice.perturbation.command.replace("perturb", f"perturb {again}", 1)
-        say(Phrase("to make the release: {command} -o release.parquet", command=made))
+        given = shlex.join([in_words(data or "DATA"), *csv.typed(sql), "-s", in_words(str(schema)), "--k", f"{k:g}"])
+        made = advice.perturbation.command.replace("perturb", f"perturb {given}", 1) + " -o release.parquet"
+        if advice.best.method == "microaggregate":
+            grouped = f"{advice.best.command} {given} -o groups.parquet"
+            say(Phrase("to make the release: {command}", command=grouped))
+            say(Phrase("or, to hide the values themselves: {command}", command=made))
+        else:
+            say(Phrase("to make the release: {command}", command=made))
     results.draw(lambda words: advice.plot(words.of))
     results.tell(lambda: advice_report(advice, typed(), lang=results.lang), public=not advice.from_data)
 

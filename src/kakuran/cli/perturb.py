@@ -255,13 +255,22 @@ def _read_on_spark(data: str, csv: CsvOptions, schema: Schema) -> Originals:
 
 
 def _say_written(where: str, manifest: Manifest) -> None:
-    from kakuran.design import DELTA
+    from kakuran.design import DELTA, HARDLY_PERTURBED
 
     plan = manifest.plan
     is_of_people = plan.counted_as[0] == "person"
     people = Phrase("{count:,} people", count=manifest.records)
     facts = {"records": people if is_of_people else so_many_records(manifest.records), "k": plan.k}
     say(Phrase("wrote {file}: {records}, k = {k:g}, ε = {epsilon:.4g}", file=where, epsilon=plan.epsilon, **facts))
+    if plan.calibration == "data-dependent" and plan.kept > HARDLY_PERTURBED:
+        say(
+            Phrase(
+                "warning: these data need so little noise for k = {k:g} that {kept:.0%} of what they say is released "
+                "as it is; leave out --data-dependent to have every record perturbed",
+                k=plan.k,
+                kept=plan.kept,
+            )
+        )
     if plan.unit is not None:
         say(Phrase("counted are {unit}; {person!r} is not in the release", unit=plan.unit, person=plan.schema.person))
     if manifest.is_central:
@@ -284,7 +293,9 @@ def _say_written(where: str, manifest: Manifest) -> None:
         if most == 1 and len(plan.schema.perturbed) > 1:
             say(Phrase("so nothing shows how columns go together; --about COLUMN tells how it goes with the others"))
     if where != "-":
-        asked = ["kakuran", "crosstab", where, *plan.tells[0].columns[:2]]
+        always = set.intersection(*(set(tell.columns) for tell in plan.tells))
+        first = sorted(plan.tells[0].columns, key=lambda name: name not in always)  # what it is about, if anything
+        asked = ["kakuran", "crosstab", where, *first[:2]]
         say(Phrase("now it can be asked, as in {command}", command=shlex.join(asked)))
 
 

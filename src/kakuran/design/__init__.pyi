@@ -45,6 +45,7 @@ from .ledger_file import (
     Ledger as Ledger,
 )
 from .plan import (
+    HARDLY_PERTURBED as HARDLY_PERTURBED,
     MOST_PEOPLE as MOST_PEOPLE,
     Calibration as Calibration,
     Plan as Plan,

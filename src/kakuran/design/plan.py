@@ -36,6 +36,8 @@ MANY_VALUES = 10
 """A number with more values than this is asked for in cells of several."""
 MOST_PEOPLE = 10**18
 """More than anybody has records of, and few enough to be counted in 64 bits."""
+HARDLY_PERTURBED = 0.95
+"""Whoever releases more of what records say than this part of it has hardly perturbed them."""
 LAST_DIGITS = 1e-12
 """How much rounding and the order of adding up may change a crowd; plans are made with as much to spare."""
 
@@ -302,6 +304,11 @@ class Plan:
             done = Phrase("dropped") if isinstance(attribute, Dropped) else Phrase("kept as it is")
             raise CalibrationError(Phrase("column {column!r} is {done}: it has no mechanism", column=column, done=done))
         return self.mechanisms[column]
+
+    @property
+    def kept(self) -> float:
+        """How much is left of what records tell, columns taken together: 1 is all of it."""
+        return max(tell.telling.kept(tell.columns) for tell in self.tells)
 
     def k_for(self, n: int) -> float:
         """The k that these mechanisms keep for n people, whatever is in their table."""
