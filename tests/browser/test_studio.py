@@ -170,14 +170,16 @@ def test_what_was_drawn_before_something_changed_does_not_pass_for_what_is_said_
     page.locator("#k").press("Enter")
     page.get_by_label("Questions will be about").select_option("job")
     page.route("**/api/rehearse", lambda route: held.append(route), times=1)
-    page.get_by_role("button", name="Rehearse").click()
+    with page.expect_request("**/api/rehearse"):
+        page.get_by_role("button", name="Rehearse").click()
     page.get_by_role("button", name="日本語").click()  # which draws the page again
     page.get_by_role("button", name="English").click()
     held[0].continue_()
     expect(page.locator("#rehearsed img")).to_be_visible()
     expect(page.locator("#rehearsed .notice")).to_have_count(0)
-    page.get_by_role("button", name="Tell two columns").click()
+    page.get_by_label("job by two others, or models of it").check()
     expect(page.locator("#rehearsed .notice")).to_contain_text("before you changed something")
+    page.get_by_role("button", name="Tell two columns").click()
     expect(page.locator('.design[data-key="2"].chosen')).to_be_visible()
     expect(page.get_by_label("job by one other column")).to_be_checked()
     go_on(page)

@@ -100,7 +100,8 @@ const Choose = (() => {
           say("about"),
           select([["", say("about.nothing")], ...told.map((name) => [name, name])], about ?? "", (name) => {
             pair = [null, name]; // to be rehearsed with what it is about
-            studio.change("wish", { wishes: { about: name || null } });
+            const purpose = name ? (about ? wishes.purpose : "one-way") : null; // first by one other column
+            studio.change("wish", { wishes: { about: name || null, purpose } });
           }),
           say("about.help"),
         ),

@@ -13,8 +13,8 @@ const Releasing = (() => {
   function draw(studio) {
     return [
       element("p", { class: "lead" }, say("release.lead")),
-      making(studio),
       studio.made ? made(studio) : null,
+      making(studio),
     ];
   }
 
