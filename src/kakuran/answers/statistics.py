@@ -49,7 +49,7 @@ Scale: TypeAlias = Literal["plain", "log", "atanh"]
 """On which scale chance moves a statistic evenly up and down."""
 UNCLEAR = 0.1
 """A correlation whose standard error is larger takes the joint model's help."""
-DOUBTED = 0.5
+DOUBTED = 1 / 3
 """Which part of what it changes that numbers lie smoothly in bands, and not evenly, is an error to be expected."""
 MOST_GROUP_BANDS = 1_000
 """Bands of all groups together up to which every group is filled by itself."""
