@@ -23,6 +23,14 @@ from kakuran.charts import (
 )
 
 
+def test_bars_and_intervals_below_zero_are_seen_whole():
+    for value, low, high in ((-2.0, -3.0, -1.0), (1.0, -1.0, 3.0)):
+        (plot,) = bar_chart(["a"], [Series("", np.array([value]), INK, (np.array([low]), np.array([high])))]).axes
+        least, most = plot.get_xlim()
+        assert least <= low
+        assert most >= max(high, 0)
+
+
 def bars_of(plot):
     """The length and the colour of every bar, a list a series."""
     return [

@@ -304,7 +304,11 @@ def test_adult_is_released_at_k_10_to_study_income_by_education(visit, address, 
     page.get_by_role("button", name="All of this is public knowledge").click()
     go_on(page)
     page.get_by_label("Questions will be about").select_option("income")
+    page.get_by_label("By", exact=True).select_option("education")
+    page.get_by_role("button", name="Leave out the others").click()
+    expect(page.get_by_role("button", name="Leave out the others")).to_have_count(0)
     expect(page.locator(".design.chosen")).to_have_count(1)
+    expect(page.get_by_label("By", exact=True)).to_have_count(0)
     go_on(page)
     target = folder / "adult-out.parquet"
     make_release(page, target)

@@ -54,6 +54,17 @@ def test_every_change_is_undone_and_redone_and_a_new_one_ends_what_could_be_redo
     assert not desk.to_dict()["can_redo"]
 
 
+def test_all_that_nobody_will_study_is_left_out_at_once(desk):
+    desk.wish(about="job", tell=3)
+    before = desk.draft
+    desk.leave_out_others(["job", "sex"])
+    assert {one.name for one in desk.draft.schema.perturbed} == {"job", "sex"}
+    assert (desk.draft.schema.about, desk.draft.schema.tell) == ("job", None)
+    assert [one["is_chosen"] for one in desk.choice(SAY)["designs"]].count(True) == 1
+    desk.undo()
+    assert desk.draft == before
+
+
 def test_a_slider_that_was_moved_for_long_is_undone_at_once(desk):
     for k in range(2, 40):
         desk.wish(k=k)

@@ -22,7 +22,7 @@ WORTH_IT = 0.8
 MOST_TRIED = 20
 MORE, FEWER = (1, 2, 5), (1, 3)
 """Where bands begin that grow by factors, in each power of ten: six bands, or five where six tell too little."""
-FAR, FINE = 100, 100
+FAR, FINE = 30, 300
 """A number grows by factors where its most is so many times its least, and so many times as many steps."""
 
 

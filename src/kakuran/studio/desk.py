@@ -426,6 +426,13 @@ class Desk:
         schema = self.draft.schema
         return [(one, schema[one.column.name]) for one in propose_bands(schema, n=n, k=self.draft.k)]
 
+    def leave_out_others(self, columns: Sequence[str]) -> None:
+        """Drop all columns that would be told but some."""
+        draft = self.draft
+        others = {one.name: {"role": "drop"} for one in draft.schema.perturbed if one.name not in columns}
+        schema = _with(draft.schema, draft.schema.to_dict() | others, draft.schema.person)
+        self._say(replace(draft, schema=schema))
+
     def make_bands(self, columns: Sequence[str]) -> None:
         """Take the bands that are offered for some columns."""
         draft, described = self.draft, self.draft.schema.to_dict()
@@ -654,11 +661,13 @@ def _changed(fields: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str,
 
 
 def _with(schema: Schema, described: Mapping[str, Mapping[str, Any]], person: str | None) -> Schema:
-    """The schema with other columns; it is no longer about one that is not perturbed any more."""
+    """The schema with other columns; it is no longer about one that is not perturbed, nor tells more than there are."""
     rows = schema.rows_a_person if person else 1
     made = replace(schema, attributes=Schema.from_dict(described).attributes, person=person, rows_a_person=rows)
     if schema.about not in [None, *(one.name for one in made.perturbed)]:
         made = replace(made, about=None)
+    if isinstance(schema.tell, int) and schema.tell > len(made.perturbed):
+        made = replace(made, tell=None)
     return made
 
 

@@ -183,6 +183,7 @@ _CHANGES: dict[str, Callable[[Desk, _Given], object]] = {
     "write": lambda desk, given: desk.write(given["toml"]),
     "undo": lambda desk, _: desk.undo(),
     "redo": lambda desk, _: desk.redo(),
+    "only": lambda desk, given: desk.leave_out_others(given["columns"]),
     "band": lambda desk, given: desk.make_bands(given["columns"]),
     "account": lambda desk, _: desk.start_ledger(),
 }

@@ -106,6 +106,24 @@ const Choose = (() => {
           say("about.help"),
         ),
       ),
+      about && told.length > 2 ? others(studio, about, told) : null,
+    );
+  }
+
+  /** All that nobody will study left out with one click. */
+  function others(studio, about, told) {
+    const by = told.filter((name) => name !== about).map((name) => [name, name]);
+    const chosen = select(by, by[0][0], () => {});
+    return element(
+      "div",
+      { class: "offer" },
+      element("span", {}, say("only.help", { about })),
+      element(
+        "div",
+        { class: "line" },
+        field("only-by", say("only.by"), chosen),
+        button("only", say("only"), () => studio.change("only", { columns: [about, chosen.value] })),
+      ),
     );
   }
 
@@ -147,6 +165,7 @@ const Choose = (() => {
   const warning = (words) => element("p", { class: "notice" }, words);
 
   function promise(found, about) {
+    const taken = found.designs.find(({ is_chosen }) => is_chosen);
     const fact = (name, value, help) =>
       element("div", {}, element("dt", {}, name), element("dd", {}, value), element("dd", { class: "help" }, help));
     return element(
@@ -165,7 +184,7 @@ const Choose = (() => {
         found.tables.map(({ ways, count, error }) =>
           fact(
             about && ways > 1 ? say(`table.about.${ways}`, { about }) : say(`table.${ways}`),
-            count ? `± ${percent(Math.min(error / count, 9.99))}` : "–",
+            taken ? percent(taken[`${["one", "two", "three"][ways - 1]}_way`], 1) : "–",
             say("table.means", { count: number(count), error: number(error) }),
           ),
         ),
