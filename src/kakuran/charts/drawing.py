@@ -216,8 +216,10 @@ def _put_bars(plot: Any, labels: Sequence[str], series: Sequence[Series], *, is_
         plot.set_xticks(at, [plain(label) for label in labels], **({"rotation": 30, "ha": "right"} if is_long else {}))
     if numbers:
         plot.margins(**({"x": 0.25} if is_lying else {"y": 0.1}))
-    elif is_lying and all(np.min(some, initial=0) >= 0 for one in series for some in (one.values, *(one.interval or ()))):
-        plot.set_xlim(left=0)
+    elif is_lying:
+        drawn_from = [np.asarray(some) for one in series for some in (one.values, *(one.interval or ()))]
+        if not any((some < 0).any() for some in drawn_from):
+            plot.set_xlim(left=0)
 
 
 def _reach(values: Array, low: Array, high: Array) -> list[Array]:
