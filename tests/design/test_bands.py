@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import kakuran as kk
-from kakuran.design.bands import in_bands
+from kakuran.design.bands import in_bands, with_round_bounds
 
 SCHEMA = kk.Schema(
     [kk.Numeric("age", 0, 120, step=1), kk.Numeric("weight", 0, 200, step=1), kk.Categorical("sex", ["f", "m"])]
@@ -66,3 +66,17 @@ def test_numbers_with_too_many_values_to_be_told_together_get_a_plan_all_the_sam
     fine = kk.Schema([kk.Numeric(name, 0, 1_000_000, step=1) for name in ("income", "wealth")])
     assert kk.calibrate(fine, n=5_000, k=10).k >= 10
     assert kk.propose_bands(fine, n=5_000, k=10)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "step", "rounded"),
+    [(2_870, 134_595, 1, (0, 150_000)), (17, 90, 1, (15, 90)), (0, 120, 1, (0, 150)), (-3.7, 41.2, 0.1, (-5, 45))],
+)
+def test_bounds_that_are_somebodys_are_moved_outwards_to_round_ones(low, high, step, rounded):
+    found = with_round_bounds(kk.Numeric("x", low, high, step=step))
+    assert (found.low, found.high) == pytest.approx(rounded)
+
+
+def test_bounds_stay_where_round_ones_are_not_on_the_grid():
+    number = kk.Numeric("x", 1, 100, step=3)
+    assert with_round_bounds(number) == number

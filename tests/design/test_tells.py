@@ -1,7 +1,9 @@
 """Which columns a record may tell: as a person says it, and what is refused."""
 
 import math
+import warnings
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -172,3 +174,20 @@ class TestChoice:
             found = expected_error(kk.calibrate(ADULT, n=32_561, k=k, tell=tell, mechanisms=retention).tells, 32_561)
             for ways, error in enumerate(errors, 1):
                 assert found.of(ways) == pytest.approx(error / 100, rel=0.3)
+
+    def test_of_few_values_in_order_no_less_is_expected_to_be_wrong_than_is(self):
+        """Bands of income by education: a window among few values blurs what is asked for, and is told so."""
+        sizes = {"education": 6, "income": 8}
+        schema = kk.Schema([kk.Categorical(name, list(range(size)), ordered=True) for name, size in sizes.items()])
+        dice = np.random.default_rng(3)
+        education = dice.binomial(5, 0.4, 9_000)
+        income = np.clip(np.rint(dice.normal(2.5 + 0.6 * education, 1.5)), 0, 7).astype(int)
+        truth = np.histogram2d(education, income, [range(7), range(9)])[0]
+        for tell in ("auto", "all"):
+            plan = kk.calibrate(schema, n=9_000, k=10, tell=tell)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                release = kk.perturb(pa.table({"education": education, "income": income}), plan, seed=1)
+                found = release.crosstab("education", "income").counts
+            wrong = np.abs(found - truth).sum() / 2 / truth.sum()
+            assert wrong == pytest.approx(expected_error(plan.tells, 9_000).two_way, rel=0.5)

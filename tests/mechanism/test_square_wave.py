@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 import kakuran as kk
 from kakuran.errors import CalibrationError
 from kakuran.mechanism import RetentionReplacement, SquareWave, UniformMixture, Window
-from kakuran.mechanism.square_wave import best_share, information
+from kakuran.mechanism.square_wave import best_share, best_window, information
 from kakuran.randomness import Randomness
 
 AGE = kk.Numeric("age", 0, 120, step=1)
@@ -93,12 +93,27 @@ class TestChoice:
         assert np.array_equal(free.sample(codes, Randomness.seeded(1)), codes)
 
     @pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 2.0, 4.0, 8.0])
-    @pytest.mark.parametrize("points", [2, 3, 10, 74, 1001])
-    def test_no_other_half_width_tells_more(self, points, epsilon):
+    @pytest.mark.parametrize("points", [11, 74, 1001])
+    def test_no_other_half_width_tells_more_of_a_fine_number(self, points, epsilon):
         wave = SquareWave.at_swap_cost(kk.Numeric("x", 0, points - 1, step=1), 2 * epsilon)
         told = [information(Window(points, b).near / Window(points, b).outputs, epsilon) for b in range(points + 1)]
         best = wave.neighbourhood
         assert information(best.near / best.outputs, epsilon) == pytest.approx(max(told), rel=1e-9)
+
+    def test_few_values_get_a_window_only_where_it_keeps_far_more(self):
+        window = {epsilon: best_window(6, epsilon).half_width for epsilon in (0.1, 1.0, 2.0, 4.0)}
+        assert window[0.1] > 0
+        assert window[1.0] == window[2.0] == window[4.0] == 0
+
+    @pytest.mark.parametrize(("points", "may_be_missing"), [(4, False), (6, False), (8, True), (10, True)])
+    @pytest.mark.parametrize("half_width", [0, 1, 2])
+    def test_sharpness_is_what_patterns_keep_in_the_root_mean_square(self, points, may_be_missing, half_width):
+        window = Window(points, half_width, may_be_missing)
+        released = np.arange(-half_width, points + half_width + may_be_missing + 1)
+        kernel, shares = window.kernel(released=released).matrix, window.shares(released=released)
+        left = np.sum(kernel**2 / shares[:, None]) / window.size
+        assert window.levels == window.size
+        assert window.sharpness == pytest.approx(math.sqrt((left - 1) / (window.size - 1)))
 
     def test_the_half_width_is_that_of_the_paper_on_a_fine_grid(self):
         for epsilon in (0.1, 1.0, 3.0):

@@ -424,22 +424,21 @@ def _by_counts(
         unsure.covariance_of(slopes[:, 1:], reader.held(asking.about, [axis.name for axis in axes])),
         lambda _: np.full(groups.count, np.nan),
         "counts",
-        _reason(targets, len(told)),
+        _reason(targets),
     )
 
 
-def _reason(targets: Sequence[ReadNumber], tells: int) -> Phrase:
+def _reason(targets: Sequence[ReadNumber]) -> Phrase:
     """How it was found; where in its bands a number lies nobody tells."""
     banded = [(target.name, target.filling.reach) for target in targets if target.filling is not None]
     if not banded:
-        return Phrase("unbiased, from what {tells} tells say", tells=tells)
+        return Phrase("unbiased, from what records tell of it")
     column, reach = banded[-1]
     return Phrase(
-        "from what {tells} tells say, with numbers taken to lie smoothly within their bands: should {column} heap "
-        "there, its mean may be off by {reach:.3g}",
-        tells=tells,
+        "from what records tell of it, with numbers taken to lie smoothly within their bands: should {column} heap "
+        "there, its mean may be off by {reach:,.15g}",
         column=column,
-        reach=reach,
+        reach=float(f"{reach:.2g}"),
     )
 
 

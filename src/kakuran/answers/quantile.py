@@ -50,7 +50,7 @@ def quantile(reader: Reader, column: str, part: float, asking: AskedOf, progress
     reach = float(ndtri((1 + asking.level) / 2))
     more = values.labels({"value": estimates, "value_low": low, "value_high": high})
     return Statistic(
-        name=Phrase("quantile {part:g} of {column}", part=part, column=column),
+        name=_name(part, column),
         axes=tuple(shown),
         estimates=estimates,
         errors=(high - low) / (2 * reach),
@@ -63,6 +63,12 @@ def quantile(reader: Reader, column: str, part: float, asking: AskedOf, progress
         reason=below.reason,
         more=more,
     )
+
+
+def _name(part: float, column: str) -> Phrase:
+    if part == 0.5:
+        return Phrase("median of {column}", column=column)
+    return Phrase("quantile {part:g} of {column}", part=part, column=column)
 
 
 def _ordered(plan: Plan, column: str) -> Categorical | Numeric:

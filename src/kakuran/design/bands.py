@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
@@ -145,6 +145,19 @@ def in_bands(number: Numeric, *, growing: bool | None = None, factors: tuple[int
         clip=number.clip,
         missing_codes=number.missing_codes,
     )
+
+
+def with_round_bounds(number: Numeric) -> Numeric:
+    """The same number with bounds moved outwards to round ones, for those that were read off somebody.
+
+    To whole halves of the power of ten in its span, where those are whole numbers of steps from its lower bound.
+    """
+    unit = 10.0 ** math.floor(math.log10(number.span)) / 2
+    low, high = unit * math.floor(number.low / unit), unit * math.ceil(number.high / unit)
+    steps = (number.low - low) / number.step, (high - low) / number.step
+    if not number.is_even or any(abs(one - round(one)) > 1e-9 * max(one, 1) for one in steps):
+        return number
+    return replace(number, low=low, high=high)
 
 
 def _grows(number: Numeric) -> bool:

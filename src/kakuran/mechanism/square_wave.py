@@ -24,6 +24,9 @@ from kakuran.words import Phrase
 
 _CELLS_A_HALF_WIDTH = 16
 _SMALL = 1e-4
+_FAR_MORE = 1.15
+"""What a window among few values must keep beside none, by a rule of thumb: it keeps least of the patterns within it,
+which are asked for as well."""
 
 
 @dataclass(frozen=True)
@@ -131,8 +134,8 @@ class Window(Neighbourhood):
 
     @property
     def levels(self) -> float:
-        """Of numbers no more than are asked for, however many windows there are."""
-        return min(super().levels, INTERVALS)
+        """All where they are few; of finer numbers windows, but no more than are asked for."""
+        return float(self.size) if self.points <= INTERVALS else min(super().levels, INTERVALS)
 
     def alone(self, attribute: Categorical | Numeric, retention: float) -> SquareWave:
         """The square wave."""
@@ -282,11 +285,19 @@ class SquareWave(TwoLevel):
 
 
 def best_window(points: int, epsilon: float, may_be_missing: bool = False) -> Window:
-    """The window that tells most of a number, at this ε."""
+    """The window that tells most of a number, at this ε.
+
+    A number's neighbours are about as likely as itself, so that a window blurs little. Of few values, as bands and
+    ordered categories are, each is asked for by itself: a window has to keep a good deal more than none would.
+    """
     share = best_share(epsilon)
     tried = {min(max(int(share * points) + more, 0), points) for more in range(-2, 4)} | {0}
     windows = [Window(points, half_width, may_be_missing) for half_width in sorted(tried)]
-    return max(windows, key=lambda window: information(window.near / window.outputs, epsilon))
+    if points > INTERVALS:
+        return max(windows, key=lambda window: information(window.near / window.outputs, epsilon))
+    kept = [retention_for(epsilon, window.near, window.outputs) * window.sharpness for window in windows]
+    best = int(np.argmax(kept))
+    return windows[best if kept[best] > _FAR_MORE * kept[0] else 0]
 
 
 def best_share(epsilon: float) -> float:

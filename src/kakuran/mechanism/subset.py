@@ -85,11 +85,6 @@ class Shifts(Neighbourhood):
         """All values."""
         return float(self.size)
 
-    @property
-    def sharpness(self) -> float:
-        """Of a circle whose waves all fade alike: √((c−s)/(s(c−1)))."""
-        return math.sqrt((self.size - self.near) / (self.near * (self.size - 1)))
-
     def alone(self, attribute: Categorical | Numeric, retention: float) -> SubsetSelection:
         """Subset selection."""
         return SubsetSelection(self.size, retention, self.shifts)

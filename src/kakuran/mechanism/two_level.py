@@ -90,8 +90,11 @@ class Neighbourhood(ABC):
 
     @property
     def sharpness(self) -> float:
-        """How much of what tells such values apart is left where every value is replaced by one near it."""
-        return 1.0
+        """How much of what tells such values apart is left where every value is replaced by one near it.
+
+        Root mean square over all patterns among them: of c values of which s are near each, √((c−s)/(s(c−1))).
+        """
+        return min(math.sqrt((self.outputs / self.near - 1) / (self.levels - 1)), 1.0)
 
     @abstractmethod
     def alone(self, attribute: Categorical | Numeric, retention: float) -> TwoLevel:

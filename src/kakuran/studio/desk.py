@@ -33,6 +33,7 @@ from kakuran.design import (
     preview,
     propose_bands,
     smallest_group,
+    with_round_bounds,
 )
 from kakuran.errors import (
     CalibrationError,
@@ -53,6 +54,7 @@ from kakuran.schema import (
     CsvSource,
     Date,
     Dropped,
+    Numeric,
     Schema,
     Source,
     encode_columns,
@@ -323,7 +325,6 @@ class Desk:
             return {"folder": str(self.folder), "opened": None}
         opened, draft = self._opened, self.draft
         described, drafted = draft.schema.to_dict(), opened.inferred.to_dict()
-        read_off = (name for name, card in opened.cards.items() if card.gave(described[name], drafted[name]))
         return {
             "folder": str(self.folder),
             "opened": {
@@ -341,7 +342,7 @@ class Desk:
             "wishes": {name: getattr(draft.schema, name) for name in _WISHES},
             "toml": draft.schema.to_toml(),
             "k": draft.k,
-            "read_off": [name for name in read_off if name not in draft.confirmed],
+            "read_off": self._read_off(),
             "confirmed": sorted(draft.confirmed),
             "odd": [*oddities(draft.schema, opened.cards, opened.inferred, opened.rows)],
             "misfits": [
@@ -422,9 +423,17 @@ class Desk:
         return self._once(asked, lambda: [*starmap(in_numbers, self._proposed(n))])
 
     def _proposed(self, n: int) -> list[tuple[BandProposal, Any]]:
-        """Bands, each beside the number that they are of."""
-        schema = self.draft.schema
+        """Bands, each beside the number that they are of; their ends are round where its bounds are somebody's."""
+        said, theirs = self.draft.schema, self._read_off()
+        columns = [with_round_bounds(one) if isinstance(one, Numeric) and one.name in theirs else one for one in said]
+        schema = replace(said, attributes=tuple(columns))
         return [(one, schema[one.column.name]) for one in propose_bands(schema, n=n, k=self.draft.k)]
+
+    def _read_off(self) -> list[str]:
+        """The columns whose domains were read off the data, which nobody has called public."""
+        described, drafted = self.draft.schema.to_dict(), self.opened.inferred.to_dict()
+        gave = (name for name, card in self.opened.cards.items() if card.gave(described[name], drafted[name]))
+        return [name for name in gave if name not in self.draft.confirmed]
 
     def leave_out_others(self, columns: Sequence[str]) -> None:
         """Drop all columns that would be told but some."""
@@ -604,6 +613,7 @@ class Desk:
             "k": release.k,
             "epsilon": _finite(release.epsilon),
             "columns": plan.schema.to_dict() | {one.name: None for one in plan.schema if isinstance(one, Dropped)},
+            "about": plan.about,
             "seeded": release.manifest.seeded,
         }
 

@@ -70,7 +70,7 @@ const Reading = (() => {
     };
     const column = (place, label, options, isNeeded = true) => {
       const listed = isNeeded ? options : ["", ...options];
-      if (!listed.includes(asked.columns[place])) asked.columns[place] = isNeeded ? (options[place] ?? options[0]) : "";
+      if (!listed.includes(asked.columns[place])) asked.columns[place] = first(place, options);
       return field(
         `ask-${place}`,
         label,
@@ -80,6 +80,13 @@ const Reading = (() => {
           (name) => set({ columns: asked.columns.map((one, at) => (at === place ? name : one)) }),
         ),
       );
+    };
+    /** What a release is about comes first, and across of others; two columns are asked for together. */
+    const first = (place, options) => {
+      const { about } = opened;
+      const [one, other] = [options.find((name) => name !== about) ?? options[0], options[1] ?? ""];
+      if (asked.kind === "crosstab") return [one, options.includes(about) && about !== one ? about : other, ""][place];
+      return options.includes(about) ? about : options[0];
     };
     const by = () =>
       field(
