@@ -153,6 +153,11 @@ class TestChoice:
         assert errors == sorted(errors)
         assert {design.tell for design in found} == {1, 2, 3, "all"}
 
+    def test_no_design_is_there_twice(self):
+        alike = kk.Schema([kk.Categorical(name, list("abcdef")) for name in ("one", "other")])
+        found = [design.tells for design in kk.designs(alike, n=5_000, k=10)]
+        assert all(one not in found[:place] for place, one in enumerate(found))
+
     def test_more_records_and_a_smaller_k_are_expected_to_lose_less(self):
         plans = [kk.calibrate(SCHEMA, n=n, k=k, tell=2) for n, k in ((10_000, 10), (100_000, 10), (100_000, 2))]
         errors = [expected_error(plan.tells, plan.n) for plan in plans]

@@ -176,7 +176,7 @@ def _growing(number: Numeric, factors: tuple[int, ...]) -> list[float]:
     """The last few of 1, 2, 5, 10, 20, 50, … before the end, again without a sliver: over nearly two powers of ten."""
     power = math.floor(math.log10(number.high))
     rounds = [float(f"{factor}e{exponent}") for exponent in range(power - 2, power + 1) for factor in factors]
-    return [one for one in rounds if 1.5 * number.low < one and 1.5 * one < number.high][-len(factors) - 2 :]
+    return [one for one in rounds if 1.5 * number.low < one and 1.5 * one <= number.high][-len(factors) - 2 :]
 
 
 def _round(width: float, step: float) -> float:

@@ -442,8 +442,9 @@ def _candidates(
     whole: list[tuple[Literal["all"] | int, ColumnSets | None, Mapping[str, float] | None]] = [("all", None, weights)]
     if len(schema.perturbed) == 1 or weights is not None or not all(map(_goes_with_others, mechanisms.values())):
         return whole
-    if not mechanisms:
-        whole.append(("all", None, _log_shares({one.name: one.size for one in schema.perturbed})))
+    sizes = {one.name: one.size for one in schema.perturbed}
+    if not mechanisms and len({*sizes.values()}) > 1:
+        whole.append(("all", None, _log_shares(sizes)))
     together: list[tuple[Literal["all"] | int, ColumnSets | None, Mapping[str, float] | None]] = []
     for size in range(1 if about is None else 2, min(MOST_TOGETHER, len(schema.perturbed)) + 1):
         sets = column_sets(schema, size, about)
