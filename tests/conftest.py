@@ -4,6 +4,7 @@ And joint models that are made quickly, for tests of what is done with an answer
 """
 
 import base64
+import gc
 import os
 import re
 import socket
@@ -31,6 +32,13 @@ def pytest_xdist_make_scheduler(config, log):
 def pytest_xdist_auto_num_workers(config):
     """One more than there are cores: now and then each waits for a server, a browser or a clock."""
     return (os.cpu_count() or 1) + 1
+
+
+def pytest_collection_finish(session):
+    """What was imported and collected stays: looking through it for garbage again and again takes a twentieth."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
 
 
 @pytest.fixture(scope="session")
