@@ -7,7 +7,7 @@ SINCE ?= HEAD
 # One thread a worker, one worker for Spark's session; in the order of folders, of which the last ones have small files.
 # How many workers, tests/conftest.py says. What is compiled is kept, whatever the environment says: hundreds of processes
 # import the same.
-PYTEST := PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder --hypothesis-profile ci
+PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 POLARS_MAX_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder --hypothesis-profile ci
 
 .PHONY: demo test suite check system lint types bench docs clean
 
