@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
+import statsmodels.api as sm
+import statsmodels.formula.api as smf
 
 import kakuran as kk
 from kakuran.errors import DataError, SchemaError, UnclearCellsWarning
+from kakuran.mechanism import RetentionReplacement
 
 CLASSES = [0, 50, 100, 200, 400]
 OTHERS = [
@@ -104,6 +108,15 @@ def kept(request, people):
     return kk.perturb(people, kk.calibrate(schema, data=people, k=3, calibration="worst-case", tell=request.param))
 
 
+@pytest.fixture(scope="module")
+def clerks(people, truth):
+    """The same people, of whom it is told whether they are clerks: half of the records, and a fifth of all people."""
+    clerk, years = truth["job"] == "clerk", kk.Numeric("age", 0, 9, step=1)
+    frame = truth.assign(clerk=np.where(clerk, "yes", "no"), age=truth["age"] // 10).drop(columns="job")
+    schema = kk.Schema([kk.Weight("weight", CLASSES), kk.Categorical("clerk", ["no", "yes"]), OTHERS[1], years])
+    return pa.Table.from_pandas(frame, preserve_index=False), schema, frame
+
+
 class TestClassByClass:
     """What is weighed by kept weights alone; by perturbed ones nobody knows of which class a record is."""
 
@@ -136,8 +149,25 @@ class TestClassByClass:
         found = kept.regress("age ~ job", level=LEVEL)
         assert ((found.low[0] <= true) & (true <= found.high[0])).all()
         assert found.unit == "records, weighed by weight"
-        with pytest.raises(SchemaError, match=r"'sex' by the logistic family cannot be weighed .* weights=False"):
-            kept.regress("sex ~ age")
+
+    @pytest.mark.parametrize("tell", ["all", 2])
+    def test_logistic_regressions_are_weighed(self, clerks, tell):
+        table, schema, frame = clerks
+        plan = kk.calibrate(schema, data=table, k=3, calibration="worst-case", tell=tell)
+        found = kk.perturb(table, plan).regress("clerk ~ sex", level=LEVEL)
+        assert held(found, weighed_fit("clerk ~ sex", frame, frame["weight"])[0].to_numpy())
+        assert not held(found, weighed_fit("clerk ~ sex", frame, np.ones(N))[0].to_numpy())
+        assert found.unit == "records, weighed by weight"
+
+    @pytest.mark.parametrize(("formula", "wider"), [("clerk ~ sex + age", 1.1), ("age ~ sex + clerk", 1.0)])
+    def test_without_noise_regressions_are_those_of_weighed_scores_with_their_sandwich(self, clerks, formula, wider):
+        """But for the model that logistic ones are fitted to, and the tenth by which their variances are widened."""
+        table, schema, frame = clerks
+        mechanisms = {one.name: RetentionReplacement.of(one, {"retention": 1.0}) for one in schema.perturbed}
+        release = kk.perturb(table, kk.Plan.of_mechanisms(schema, mechanisms, 1, 1, "worst-case"))
+        found, (true, errors) = release.regress(formula), weighed_fit(formula, frame, frame["weight"])
+        np.testing.assert_allclose(found.centres[0], true[[*found.names]], atol=0.01)
+        np.testing.assert_allclose(found.errors[0], np.sqrt(wider) * errors[[*found.names]], rtol=0.02)
 
     def test_weights_that_all_are_the_same_change_next_to_nothing(self, people):
         """A regression on the counts of one class is that on the counts of all."""
@@ -156,6 +186,18 @@ class TestClassByClass:
         release = kk.perturb(people, kk.calibrate(schema, n=N, k=3))
         with pytest.raises(SchemaError, match=r"the weight 'weight' was perturbed, .* say weights=False"):
             getattr(release, asked)(of)
+
+
+def weighed_fit(formula, frame, weights):
+    """The coefficients of statsmodels, and the roots of A⁻¹(Σw²ssᵀ)A⁻¹, with s the score of a record."""
+    family = sm.families.Gaussian() if formula.startswith("age") else sm.families.Binomial()
+    frame = frame.assign(clerk=(frame["clerk"] == "yes").astype(int)) if formula.startswith("clerk") else frame
+    weights = np.asarray(weights, float)
+    found = smf.glm(formula, frame, family=family, freq_weights=weights).fit()
+    matrix, spread = found.model.exog, family.variance(np.asarray(found.mu))
+    scores = matrix * (weights * np.asarray(found.resid_response))[:, None]
+    bread = np.linalg.inv((matrix.T * (weights * spread)) @ matrix)
+    return found.params, pd.Series(np.sqrt(np.diag(bread @ scores.T @ scores @ bread)), found.params.index)
 
 
 def weighed_quantile(frame, part):

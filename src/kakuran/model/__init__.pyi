@@ -55,6 +55,7 @@ from .moments import (
     Moment as Moment,
     ToldCells as ToldCells,
     TrueMoments as TrueMoments,
+    effective as effective,
     moments_of as moments_of,
     unbiased as unbiased,
 )

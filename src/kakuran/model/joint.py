@@ -206,8 +206,8 @@ class Blend:
     def given(self, target: int, places: Sequence[Indices | None]) -> Array:
         """Each counts as much as it expects what is known."""
         found = [
-            math.log(weight) + joint.given(target, places)
-            for weight, joint in zip(self.weights, self.joints, strict=True)
+            weight + joint.given(target, places)
+            for weight, joint in zip(safe_log(np.array(self.weights)), self.joints, strict=True)
         ]
         return np.logaddexp.reduce(found)
 
@@ -217,7 +217,7 @@ class Blend:
         if not unknown:
             return [cells for cells in known.places if cells is not None]
         kinds, place = known.kinds
-        likely = np.log(np.array(self.weights))[None]
+        likely = safe_log(np.array(self.weights))[None]
         if len(unknown) < len(kinds):
             target = unknown[0]
             likely = likely + np.column_stack(
