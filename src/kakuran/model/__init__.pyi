@@ -15,6 +15,7 @@ from .joint import (
 )
 from .latent_records import (
     STARTS as STARTS,
+    Occupied as Occupied,
     PlacedRecords as PlacedRecords,
     Table as Table,
     average as average,
