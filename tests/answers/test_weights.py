@@ -229,6 +229,12 @@ class TestLearners:
         total = clerks[2]["weight"].sum()
         assert telling.tree("clerk").to_arrow()["records"].to_numpy().sum() == pytest.approx(total, rel=0.02)
 
+    def test_scikit_learn_has_the_same_answer(self, clerks):
+        release = kk.perturb(clerks[0], retaining(clerks[1]))
+        for weights in (None, False):
+            found = kk.ReconstructedNaiveBayes().fit(release, target="clerk", weights=weights).answer_
+            assert found.to_dict() == release.bayes("clerk", weights=weights).to_dict()
+
     def test_what_weighs_is_not_learned_from(self, clerks):
         release = kk.perturb(clerks[0], retaining(clerks[1]))
         with pytest.raises(SchemaError, match=r"'weight' weighs the records, .* weights=False"):

@@ -123,8 +123,8 @@ def effective(counts: Array, weights: Array) -> Array:
     --------
     >>> import numpy as np
     >>> from kakuran.model import effective
-    >>> effective(np.array([10.0, 10.0]), np.array([1.0, 3.0])).tolist()
-    [0.4, 1.2]
+    >>> effective(np.array([10.0, 10.0]), np.array([1.0, 2.0])).tolist()
+    [0.6, 1.2]
     """
     squares = float(counts @ weights**2)
     return np.asarray(weights * (float(counts @ weights) / squares if squares else 1.0))
