@@ -42,6 +42,7 @@ def measure(*, quick: bool) -> Iterator[Claim]:
             yield _curve(shape, 5_000, draws=10)
         yield from _blanks(draws=3 if quick else 100)
         yield from _weighed(draws=2 if quick else 60)
+        yield from _surveyed(draws=2 if quick else 100)
 
 
 def _curve(shape: str, people: int, draws: int) -> Claim:
@@ -124,3 +125,43 @@ def _weighed(draws: int) -> Iterator[Claim]:
         held.append([middle.low - 0.5 <= median <= middle.high + 0.5, line.low[0, 1] <= apart <= line.high[0, 1]])
     for text, share in zip(("median", "coefficient"), 100 * np.mean(held, axis=0), strict=True):
         yield Claim(f"90 % intervals that hold a {text} by kept weights", f"{share:.0f} %", "—")
+
+
+def _surveyed(draws: int) -> Iterator[Claim]:
+    """A survey that asks the ill, above all ill men, far more often than others: logistic regressions and shares.
+
+    People are drawn anew each time. What a logistic regression of all of them would say is known, and so are the
+    chances to be asked, whose inverses are the weights.
+    """
+    weight = kk.Weight("weight", [0, 2, 6, 20], [1, 4, 12])
+    columns = [
+        kk.Categorical("ill", ["no", "yes"]),
+        kk.Categorical("sex", ["female", "male"]),
+        kk.Categorical("school", ["low", "mid", "high"]),
+    ]
+    schema, true = kk.Schema([weight, *columns]), np.array([-1.0, 0.4, 0.5, -0.7])
+    answers: dict[str, Any] = {}
+    for tell in ("all", 2):
+        for seed in range(draws):
+            codes = _asked(8_000, true, np.array(weight.values), np.random.default_rng(seed))
+            table = pa.table({one.name: np.array(one.values)[code] for one, code in zip(schema, codes, strict=True)})
+            plan = kk.calibrate(schema, data=table, k=5, calibration="worst-case", tell=tell)
+            release = kk.perturb(table, plan, seed=seed)
+            told = {"weighed": None, "with every record counted once": False}
+            for text, weights in told.items():
+                found = release.regress("ill ~ sex + school", weights=weights)
+                answers.setdefault((tell, text), []).append((found.low <= true) & (true <= found.high))
+    for (tell, text), held in answers.items():
+        share = 100 * np.mean(held)
+        yield Claim(f"90 % intervals that hold logistic coefficients, {text} (tell {tell})", f"{share:.0f} %", "—")
+
+
+def _asked(n: int, true: Any, weights: Any, dice: np.random.Generator) -> list[Any]:
+    """The codes of people who were asked: of the weight, whether they are ill, their sex and their school."""
+    sex, school = dice.integers(0, 2, 40 * n), dice.choice(3, 40 * n, p=[0.3, 0.5, 0.2])
+    score = true[0] + true[1] * sex + np.append(0, true[2:])[school]
+    ill = (dice.random(40 * n) < 1 / (1 + np.exp(-score))).astype(int)
+    usual = np.where(ill == 0, 2, 1 - sex)
+    classes = np.where(dice.random(40 * n) < 0.8, usual, 1)
+    asked = np.flatnonzero(dice.random(40 * n) < 1 / weights[classes])[:n]
+    return [codes[asked] for codes in (classes, ill, sex, school)]

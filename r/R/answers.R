@@ -20,9 +20,9 @@ estimate <- function(release, statistic = c("mean", "variance", "quantile", "sha
   as_data_frame(answer$to_arrow())
 }
 
-regress <- function(release, formula, family = NULL, level = 0.9, population = TRUE) {
+regress <- function(release, formula, family = NULL, level = 0.9, population = TRUE, ...) {
   if (inherits(formula, "formula")) formula <- paste(deparse(formula), collapse = " ")
-  answer <- asked_of(release)$regress(formula, family = family, level = level, about = about(population))
+  answer <- asked_of(release)$regress(formula, family = family, level = level, about = about(population), ...)
   as_data_frame(answer$to_arrow())
 }
 

@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kakuran.answers.reader import Reader
-from kakuran.answers.tree import LUCK_OF_CHOICE, Classifier, LatentModel, PathCounts, ToldRecords, columns_for
+from kakuran.answers.tree import (
+    LUCK_OF_CHOICE,
+    Classifier,
+    LatentModel,
+    PathCounts,
+    ToldRecords,
+    Weighing,
+    columns_for,
+)
 from kakuran.charts import ESTIMATE, Series, bar_chart
 from kakuran.model import STARTS, Method, PlacedRecords, held_out
 from kakuran.typing import Array, Progress
@@ -160,6 +168,8 @@ class NaiveBayes(Classifier):
         The target and the columns it is predicted from, with the cells they are cut into.
     learned : FittedBayes
         The classes, and the distribution of every column in each.
+    unit : str, optional
+        What is counted, where that is not records, in words.
 
     Examples
     --------
@@ -187,7 +197,8 @@ class NaiveBayes(Classifier):
     def __str__(self) -> str:
         ranked = sorted(self.information.items(), key=lambda pair: -pair[1])
         told = ", ".join(f"{name} {bits:.2g}" for name, bits in ranked)
-        return f"{self.target}, bits told by each column: {told}; held-out log-likelihood {self.held_out:.3f}"
+        said = f"{self.target}, bits told by each column: {told}; held-out log-likelihood {self.held_out:.3f}"
+        return "\n".join(filter(None, (said, self.caption)))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for programs."""
@@ -203,6 +214,7 @@ class NaiveBayes(Classifier):
             },
             "information": self.information,
             "held_out_likelihood": self.held_out,
+            "unit": self.unit,
         }
 
     @property
@@ -241,10 +253,12 @@ def learn_bayes(
     *,
     features: Sequence[str] | None = None,
     method: Method = "auto",
+    weights: str | None = None,
     progress: Progress = int,
 ) -> NaiveBayes:
     """Learn naive Bayes from perturbed records."""
-    columns = columns_for(reader.plan, target, features)
+    columns = columns_for(reader.plan, target, features, weights)
+    weighing = Weighing.of(reader, weights, progress)
     if reader.plan.layout.told:
-        return NaiveBayes(columns, bayes_from_tells(ToldRecords.of(columns, reader, progress), method=method))
-    return NaiveBayes(columns, fit_naive_bayes(columns.counted(reader, progress).distinct(), method=method))
+        return NaiveBayes(columns, bayes_from_tells(ToldRecords.of(columns, reader, progress, weighing), method=method))
+    return NaiveBayes(columns, fit_naive_bayes(columns.counted(reader, progress, weighing).distinct(), method=method))

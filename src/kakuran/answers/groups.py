@@ -458,10 +458,12 @@ def _rows(groups: Groups, size: int) -> Array:
     return np.einsum("pgf,ht->gphft", found, np.eye(size)).reshape(groups.members.size // found.shape[2] * size, -1)
 
 
-def told_cells(reader: Reader, axes: Sequence[Cells], progress: Progress) -> list[ToldCells]:
+def told_cells(
+    reader: Reader, axes: Sequence[Cells], progress: Progress, weight: ReadNumber | None = None
+) -> list[ToldCells]:
     """What every tell says of some columns, counted in one pass; what tells nothing of the perturbed ones is left out.
 
-    Perturbed records are counted in cells of their own where it is worth it.
+    Perturbed records are counted in cells of their own where it is worth it, and by how much they weigh.
     """
     plan = reader.plan
     perturbed = {axis.name for axis in axes if axis.name in plan.mechanisms}
@@ -474,8 +476,9 @@ def told_cells(reader: Reader, axes: Sequence[Cells], progress: Progress) -> lis
         held = held[:1]
     seen = [counted_cells(plan, axis) for axis in axes]
     telling = plan.layout.attributes[0]
+    first = [] if weight is None else [weight.cells]
     tables = [
-        [*([only(telling, tell)] if plan.layout.told and perturbed else []), *(seen[place] for place in places)]
+        [*([only(telling, tell)] if plan.layout.told and perturbed else []), *first, *(seen[place] for place in places)]
         for tell, places in held
     ]
     found = []
@@ -484,7 +487,12 @@ def told_cells(reader: Reader, axes: Sequence[Cells], progress: Progress) -> lis
         some, counted = [axes[place] for place in places], [seen[place] for place in places]
         operator = operator_of(plan, some, [tell], counted)
         shape = tuple(axis.size for axis in counted)
-        found.append(ToldCells(tuple(places), cells[len(cells) - len(places) :], counts, operator, shape))
+        here = cells[len(cells) - len(places) :]
+        if weight is None:
+            found.append(ToldCells(tuple(places), here, counts, operator, shape))
+        else:
+            weights = weight.values[cells[len(cells) - len(places) - 1]]
+            found.append(ToldCells.weighed(tuple(places), here, counts, weights, operator, shape))
     return found
 
 

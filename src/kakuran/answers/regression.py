@@ -22,7 +22,7 @@ from scipy.special import ndtr, ndtri
 from kakuran.answers.answer import Answer, title_of, truth_of
 from kakuran.answers.filling import BandFilling, numbers_at
 from kakuran.answers.formula import FormulaColumns, ModelFormula, expressed
-from kakuran.answers.groups import ReadNumber, WeightClass, told_cells
+from kakuran.answers.groups import ReadNumber, told_cells
 from kakuran.answers.reader import Reader, check_interval, check_told, check_told_in_pairs, counted_cells, model_cells
 from kakuran.answers.tilted import TiltedRecords
 from kakuran.charts import ESTIMATE, Series, bar_chart
@@ -300,32 +300,22 @@ def regress(
     check_interval(level, about)
     read = ModelFormula.of(text, reader.plan.schema)
     chosen = _family(read, family)
-    if weights is not None and chosen != "least squares":
-        raise SchemaError(
-            Phrase(
-                "a regression of {name!r} by the {chosen} family cannot be weighed by {weights!r}; ask for "
-                "share or mean by groups, which can, or count every record once with weights=False (--weights "
-                "none)",
-                name=read.target.name,
-                chosen=chosen,
-                weights=weights,
-            )
-        )
     for attribute in read.columns:
         check_told(reader.plan, attribute.name)
     columns = FormulaColumns.of(reader, read)
     check_told_in_pairs(reader.plan, [attribute.name for attribute in read.columns])
-    parts = _ToldParts.of(reader, columns, weights, progress)
-    columns.check_is_clear(parts.counted)
+    weight = None if weights is None else ReadNumber.kept_weight(reader.plan, weights)
+    told = told_cells(reader, columns.cells, progress, weight)
+    columns.check_is_clear(told)
     held = reader.held(about, reader.plan.mechanisms) if weights is None else "population"
-    smooth = parts.moments(smooth=True)
+    smooth = moments_of(told, columns.bases, reader.n, order=2, smooth=True)
     fitted, naive = None, np.array(math.nan)
     if chosen == "least squares" and read.is_additive:
-        plain = _Seconds.of(columns, parts.moments())
-        naive = _naive(plain, parts.counted, reader)[None]
-        fitted = _by_moments(plain, _Seconds.of(columns, smooth), len(parts.told[0]), reader.n, held)
+        plain = _Seconds.of(columns, moments_of(told, columns.bases, reader.n, order=2))
+        naive = _naive(plain, told, reader)[None]
+        fitted = _by_moments(plain, _Seconds.of(columns, smooth), len(told), reader.n, held)
     if fitted is None:
-        fitted = _by_model(columns, smooth, reader, chosen, held, weights, progress)
+        fitted = _by_model(columns, smooth, reader, chosen, held, weight, progress)
     outcomes: tuple[str, ...] = (read.target.name,)
     if isinstance(read.target, Categorical):
         outcomes = tuple(map(str, read.target.values))[1:]
@@ -342,65 +332,6 @@ def regress(
         naive=np.broadcast_to(naive, fitted["coefficients"].shape),
         **fitted,
     )
-
-
-@dataclass(frozen=True, eq=False)
-class _ToldParts:
-    """What is told by the records of each class of weights; by all, where there are no weights.
-
-    Attributes
-    ----------
-    columns : FormulaColumns
-        Of the formula.
-    classes : list[WeightClass]
-        The classes.
-    told : list[list[ToldCells]]
-        Class by class, what was counted, tell by tell.
-    """
-
-    columns: FormulaColumns
-    classes: list[WeightClass]
-    told: list[list[ToldCells]]
-
-    @classmethod
-    def of(cls, reader: Reader, columns: FormulaColumns, weights: str | None, progress: Progress) -> _ToldParts:
-        classes = WeightClass.all_of(reader, weights, progress)
-        return cls(columns, classes, [told_cells(one.reader, columns.cells, progress) for one in classes])
-
-    @property
-    def counted(self) -> list[ToldCells]:
-        """All that was counted, every record as often as it weighs."""
-        shares = [one.share / max(one.reader.n, 1) for one in self.classes]
-        most = max(shares, default=1.0)
-        return [
-            replace(one, counts=one.counts * (share / most))
-            for told, share in zip(self.told, shares, strict=True)
-            for one in told
-        ]
-
-    def moments(self, *, smooth: bool = False) -> TrueMoments:
-        """Of products of two functions, by people that records stand for; classes are independent of each other."""
-        found = [
-            moments_of(told, self.columns.bases, one.reader.n, order=2, smooth=smooth)
-            for one, told in zip(self.classes, self.told, strict=True)
-        ]
-        names = found[0].names
-        order = [[one.names.index(name) for name in names if name in one.names] for one in found]
-        if any(len(some) < len(names) or len(one.names) > len(names) for some, one in zip(order, found, strict=True)):
-            raise SchemaError(
-                Phrase(
-                    "nobody in one of the classes of weights tells all that {text!r} asks for; take fewer "
-                    "columns, or count every record once with weights=False (--weights none)",
-                    text=self.columns.read.text,
-                )
-            )
-        shares = [one.share for one in self.classes]
-        values = sum(share * one.values[some] for share, one, some in zip(shares, found, order, strict=True))
-        covariance = sum(
-            share**2 * one.covariance[np.ix_(some, some)] for share, one, some in zip(shares, found, order, strict=True)
-        )
-        spread, n = (found[0].spread, found[0].n) if len(found) == 1 else (None, sum(one.n for one in found))
-        return TrueMoments(names, np.asarray(values), np.asarray(covariance), spread, n)
 
 
 def _family(read: ModelFormula, asked: str | None) -> RegressionFamily:
@@ -649,10 +580,10 @@ def _by_model(
     reader: Reader,
     family: RegressionFamily,
     about: About,
-    weighing: str | None,
+    weight: ReadNumber | None,
     progress: Progress,
 ) -> dict[str, Any]:
-    read, weight = columns.read, None if weighing is None else ReadNumber.kept_weight(reader.plan, weighing)
+    read = columns.read
     axes = [model_cells(reader.plan, attribute.name) for attribute in read.columns]
     joint = reader.joint([*axes, *([] if weight is None else [weight.cells])], progress)
     asked = read.columns, columns.cells, columns.bases, moments

@@ -279,6 +279,8 @@ def bayes(
         found = opened.bayes(target, progress=advance, **options)
     words = speaking()
     results.answer(found.to_dict(), lambda: answer_table(words("bits_of", target=target), *bits_rows(found, words)))
+    if found.caption:
+        say(found.caption)
     say(
         Phrase(
             "held-out log-likelihood {value:.4g}: the larger, the better; compare with kakuran tree",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +45,15 @@ class _LearntFromReleases(ClassifierMixin, BaseEstimator):
     answer_: Classifier
     thresholds_: list[NDArray[np.float64]] | None
 
-    def fit(self, X: Any, y: Any = None, *, target: str | None = None, features: Sequence[str] | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        target: str | None = None,
+        features: Sequence[str] | None = None,
+        weights: str | Literal[False] | None = None,
+    ) -> Self:
         """Learn to predict a column.
 
         Parameters
@@ -58,11 +66,14 @@ class _LearntFromReleases(ClassifierMixin, BaseEstimator):
             The column of the release to predict.
         features : sequence of str, optional
             The columns to predict it from; all others by default.
+        weights : str or False, optional
+            A kept column of the release that says how many people each record stands for. The one that its schema
+            declares a weight by default; with False every record counts once.
         """
         if isinstance(X, Release):
             if target is None:
                 raise SchemaError(Phrase("which column should be predicted? give target=…"))
-            self.answer_ = self._asked(X, target, features)
+            self.answer_ = self._asked(X, target, features=features, weights=weights)
             self.feature_names_in_ = np.array(self.answer_.columns.features, dtype=object)
             self.thresholds_ = None
         elif target is not None:
@@ -81,7 +92,7 @@ class _LearntFromReleases(ClassifierMixin, BaseEstimator):
         return self
 
     @abstractmethod
-    def _asked(self, release: Release, target: str, features: Sequence[str] | None) -> Classifier:
+    def _asked(self, release: Release, target: str, **asked: Any) -> Classifier:
         """What the release answers."""
 
     @abstractmethod
@@ -179,8 +190,8 @@ class ReconstructedTree(_LearntFromReleases):
         self.min_support = min_support
         self.method = method
 
-    def _asked(self, release: Release, target: str, features: Sequence[str] | None) -> DecisionTree:
-        return release.tree(target, features=features, **self.get_params())
+    def _asked(self, release: Release, target: str, **asked: Any) -> DecisionTree:
+        return release.tree(target, **asked, **self.get_params())
 
     def _learned(self, columns: LearningColumns, records: PlacedRecords) -> DecisionTree:
         growth = Growth(columns.is_ordered, self.criterion, self.max_depth, self.min_support)
@@ -243,8 +254,8 @@ class ReconstructedNaiveBayes(_LearntFromReleases):
     def __init__(self, method: Method = "auto") -> None:
         self.method = method
 
-    def _asked(self, release: Release, target: str, features: Sequence[str] | None) -> NaiveBayes:
-        return release.bayes(target, features=features, method=self.method)
+    def _asked(self, release: Release, target: str, **asked: Any) -> NaiveBayes:
+        return release.bayes(target, **asked, method=self.method)
 
     def _learned(self, columns: LearningColumns, records: PlacedRecords) -> NaiveBayes:
         return NaiveBayes(columns, fit_naive_bayes(records, method=self.method))

@@ -15,6 +15,7 @@ from .joint import (
 )
 from .latent_records import (
     STARTS as STARTS,
+    Occupied as Occupied,
     PlacedRecords as PlacedRecords,
     Table as Table,
     average as average,
@@ -55,6 +56,7 @@ from .moments import (
     Moment as Moment,
     ToldCells as ToldCells,
     TrueMoments as TrueMoments,
+    effective as effective,
     moments_of as moments_of,
     unbiased as unbiased,
 )

@@ -206,8 +206,8 @@ class Blend:
     def given(self, target: int, places: Sequence[Indices | None]) -> Array:
         """Each counts as much as it expects what is known."""
         found = [
-            math.log(weight) + joint.given(target, places)
-            for weight, joint in zip(self.weights, self.joints, strict=True)
+            weight + joint.given(target, places)
+            for weight, joint in zip(safe_log(np.array(self.weights)), self.joints, strict=True)
         ]
         return np.logaddexp.reduce(found)
 
@@ -217,7 +217,7 @@ class Blend:
         if not unknown:
             return [cells for cells in known.places if cells is not None]
         kinds, place = known.kinds
-        likely = np.log(np.array(self.weights))[None]
+        likely = safe_log(np.array(self.weights))[None]
         if len(unknown) < len(kinds):
             target = unknown[0]
             likely = likely + np.column_stack(
@@ -526,7 +526,12 @@ class JointModel:
         return [replace(self, _joints=[joint]) for joint in self._joints[: len(self._evidence.parts)]]
 
     def foretells(
-        self, part: int, axes: Sequence[int], cells: Sequence[Indices], weights: Array
+        self,
+        part: int,
+        axes: Sequence[int],
+        cells: Sequence[Indices],
+        weights: Array,
+        by: tuple[int, Array] | None = None,
     ) -> tuple[float, float]:
         """How well made-up records foretell a column of one part, given the others: log-likelihood, and how many tell.
 
@@ -540,10 +545,13 @@ class JointModel:
             Of each of the others, the cell that every made-up record is in.
         weights : Array
             How much of each made-up record is in every cell of the column: records × cells.
+        by : tuple[int, Array] | None
+            A column that is not perturbed, and how much records in each of its cells count.
         """
         likely, tellers = 0.0, 0.0
+        weighing, worth = ([], np.ones(())) if by is None else ([by[0]], by[1])
         for one, held in zip(self._evidence.told, self._evidence.parts[part].held, strict=True):
-            if axes[0] in one.axes:
+            if {axes[0], *weighing} <= set(one.axes):
                 known = {axis: some for axis, some in zip(axes[1:], cells, strict=True) if axis in one.axes}
                 told = one.of([axes[0], *known])
                 shape = [self.sizes[axis] for axis in known]
@@ -554,7 +562,8 @@ class JointModel:
                     float
                 )
                 seen = told.operator.forward(normalised(table).reshape(-1, *shape))
-                counts = replace(one, counts=held).of([axes[0], *known]).counts
+                counts = replace(one, counts=held).of([*weighing, axes[0], *known]).counts
+                counts = np.tensordot(worth, counts, axes=len(weighing))
                 likely += float((counts * (safe_log(seen) - safe_log(seen.sum(axis=0)))).sum())
                 tellers += float(counts.sum())
         return likely, tellers

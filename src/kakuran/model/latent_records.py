@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,14 +41,27 @@ Table: TypeAlias = Mapping[int, NDArray[np.intp] | None]
 """The axes of a table to count: all cells of an axis, or fewer, given the part that each of its cells is in."""
 
 
+class Occupied(NamedTuple):
+    """Cells of a table that somebody is in, by how much those weigh."""
+
+    places: tuple[NDArray[np.intp], ...]
+    weights: Array
+    worth: Array | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class PlacedRecords:
-    """Distinct perturbed records: the cell of each along every axis, how many, and how the axes were perturbed."""
+    """Distinct perturbed records: the cell of each along every axis, how many, and how the axes were perturbed.
+
+    Of records that weigh differently, `weights` is how many there are times what each is worth, `worth`; those that lie
+    in the same cells but weigh differently are apart, so that some of them can be held out.
+    """
 
     places: tuple[NDArray[np.intp], ...]
     weights: Array
     transitions: tuple[Transition | None, ...]
     sizes: tuple[int, ...]
+    worth: Array | None = None
 
     @cached_property
     def indicator(self) -> Any:
@@ -65,10 +78,13 @@ class PlacedRecords:
         return np.concatenate([[0], np.cumsum(self.sizes)[:-1]]).astype(np.intp)
 
     @classmethod
-    def distinct_of(cls, places: Sequence[NDArray[np.intp]], sizes: Sequence[int]) -> PlacedRecords:
-        """Clean records, given the cell of each along every axis."""
-        found = distinct_rows(places)
-        return cls(tuple(found.columns), found.counts.astype(float), (None,) * len(sizes), tuple(sizes))
+    def distinct_of(
+        cls, places: Sequence[NDArray[np.intp]], sizes: Sequence[int], worth: Array | None = None
+    ) -> PlacedRecords:
+        """Clean records, given the cell of each along every axis, and how much it weighs."""
+        records = cls(tuple(places), np.ones(len(places[0])), (None,) * len(sizes), tuple(sizes))
+        records = records if worth is None else replace(records, weights=worth, worth=worth)
+        return replace(records, **records.occupied(dict.fromkeys(range(len(sizes))))._asdict())
 
     def split(self, row: Array) -> list[Array]:
         """The part of each axis of something laid out cell by cell."""
@@ -87,10 +103,12 @@ class PlacedRecords:
             found.append(np.bincount(cells, self.weights, math.prod(shape)).reshape(shape).astype(float))
         return found
 
-    def occupied(self, table: Table) -> tuple[tuple[NDArray[np.intp], ...], Array]:
-        """The place along each axis of a table of every cell that somebody is in, and how many are."""
-        found = distinct_rows(self._places(table), self.weights)
-        return tuple(found.columns), found.counts.astype(float)
+    def occupied(self, table: Table) -> Occupied:
+        """The place along each axis of a table of every cell that somebody is in, how many are, and their worth."""
+        kinds = [] if self.worth is None else [np.unique(self.worth, return_inverse=True)[1]]
+        found = distinct_rows([*self._places(table), *kinds], self.weights)
+        worth = None if self.worth is None else self.worth[found.first]
+        return Occupied(tuple(found.columns[: len(table)]), found.counts.astype(float), worth)
 
     def _cells(self, table: Table) -> tuple[NDArray[np.intp], tuple[int, ...]]:
         """The cell of each record in a table, and the table's shape."""
@@ -141,9 +159,11 @@ def fit_latent_classes(records: PlacedRecords) -> list[LatentClasses]:
 
 
 def held_out(records: PlacedRecords, start: int) -> Array:
-    """How many of each record to hold out of a fit."""
-    _, held = next(splits(records.weights, PARTS, Randomness.seeded(start).generator()))
-    return held
+    """How many of each record to hold out of a fit, times their worth."""
+    worth = np.ones(len(records.weights)) if records.worth is None else records.worth
+    counts = np.divide(records.weights, worth, out=np.zeros_like(worth), where=worth > 0)
+    _, held = next(splits(counts, PARTS, Randomness.seeded(start).generator()))
+    return held * worth
 
 
 def _fit(records: PlacedRecords, classes: int, start: int) -> LatentClasses:

@@ -24,6 +24,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from kakuran.counts import distinct_rows
 from kakuran.mechanism import Transition
 from kakuran.model.intervals import About
 from kakuran.model.operator import Operator
@@ -65,6 +66,9 @@ class ToldCells:
         How they were perturbed.
     shape : tuple[int, ...]
         Of the table of which these are some cells.
+    squares : Array | None
+        Of records with weights: the sum of the squares of these, where `counts` is that of the weights themselves. Both
+        add up to as many records as would tell as much if all weighed the same (Kish's effective number).
     """
 
     axes: tuple[int, ...]
@@ -72,6 +76,27 @@ class ToldCells:
     counts: Array
     operator: Operator
     shape: tuple[int, ...]
+    squares: Array | None = None
+
+    @classmethod
+    def weighed(
+        cls,
+        axes: tuple[int, ...],
+        places: tuple[Indices, ...],
+        counts: Array,
+        weights: Array,
+        operator: Operator,
+        shape: tuple[int, ...],
+    ) -> ToldCells:
+        """Of records that weigh differently; cells may come up more than once.
+
+        What was counted times weights is what would be seen, on average, of true records times the same weights: how a
+        record is perturbed does not depend on its weight.
+        """
+        kish = effective(counts, weights)
+        found = distinct_rows(places, counts * kish)
+        squares = np.bincount(found.place, counts * kish**2, len(found.counts)).astype(float)
+        return cls(axes, tuple(found.columns), found.counts.astype(float), operator, shape, squares)
 
     @property
     def n(self) -> float:
@@ -80,10 +105,29 @@ class ToldCells:
 
     def all_cells(self) -> ToldCells:
         """The same with the cells that nobody is in."""
-        counts = np.zeros(self.shape)
-        counts[self.places] = self.counts
+
+        def everywhere(some: Array) -> Array:
+            found = np.zeros(self.shape)
+            found[self.places] = some
+            return found.ravel()
+
         places = tuple(np.indices(self.shape).reshape(len(self.shape), -1))
-        return replace(self, places=places, counts=counts.ravel())
+        squares = None if self.squares is None else everywhere(self.squares)
+        return replace(self, places=places, counts=everywhere(self.counts), squares=squares)
+
+
+def effective(counts: Array, weights: Array) -> Array:
+    """Weights such that records of them add up to Kish's effective number, (Σw)²/Σw², and so do their squares.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kakuran.model import effective
+    >>> effective(np.array([10.0, 10.0]), np.array([1.0, 2.0])).tolist()
+    [0.6, 1.2]
+    """
+    squares = float(counts @ weights**2)
+    return np.asarray(weights * (float(counts @ weights) / squares if squares else 1.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,13 +228,14 @@ class _Says:
     def of(cls, told: ToldCells, functions: Sequence[Array], order: int | None, known: _Known) -> _Says:
         chosen = list(_chosen([len(functions[axis]) for axis in told.axes], order))
         asked = [functions[axis] for axis in told.axes]
-        fitted, expected = None, told.counts
+        fitted, expected, squares = None, told.counts, told.squares
         if math.prod(told.shape) <= MOST_FITTED:
             told = told.all_cells()
-            fitted, expected = _expected(told)
+            fitted, expected = _expected(told, told.counts)
+            squares = None if told.squares is None else _expected(told, told.squares)[1]
         pulls = _Pulls.of(told, asked, chosen, known)
         names = tuple(_named(some, told.axes, len(functions)) for some in chosen)
-        covariance = pulls.covariance(expected) / told.n
+        covariance = pulls.covariance(expected, squares) / told.n
         true = None if fitted is None else _Pulls.plain(fitted.shape, asked, chosen).covariance(fitted.ravel())
         return cls(names, pulls.mean(told.counts), covariance, true, told.n, told.axes)
 
@@ -274,8 +319,10 @@ class _Patterns(dict[int, _Pattern]):
         drawn = np.linalg.inv(weighed @ moved.T + np.diag(sizes**-2))
         parts = drawn @ (weighed @ (shares - expected))
         likely = np.maximum(expected + parts @ moved, 0.0)
-        pulls = drawn @ weighed
-        return parts, (pulls * (likely / told.n)) @ pulls.T - np.outer(pulls @ likely, pulls @ likely) / told.n
+        pulls, squares = drawn @ weighed, likely if told.squares is None else told.squares / told.n
+        crossed = np.outer(pulls @ squares, pulls @ likely)
+        mean = pulls @ likely
+        return parts, ((pulls * squares) @ pulls.T - crossed - crossed.T + np.outer(mean, mean)) / told.n
 
 
 def _crossed(some: Sequence[Array]) -> Array:
@@ -357,12 +404,14 @@ class _Pulls:
         """The mean over records that were counted."""
         return sum((some @ counts[here] for here, some in self._some()), np.zeros(len(self.chosen))) / counts.sum()
 
-    def covariance(self, counts: Array) -> Array:
-        """Between what one of the records that were counted adds to each."""
-        mean, squares = self.mean(counts), np.zeros((len(self.chosen), len(self.chosen)))
+    def covariance(self, counts: Array, squares: Array | None = None) -> Array:
+        """Between what one of the records that were counted adds to each, by the squares of weights if there are."""
+        mean, found = self.mean(counts), np.zeros((len(self.chosen), len(self.chosen)))
+        by = counts if squares is None else squares
         for here, some in self._some():
-            squares += (some * counts[here]) @ some.T
-        return squares / counts.sum() - np.outer(mean, mean)
+            found += (some * by[here]) @ some.T
+        crossed = np.outer(self.mean(by), mean)
+        return found / by.sum() - crossed - crossed.T + np.outer(mean, mean)
 
     def _some(self) -> Iterator[tuple[slice, Array]]:
         """Cells, a few at a time, and h there: moments × cells."""
@@ -410,9 +459,9 @@ def unbiased(transition: Transition, functions: Array) -> Array:
     return np.asarray(np.vstack([np.ones(len(expected)), found[1:]]), float)
 
 
-def _expected(told: ToldCells) -> tuple[Array, Array]:
+def _expected(told: ToldCells, counted: Array) -> tuple[Array, Array]:
     """A true table that explains what was counted, and the counts that it leads one to expect."""
-    counts = told.counts.reshape(told.shape)
+    counts = counted.reshape(told.shape)
     fitted = uniform(counts, told.operator)
     for _ in range(_STEPS):
         fitted = em_step(fitted, counts, told.operator)

@@ -51,7 +51,7 @@ from kakuran.release.streamed import ROWS_IN_MEMORY, FileRecords, records_on_spa
 from kakuran.typing import Codes, Progress
 from kakuran.words import Phrase
 
-InUnits = TypeVar("InUnits", Estimate, Statistic, Regression)
+InUnits = TypeVar("InUnits", Estimate, Statistic, Regression, DecisionTree, NaiveBayes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +154,7 @@ class Release:
             raise SchemaError(
                 Phrase(
                     "{asked} does not weigh records by {weighing!r}; crosstab, count, share, mean, variance, "
-                    "correlation, quantile, density and regress do. To count every record once, say "
+                    "correlation, quantile, density, regress, tree and bayes do. To count every record once, say "
                     "weights=False (--weights none)",
                     asked=asked,
                     weighing=weighing,
@@ -617,18 +617,20 @@ class Release:
         max_depth : int, optional
             The most splits on a path.
         min_support : float, optional
-            Estimated records that every node must have; besides, it must stand out from the noise.
+            Estimated records that every node must have; besides, it must stand out from the noise. Of weighed ones, as
+            many as would tell as much if they all weighed the same.
         method : str, optional
             ``auto`` reconstructs the joint table of all columns once, as latent classes chosen by held-out likelihood,
             if at most 2²⁰ distinct records are possible; else it is used node by node, as in S4, which any other
             method of `kakuran.reconstruct` always is. Every level is then one counting pass.
         weights : str or False, optional
-            Not weighed: where the schema declares a weight, False says that every record is to count once.
+            A kept number that says how many people each record stands for. The column that the schema declares a
+            weight by default; with False every record counts once.
         progress : callable, optional
             Told how many more records are counted, in every pass.
         """
-        self._check_unweighed("tree", weights)
-        return learn_tree(
+        weighing = self._weighing(weights)
+        found = learn_tree(
             self.reader,
             target,
             features=features,
@@ -636,8 +638,10 @@ class Release:
             max_depth=max_depth,
             min_support=min_support,
             method=method,
+            weights=weighing,
             progress=progress,
         )
+        return self._in_units(found, weighing)
 
     def bayes(
         self,
@@ -659,12 +663,14 @@ class Release:
         method : str, optional
             The estimator, see `kakuran.reconstruct`.
         weights : str or False, optional
-            Not weighed: where the schema declares a weight, False says that every record is to count once.
+            A kept number that says how many people each record stands for. The column that the schema declares a
+            weight by default; with False every record counts once.
         progress : callable, optional
             Told how many more records are counted.
         """
-        self._check_unweighed("bayes", weights)
-        return learn_bayes(self.reader, target, features=features, method=method, progress=progress)
+        weighing = self._weighing(weights)
+        options: Any = {"features": features, "method": method, "weights": weighing}
+        return self._in_units(learn_bayes(self.reader, target, progress=progress, **options), weighing)
 
     def synthesise(self, n: int | None = None, copies: int = 1, *, progress: Progress = int) -> SyntheticTable:
         """A complete table of made-up records that are like the true ones, for whatever cannot ask a release.

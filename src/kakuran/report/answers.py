@@ -89,6 +89,7 @@ def tree_answer(found: DecisionTree, say: Words) -> Html:
         paragraph(say.of(found.note), kind="warning") if found.note else "",
         picture(found.plot(say.of), say("tree_picture", target=found.target)),
         code(found.text(say.of)),
+        paragraph(say.of(found.caption)) if found.caption else "",
         table(say("matters"), [say("column"), say("gain")], [[name, f"{share:.1%}"] for name, share in ranked]),
         paragraph(say("tree_how", likelihood=found.held_out), kind="note"),
     )
@@ -100,6 +101,7 @@ def bayes_answer(found: NaiveBayes, say: Words) -> Html:
         say("bits_of", target=found.target),
         picture(found.plot(say.of), say("bits_picture", target=found.target)),
         table(say("bits_of", target=found.target), *bits_rows(found, say)),
+        paragraph(say.of(found.caption)) if found.caption else "",
         paragraph(say("bayes_how", likelihood=found.held_out), kind="note"),
     )
 

@@ -9,6 +9,7 @@ from .columns import (
 from .counts import (
     Counted as Counted,
     PathCounts as PathCounts,
+    Weighing as Weighing,
 )
 from .decision import (
     DecisionTree as DecisionTree,

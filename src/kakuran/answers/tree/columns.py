@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from kakuran.answers.answer import Answer
 from kakuran.answers.reader import JointTables, Reader, transition_of
-from kakuran.answers.tree.counts import Counted, Passes
+from kakuran.answers.tree.counts import Counted, Passes, Weighing
 from kakuran.counts import Cells, cells_of
 from kakuran.design import Plan
 from kakuran.errors import DataError, SchemaError
@@ -70,11 +70,12 @@ class LearningColumns:
         """The names of the columns to learn from."""
         return [axis.name for axis in self.axes[1:]]
 
-    def counted(self, reader: Reader, progress: Progress) -> Counted:
+    def counted(self, reader: Reader, progress: Progress, weighing: Weighing | None = None) -> Counted:
         """The whole records of a release, to learn from: counted once if few can be distinct, else over and over."""
         transitions = tuple(transition_of(reader.plan, axis) for axis in self.axes)
-        passes = Passes(self.axes, transitions, partial(reader.records.tallies, progress=progress))
-        return passes.distinct() if min(reader.n, math.prod(passes.sizes)) <= MOST_DISTINCT else passes
+        passes = Passes(self.axes, transitions, partial(reader.records.tallies, progress=progress), weighing)
+        distinct = math.prod(passes.sizes) * (1 if weighing is None else weighing.cells.size)
+        return passes.distinct() if min(reader.n, distinct) <= MOST_DISTINCT else passes
 
     def placed(self, records: Any, plan: Plan | None = None) -> PlacedRecords:
         """Records to predict the target of, a frame or codes; clean, unless a plan says how they were perturbed."""
@@ -116,12 +117,22 @@ def check_classes(target: str, classes: int) -> None:
         )
 
 
-def columns_for(plan: Plan, target: str, features: Sequence[str] | None = None) -> LearningColumns:
-    """The target and the other released columns, or some of them."""
+def columns_for(
+    plan: Plan, target: str, features: Sequence[str] | None = None, weights: str | None = None
+) -> LearningColumns:
+    """The target and the other released columns, or some of them, but for the one that weighs records."""
     attribute = plan.schema.in_release(target)
     if not isinstance(attribute, Categorical):
         raise SchemaError(Phrase("the target {target!r} must be a column of categories", target=target))
-    released = [other.name for other in plan.schema.released if other.name != target]
+    if weights is not None and weights in (target, *(features or ())):
+        raise SchemaError(
+            Phrase(
+                "column {name!r} weighs the records, so it is neither learned nor learned from; leave it out, or count "
+                "every record once with weights=False (--weights none)",
+                name=weights,
+            )
+        )
+    released = [other.name for other in plan.schema.released if other.name not in (target, weights)]
     if target in (features or ()):
         raise SchemaError(Phrase("the target {target!r} cannot be learned from itself", target=target))
     names = list(released if features is None else dict.fromkeys(features))
@@ -176,10 +187,18 @@ class Classifier(Answer):
         What it was learned from.
     learned : Learned
         What was learned.
+    unit : str, optional
+        What is counted, where that is not records, in words.
     """
 
     columns: LearningColumns
     learned: Learned
+    unit: str | None = None
+
+    @property
+    def caption(self) -> str:
+        """What is counted, where that is not records; else nothing."""
+        return "" if self.unit is None else Phrase("counted in {unit}", unit=self.unit)
 
     @property
     def target(self) -> str:
@@ -220,16 +239,22 @@ class ToldRecords:
         The joint model of the release.
     n : int
         How many records the release holds.
+    weighing : Weighing, optional
+        How much they count.
     """
 
     columns: LearningColumns
     joint: JointTables
     n: int
+    weighing: Weighing | None = None
 
     @classmethod
-    def of(cls, columns: LearningColumns, reader: Reader, progress: Progress) -> ToldRecords:
+    def of(
+        cls, columns: LearningColumns, reader: Reader, progress: Progress, weighing: Weighing | None = None
+    ) -> ToldRecords:
         """Of a release."""
-        return cls(columns, reader.joint(columns.axes, progress), reader.n)
+        axes = columns.axes if weighing is None else (*columns.axes, weighing.cells)
+        return cls(columns, reader.joint(axes, progress), reader.n, weighing)
 
     @property
     def everything(self) -> PlacedRecords:
@@ -249,7 +274,13 @@ class ToldRecords:
     def _drawn(self, model: JointModel, count: int, stream: int) -> PlacedRecords:
         cells = model.draw(count, dice=model.randomness.spawn(stream).generator())
         places = [cells[place] for place in self.joint.places(self.columns.axes)]
-        return PlacedRecords.distinct_of(places, [axis.size for axis in self.columns.axes])
+        worth = None if self.by is None else self.by[1][cells[self.by[0]]]
+        return PlacedRecords.distinct_of(places, [axis.size for axis in self.columns.axes], worth)
+
+    @property
+    def by(self) -> tuple[int, Array] | None:
+        """Where among the columns of the model the weight is, and how much each of its classes counts."""
+        return None if self.weighing is None else (self.joint.places([self.weighing.cells])[0], self.weighing.worth)
 
     def score(self, learned: Sequence[Learned]) -> float:
         """The log-likelihood of all held-out perturbed classes, given what else is told, by what never saw them."""
@@ -267,4 +298,4 @@ class ToldRecords:
     def _foretold(self, part: int, classes: Array) -> tuple[float, float]:
         records = self._fresh[part]
         axes = self.joint.places(self.columns.axes)
-        return self.joint.model.foretells(part, axes, records.places[1:], classes * records.weights[:, None])
+        return self.joint.model.foretells(part, axes, records.places[1:], classes * records.weights[:, None], self.by)

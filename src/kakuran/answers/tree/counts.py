@@ -11,10 +11,12 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from kakuran.answers.groups import ReadNumber
+from kakuran.answers.reader import Reader
 from kakuran.counts import Cells, Tally
 from kakuran.mechanism import Transition
-from kakuran.model import Method, Operator, PlacedRecords, Table, marginal, reconstruct
-from kakuran.typing import Array
+from kakuran.model import Method, Occupied, Operator, PlacedRecords, Table, effective, marginal, reconstruct
+from kakuran.typing import Array, Progress
 
 Tallies: TypeAlias = Callable[[Sequence[Sequence[Cells]]], list[Tally]]
 """Counts the records of a release in some tables, all in one pass (`kakuran.counts.Records`)."""
@@ -34,11 +36,43 @@ class Counted(Protocol):
     def tables(self, asked: Sequence[Table]) -> list[Array]:
         """The perturbed counts of some tables, all in one pass."""
 
-    def occupied(self, table: Table) -> tuple[tuple[NDArray[np.intp], ...], Array]:
-        """The place along each axis of a table of every cell that somebody is in, and how many are."""
+    def occupied(self, table: Table) -> Occupied:
+        """The place along each axis of a table of every cell that somebody is in, how many are, and their worth."""
 
     def distinct(self) -> PlacedRecords:
         """The distinct records over all axes; they have to fit in memory."""
+
+
+@dataclass(frozen=True, eq=False)
+class Weighing:
+    """How much records count that stand for different numbers of people.
+
+    All together they count as many as would tell as much if they all stood for the same number: Kish's effective
+    number, (Σw)²/Σw². What decides whether a node stands out from noise is how many records there are, not people.
+
+    Attributes
+    ----------
+    cells : Cells
+        The classes of a kept weight.
+    worth : Array
+        How much a record of each class counts.
+    stands_for : float
+        How many people somebody stands for who counts once.
+    """
+
+    cells: Cells
+    worth: Array
+    stands_for: float
+
+    @classmethod
+    def of(cls, reader: Reader, weights: str | None, progress: Progress) -> Weighing | None:
+        """By a column; None if every record counts once."""
+        if weights is None:
+            return None
+        weight = ReadNumber.kept_weight(reader.plan, weights)
+        counts = reader.tallies([[weight.cells]], progress)[0].counts
+        worth = effective(counts, weight.values)
+        return cls(weight.cells, worth, float(counts @ weight.values) / max(float(counts @ worth), 1e-9))
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +82,7 @@ class Passes:
     axes: tuple[Cells, ...]
     transitions: tuple[Transition | None, ...]
     tallies: Tallies
+    weighing: Weighing | None = None
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -56,16 +91,21 @@ class Passes:
 
     def tables(self, asked: Sequence[Table]) -> list[Array]:
         """The perturbed counts of some tables, all in one pass."""
-        return [tally.counts for tally in self._counted(asked)]
+        found = [tally.counts for tally in self._counted(asked)]
+        return found if self.weighing is None else [some @ self.weighing.worth for some in found]
 
-    def occupied(self, table: Table) -> tuple[tuple[NDArray[np.intp], ...], Array]:
-        """The place along each axis of a table of every cell that somebody is in, and how many are."""
-        return self._counted([table])[0].occupied()
+    def occupied(self, table: Table) -> Occupied:
+        """The place along each axis of a table of every cell that somebody is in, how many are, and their worth."""
+        places, counts = self._counted([table])[0].occupied()
+        if self.weighing is None:
+            return Occupied(places, counts)
+        worth = self.weighing.worth[places[-1]]
+        return Occupied(places[:-1], counts * worth, worth)
 
     def distinct(self) -> PlacedRecords:
         """The distinct records over all axes; they have to fit in memory."""
-        places, weights = self.occupied(dict.fromkeys(range(len(self.axes))))
-        return PlacedRecords(places, weights, self.transitions, self.sizes)
+        places, weights, worth = self.occupied(dict.fromkeys(range(len(self.axes))))
+        return PlacedRecords(places, weights, self.transitions, self.sizes, worth)
 
     def _counted(self, asked: Sequence[Table]) -> list[Tally]:
         lumped: dict[tuple[int, bytes], Cells] = {}  # one object a lump, so that an engine places records in it once
@@ -75,7 +115,8 @@ class Passes:
                 return self.axes[axis]
             return lumped.setdefault((axis, parts.tobytes()), self.axes[axis].lumped(parts))
 
-        return self.tallies([[cells(axis, parts) for axis, parts in table.items()] for table in asked])
+        last = [] if self.weighing is None else [self.weighing.cells]
+        return self.tallies([[*(cells(axis, parts) for axis, parts in table.items()), *last] for table in asked])
 
 
 Path: TypeAlias = Sequence[NDArray[np.bool_]]
@@ -202,7 +243,7 @@ class PathCounts:
     def coarse(self, parts: Sequence[NDArray[np.intp]]) -> PlacedRecords:
         """The distinct records when only the part of every axis is looked at that they are in."""
         table = {axis: part for axis, part in enumerate(parts) if axis == 0 or part.any()}
-        found, weights = self.counted.occupied(table)
+        found, weights, worth = self.counted.occupied(table)
         places = dict(zip(table, found, strict=True))
         nowhere = np.zeros(len(weights), np.intp)
         return PlacedRecords(
@@ -210,6 +251,7 @@ class PathCounts:
             weights,
             tuple(self.marginals.lumped(axis, part) for axis, part in enumerate(parts)),
             tuple(int(part.max()) + 1 for part in parts),
+            worth,
         )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from kakuran.answers.reader import Reader
 from kakuran.answers.tree.columns import LUCK_OF_CHOICE, Classifier, ToldRecords, columns_for
-from kakuran.answers.tree.counts import Counted, LatentCounts, Marginals, NodeCounts, PathCounts
+from kakuran.answers.tree.counts import Counted, LatentCounts, Marginals, NodeCounts, PathCounts, Weighing
 from kakuran.answers.tree.growth import Growth, Node
 from kakuran.answers.tree.pruning import Fold, Judge, LatentModel, Sides, probabilities
 from kakuran.answers.tree.splits import SplitCriterion
@@ -122,6 +122,8 @@ class DecisionTree(Classifier):
         The target and the columns it is predicted from, with the cells they are cut into.
     learned : GrownTree
         The nodes with their estimated counts, and what is known of where records lie.
+    unit : str, optional
+        What is counted, where that is not records, in words.
 
     Examples
     --------
@@ -173,7 +175,7 @@ class DecisionTree(Classifier):
         return tree_text(self.root, self.columns, translate)
 
     def __str__(self) -> str:
-        return f"{self.text()}\n{self.note}".rstrip()
+        return "\n".join(filter(None, (self.text(), self.caption, self.note)))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for programs."""
@@ -182,6 +184,7 @@ class DecisionTree(Classifier):
             "note": self.note,
             "importances": self.importances,
             "held_out_likelihood": self.held_out,
+            "unit": self.unit,
         }
 
     @property
@@ -214,11 +217,17 @@ def learn_tree(
     max_depth: int = 5,
     min_support: float = 20,
     method: Method = "auto",
+    weights: str | None = None,
     progress: Progress = int,
 ) -> DecisionTree:
     """Learn a tree from perturbed records."""
-    columns = columns_for(reader.plan, target, features)
+    columns = columns_for(reader.plan, target, features, weights)
     growth = Growth(columns.is_ordered, criterion, max_depth, min_support)
+    weighing = Weighing.of(reader, weights, progress)
     if reader.plan.layout.told:
-        return DecisionTree(columns, grow_from_tells(ToldRecords.of(columns, reader, progress), growth, method))
-    return DecisionTree(columns, grow_tree(columns.counted(reader, progress), growth, method))
+        grown = grow_from_tells(ToldRecords.of(columns, reader, progress, weighing), growth, method)
+    else:
+        grown = grow_tree(columns.counted(reader, progress, weighing), growth, method)
+    if weighing is not None:
+        grown = replace(grown, root=grown.root.times(weighing.stands_for))
+    return DecisionTree(columns, grown)

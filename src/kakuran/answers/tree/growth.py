@@ -60,6 +60,13 @@ class Node:
         left, right = (child.down_to(levels - 1) for child in self.children)
         return replace(self, children=(left, right))
 
+    def times(self, factor: float) -> Node:
+        """With so many times the records in every node."""
+        if self.children is None:
+            return replace(self, counts=factor * self.counts)
+        left, right = (child.times(factor) for child in self.children)
+        return replace(self, counts=factor * self.counts, children=(left, right))
+
     def with_one_split_less(self) -> Iterator[Node]:
         """The trees that lack one of the splits at the bottom."""
         if self.children is None:
