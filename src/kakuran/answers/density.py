@@ -340,8 +340,10 @@ def _estimate(
     unit = np.sqrt(mechanism.variance().mean() / 2) / step
     cells = finer_cells(edges, max(unit / _CELLS_A_UNIT, 1.0))
     column = of_codes(told.codes, mechanism, low, step, cells, told.missing)
+    bounds_apart = np.union1d(cells, [cells[0] + 1, cells[-1] - 1])
+    apart, _ = of_codes(told.codes, mechanism, low, step, bounds_apart, told.missing, like=cells)
     observed = observations([column], smoothing=Options.smoothing, weights=told.counts)
-    return estimate_shares(observed, np.searchsorted(cells, edges[:-1]), method)
+    return estimate_shares(observed, np.searchsorted(cells, edges[:-1]), method, apart)
 
 
 def finer_cells(edges: NDArray[np.int64], width: float) -> NDArray[np.int64]:

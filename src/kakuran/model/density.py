@@ -2,7 +2,8 @@
 
 Bin by bin is the iterative Bayesian technique. A mixture is smooth where the truth is not quite; a step or two of EM
 from there towards the counts take up what it leaves unexplained, and no more of the noise than held-out
-records approve.
+records approve. Numbers that people round, or that end at a bound, lie in heaps: a smooth curve with a few heaps on it,
+the bounds among them, says so where neither of the others can.
 
 Records are split several times; every candidate is fitted to the larger part and judged by the likelihood of the rest.
 Where the data cannot tell candidates apart no luck decides: they are averaged, each family with the same say to begin
@@ -25,7 +26,7 @@ from kakuran.model.mixture.channel import GridCells
 from kakuran.model.mixture.growth import PARTS, REPEATS, repeated_splits, try_out
 from kakuran.model.mixture.observations import Components, Observations
 from kakuran.model.operator import one_thread
-from kakuran.model.reconstruction import HeldOutSplit
+from kakuran.model.reconstruction import HeldOutSplit, smoothed
 from kakuran.typing import Array
 from kakuran.words import Phrase
 
@@ -38,6 +39,15 @@ PATIENCE = 5
 
 MOVES = (1, 2, 3, 4, 6, 8, 11, 16, 23, 32)
 """Steps from a mixture towards the counts after which an estimate is a candidate."""
+
+HEAPED = (16, 32, 64, 128, 256, 512)
+"""Steps after which a curve with heaps is a candidate; it has settled by then."""
+
+_DRAWN = (0.3, 1.0)
+"""How much the cells of a curve draw each other along."""
+
+_TAKEN = 0.3
+"""Records that every heap loses at every step: a mild prior for no heap at all."""
 
 
 def paths(
@@ -132,10 +142,26 @@ class BinShares:
 
 
 @one_thread()
-def estimate_shares(observed: Observations, starts: BinPlaces, method: DensityMethod) -> BinShares:
-    """Estimate the shares of bins; bin r holds the cells starts[r] … starts[r+1]−1 of the observed column."""
+def estimate_shares(observed: Observations, starts: BinPlaces, method: DensityMethod, apart: GridCells) -> BinShares:
+    """Estimate the shares of bins.
+
+    Parameters
+    ----------
+    observed : Observations
+        Of one column.
+    starts : BinPlaces
+        Bin r holds the cells starts[r] … starts[r+1]−1 of the column.
+    method : DensityMethod
+        Which families of candidates to weigh.
+    apart : GridCells
+        The same column, in which each bound is a cell of its own.
+    """
     divided = repeated_splits(observed.counts)
     families = list(_families(observed, starts, divided, method))
+    if method == "auto":
+        (cells,) = observed.channels
+        assert isinstance(cells, GridCells)  # noqa: S101
+        families.append(_heaped(apart, np.searchsorted(apart.edges, cells.edges[starts]), divided))
     weights = softmax([family.evidence for family in families])
     by_split = np.einsum("f,fsb->sb", weights, np.stack([family.average for family in families]))
     told = [
@@ -185,11 +211,56 @@ def _moved(smooth: DensityFamily, cells: GridCells, divided: list[HeldOutSplit])
 
 
 def _bin_by_bin(cells: GridCells, starts: BinPlaces, divided: list[HeldOutSplit]) -> DensityFamily:
-    widths = np.diff(cells.edges)
-    matrix = np.add.reduceat(cells.matrix * widths, starts, axis=1) / np.add.reduceat(widths, starts)
-    estimates, scores = paths(matrix, *_stacked(divided))
+    estimates, scores = paths(_lumped(cells, starts), *_stacked(divided))
     names = tuple(Phrase("bin by bin, {steps} steps", steps=stop) for stop in STOPS[: len(scores)])
     return DensityFamily(names, scores / REPEATS, estimates)
+
+
+def _lumped(cells: GridCells, starts: BinPlaces) -> Array:
+    """The matrix of bins, within which numbers are spread evenly."""
+    widths = np.diff(cells.edges)
+    return np.add.reduceat(cells.matrix * widths, starts, axis=1) / np.add.reduceat(widths, starts)
+
+
+def _heaped(cells: GridCells, starts: BinPlaces, divided: list[HeldOutSplit]) -> DensityFamily:
+    """A curve with heaps, in bins and in the narrower cells, the bounds apart in both."""
+    kept, held = _stacked(divided)
+    last = len(cells.edges) - 2
+    every, bins = np.arange(last + 1), np.union1d(starts, [0, 1, last])
+    estimates, scores = [], []
+    for parts in [every] if len(bins) == len(every) else [bins, every]:
+        matrix, widths = _lumped(cells, parts), np.diff(np.append(cells.edges[parts], cells.edges[-1]))
+        # A bound that is narrower than what is beside it is no part of a curve.
+        curve = slice(int(widths[0] < widths[1]), len(parts) - int(widths[-1] < widths[-2]))
+        for drawn in _DRAWN:
+            found = list(_curve_with_heaps(matrix, kept, curve, drawn))
+            scores += [float((held * np.log(np.maximum(one @ matrix.T, 1e-300))).sum()) for one in found]
+            estimates += [np.add.reduceat(one, np.searchsorted(parts, starts), axis=1) for one in found]
+    names = tuple(Phrase("a curve with heaps, {steps} steps", steps=stop) for stop in HEAPED)
+    # A heap might lie in any cell: beforehand this is one of so many ways not to be smooth.
+    likely = np.array(scores) / REPEATS - np.log(len(every))
+    return DensityFamily(names * (len(scores) // len(names)), likely, np.stack(estimates, axis=1))
+
+
+def _curve_with_heaps(matrix: Array, kept: Array, curve: slice, drawn: float) -> Iterator[Array]:
+    """EM for a sum of two tables, stop by stop: neighbours draw each other along in one, the other is sparse.
+
+    What a few cells hold alone goes to the heaps, and what is left of them, cell by cell, pays for no heap: the curve
+    takes it up. So spikes are not smoothed away, and what lies between them is.
+    """
+    people = kept.sum(axis=1, keepdims=True)
+    heaps = np.full((len(kept), matrix.shape[1]), 1 / matrix.shape[1])
+    smooth = np.zeros_like(heaps)
+    smooth[:, curve] = heaps[:, curve]
+    for step in range(1, HEAPED[-1] + 1):
+        whole = (smooth + heaps).sum(axis=1, keepdims=True)
+        factors = (kept / people / np.maximum((smooth + heaps) / whole @ matrix.T, 1e-300)) @ matrix / whole
+        heaps = np.maximum(heaps * factors - _TAKEN / people, 0.0)
+        smooth = smooth * factors
+        smooth[:, curve] = smoothed(smooth[:, curve], np.array(drawn), curve.stop - curve.start)
+        if step in HEAPED:
+            both = smooth + heaps
+            yield both / both.sum(axis=1, keepdims=True)
 
 
 def _stacked(divided: list[HeldOutSplit]) -> tuple[Array, Array]:

@@ -502,7 +502,7 @@ class _Paths:
             updated[sparse] = less if left.all() else np.where(left > 0, less, updated[sparse])
         smooth, shares = self._smooth
         if len(shares):
-            updated[smooth] = _smoothed(updated[smooth], shares, _line(self.operator))
+            updated[smooth] = smoothed(updated[smooth], shares, _line(self.operator))
         return updated
 
 
@@ -512,7 +512,7 @@ def _line(operator: Operator) -> int:
     return 0 if transition is None else transition.line
 
 
-def _smoothed(tables: Array, shares: Array, line: int) -> Array:
+def smoothed(tables: Array, shares: Array, line: int) -> Array:
     """Of the cells in order, so much of each replaced by the weighed geometric mean of itself and its neighbours.
 
     Smoothing between steps of EM as in Silverman et al. (1990), who take plain means; by geometric ones a steady rise

@@ -352,6 +352,7 @@ def of_codes(
     step: float,
     edges: NDArray[np.integer],
     missing: float | None = None,
+    like: NDArray[np.integer] | None = None,
 ) -> tuple[GridCells, Indices]:
     """A column of codes perturbed by any mechanism, and each record's place in it.
 
@@ -368,8 +369,10 @@ def of_codes(
     missing : float | None
         The share of the true records without a number, where the last true code stands for missing: what some of them
         were released as lies among the codes.
+    like : NDArray | None
+        The edges of other true cells, if released codes are to be told apart as for those.
     """
-    released = mechanism.released_cells(edges, codes)
+    released = mechanism.released_cells(edges if like is None else like, codes)
     whole = _channel(mechanism, low, step, edges, released, missing)
     seen, places = np.unique(np.searchsorted(released, codes, side="right") - 1, return_inverse=True)
     return replace(whole, matrix=whole.matrix[seen], centres=whole.centres[seen]), places
