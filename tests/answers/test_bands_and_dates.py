@@ -10,6 +10,7 @@ import datetime
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests import windows
 
 import kakuran as kk
 from kakuran.answers.filling import BandFilling
@@ -40,8 +41,7 @@ TABLE = pa.table(
 @pytest.fixture(scope="module", params=["all", 2])
 def release(request):
     """Where whole records are told, released values lie beyond the ends of every column."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("kakuran.mechanism.square_wave.INTERVALS", 0)  # so that few values get a window like many
+    with windows.for_few_values():
         plan = kk.calibrate(SCHEMA, n=N, k=100, tell=request.param)
     assert request.param != "all" or all(plan.reach(name) > 0 for name in SCHEMA.names)
     with pytest.warns(kk.NotForPublicationWarning):

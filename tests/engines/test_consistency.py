@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from scipy.stats import chi2_contingency, chisquare
+from tests import windows
 
 import kakuran as kk
 from kakuran.answers.tree import columns
@@ -330,7 +331,8 @@ KINDS = kk.Schema(
         kk.Date("onset", "2020-01-06", "2020-07-05", step="week"),
     ]
 )
-KINDS_PLAN = kk.calibrate(KINDS, n=5_000, k=100, tell="all")
+with windows.for_few_values():
+    KINDS_PLAN = kk.calibrate(KINDS, n=5_000, k=100, tell="all")
 
 
 def patients():

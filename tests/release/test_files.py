@@ -13,6 +13,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
+from tests import windows
 
 import kakuran as kk
 from kakuran.schema.codes import decode
@@ -68,7 +69,8 @@ def assert_same(first, second):
 
 @pytest.fixture(scope="module")
 def release():
-    return release_of()
+    with windows.for_few_values():
+        return release_of()
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
