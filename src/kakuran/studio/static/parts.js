@@ -120,7 +120,7 @@ const Parts = (() => {
 
   /** Folders to walk through and files to choose; starts where it was left. */
   let place = null;
-  function browser(id, choose, complain) {
+  function browser(id, choose, complain, hidden = null) {
     const frame = element("div", { class: "browser", id });
     const join = (folder, name) => `${folder.replace(/[/\\]$/, "")}/${name}`;
     const look = async (folder, shouldFocus = true) => {
@@ -136,9 +136,10 @@ const Parts = (() => {
             found.folders.map((name) =>
               element("li", {}, entry("folder", `${name}/`, null, () => look(join(found.folder, name)))),
             ),
-            found.files.map((name) =>
-              element("li", {}, entry("file", name, null, () => choose(join(found.folder, name)))),
-            ),
+            found.files
+              .map((name) => [name, join(found.folder, name)])
+              .filter(([, path]) => path !== hidden)
+              .map(([name, path]) => element("li", {}, entry("file", name, null, () => choose(path)))),
           ),
         );
         if (shouldFocus) frame.querySelector("button")?.focus();

@@ -51,7 +51,7 @@ const Reading = (() => {
         field("release", say("read.path"), input(studio.opened?.path ?? studio.made?.release)),
         element("button", { class: "primary", type: "submit" }, say("load.open")),
       ),
-      browser("browser", start, studio.complain),
+      browser("browser", start, studio.complain, studio.state.opened?.named), // the table itself is no release
     );
   }
 
