@@ -166,7 +166,7 @@ def test_names_that_python_would_respell_are_still_found():
         ("job == 1", "column 'job' has no value 1"),
         ("floor == True", "column 'floor' has no value True"),
         ("floor == 3", "column 'floor' has no value 3; its values are 1, 2, 10"),
-        ("job", "column 'job' has no value True"),
+        ("job", "column 'job' has no value True; its values are .*; ask for one of them, as in job == "),
         ("job < 'nurse'", "column 'job' has no order .*; ask with == or in, or declare ordered = true"),
         ("floor < 'x'", "column 'floor' has no order"),
         ("job = 'nurse'", "cannot read the condition .*; equality is written =="),

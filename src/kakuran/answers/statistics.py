@@ -184,7 +184,7 @@ class Statistic(Answer):
             series.insert(0, Series(translate(Phrase("naive: counted in the release")), naive, NAIVE))
         along = plain(" × ".join(axis.name for axis in self.axes))
         width = max(4.0, 1.5 + 0.45 * len(labels))
-        title = title_of(replace(self, unit=None).caption, self.unit, translate)
+        title = title_of(replace(self, unit=None, more={}).caption, self.unit, translate)
         return column_chart(labels, {title: series}, width=width, along=along, up=plain(translate(self.name)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -42,8 +43,8 @@ def infer(
     csv: CsvOptions,
 ) -> None:
     """Propose a schema, to be edited until all it says is public."""
-    from kakuran.design import propose_bands
-    from kakuran.schema import Schema
+    from kakuran.design import propose_bands, with_round_bounds
+    from kakuran.schema import Numeric, Schema
 
     check_new(output, force=force)
     source = csv.open(data, sql)
@@ -59,7 +60,8 @@ def infer(
     schema.save(output)
     facts = {"columns": len(schema), "perturbed": len(schema.perturbed)}
     say(Phrase("wrote {file}: {columns} columns, of which {perturbed} will be perturbed", file=output, **facts))
-    proposals = propose_bands(schema, n=records, k=USUAL_K)
+    rounded = [with_round_bounds(one) if isinstance(one, Numeric) else one for one in schema]  # its own are somebody's
+    proposals = propose_bands(replace(schema, attributes=rounded), n=records, k=USUAL_K)
     if proposals:
         say(
             Phrase(

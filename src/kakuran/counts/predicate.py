@@ -195,6 +195,10 @@ class _ConditionReader:
         if value not in attribute.values or isinstance(value, bool) != isinstance(attribute.values[0], bool):
             shown = ", ".join(map(repr, attribute.values[:8])) + (", …" if len(attribute.values) > 8 else "")
             bare = Phrase("; write it without quotes") if value in map(str, attribute.values) else ""
+            if value is True:  # a column by itself asks whether it is true
+                bare = Phrase(
+                    "; ask for one of them, as in {asked}", asked=f"{attribute.name} == {attribute.values[-1]!r}"
+                )
             raise SchemaError(
                 Phrase(
                     "column {name!r} has no value {value!r}; its values are {shown}{bare}",
