@@ -153,7 +153,7 @@ const Reading = (() => {
           select(
             KINDS.map((kind) => [kind, say(`ask.${kind}`)]),
             asked.kind,
-            (kind) => set({ kind, columns: [], by: "", value: "" }),
+            (kind) => set({ kind, columns: [], value: "" }),
           ),
         ),
         canAsk ? fields[asked.kind]() : element("p", {}, say("ask.none")),
