@@ -41,6 +41,14 @@ def pytest_collection_finish(session):
     gc.set_threshold(50_000, 20, 20)
 
 
+@pytest.fixture(autouse=True)
+def english():
+    """Whatever language a test lets the terminal speak, no other test hears."""
+    yield
+    if console := sys.modules.get("kakuran.cli.console"):
+        console.speak("en")
+
+
 @pytest.fixture(scope="session")
 def ipv6():
     """Only where somebody can listen on it: Python may know it where the system has it switched off."""
