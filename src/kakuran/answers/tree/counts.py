@@ -56,13 +56,13 @@ class Weighing:
         The classes of a kept weight.
     worth : Array
         How much a record of each class counts.
-    stands_for : float
-        How many people somebody stands for who counts once.
+    people : float
+        How many people all records stand for.
     """
 
     cells: Cells
     worth: Array
-    stands_for: float
+    people: float
 
     @classmethod
     def of(cls, reader: Reader, weights: str | None, progress: Progress) -> Weighing | None:
@@ -71,8 +71,7 @@ class Weighing:
             return None
         weight = ReadNumber.kept_weight(reader.plan, weights)
         counts = reader.tallies([[weight.cells]], progress)[0].counts
-        worth = effective(counts, weight.values)
-        return cls(weight.cells, worth, float(counts @ weight.values) / max(float(counts @ worth), 1e-9))
+        return cls(weight.cells, effective(counts, weight.values), float(counts @ weight.values))
 
 
 @dataclass(frozen=True, eq=False)

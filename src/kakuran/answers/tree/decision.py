@@ -229,5 +229,5 @@ def learn_tree(
     else:
         grown = grow_tree(columns.counted(reader, progress, weighing), growth, method)
     if weighing is not None:
-        grown = replace(grown, root=grown.root.times(weighing.stands_for))
+        grown = replace(grown, root=grown.root.times(weighing.people / max(float(grown.root.counts.sum()), 1e-9)))
     return DecisionTree(columns, grown)
