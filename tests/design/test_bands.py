@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, strategies as st
 
 import kakuran as kk
 from kakuran.design.bands import in_bands, with_round_bounds
@@ -77,6 +78,24 @@ def test_bounds_that_are_somebodys_are_moved_outwards_to_round_ones(low, high, s
     assert (found.low, found.high) == pytest.approx(rounded)
 
 
-def test_bounds_stay_where_round_ones_are_not_on_the_grid():
-    number = kk.Numeric("x", 1, 100, step=3)
+@pytest.mark.parametrize(
+    "number",
+    [
+        kk.Numeric("x", 1, 100, step=3),
+        kk.Numeric("x", 5, 960, step=1, missing="category", missing_codes=[999]),
+        kk.Numeric("x", bands=[3, 18, 77]),
+        kk.Date("x", "2020-01-03", "2020-02-19", step="day"),
+    ],
+    ids=["off the grid", "a code between", "in bands", "days"],
+)
+def test_bounds_stay_where_round_ones_cannot_be(number):
     assert with_round_bounds(number) == number
+
+
+@given(st.integers(-(10**6), 10**6), st.integers(1, 10**6), st.sampled_from([1.0, 0.5, 0.1, 0.01, 10.0]))
+def test_round_bounds_hold_the_others_and_are_a_number_s(first, steps, step):
+    number = kk.Numeric("x", *(float(f"{end * step:.12g}") for end in (first, first + steps)), step=step)
+    found = with_round_bounds(number)
+    assert found.low <= number.low
+    assert number.high <= found.high
+    assert found.span <= 3 * number.span

@@ -5,6 +5,7 @@ import shlex
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
@@ -163,6 +164,17 @@ def test_bands_are_offered_with_what_they_gain_and_made_by_what_the_offer_says(d
     assert desk.draft != banded
     desk.make_bands(["age", "sex"])
     assert desk.draft == banded
+
+
+def test_bands_have_round_ends_until_somebody_says_that_the_bounds_are_public(tmp_path):
+    incomes = 2_870 + np.random.default_rng(0).integers(0, 131_726, 3_000)
+    incomes[:2] = 2_870, 134_595
+    write_table(tmp_path / "people.csv", pa.table({"income": incomes, "sex": ["f", "m"] * 1_500}))
+    desk = Desk(tmp_path)
+    desk.open(str(tmp_path / "people.csv"))
+    ends = [desk.bands()[0]["changes"]["bands"][place] for place in (0, -1)]
+    desk.confirm(["income"], is_public=True)
+    assert (ends, desk.bands()[0]["changes"]["bands"][-1]) == ([0, 150_000], 134_595)
 
 
 def test_bands_of_the_other_shape_are_offered_too(desk):

@@ -11,7 +11,7 @@ import numpy as np
 
 from kakuran.design.calibration import calibrate
 from kakuran.design.preview import TableError, preview
-from kakuran.errors import CalibrationError, wrong_type
+from kakuran.errors import CalibrationError, SchemaError, wrong_type
 from kakuran.schema import Numeric, Schema
 from kakuran.words import Phrase
 
@@ -150,14 +150,18 @@ def in_bands(number: Numeric, *, growing: bool | None = None, factors: tuple[int
 def with_round_bounds(number: Numeric) -> Numeric:
     """The same number with bounds moved outwards to round ones, for those that were read off somebody.
 
-    To whole halves of the power of ten in its span, where those are whole numbers of steps from its lower bound.
+    To whole halves of the power of ten in its span. It stays as it is where its grid has no point there, and where it
+    would be no number that can be told: something in between stands for missing, or there are too many steps.
     """
     unit = 10.0 ** math.floor(math.log10(number.span)) / 2
-    low, high = unit * math.floor(number.low / unit), unit * math.ceil(number.high / unit)
-    steps = (number.low - low) / number.step, (high - low) / number.step
-    if not number.is_even or any(abs(one - round(one)) > 1e-9 * max(one, 1) for one in steps):
+    low, high = (float(f"{unit * end:.12g}") for end in (math.floor(number.low / unit), math.ceil(number.high / unit)))
+    earlier = (number.low - low) / number.step
+    if not number.is_even or abs(earlier - round(earlier)) > 1e-9 * max(earlier, 1):
         return number
-    return replace(number, low=low, high=high)
+    try:
+        return replace(number, low=low, high=high)
+    except SchemaError:
+        return number
 
 
 def _grows(number: Numeric) -> bool:

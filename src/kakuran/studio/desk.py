@@ -419,7 +419,7 @@ class Desk:
     def bands(self) -> list[dict[str, Any]]:
         """Numbers that would come out better in bands, and by how much."""
         draft, n = self.draft, self._fewest()
-        asked = ("bands", draft.schema.to_toml(), draft.k)
+        asked = ("bands", draft.schema.to_toml(), draft.k, *self._read_off())
         return self._once(asked, lambda: [*starmap(in_numbers, self._proposed(n))])
 
     def _proposed(self, n: int) -> list[tuple[BandProposal, Any]]:
