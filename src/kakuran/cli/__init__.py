@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from difflib import get_close_matches
 from itertools import pairwise
 from typing import Annotated, Any
@@ -25,7 +26,7 @@ from kakuran.cli import (
     vertical,
     wide,
 )
-from kakuran.cli.console import answer_text, help_spoken, run, speak
+from kakuran.cli.console import answer_text, help_spoken, is_english, run, speak
 from kakuran.cli.options import LANGUAGE_HELP, Language
 from kakuran.words import LANGUAGES
 
@@ -49,6 +50,19 @@ class _Speaking:
         super().format_help(ctx, formatter)  # type: ignore[misc]
 
 
+@contextmanager
+def _told_as_spoken() -> Iterator[None]:
+    """Tell in the language that is spoken what was mistyped; in English typer does."""
+    try:
+        yield
+    except _MISUSE as error:
+        from kakuran.cli.mistyped import told
+
+        if is_english() or not told(error):
+            raise
+        raise typer.Exit(2) from error
+
+
 def _but_language(args: list[str]) -> list[str]:
     """All but the language, which was heard before options are read."""
     named = [at for at, pair in enumerate(pairwise(args)) if pair[0] == "--lang" and pair[1] in LANGUAGES]
@@ -66,11 +80,22 @@ class _Commands(_Group):
     def list_commands(self, ctx: Any) -> list[str]:
         return sorted(super().list_commands(ctx), key=[*_COMMANDS].index)
 
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        with _told_as_spoken():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: Any) -> Any:
+        with _told_as_spoken():
+            return super().invoke(ctx)
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         word = args[0]
         if not (word.startswith("-") or ctx.resilient_parsing or word in self.commands):
             near = " or ".join(f"'kakuran {path}'" for path in _near_commands(word, self.commands))
-            ctx.fail(f"No such command {word!r}. " + (f"Did you mean {near}?" if near else _JOURNEYS))
+            ctx.fail(
+                f"No such command {word!r}. "
+                + (f"Did you mean {near}?" if near else help_spoken().get(_JOURNEYS, _JOURNEYS))
+            )
         return super().resolve_command(ctx, args)
 
 
@@ -115,6 +140,7 @@ def _paths(commands: Mapping[str, Any]) -> Iterator[str]:
 
 
 _CLOSE = 0.7
+_MISUSE: Any = typer.BadParameter.__base__  # typer has no name for it, and older ones have it elsewhere
 _COMMANDS = {
     "demo": "See all of it on a made-up census.",
     "studio": "All of a steward's work in the browser, on this machine.",

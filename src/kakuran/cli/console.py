@@ -89,7 +89,7 @@ def run(app: typer.Typer) -> NoReturn:
     warnings.simplefilter("once", errors.ScatteredNumbersWarning)
     for word in sys.argv[1:]:
         if word.startswith("-") and shown(name := word.partition("=")[0]) != name:
-            say(f"no such option: {name}", "error")  # which typer would repeat as it is
+            say(Phrase("No such option: {what}", what=name), "error")  # which typer would repeat as it is
             sys.exit(2)
     try:
         _run(app)
@@ -164,6 +164,11 @@ def speak(lang: str) -> None:
 def speaking() -> Words:
     """What to say in the language that is spoken."""
     return _words(_lang)
+
+
+def is_english() -> bool:
+    """Whether what is said needs no translation."""
+    return _lang == "en"
 
 
 def help_spoken() -> Mapping[str, str]:

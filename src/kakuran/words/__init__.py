@@ -48,6 +48,10 @@ class Phrase(str):
     def __getnewargs_ex__(self) -> tuple[tuple[str], dict[str, Any]]:
         return (self.template,), self.values
 
+    def refilled(self, **values: Any) -> Phrase:
+        """The same words with other values."""
+        return type(self)(self.template, **values)
+
     def said_with(self, templates: dict[str, str]) -> str:
         """The text with other words: by its template, or as it is where there are none."""
         values = {
