@@ -113,6 +113,8 @@ def as_svg(figure: Figure) -> str:
     """The figure as SVG: the same figure is always the same text, and its words stay words, in the reader's fonts."""
     from matplotlib import rc_context
 
+    for axis in (one for plot in figure.axes for one in (plot.xaxis, plot.yaxis) if not one.get_label_text()):
+        axis.set_label_coords(0, 0)  # anywhere: to find a place for no words, matplotlib measures all numbers again
     content = io.StringIO()
     style: Any = {"svg.fonttype": "none", "svg.hashsalt": "kakuran", "font.family": "sans-serif"}
     with _STYLE, rc_context(style), warnings.catch_warnings():
