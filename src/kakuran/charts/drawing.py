@@ -247,7 +247,7 @@ def heatmaps_to_compare(
         hatched = unclear if plot is plots[-1] else None
         said = np.vectorize("{:,.0f}".format)(table) if is_written else None
         _put_heatmap(plot, down, across, table, highest, said, hatched)
-        plot.set_title(name, loc="left", fontsize=10)
+        plot.set_title(name, loc="left", y=1, fontsize=10)
         plot.set_ylabel(_short(down[0]) if is_stacked or plot is plots[0] else "", fontsize=9)
     return figure
 
@@ -272,7 +272,7 @@ def estimate_heatmaps(
     for plot, title, *(table, low, high, hatched) in zip(plots, titles, *panels, strict=False):
         said = np.vectorize("{:,.0f}\n{:,.0f}–{:,.0f}".format)(table, low, high)
         _put_heatmap(plot, down, across, table, highest, said, hatched)
-        plot.set_title(plain(title), fontsize=8)
+        plot.set_title(plain(title), y=1, fontsize=8)
         plot.set_ylabel(_short(down[0]))
     for plot in plots[len(titles) :]:
         plot.set_visible(False)
@@ -298,7 +298,7 @@ def _put_heatmap(
     said: NDArray[np.str_] | None,
     unclear: NDArray[np.bool_] | None,
 ) -> None:
-    """A table in colours, its numbers on them, the unclear hatched."""
+    """A table in colours, its numbers on them, the unclear hatched; nothing of it stands in the way of a title."""
     from matplotlib.patches import Rectangle
 
     plot.imshow(np.maximum(table, 0), cmap="OrRd", vmin=0, vmax=highest, aspect="auto")
