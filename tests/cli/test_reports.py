@@ -17,7 +17,7 @@ from kakuran.cli import app
 from kakuran.cli.options import Language
 from kakuran.words import LANGUAGES
 
-pytestmark = pytest.mark.usefixtures("rough_models", "fewer_ks")
+pytestmark = pytest.mark.usefixtures("rough_models", "short_pages", "fewer_ks")
 
 PERTURB = ("perturb", "people.csv", "-s", "schema.toml", "--k", 10, "-o", "out.parquet")
 
@@ -243,14 +243,6 @@ def test_a_report_is_refused_before_the_work_where_it_could_not_be_written(kakur
     assert refused.returncode == 5
     assert "--force" in refused.stderr
     assert (folder / "report.html").read_text() == "precious"
-
-
-def test_the_demo_leaves_a_report(kakuran, folder):
-    done = kakuran("demo", "--n", 2000)
-    assert done.returncode == 0, done.stderr
-    page = page_of(folder / "demo")
-    assert "A release of 2,000 perturbed records" in page
-    assert "The audit" in page
 
 
 def test_advise_compares_methods_with_the_data_and_without(kakuran, folder):
