@@ -24,12 +24,6 @@ PERTURB = ("perturb", "people.csv", "-s", "schema.toml", "--k", 10, "-o", "out.p
 
 
 @pytest.fixture
-def fewer_ks(monkeypatch):
-    """Curves of advice through three k: two others, and the one that is asked for."""
-    monkeypatch.setattr("kakuran.advice.comparison.OTHER_KS", (2, 20))
-
-
-@pytest.fixture
 def released(folder):
     """A release in the folder, as everybody may see it."""
     people, schema = pq.read_table(folder / "people.parquet"), Schema.load(folder / "schema.toml")
