@@ -439,11 +439,11 @@ def test_the_verdict_measures_pairs_by_the_margins(errors, told):
 
 
 def test_a_wide_table_of_zeros_and_ones_needs_no_schema_and_is_factorised(rough_models, only_this_k):
-    matrix = planted_matrix(3, rows=100, columns=12, ones=0.2, flips=0.0)
+    matrix = planted_matrix(3, rows=100, columns=8, ones=0.2, flips=0.0)
     advice = kk.advise(None, data=matrix, k=5)
     assert by_method(advice)["factorise"].errors is not None
     assert by_method(advice)["factorise"].promise == "k-anonymity"
-    frame = pd.DataFrame(matrix.toarray(), columns=[f"item {place}" for place in range(12)])
+    frame = pd.DataFrame(matrix.toarray(), columns=[f"item {place}" for place in range(8)])
     codes = trial_of(None, None, frame, 5).codes
     assert np.array_equal(np.column_stack(list(codes.values())), matrix.toarray())
     assert list(codes) == list(frame.columns)
