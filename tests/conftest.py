@@ -122,6 +122,16 @@ def rough_models(monkeypatch):
     monkeypatch.setattr("kakuran.model.latent_tells._MOST_STEPS", 20)
 
 
+@pytest.fixture
+def short_pages(monkeypatch):
+    """Reports that show eight cells of a column and one pair of columns, for tests of what else a page says.
+
+    How much a report shows, and how it is drawn, is asked in tests/report.
+    """
+    monkeypatch.setattr("kakuran.report.released.MOST_CELLS", 8)
+    monkeypatch.setattr("kakuran.report.contents.MOST_PAIRS", 1)
+
+
 class Said(HTMLParser):
     """All that a page says: to the eye, to the ear, and in its pictures."""
 

@@ -40,7 +40,7 @@ def type_in(line, monkeypatch):
 
 @pytest.mark.parametrize("tutorial", TUTORIALS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 @pytest.mark.filterwarnings("ignore::kakuran.InferredDomainWarning")
-def test_every_step_of_a_tutorial_works(tutorial, tmp_path, monkeypatch, rough_models):
+def test_every_step_of_a_tutorial_works(tutorial, tmp_path, monkeypatch, rough_models, short_pages):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setattr("signal.signal", lambda *_: None)

@@ -19,6 +19,9 @@ GUIDE = Path(__file__).parents[2] / "docs/guides/choosing-a-method.md"
 ADULT = Path(__file__).parents[3] / "shared/data/adult.data"
 
 
+OTHER_KS = "kakuran.advice.comparison.OTHER_KS"
+
+
 @pytest.fixture(scope="module")
 def from_data():
     return kk.advise(census_schema(), data=census(5_000), k=10)
@@ -38,10 +41,9 @@ def strong():
         name: np.where(dice.random(20_000) < 0.8, told, dice.integers(0, 6, 20_000)).astype(str) for name in "abcd"
     }
     schema = kk.Schema([kk.Categorical(name, list("012345")) for name in columns])
-    return kk.advise(schema, data=pa.table(columns), k=10)
-
-
-OTHER_KS = "kakuran.advice.comparison.OTHER_KS"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(OTHER_KS, (2, 50))
+        return kk.advise(schema, data=pa.table(columns), k=10)
 
 
 @pytest.fixture
@@ -367,14 +369,14 @@ def test_noise_fitted_to_the_table_never_costs_more_than_the_worst_case(from_dat
 
 
 def test_a_larger_k_costs_more(from_data, blind, strong):
-    for advice, method, tell in (
-        (blind, "microaggregate", None),
-        (from_data, "microaggregate", None),
-        (strong, "perturb", 2),
+    for advice, method, tell, ks in (
+        (blind, "microaggregate", None, [2, 5, 10, 20, 50]),
+        (from_data, "microaggregate", None, [2, 5, 10, 20, 50]),
+        (strong, "perturb", 2, [2, 10, 50]),
     ):
         drawn = [one for one in advice.curves if (one.method, one.tell) == (method, tell)]
         curve = sorted((one.k, one.errors.two_way) for one in drawn)
-        assert [k for k, _ in curve] == [2, 5, 10, 20, 50]
+        assert [k for k, _ in curve] == ks
         assert curve[0][1] < curve[-1][1]
 
 
@@ -437,11 +439,11 @@ def test_the_verdict_measures_pairs_by_the_margins(errors, told):
 
 
 def test_a_wide_table_of_zeros_and_ones_needs_no_schema_and_is_factorised(rough_models, only_this_k):
-    matrix = planted_matrix(3, rows=100, columns=12, ones=0.2, flips=0.0)
+    matrix = planted_matrix(3, rows=100, columns=8, ones=0.2, flips=0.0)
     advice = kk.advise(None, data=matrix, k=5)
     assert by_method(advice)["factorise"].errors is not None
     assert by_method(advice)["factorise"].promise == "k-anonymity"
-    frame = pd.DataFrame(matrix.toarray(), columns=[f"item {place}" for place in range(12)])
+    frame = pd.DataFrame(matrix.toarray(), columns=[f"item {place}" for place in range(8)])
     codes = trial_of(None, None, frame, 5).codes
     assert np.array_equal(np.column_stack(list(codes.values())), matrix.toarray())
     assert list(codes) == list(frame.columns)

@@ -27,6 +27,12 @@ def folder(tmp_path):
 
 
 @pytest.fixture
+def fewer_ks(monkeypatch):
+    """Curves of advice through three k: two others, and the one that is asked for."""
+    monkeypatch.setattr("kakuran.advice.comparison.OTHER_KS", (2, 20))
+
+
+@pytest.fixture
 def run_in(monkeypatch, capsys):
     """Run the command in a folder, in this process: starting one for each takes longer than all else."""
 

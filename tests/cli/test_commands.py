@@ -198,7 +198,7 @@ def test_interrupting_a_run_leaves_no_file_behind(folder, number):
     assert {path.name for path in folder.iterdir()} == names
 
 
-def test_the_demo_beats_the_naive_count(kakuran, folder, rough_models):
+def test_the_demo_beats_the_naive_count_and_leaves_a_report(kakuran, folder, rough_models, short_pages):
     result = kakuran("demo", "--folder", "demo", "--n", 20_000, "--plot", "picture.png")
     assert result.returncode == 0, result.stderr
     naive, reconstructed = (
@@ -207,6 +207,10 @@ def test_the_demo_beats_the_naive_count(kakuran, folder, rough_models):
     assert reconstructed < naive
     assert (folder / "picture.png").exists()
     assert (folder / "demo/release.parquet").exists()
+    page = (folder / "demo/report.html").read_text(encoding="utf-8")
+    assert page.endswith("</html>\n")
+    assert "A release of 20,000 perturbed records" in page
+    assert "The audit" in page
 
 
 @pytest.mark.parametrize("group", [[], ["schema"], ["collect"], ["vertical"]], ids=" ".join)
@@ -320,7 +324,7 @@ def test_every_command_answers_programs():
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )
-def test_commands_that_only_do_something_tell_programs_what(kakuran, command, expected):
+def test_commands_that_only_do_something_tell_programs_what(kakuran, command, expected, rough_models, short_pages):
     told = kakuran(*command, "--json")
     assert told.returncode == 0, told.stderr
     answer = json.loads(told.stdout)

@@ -53,7 +53,9 @@ def test_brackets_in_a_table_are_just_brackets(capsys, monkeypatch):
     ],
     ids=lambda asked: asked[0],
 )
-def test_tables_of_the_demo_fit_a_terminal_of_80_columns_without_breaking_a_name(kakuran, folder, asked):
+def test_tables_of_the_demo_fit_a_terminal_of_80_columns_without_breaking_a_name(
+    kakuran, folder, asked, rough_models, short_pages
+):
     kk.perturb(census(800), kk.calibrate(census_schema(), n=800, k=10)).save(folder / "out.parquet")
     shown = kakuran(*asked, columns=80)
     assert shown.returncode == 0, shown.stderr

@@ -2,6 +2,8 @@ import json
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("rough_models")
+
 
 @pytest.fixture
 def release(kakuran):

@@ -170,7 +170,7 @@ def test_a_query_chooses_who_is_checked_and_aggregated(kakuran, shapes, command)
     assert f"{young:,}" in done.stdout
 
 
-def test_a_semicolon_file_in_shift_jis_goes_all_the_way_to_a_plain_release(kakuran, folder):
+def test_a_semicolon_file_in_shift_jis_goes_all_the_way_to_a_plain_release(kakuran, folder, rough_models, fewer_ks):
     names = {"sex": "性別", "age": "年齢", "job": "職業", "region": "地域"}
     people = census(800).rename_columns(names).to_pandas()
     people.to_csv(folder / "people.csv", sep=";", index=False, encoding="cp932", lineterminator="\r\n")

@@ -101,7 +101,7 @@ def test_a_csv_export_is_a_release_with_its_manifest(site, survey, owner, tmp_pa
     assert one.table.column("age").to_pylist() != sorted(one.table.column("age").to_pylist())
 
 
-def test_the_report_of_an_export_is_a_page_in_the_language_asked_for_where_it_has_it(site, survey, owner):
+def test_the_report_of_an_export_is_a_page_in_the_language_asked_for_where_it_has_it(site, survey, owner, short_pages):
     answer_and_close(site, survey, owner, 60)
     for asked, lang in (({}, "en"), ({"lang": "ja"}, "ja"), ({"lang": "fr"}, "en")):
         page = site.get("/api/admin/export", params={"format": "html"} | asked, headers=owner)
@@ -159,15 +159,12 @@ def test_nothing_is_exported_before_enough_have_answered(site, survey, owner):
 
 def test_two_exports_of_a_running_survey_do_not_name_the_newcomer(site, survey, owner, tmp_path):
     site.post("/api/responses/batch", json=batch(survey, 1_200)).raise_for_status()
-    named = 0
+    before, _ = export_of(site, owner, tmp_path)
     for _ in range(50):
-        before, _ = export_of(site, owner, tmp_path)
         site.post("/api/responses", json=sheet(survey)).raise_for_status()
         after, manifest = export_of(site, owner, tmp_path)
-        named += (after - before).total() == 1
         assert after == before
         assert (manifest.cohorts, manifest.plan.k) == ((1_200,), survey.k)
-    assert named == 0
 
 
 def test_exports_grow_by_cohorts_that_keep_the_promise_by_themselves(site, survey, owner, tmp_path):

@@ -57,10 +57,6 @@ def test_pictures_have_words_for_those_who_do_not_see_them_and_a_table_with_thei
     assert {attributes.get("scope") for tag, attributes in tags if tag == "th"} == {"row", "col"}
 
 
-def test_the_same_release_gives_the_same_report_to_the_byte(release, public):
-    assert kk.release_report(release) == public
-
-
 def test_its_numbers_are_those_of_the_api(release, public, read):
     words = read(public).text
     estimate = release.crosstab("job")
@@ -72,7 +68,7 @@ def test_its_numbers_are_those_of_the_api(release, public, read):
     assert f"ρ, b = {release.plan['age'].retention:.4g}, {release.plan['age'].half_width}" in words
 
 
-def test_the_public_report_is_that_of_the_file_whatever_the_original_was(release, public, tmp_path):
+def test_the_public_report_is_that_of_the_file_to_the_byte_whatever_the_original_was(release, public, tmp_path):
     release.save(tmp_path / "out.parquet")
     release.save(tmp_path / "elsewhere.csv")
     assert kk.release_report(tmp_path / "out.parquet") == public
@@ -103,9 +99,12 @@ def test_the_stewards_report_is_marked_and_compares_with_the_originals(steward, 
     assert "links that were right, one by one" in words
 
 
-def test_anything_beyond_the_release_makes_a_report_internal(release, audit, compared):
-    assert "INTERNAL" in compared
-    for extra in ({"audit": audit}, {"command": "kakuran perturb"}):
+def test_anything_beyond_the_release_makes_a_report_internal():
+    table = pa.table({"sex": ["female", "male"] * 50})
+    plan = kk.calibrate(kk.Schema([kk.Categorical("sex", ["female", "male"])]), n=100, k=2, tell="all")
+    release = kk.perturb(table, plan)
+    assert "INTERNAL" not in kk.release_report(release)
+    for extra in ({"original": table}, {"audit": kk.audit(table, release)}, {"command": "kakuran perturb"}):
         assert "INTERNAL" in kk.release_report(release, **extra)
 
 
@@ -121,16 +120,9 @@ def test_the_stewards_losses_are_those_of_the_measures(steward, release, people,
     assert f"{wrong:.1%}" in words
 
 
-def test_a_file_of_originals_is_read_like_a_frame(release, people, compared, tmp_path):
-    import pyarrow.parquet as pq
-
-    pq.write_table(people, tmp_path / "people.parquet")
-    release.save(tmp_path / "out.parquet")
-    from_files = kk.release_report(tmp_path / "out.parquet", original=tmp_path / "people.parquet")
-    assert from_files == compared
-
-
-def test_neither_a_release_nor_its_originals_are_ever_held_whole(release, people, tmp_path, monkeypatch):
+def test_a_file_of_originals_is_read_like_a_frame_and_neither_it_nor_the_release_is_ever_held_whole(
+    release, people, compared, tmp_path, monkeypatch
+):
     import pyarrow.parquet as pq
 
     pq.write_table(people, tmp_path / "people.parquet")
@@ -146,7 +138,7 @@ def test_neither_a_release_nor_its_originals_are_ever_held_whole(release, people
         return encode(*given, **options)
 
     monkeypatch.setattr(counting, "encode_columns", watched)
-    assert "INTERNAL" in kk.release_report(tmp_path / "out.parquet", original=tmp_path / "people.parquet")
+    assert kk.release_report(tmp_path / "out.parquet", original=tmp_path / "people.parquet") == compared
     assert max(largest) == 1_000
 
 
@@ -168,8 +160,8 @@ def test_originals_of_other_people_are_refused(release, people):
         kk.release_report(release, original=people.slice(0, 100))
 
 
-def test_a_release_that_must_not_be_published_says_so(release):
-    assert "drawn from a known seed" in kk.release_report(release)
+def test_a_release_that_must_not_be_published_says_so(release, public):
+    assert "drawn from a known seed" in public
     kept = Release(release.table, Manifest(release.plan, release.n, "kept", seeded=False))
     assert "keep their original order" in kk.release_report(kept)
 
@@ -284,13 +276,13 @@ def test_a_report_of_a_release_about_a_column_speaks_of_its_tables():
 
 
 def test_a_report_of_many_columns_folds_all_but_the_first():
-    schema = kk.Schema([kk.Categorical(f"c{place}", ["no", "yes"]) for place in range(20)])
+    schema = kk.Schema([kk.Categorical(f"c{place}", ["no", "yes"]) for place in range(9)])
     table = pa.table({name: ["no", "yes"] * 1_000 for name in schema.names})
     page = kk.release_report(kk.perturb(table, kk.calibrate(schema, n=2_000, k=2)))
     unfolded = re.sub("<details>.*?</details>", "", page, flags=re.DOTALL)
-    assert page.count("<h3>") == 20 + page.count("<picture>")
+    assert page.count("<h3>") == 9 + page.count("<picture>")
     assert unfolded.count("<h3>") == 6 + unfolded.count("<picture>")
-    assert "14 more columns" in page
+    assert "3 more columns" in page
 
 
 def test_unclear_is_not_called_what_data_call_unknown():

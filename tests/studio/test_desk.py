@@ -367,7 +367,7 @@ def test_a_rehearsal_is_near_the_truth_and_tells_how_near(desk):
     assert told["html"].count("<tr>") == 1 + len(desk.draft.schema["job"].values) * 2
 
 
-def test_a_release_equals_in_schema_plan_and_manifest_what_its_scripts_make(desk, tmp_path):
+def test_a_release_equals_in_schema_plan_and_manifest_what_its_scripts_make(desk, tmp_path, short_pages):
     desk.edit("age", {"role": "drop"})
     desk.edit("region", {"role": "keep"})
     desk.wish(k=5, about="job")

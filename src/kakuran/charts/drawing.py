@@ -113,6 +113,8 @@ def as_svg(figure: Figure) -> str:
     """The figure as SVG: the same figure is always the same text, and its words stay words, in the reader's fonts."""
     from matplotlib import rc_context
 
+    for axis in (one for plot in figure.axes for one in (plot.xaxis, plot.yaxis) if not one.get_label_text()):
+        axis.set_label_coords(0, 0)  # anywhere: to find a place for no words, matplotlib measures all numbers again
     content = io.StringIO()
     style: Any = {"svg.fonttype": "none", "svg.hashsalt": "kakuran", "font.family": "sans-serif"}
     with _STYLE, rc_context(style), warnings.catch_warnings():
@@ -245,7 +247,7 @@ def heatmaps_to_compare(
         hatched = unclear if plot is plots[-1] else None
         said = np.vectorize("{:,.0f}".format)(table) if is_written else None
         _put_heatmap(plot, down, across, table, highest, said, hatched)
-        plot.set_title(name, loc="left", fontsize=10)
+        plot.set_title(name, loc="left", y=1, fontsize=10)
         plot.set_ylabel(_short(down[0]) if is_stacked or plot is plots[0] else "", fontsize=9)
     return figure
 
@@ -270,7 +272,7 @@ def estimate_heatmaps(
     for plot, title, *(table, low, high, hatched) in zip(plots, titles, *panels, strict=False):
         said = np.vectorize("{:,.0f}\n{:,.0f}–{:,.0f}".format)(table, low, high)
         _put_heatmap(plot, down, across, table, highest, said, hatched)
-        plot.set_title(plain(title), fontsize=8)
+        plot.set_title(plain(title), y=1, fontsize=8)
         plot.set_ylabel(_short(down[0]))
     for plot in plots[len(titles) :]:
         plot.set_visible(False)
@@ -296,7 +298,7 @@ def _put_heatmap(
     said: NDArray[np.str_] | None,
     unclear: NDArray[np.bool_] | None,
 ) -> None:
-    """A table in colours, its numbers on them, the unclear hatched."""
+    """A table in colours, its numbers on them, the unclear hatched; nothing of it stands in the way of a title."""
     from matplotlib.patches import Rectangle
 
     plot.imshow(np.maximum(table, 0), cmap="OrRd", vmin=0, vmax=highest, aspect="auto")

@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn, TypeAlias
 
 import typer
+from typer.main import get_command
 
 from kakuran import errors
 from kakuran.words import LANGUAGES, Phrase, Words, words_in
@@ -105,13 +106,19 @@ def _run(app: typer.Typer) -> None:
     CALLED.clear()
     is_well = False
     try:
-        app()
+        _commands(app, _lang)()
     except SystemExit as ended:
         is_well = not ended.code
         raise
     finally:
         for end in AT_THE_END:
             end(is_well)
+
+
+@cache
+def _commands(app: typer.Typer, _spoken: str) -> Callable[[], object]:
+    """The commands of a command line, made once for each language, as their help is put into it."""
+    return get_command(app)
 
 
 def in_words(text: str) -> str:
@@ -163,7 +170,7 @@ def speak(lang: str) -> None:
 
 def speaking() -> Words:
     """What to say in the language that is spoken."""
-    return _words(_lang)
+    return words_in(_lang)
 
 
 def is_english() -> bool:
@@ -176,7 +183,6 @@ def help_spoken() -> Mapping[str, str]:
     return {} if _lang == "en" else speaking().help
 
 
-_words = cache(words_in)
 _lang = "en"
 
 

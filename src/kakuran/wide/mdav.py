@@ -347,6 +347,7 @@ def improve(points: Array, groups: Indices, k: int) -> Indices:
     groups = groups.copy()
     count = int(groups.max()) + 1
     points = np.ascontiguousarray(points, np.float64)
+    distinct, which = np.unique(points, axis=0, return_inverse=True)  # of categories few are, and the same is near them
     for _ in range(_SWEEPS):
         sizes = np.bincount(groups, minlength=count)
         centres = (
@@ -354,7 +355,8 @@ def improve(points: Array, groups: Indices, k: int) -> Indices:
         )
         before = float(((points - centres[groups]) ** 2).sum())
         capacity = max(2 * k, int(sizes.max()) + 1)
-        gain = _sweep(points, groups, centres, sizes, _nearest_centres(points, centres), k, capacity)
+        nearest = _nearest_centres(distinct, centres)[which.ravel()]
+        gain = _sweep(points, groups, centres, sizes, nearest, k, capacity)
         if gain <= _LEAST_GAIN * before:
             break
     return groups

@@ -9,6 +9,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from typing import Any, TypeAlias
 
@@ -160,6 +161,11 @@ def words_in(lang: str) -> Words:
     """What to say in a language."""
     if lang not in LANGUAGES:
         raise SchemaError(f"a report is written in {' or '.join(LANGUAGES)}, got {lang!r}")
+    return _read(lang)
+
+
+@cache
+def _read(lang: str) -> Words:
     named = tomllib.loads(files("kakuran.words").joinpath(f"{lang}.toml").read_text(encoding="utf-8"))
     translated, helped = named.pop("translated", {}), named.pop("help", {})
     return Words(lang, named, translated, named.pop("pages"), named.pop("studio"), helped)
