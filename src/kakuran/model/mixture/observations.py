@@ -66,6 +66,17 @@ class Observations:
         """Number of records."""
         return float(self.counts.sum())
 
+    @cached_property
+    def chance(self) -> Array:
+        """How likely each row is for records that tell nothing."""
+        return np.exp(self.log_chance)
+
+    @property
+    def only_grid(self) -> GridCells | None:
+        """The channel of the only column, if it is a grid and each row one of its observations."""
+        channel = self.channels[0]
+        return channel if self.places is None and isinstance(channel, GridCells) else None
+
     def with_counts(self, counts: Array) -> Observations:
         """The same rows, counted differently."""
         return replace(self, counts=counts)
