@@ -92,7 +92,7 @@ class Observations:
 
     def gather(self, values: Array, column: int) -> Array:
         """The values of each row's observation."""
-        return values if self.places is None else values[self.places[:, column]]
+        return values if self.places is None else values.take(self.places[:, column], axis=0)
 
     def scatter(self, values: Array, column: int, size: int) -> Array:
         """The sums of rows' values for each observation."""
