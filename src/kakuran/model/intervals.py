@@ -75,8 +75,8 @@ class Profile:
             return math.sqrt(misfit(share)) - math.sqrt(allowed)
 
         largest = 2.0 if self.total is None else 1.0
-        low = 0.0 if excess(0.0) <= 0 else brentq(excess, 0.0, found, xtol=1e-6)
-        high = largest if excess(largest) <= 0 else brentq(excess, found, largest, xtol=1e-6)
+        low = 0.0 if excess(0.0) <= 0 else brentq(excess, 0.0, found, xtol=1e-9)
+        high = largest if excess(largest) <= 0 else brentq(excess, found, largest, xtol=1e-9)
         return low * unit, high * unit
 
     def _best(self, weights: Array, unit: float, level: float) -> tuple[float, float]:
