@@ -142,8 +142,8 @@ def test_plain_values_and_a_picture(densities):
     assert found.plot().axes[0].get_xlabel() == "age"
 
 
-def test_intervals_hold_spikes_that_are_narrower_than_the_noise():
-    """Hours of work heap on some numbers.
+def test_intervals_hold_spikes_that_are_narrower_than_the_noise(rough_models):
+    """Hours of work heap on some numbers, which no number of smooth components says; two do for what is between them.
 
     Of 3 × 50 bins 95 % or more are inside; fewer than 90 % has a chance below 1e-2. Chance alone held 80 %.
     """

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 import kakuran as kk
-from kakuran.answers import Reader, ask, density
+from kakuran.answers import Reader, ask
+from kakuran.answers.density import DEFAULT_BINS, shares_of_bins
 from kakuran.counts import MemoryRecords, Tally
 from kakuran.mechanism import SquareWave
 from kakuran.randomness import Randomness
@@ -131,9 +132,11 @@ def errors_at(column, epsilon, seed):
     plan = kk.Plan.of_mechanisms(kk.Schema([attribute]), {"x": wave}, len(codes), 1.0, "worst-case")
     released = {"x": wave.sample(codes, Randomness.seeded(seed))}
     reader = Reader(MemoryRecords(plan.layout, known=released), plan, len(released["x"]))
-    found = density(reader, "x", bins=None, method="auto")
-    off = found.shares - np.histogram(column, found.edges)[0] / len(column)
-    widths = np.diff(found.edges) / (found.edges[-1] - found.edges[0])
+    bins = min(DEFAULT_BINS, attribute.points)
+    (axis,) = ask(plan, ("x",), {"x": bins}, None).cells
+    edges = attribute.borders_of(axis.edges)
+    off = shares_of_bins(reader, "x", bins, int) - np.histogram(column, edges)[0] / len(column)
+    widths = np.diff(edges) / (edges[-1] - edges[0])
     return abs(off).sum(), (abs(np.cumsum(off)) * widths).sum()
 
 

@@ -171,7 +171,7 @@ def test_whole_records_of_too_many_cells_are_counted_by_pairs(monkeypatch):
     assert ill_among(drawn, "job", "nurse") - ill_among(drawn, "job", "clerk") > 0.4
 
 
-def test_kept_columns_of_too_many_cells_are_counted_one_by_one(people, release, monkeypatch):
+def test_kept_columns_of_too_many_cells_are_counted_one_by_one(release, monkeypatch, rough_models):
     monkeypatch.setattr("kakuran.answers.reader.MOST_TOGETHER", 40)
     drawn = kk.Release(release.source, release.manifest).synthesise().to_pandas()
     assert ill_among(drawn, "place", "there") - ill_among(drawn, "place", "here") > 0.15

@@ -131,7 +131,7 @@ class TestClassByClass:
         found = kept.quantile("age", 0.5, by="job", level=LEVEL)
         assert held_within(found, np.array([weighed_quantile(group, 0.5) for group in groups]), 0.5)
 
-    def test_densities_are_weighed(self, kept, truth):
+    def test_densities_are_weighed(self, kept, truth, rough_models):
         found = kept.density("age", bins=[0, 30, 40, 50, 60])
         shares = np.histogram(truth["age"], [0, 30, 40, 50, 60, 100], weights=truth["weight"])[0]
         plain = np.histogram(truth["age"], [0, 30, 40, 50, 60, 100])[0] / N

@@ -8,6 +8,7 @@ from hypothesis import assume, given, settings, strategies as st
 
 import kakuran as kk
 from kakuran.errors import CalibrationError
+from kakuran.mechanism import subset
 
 ADULT = 32561
 JOB = kk.Categorical("job", ["clerk", "nurse", "smith"])
@@ -237,6 +238,17 @@ class TestRefusals:
             kk.calibrate(schema, n=100, k=2, tell="all")
 
 
+@pytest.fixture(scope="class")
+def sets_found_at_once():
+    """The promise rests on how many values a set has, not on which, so that a few swaps in search of them will do."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(subset, "_SWAPS", 20)
+        subset.spread_out.cache_clear()
+        yield
+    subset.spread_out.cache_clear()
+
+
+@pytest.mark.usefixtures("sets_found_at_once")
 class TestLargeTables:
     """At 10⁹ people and more, rounding a parameter changes k in a digit that counts."""
 

@@ -59,6 +59,11 @@ def central_epsilon(n: int, local: float, delta: float = DELTA) -> float:
     check_delta(delta)
     if math.isinf(local):
         return math.inf
+    return _least_epsilon(n, local, delta)
+
+
+@lru_cache(maxsize=256)  # the same is told of a release by its plan, its ledger, its report …
+def _least_epsilon(n: int, local: float, delta: float) -> float:
     return _closed_in(0.0, local, lambda epsilon: hockey_stick(n, local, epsilon) <= delta)[1]
 
 

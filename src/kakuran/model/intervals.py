@@ -71,11 +71,12 @@ class Profile:
 
         @cache  # both searches begin where it is known
         def excess(share: float) -> float:
-            return misfit(share) - allowed
+            # Of the roots, which are nearly straight lines where the squares are not: fewer trials find it.
+            return math.sqrt(misfit(share)) - math.sqrt(allowed)
 
         largest = 2.0 if self.total is None else 1.0
-        low = 0.0 if excess(0.0) <= 0 else brentq(excess, 0.0, found, xtol=1e-6)
-        high = largest if excess(largest) <= 0 else brentq(excess, found, largest, xtol=1e-6)
+        low = 0.0 if excess(0.0) <= 0 else brentq(excess, 0.0, found, xtol=1e-9)
+        high = largest if excess(largest) <= 0 else brentq(excess, found, largest, xtol=1e-9)
         return low * unit, high * unit
 
     def _best(self, weights: Array, unit: float, level: float) -> tuple[float, float]:

@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, reduce
+from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -35,6 +36,7 @@ PRIOR = 10.0
 _FURTHEST = 16.0
 _LEAST = 1e-12
 _MOST_STEPS = 300
+_MOST_IN_A_RUN = 512
 _PATIENCE = 60
 
 Table: TypeAlias = Mapping[int, NDArray[np.intp] | None]
@@ -64,13 +66,41 @@ class PlacedRecords:
     worth: Array | None = None
 
     @cached_property
+    def runs(self) -> list[slice]:
+        """Neighbouring axes that together have few cells: what is looked up or counted of them, is so at once."""
+        ends = [0]
+        for axis in range(1, len(self.sizes)):
+            if math.prod(self.sizes[ends[-1] : axis + 1]) > min(_MOST_IN_A_RUN, len(self.weights) / 4):
+                ends.append(axis)
+        return [slice(*ends) for ends in pairwise([*ends, len(self.sizes)])]
+
+    @cached_property
     def indicator(self) -> Any:
-        """Records × cells of all axes in a row, sparse: 1 where a record is in a cell."""
+        """Records × cells of all runs in a row, sparse: 1 where a record is in a cell."""
         from scipy.sparse import csr_array
 
-        columns = np.column_stack(self.places) + self.starts
-        rows = np.arange(0, columns.size + 1, len(self.places))
-        return csr_array((np.ones(columns.size), columns.ravel(), rows), (len(self.weights), sum(self.sizes)))
+        shapes = [self.sizes[run] for run in self.runs]
+        cells = [np.ravel_multi_index(self.places[run], shape) for run, shape in zip(self.runs, shapes, strict=True)]
+        ends = np.cumsum([math.prod(shape) for shape in shapes])
+        columns = np.column_stack(cells) + np.append(0, ends[:-1])
+        rows = np.arange(0, columns.size + 1, len(cells))
+        return csr_array((np.ones(columns.size), columns.ravel(), rows), (len(self.weights), int(ends[-1])))
+
+    def summed(self, parts: Sequence[Array]) -> Array:
+        """Of every record and class, what it has at each axis, added up; a row a cell and a column a class."""
+        rows = [reduce(_outer_sum, parts[run]) for run in self.runs]
+        return np.asarray(self.indicator @ np.concatenate(rows))
+
+    def counted(self, values: Array) -> list[Array]:
+        """Axis by axis, what the records in each cell have together; a row a record and a column a class."""
+        rows, found, done = self.indicator.T @ values, [], 0
+        for run in self.runs:
+            shape = self.sizes[run]
+            table = rows[done : done + math.prod(shape)].reshape(*shape, -1)
+            done += math.prod(shape)
+            every = range(len(shape))
+            found += [table.sum(axis=tuple(other for other in every if other != axis)) for axis in every]
+        return found
 
     @property
     def starts(self) -> NDArray[np.intp]:
@@ -85,10 +115,6 @@ class PlacedRecords:
         records = cls(tuple(places), np.ones(len(places[0])), (None,) * len(sizes), tuple(sizes))
         records = records if worth is None else replace(records, weights=worth, worth=worth)
         return replace(records, **records.occupied(dict.fromkeys(range(len(sizes))))._asdict())
-
-    def split(self, row: Array) -> list[Array]:
-        """The part of each axis of something laid out cell by cell."""
-        return np.split(row, self.starts[1:])
 
     def counts(self, axis: int) -> Array:
         """The perturbed counts along one axis."""
@@ -206,10 +232,11 @@ class _Climb:
         """Where EM goes from a point, and how likely that point makes what was held out."""
         shares, profiles = self.parts(point)
         perturbed = self.records.perturbed(profiles)
-        members, likelihood = _memberships(self.records, perturbed, shares, self.held)
-        kept = self.kept @ members
-        members *= self.kept[:, None]
-        counts = self.records.split(self.records.indicator.T @ members)
+        members, total = _memberships(self.records, perturbed, shares)
+        likelihood = float(self.held @ np.log(total) - self.held.sum() * np.log(self.records.sizes).sum())
+        members *= (self.kept / total)[:, None]
+        kept = np.ones(len(members)) @ members
+        counts = self.records.counted(members)
         stepped = map(_stepped, profiles, perturbed, counts, self.records.transitions, self.averages)
         return np.vstack([kept / self.kept.sum(), *stepped]), likelihood
 
@@ -223,16 +250,20 @@ class _Climb:
         return np.vstack([_normalised(shares), *map(_normalised, profiles)])
 
 
-def _memberships(records: PlacedRecords, perturbed: Sequence[Array], shares: Array, held: Array) -> tuple[Array, float]:
-    """The probability of each class for each record, and the log-likelihood of those held out."""
-    # Times the number of cells, so that products over many attributes stay near one.
-    seen = np.concatenate([len(axis) * axis for axis in perturbed])
-    members = records.indicator @ np.log(np.maximum(seen, 1e-300))
+def _memberships(records: PlacedRecords, perturbed: Sequence[Array], shares: Array) -> tuple[Array, Array]:
+    """How likely each record is of each class, and altogether, times the number of cells.
+
+    So products over many attributes stay near one.
+    """
+    members = records.summed([np.log(np.maximum(len(axis) * axis, 1e-300)) for axis in perturbed])
     members = np.multiply(np.exp(members, out=members), shares, out=members)
     # Of few columns a product is quicker than numpy's own sum.
-    total = np.maximum(members @ np.ones((len(shares), 1)), 1e-300)
-    members /= total
-    return members, float(held @ np.log(total[:, 0]) - held.sum() * np.log(records.sizes).sum())
+    return members, np.maximum(members @ np.ones(len(shares)), 1e-300)
+
+
+def _outer_sum(first: Array, second: Array) -> Array:
+    """For each pair of rows their sum."""
+    return (first[:, None] + second).reshape(-1, first.shape[1])
 
 
 def _stepped(profile: Array, seen: Array, counts: Array, transition: Transition | None, average: Array) -> Array:

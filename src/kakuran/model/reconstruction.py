@@ -349,6 +349,8 @@ PATIENCE = 4
 """Stops without a better prediction after which a path is given up."""
 CELLS_AT_ONCE = 1 << 18
 """Large tables are judged on fewer of the folds, so that all of them together stay below this."""
+_SMALL = 512
+"""Cells of a table that may as well take every step: larger ones take only those that their estimate needs."""
 _MARGINAL_STEPS = 64
 _NEGLIGIBLE = 1e-3
 _LUCK = 1.5
@@ -394,8 +396,10 @@ def auto(counts: Array, operator: Operator) -> tuple[Array, dict[Candidate, floa
 
     Averaging rather than picking the best: where the data cannot tell candidates apart, no luck decides.
     """
-    weights = weigh(counts, operator)
-    return blend(counts[None], operator, weights)[0], weights
+    weights, followed = _weighed(counts, operator)
+    if counts.size > _SMALL:
+        return blend(counts[None], operator, weights)[0], weights
+    return np.asarray(sum(share * followed[candidate] for candidate, share in weights.items())), weights
 
 
 def blend(tables: Array, operator: Operator, weights: Mapping[Candidate, float]) -> Array:
@@ -418,24 +422,32 @@ def _last_stop(family: Candidate, weights: Mapping[Candidate, float]) -> int:
 
 def weigh(counts: Array, operator: Operator) -> dict[Candidate, float]:
     """The share of each candidate: its held-out likelihood over all folds, negligible ones left out."""
+    return _weighed(counts, operator)[0]
+
+
+def _weighed(counts: Array, operator: Operator) -> tuple[dict[Candidate, float], dict[Candidate, Array]]:
+    """The shares, and of a small table each candidate's estimate: it takes every step beside its folds."""
     kept, held = (np.stack(part) for part in zip(*_folds(counts), strict=True))
     scores: dict[Candidate, float] = {}
+    followed: dict[Candidate, Array] = {}
     families: tuple[Candidate, ...] = FAMILIES
     if _is_invertible(operator):
         inverses = np.stack([simplex(fold, operator) for fold in kept])
         scores[SIMPLEX] = float(_predicts(inverses[None], held, operator.stacked().stacked())[0])
+        followed[SIMPLEX] = simplex(counts, operator)
         # Of several columns the product of the marginals tells more than what cells hold in general.
         families += (POSTERIOR,) if counts.ndim == 1 else ()
     if counts.ndim == 1 and _line(operator) > 2:
         families += SMOOTH
-    scores |= _scores_along(_Paths.from_the_start(families, kept, operator), held)
+    tables = kept if counts.size > _SMALL else np.concatenate([kept, counts[None]])
+    scores |= _scores_along(_Paths.from_the_start(families, tables, operator), held, followed)
     if counts.ndim == 1:
         # Besides, it is as likely beforehand as all others together: along a path many are lucky at once.
         scores[FLAT] += _LUCK * math.log(counts.size) + math.log(len(scores))
     highest = max(scores.values())
     likely = {candidate: math.exp(score - highest) for candidate, score in scores.items()}
     worth = {candidate: value for candidate, value in likely.items() if value > _NEGLIGIBLE}
-    return {candidate: value / sum(worth.values()) for candidate, value in worth.items()}
+    return {candidate: value / sum(worth.values()) for candidate, value in worth.items()}, followed
 
 
 def _folds(counts: Array) -> Iterator[HeldOutSplit]:
@@ -526,12 +538,20 @@ def smoothed(tables: Array, shares: Array, line: int) -> Array:
     return np.concatenate([smooth, tables[..., line:]], axis=-1)
 
 
-def _scores_along(paths: _Paths, held: Array) -> dict[Candidate, float]:
-    """The held-out likelihood of families at each stop, all folds at once, each until it has long been falling."""
+def _scores_along(paths: _Paths, held: Array, followed: dict[Candidate, Array] | None = None) -> dict[Candidate, float]:
+    """The held-out likelihood of families at each stop, all folds at once, each until it has long been falling.
+
+    Of a table that comes after the folds, the estimates at the stops are noted.
+    """
     scores: dict[Candidate, dict[int, float]] = {family: {} for family in paths.families}
     for place, stop in enumerate(STOPS):
-        for family, likelihood in zip(paths.families, _predicts(paths.at(stop), held, paths.operator), strict=True):
+        estimates = paths.at(stop)
+        likelihoods = _predicts(estimates[:, : len(held)], held, paths.operator)
+        for family, likelihood in zip(paths.families, likelihoods, strict=True):
             scores[family][stop] = float(likelihood)
+        if followed is not None and len(paths.tables) > len(held):
+            whole = estimates[:, -1].copy()
+            followed |= {replace(family, steps=stop): one for family, one in zip(paths.families, whole, strict=True)}
         best = {family: max(scores[family], key=lambda at: scores[family][at]) for family in paths.families}
         paths.leave([family for family in paths.families if place - STOPS.index(best[family]) >= PATIENCE])
         if not paths.families:

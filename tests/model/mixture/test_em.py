@@ -72,6 +72,16 @@ def test_at_a_stationary_point_the_m_step_stays_and_the_gradient_vanishes(observ
         assert np.abs(np.concatenate([by_mean, by_sigma])).max() < 1e-3 * observed.n
 
 
+@pytest.mark.parametrize("log_chance", [-math.inf, math.log(0.02)])
+def test_a_mixture_that_goes_through_a_grid_as_a_whole_sums_to_what_its_components_do(two, log_chance):
+    channel, places = channel_and_places("laplace")
+    counts = np.bincount(places).astype(float)
+    whole = e_step(two, Observations([channel], counts, log_chance=log_chance))
+    alone = e_step(two, Observations([channel], counts, np.arange(len(counts))[:, None], log_chance=log_chance))
+    for name in ("log_likelihood", "records", "size", "shift", "spread"):
+        assert getattr(whole, name) == pytest.approx(getattr(alone, name), rel=1e-9), name
+
+
 def test_the_height_never_falls_along_em(observed, two):
     path = np.array(climb(two, observed, tolerance=0, most_steps=60).path)
     assert len(path) > 5

@@ -224,11 +224,11 @@ class GridCells:
 
     def moments(self, means: Array, sigmas: Array) -> PosteriorMoments:
         """Sums over the true cells; what lies beyond the bounds is what they lack of 1, 0 and σ²."""
-        mass, first, second = self._inside(means, sigmas)
-        count, within = len(means), mass.sum(axis=0)
-        sums = self.matrix @ np.concatenate([mass, first, second], axis=1)
+        inside, count = self.inside(means, sigmas), len(means)
+        within, lost, spread = inside.sum(axis=2)
+        sums = self.matrix @ inside.reshape(3 * count, -1).T
         density = np.maximum(sums[:, :count], 1e-300)
-        cut_off = Truncation(1 / within - 1, -first.sum(axis=0) / within, (sigmas**2 - second.sum(axis=0)) / within)
+        cut_off = Truncation(1 / within - 1, -lost / within, (sigmas**2 - spread) / within)
         log_density = np.log(density) - np.log(within)
         return PosteriorMoments(
             log_density, sums[:, count : 2 * count] / density, sums[:, 2 * count :] / density, cut_off
@@ -236,24 +236,30 @@ class GridCells:
 
     def shares(self, weights: Array, means: Array, sigmas: Array) -> Array:
         """Of the true cells, in a mixture of components."""
-        mass = self._inside(means, sigmas)[0]
-        return mass @ (weights / mass.sum(axis=0))
+        mass = self.inside(means, sigmas)[0]
+        return (weights / mass.sum(axis=1)) @ mass
 
-    def _inside(self, means: Array, sigmas: Array) -> tuple[Array, Array, Array]:
-        """∫ of 1, (x−μ) and (x−μ)² over each cell."""
-        z = (self.edges[:, None] - means) / sigmas
-        bell = _INV_ROOT_2PI * np.exp(-0.5 * z * z)
+    def inside(self, means: Array, sigmas: Array) -> Array:
+        """∫ of 1, (x−μ) and (x−μ)² over each cell: 3 × components × cells."""
+        means, sigmas = means[:, None], sigmas[:, None]
+        found = np.empty((3, len(means), len(self.edges) - 1))
+        z = (self.edges - means) / sigmas
+        bell = np.exp(-0.5 * z * z)
+        bell *= _INV_ROOT_2PI
         # Measured from the nearer tail, so that small probabilities keep their digits.
         tail = ndtr(-np.abs(z))
         below = z < 0
-        beside = np.abs(_between(tail))
-        mass = np.where(below[:-1] & ~below[1:], 1 - tail[:-1] - tail[1:], beside)
-        return mass, -sigmas * _between(bell), sigmas**2 * (mass - _between(z * bell))
+        is_middle = below[:, :-1] & ~below[:, 1:]
+        np.abs(_between(tail), out=found[0])
+        np.copyto(found[0], 1 - tail[:, :-1] - tail[:, 1:], where=is_middle)
+        np.multiply(-sigmas, _between(bell), out=found[1])
+        np.multiply(sigmas**2, found[0] - _between(z * bell), out=found[2])
+        return found
 
 
 def _between(at_edges: Array) -> Array:
     """What each cell adds; `np.diff` takes as long as all else that is done with so few numbers."""
-    return at_edges[1:] - at_edges[:-1]
+    return at_edges[:, 1:] - at_edges[:, :-1]
 
 
 def _limits_without_bounds(low: float, high: float, scale: float) -> ChannelLimits:

@@ -9,12 +9,13 @@ closed form, means and deviations by one gradient step of a fixed size.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import logsumexp
 
-from kakuran.model.mixture.channel import PosteriorMoments
+from kakuran.model.mixture.channel import GridCells, PosteriorMoments
 from kakuran.model.mixture.observations import Components, Fit, Observations
 from kakuran.model.operator import one_thread
 from kakuran.typing import Array
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 _LIGHTEST = 1e-300
 """The least weight: a component without records stays where it is."""
+_RAREST = 1e-280
+"""The least probability of a row: any count over it is still a number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,10 +76,13 @@ def log_seen(joint: Array, observed: Observations) -> Array:
 
 def e_step(components: Components, observed: Observations) -> Sums:
     """Responsibilities (S0 eq. 10) and the sums they weigh."""
+    if (cells := observed.only_grid) is not None:
+        return _e_step_on_a_grid(components, observed, cells)
     moments = _moments(components, observed)
     joint = _joint(components, observed, moments)
     by_chance = np.reshape(observed.log_chance, (-1, 1))
-    highest = np.maximum(joint.max(axis=1, keepdims=True), by_chance)
+    # Column by column: numpy's own maximum of short rows takes longer than all else here.
+    highest = np.maximum(reduce(np.maximum, joint.T)[:, None], by_chance)
     shares = np.exp(joint - highest)
     totals = shares @ np.ones((shares.shape[1], 1)) + np.exp(by_chance - highest)
     shares *= observed.counts[:, None] / totals
@@ -90,6 +96,20 @@ def e_step(components: Components, observed: Observations) -> Sums:
             firsts, seconds = firsts + records * cut_off.first, seconds + records * cut_off.second
         size[:, column], shift[:, column], spread[:, column] = whole, firsts / whole, seconds / whole
     return Sums(float(observed.counts @ (highest + np.log(totals))[:, 0]), records, size, shift, spread)
+
+
+def _e_step_on_a_grid(components: Components, observed: Observations, cells: GridCells) -> Sums:
+    """The same for one column of cells: only the whole mixture goes through the mechanism, and counts come back."""
+    inside = cells.inside(components.means[:, 0], components.sigmas[:, 0])
+    within, lost, spread = inside @ np.ones(inside.shape[2])
+    parts = components.weights / within
+    seen = np.maximum(cells.matrix @ (parts @ inside[0]) + observed.chance, _RAREST)
+    records, firsts, seconds = parts * (inside @ ((observed.counts / seen) @ cells.matrix))
+    records = np.maximum(records, _LIGHTEST)
+    # As if those had been drawn, too, that the bounds cut off.
+    size = records / within
+    shift, spread = firsts / size - lost, seconds / size + components.sigmas[:, 0] ** 2 - spread
+    return Sums(float(observed.counts @ np.log(seen)), records, size[:, None], shift[:, None], spread[:, None])
 
 
 def _down(table: Array) -> Array:
@@ -200,8 +220,8 @@ class _Landscape:
         return np.concatenate([logits, means.ravel(), logs.ravel()])
 
     def components(self, point: Array) -> Components:
-        count, columns = self.shape
-        logits, means, logs = np.split(point, [count, count + count * columns])
+        count, numbers = self.shape[0], self.shape[0] * self.shape[1]
+        logits, means, logs = point[:count], point[count : count + numbers], point[count + numbers :]
         weights, units = np.exp(logits - logits.max()), self.observed.units
         return Components(weights / weights.sum(), means.reshape(self.shape) * units, np.exp(logs.reshape(self.shape)))
 

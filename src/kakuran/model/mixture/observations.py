@@ -66,6 +66,17 @@ class Observations:
         """Number of records."""
         return float(self.counts.sum())
 
+    @cached_property
+    def chance(self) -> Array:
+        """How likely each row is for records that tell nothing."""
+        return np.exp(self.log_chance)
+
+    @property
+    def only_grid(self) -> GridCells | None:
+        """The channel of the only column, if it is a grid and each row one of its observations."""
+        channel = self.channels[0]
+        return channel if self.places is None and isinstance(channel, GridCells) else None
+
     def with_counts(self, counts: Array) -> Observations:
         """The same rows, counted differently."""
         return replace(self, counts=counts)
@@ -81,7 +92,7 @@ class Observations:
 
     def gather(self, values: Array, column: int) -> Array:
         """The values of each row's observation."""
-        return values if self.places is None else values[self.places[:, column]]
+        return values if self.places is None else values.take(self.places[:, column], axis=0)
 
     def scatter(self, values: Array, column: int, size: int) -> Array:
         """The sums of rows' values for each observation."""
