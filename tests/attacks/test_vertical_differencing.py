@@ -10,6 +10,8 @@ from kakuran.samples import companies
 from kakuran.vertical import Party, VerticalPlan
 from kakuran.vertical.party import side_by_side
 
+pytestmark = pytest.mark.usefixtures("ids_are_masked_only")
+
 COLUMNS = {"bank": ["income", "age", "savings"], "shop": ["visits", "basket", "coupons"]}
 NAMES = [*COLUMNS["bank"], *COLUMNS["shop"], "spending"]
 PLAN = VerticalPlan.of(COLUMNS, target="spending", holder="shop", ids="customer")
