@@ -5,8 +5,10 @@ compared quickly, for tests of what is done with the records that companies shar
 """
 
 import base64
+import functools
 import gc
 import hashlib
+import importlib.metadata
 import os
 import re
 import socket
@@ -17,6 +19,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from xdist.scheduler import LoadGroupScheduling
+
+importlib.metadata.version = functools.cache(importlib.metadata.version)  # it parses a file for every release
 
 
 class ByFile(LoadGroupScheduling):
