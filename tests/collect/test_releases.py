@@ -101,11 +101,12 @@ def test_a_csv_export_is_a_release_with_its_manifest(site, survey, owner, tmp_pa
     assert one.table.column("age").to_pylist() != sorted(one.table.column("age").to_pylist())
 
 
-def test_the_report_of_an_export_is_a_page_in_the_language_asked_for_where_it_has_it(site, survey, owner):
-    answer_and_close(site, survey, owner, 60)
-    for asked, lang in (({}, "en"), ({"lang": "ja"}, "ja"), ({"lang": "fr"}, "en")):
-        page = site.get("/api/admin/export", params={"format": "html"} | asked, headers=owner)
-        assert page.text.startswith(f'<!doctype html>\n<html lang="{lang}">')
+def test_the_report_of_an_export_is_a_page_in_the_language_asked_for_where_it_has_it(serve, survey, owner, tmp_path):
+    with serve(survey, tmp_path / "answers.db") as base, httpx.Client(base_url=base, verify=False, timeout=60) as site:
+        answer_and_close(site, survey, owner, 60)
+        for asked, lang in (({}, "en"), ({"lang": "ja"}, "ja"), ({"lang": "fr"}, "en")):
+            page = site.get("/api/admin/export", params={"format": "html"} | asked, headers=owner)
+            assert page.text.startswith(f'<!doctype html>\n<html lang="{lang}">')
 
 
 def test_a_report_that_lacks_a_part_says_which(serve, survey, owner, tmp_path, monkeypatch):
