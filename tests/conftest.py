@@ -1,10 +1,14 @@
 """One Spark session for all tests that need one (they share a group, so that one worker starts it), IPv6, Japanese.
 
-And joint models that are made quickly, for tests of what is done with an answer and not of how good it is.
+And joint models that are made quickly, for tests of what is done with an answer and not of how good it is; ids that are
+compared quickly, for tests of what is done with the records that companies share.
 """
 
 import base64
+import functools
 import gc
+import hashlib
+import importlib.metadata
 import os
 import re
 import socket
@@ -12,8 +16,11 @@ import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
 from xdist.scheduler import LoadGroupScheduling
+
+importlib.metadata.version = functools.cache(importlib.metadata.version)  # it parses a file for every release
 
 
 class ByFile(LoadGroupScheduling):
@@ -130,6 +137,28 @@ def short_pages(monkeypatch):
     """
     monkeypatch.setattr("kakuran.report.released.MOST_CELLS", 8)
     monkeypatch.setattr("kakuran.report.contents.MOST_PAIRS", 1)
+
+
+class Masking:
+    """In the place of Blinding: masks that commute as it does, and anybody could take off."""
+
+    def __init__(self):
+        self._mask = np.frombuffer(os.urandom(32), np.uint8)
+
+    def hide(self, identifiers, salt):
+        digests = b"".join(hashlib.sha256(salt + identifier).digest() for identifier in identifiers)
+        return self.hide_again(np.frombuffer(digests, "S32"))
+
+    def hide_again(self, points):
+        return (np.frombuffer(points.tobytes(), np.uint8).reshape(-1, 32) ^ self._mask).view("S32").ravel()
+
+
+@pytest.fixture(scope="module")
+def ids_are_masked_only():
+    """For tests of what companies do with the records they share, not of how they find them: curves take long."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("kakuran.vertical.alignment.Blinding", Masking)
+        yield
 
 
 class Said(HTMLParser):

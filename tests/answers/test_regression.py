@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-import statsmodels.api as sm
 import statsmodels.formula.api as smf
+from statsmodels.discrete.discrete_model import Logit
+from statsmodels.tools.tools import add_constant
 
 import kakuran as kk
 from kakuran.errors import SchemaError
@@ -97,8 +98,8 @@ def test_intervals_of_least_squares_hold_the_clean_coefficients_about_as_often_a
 
 def test_a_target_of_two_categories_is_fitted_by_a_logistic_regression(people, pairs):
     found = pairs.regress("ill ~ age + sex")
-    matrix = sm.add_constant(np.column_stack([people["sex"] == "m", people["age"]]).astype(float))
-    clean = sm.Logit(people["ill"] == "yes", matrix).fit(disp=0)
+    matrix = add_constant(np.column_stack([people["sex"] == "m", people["age"]]).astype(float))
+    clean = Logit(people["ill"] == "yes", matrix).fit(disp=0)
     assert (found.family, found.rests_on, found.outcomes) == ("logistic", "model", ("yes",))
     true = clean.params.to_numpy()[[0, 2, 1]]
     assert (np.abs(found.coefficients[0] - true) <= 6 * found.errors[0] + 0.05).all()

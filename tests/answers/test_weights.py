@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-import statsmodels.api as sm
 import statsmodels.formula.api as smf
+from statsmodels.genmod import families
 
 import kakuran as kk
 from kakuran.answers.tree import columns as columns_module
@@ -270,7 +270,7 @@ def test_a_split_has_to_stand_out_among_as_many_records_as_weights_leave():
 
 def weighed_fit(formula, frame, weights):
     """The coefficients of statsmodels, and the roots of A⁻¹(Σw²ssᵀ)A⁻¹, with s the score of a record."""
-    family = sm.families.Gaussian() if formula.startswith("age") else sm.families.Binomial()
+    family = families.Gaussian() if formula.startswith("age") else families.Binomial()
     frame = frame.assign(clerk=(frame["clerk"] == "yes").astype(int)) if formula.startswith("clerk") else frame
     weights = np.asarray(weights, float)
     found = smf.glm(formula, frame, family=family, freq_weights=weights).fit()

@@ -16,6 +16,8 @@ from kakuran.vertical.leakage import bits_of, bits_told
 from kakuran.vertical.messages import FittedPart
 from kakuran.vertical.party import side_by_side
 
+pytestmark = pytest.mark.usefixtures("ids_are_masked_only")
+
 KNOWN = 25
 RECORDS, P, Q = 400, 6, 8
 

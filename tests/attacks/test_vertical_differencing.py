@@ -10,6 +10,8 @@ from kakuran.samples import companies
 from kakuran.vertical import Party, VerticalPlan
 from kakuran.vertical.party import side_by_side
 
+pytestmark = pytest.mark.usefixtures("ids_are_masked_only")
+
 COLUMNS = {"bank": ["income", "age", "savings"], "shop": ["visits", "basket", "coupons"]}
 NAMES = [*COLUMNS["bank"], *COLUMNS["shop"], "spending"]
 PLAN = VerticalPlan.of(COLUMNS, target="spending", holder="shop", ids="customer")
@@ -30,19 +32,19 @@ def fitted(shop, folder=None):
 def value_that_explains(before, after, column):
     """What the shop takes the customer's standardised value to be, from how its own columns' sums with it changed."""
     here, records, at = SHOP.loc[SHARED], len(SHARED), NAMES.index(column)
+    sums = []
+    for name in (*COLUMNS["shop"], "spending"):
+        x, rest, row = here[name], here[name].drop(WHO), NAMES.index(name)
+        sums.append((records * x.std(ddof=0) * before[row, at], rest.mean() - x[WHO], rest.std(ddof=0), after[row, at]))
 
     def unexplained(value):
         spread = np.sqrt((records - value**2) / (records - 1) - (value / (records - 1)) ** 2)
-        errors = []
-        for name in (*COLUMNS["shop"], "spending"):
-            x, rest, row = here[name], here[name].drop(WHO), NAMES.index(name)
-            total = records * x.std(ddof=0) * before[row, at] - (x[WHO] - x.mean()) * value
-            expected = (total + (rest.mean() - x.mean()) * value) / rest.std(ddof=0) / spread / (records - 1)
-            errors.append(expected - after[row, at])
-        return float(np.sum(np.square(errors)))
+        return sum(
+            ((total + lost * value) / width / spread / (records - 1) - told) ** 2 for total, lost, width, told in sums
+        )
 
     grid = np.linspace(-6, 6, 601)
-    best = grid[np.argmin([unexplained(value) for value in grid])]
+    best = grid[np.argmin(unexplained(grid))]
     return minimize_scalar(unexplained, bounds=(best - 0.02, best + 0.02), method="bounded", options={"xatol": 1e-12}).x
 
 

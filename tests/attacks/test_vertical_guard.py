@@ -14,6 +14,8 @@ from kakuran.vertical.own import OwnColumns
 from kakuran.vertical.party import side_by_side
 from kakuran.vertical.regression import Moments
 
+pytestmark = pytest.mark.usefixtures("ids_are_masked_only")
+
 RECORDS = 1500
 DICE = np.random.default_rng(5)
 PLAN = VerticalPlan.of({"bank": ["income"], "shop": ["visits", "made_up"]}, target="spending", holder="shop")

@@ -11,6 +11,8 @@ from kakuran.vertical.disclosure import check_columns
 from kakuran.vertical.gram import rounded
 from kakuran.vertical.own import OwnColumns
 
+pytestmark = pytest.mark.usefixtures("ids_are_masked_only")
+
 RECORDS, THEIRS = 40, 6
 RNG = np.random.default_rng(2)
 SECRET = RNG.permutation(np.repeat([1, 2, 3, 4, 5], RECORDS // 5))

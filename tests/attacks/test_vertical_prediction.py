@@ -9,6 +9,8 @@ import pytest
 from kakuran.vertical import VerticalPlan, fit_vertically, predict_together
 from kakuran.vertical.party import side_by_side
 
+pytestmark = pytest.mark.usefixtures("ids_are_masked_only")
+
 PEOPLE, KNOWN = 800, 8
 RNG = np.random.default_rng(2)
 ANSWERS = np.column_stack(

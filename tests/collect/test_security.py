@@ -9,10 +9,8 @@ from pathlib import Path
 
 import httpx
 import pytest
-import schemathesis
 from hypothesis import HealthCheck, given, settings
 from hypothesis.errors import Unsatisfiable
-from schemathesis import checks as known
 
 import kakuran.collect
 from kakuran.collect.databases import open_store
@@ -25,12 +23,7 @@ from kakuran.collect.survey import Survey
 from .conftest import TOKEN, make_survey
 from .sheets import batch, problem, sheet
 
-CHECKS = [
-    known.not_a_server_error,
-    known.status_code_conformance,
-    known.content_type_conformance,
-    known.response_schema_conformance,
-]
+CHECKS = ["not_a_server_error", "status_code_conformance", "content_type_conformance", "response_schema_conformance"]
 ADMIN = [
     ("GET", "/api/admin/summary"),
     ("GET", "/api/admin/crosstab?rows=job&columns=age"),
@@ -44,22 +37,25 @@ ADMIN = [
 OPERATIONS = [(path, method) for path, methods in document(make_survey())["paths"].items() for method in methods]
 
 
-@pytest.mark.parametrize("mode", list(schemathesis.GenerationMode), ids=lambda mode: mode.value)
+@pytest.mark.parametrize("mode", ["positive", "negative"])
 @pytest.mark.parametrize(("path", "method"), OPERATIONS)
 def test_nothing_that_fits_or_misses_the_description_breaks_the_server(empty_site, path, method, mode):
-    operation = schemathesis.openapi.from_dict(document(make_survey()))[path][method]
+    import schemathesis  # takes long, and every worker would wait for it
 
-    @given(case=operation.as_strategy(generation_mode=mode))
+    operation = schemathesis.openapi.from_dict(document(make_survey()))[path][method]
+    checks = [getattr(schemathesis.checks, name) for name in CHECKS]
+
+    @given(case=operation.as_strategy(generation_mode=schemathesis.GenerationMode(mode)))
     @settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck), database=None)
     def send(case):
         response = case.call(base_url=empty_site, headers={"authorization": f"Bearer {TOKEN}"})
         assert response.status_code < 500
-        case.validate_response(response, checks=CHECKS)
+        case.validate_response(response, checks=checks)
 
     try:
         send()
     except Unsatisfiable:
-        assert mode.value == "negative", "nothing fits the description"
+        assert mode == "negative", "nothing fits the description"
 
 
 @pytest.mark.parametrize(("method", "path"), ADMIN)
@@ -130,7 +126,7 @@ def test_slow_clients_are_hung_up_on(serve, survey, tmp_path, sent, answer):
         with socket.create_connection((url.host, url.port)) as connection:
             connection.sendall(sent)
             assert hangs_up_within(connection, 10).startswith(answer)
-        assert httpx.get(f"{base}/healthz").status_code == 200
+        assert httpx.get(f"{base}/healthz", verify=False).status_code == 200
 
 
 def test_a_slow_second_request_on_a_fast_connection_is_hung_up_on(serve, survey, tmp_path):
@@ -194,7 +190,7 @@ def test_sql_and_scripts_in_texts_and_values_are_just_texts(serve, address, owne
             "questions": {NASTY: {"type": "categorical", "values": [NASTY, "plain"], "text": {"en": NASTY}}},
         }
     )
-    with serve(survey, address) as base, httpx.Client(base_url=base) as client:
+    with serve(survey, address) as base, httpx.Client(base_url=base, verify=False) as client:
         for value in (NASTY, "plain", NASTY):
             sent = sheet(survey, answers={NASTY: value})
             assert client.post("/api/responses", json=sent).status_code == 201
@@ -209,7 +205,7 @@ def test_nothing_personal_is_logged(serve, survey, tmp_path, caplog, capfd, monk
     wrong = sheet(survey, answers={"job": "smithereens", "age": 97})
     with serve(survey, tmp_path / "answers.db", limits=RequestLimits(rate=1, burst=4)) as base:
         headers = {"user-agent": "Secret Browser 7", "x-forwarded-for": "203.0.113.77"}
-        with httpx.Client(base_url=base, headers=headers) as client:
+        with httpx.Client(base_url=base, verify=False, headers=headers) as client:
             for sent in (*sheets, wrong):
                 client.post("/api/responses", json=sent)
             client.post("/api/responses/batch", json=batch(survey, 4))
@@ -272,7 +268,9 @@ def test_a_proxy_is_believed_only_when_told_to(survey, tmp_path, host, request):
         with running(create_app(survey, store, TOKEN, limits=limits), serving) as address:
             base = f"http://127.0.0.1:{address.rpartition(':')[2]}"
             return [
-                httpx.post(f"{base}/api/responses", json=sheet(survey), headers={"x-forwarded-for": client}).status_code
+                httpx.post(
+                    f"{base}/api/responses", json=sheet(survey), headers={"x-forwarded-for": client}, verify=False
+                ).status_code
                 for client in ("192.0.2.1", "192.0.2.2")
             ]
 

@@ -104,7 +104,7 @@ def test_numbers_beyond_the_domain_are_taken_where_the_mechanism_can_release_the
     survey = dataclasses.replace(survey, questions=(job, dataclasses.replace(age, mechanism="laplace")))
     reach = survey.plan.reach("age")
     assert reach
-    with serve(survey, tmp_path / "answers.db") as base, httpx.Client(base_url=base) as site:
+    with serve(survey, tmp_path / "answers.db") as base, httpx.Client(base_url=base, verify=False) as site:
         for number, status in ((-reach, 201), (120 + reach, 201), (-reach - 1, 422), (121 + reach, 422)):
             sent = sheet(survey, answers={"job": "nurse", "age": number})
             assert site.post("/api/responses", json=sent).status_code == status
@@ -127,7 +127,7 @@ def test_an_invited_survey_takes_one_answer_sheet_an_invitation(serve, survey, a
     store = open_store(address, survey)
     store.invite([secret_hash("come in")])
     store.close()
-    with serve(survey, address) as base, httpx.Client(base_url=base) as site:
+    with serve(survey, address) as base, httpx.Client(base_url=base, verify=False) as site:
         uninvited = site.post("/api/responses", json=sheet(survey))
         assert (uninvited.status_code, problem(uninvited)) == (403, "bad-invitation")
         sent = sheet(survey, invitation="come in")
@@ -139,7 +139,10 @@ def test_an_invited_survey_takes_one_answer_sheet_an_invitation(serve, survey, a
 
 def test_an_address_that_sends_too_much_is_told_how_long_to_wait(serve, survey, tmp_path):
     limits = RequestLimits(rate=0.5, burst=4)
-    with serve(survey, tmp_path / "answers.db", limits=limits) as base, httpx.Client(base_url=base) as site:
+    with (
+        serve(survey, tmp_path / "answers.db", limits=limits) as base,
+        httpx.Client(base_url=base, verify=False) as site,
+    ):
         assert [site.post("/api/responses", json=sheet(survey)).status_code for _ in range(4)] == [201] * 4
         refused = site.post("/api/responses", json=sheet(survey))
         assert (refused.status_code, problem(refused)) == (429, "too-many-requests")
@@ -150,7 +153,10 @@ def test_an_address_that_sends_too_much_is_told_how_long_to_wait(serve, survey, 
 
 def test_batches_that_are_refused_cost_their_sender_too(serve, survey, tmp_path):
     limits = RequestLimits(rate=0.001, burst=4)
-    with serve(survey, tmp_path / "answers.db", limits=limits) as base, httpx.Client(base_url=base) as site:
+    with (
+        serve(survey, tmp_path / "answers.db", limits=limits) as base,
+        httpx.Client(base_url=base, verify=False) as site,
+    ):
         wrong = batch(survey, 2) | {"version": "another"}
         tries = [problem(site.post("/api/responses/batch", json=wrong)) for _ in range(5)]
         assert tries == ["wrong-version"] * 4 + ["too-many-requests"]
@@ -159,14 +165,20 @@ def test_batches_that_are_refused_cost_their_sender_too(serve, survey, tmp_path)
 @pytest.mark.parametrize("records", [1, 4, 5, 100])
 def test_a_batch_of_any_size_is_taken_from_who_has_sent_nothing_before(serve, survey, tmp_path, records):
     limits = RequestLimits(rate=0.001, burst=4)
-    with serve(survey, tmp_path / "answers.db", limits=limits) as base, httpx.Client(base_url=base) as site:
+    with (
+        serve(survey, tmp_path / "answers.db", limits=limits) as base,
+        httpx.Client(base_url=base, verify=False) as site,
+    ):
         taken = site.post("/api/responses/batch", json=batch(survey, records))
         assert taken.json() == {"accepted": records, "replayed": 0}
 
 
 def test_a_server_with_more_waiting_than_it_can_store_says_so(serve, survey, tmp_path):
     limits = RequestLimits(rate=float("inf"), waiting=5)
-    with serve(survey, tmp_path / "answers.db", limits=limits) as base, httpx.Client(base_url=base) as site:
+    with (
+        serve(survey, tmp_path / "answers.db", limits=limits) as base,
+        httpx.Client(base_url=base, verify=False) as site,
+    ):
         refused = site.post("/api/responses/batch", json=batch(survey, 6))
         assert (refused.status_code, problem(refused)) == (429, "busy")
         assert int(refused.headers["retry-after"]) > 0

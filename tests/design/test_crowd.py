@@ -14,6 +14,7 @@ from kakuran.counts.tally import DENSE_CELLS
 from kakuran.design import Crowd
 from kakuran.mechanism import Apart
 
+KINDS = [DenseTally, SparseTally]
 PRAM = kk.PRAM([[0.5, 0.3, 0.2], [0.3, 0.4, 0.3], [0.0, 0.25, 0.75]])
 COLUMNS = {
     "retention": (kk.Categorical("retention", ["x", "y", "z", "w"]), kk.RetentionReplacement(4, 0.4)),
@@ -47,6 +48,10 @@ def filled(kind, names, codes, batches=1):
     return tally
 
 
+def both_kinds(names, codes, batches=1):
+    return [filled(kind, names, codes, batches) for kind in KINDS]
+
+
 def mechanisms_for(names):
     return {name: COLUMNS[name][1] for name in names if COLUMNS[name][1] is not None}
 
@@ -63,76 +68,74 @@ def cases(draw, most=60):
     return names, codes
 
 
-@pytest.mark.parametrize("kind", [DenseTally, SparseTally])
-class TestBothKinds:
+class TestLaws:
+    """Of both kinds, on the very same cases."""
+
     @settings(deadline=None, max_examples=150)
     @given(case=cases(), batches=st.integers(1, 3))
-    def test_the_smallest_crowd_is_the_smallest_sum_over_all_pairs(self, kind, case, batches):
+    def test_the_smallest_crowd_is_the_smallest_sum_over_all_pairs(self, case, batches):
         names, codes = case
-        batches = min(batches, len(codes[names[0]]))
-        tally = filled(kind, names, codes, batches)
-        assert Crowd(tally).smallest([Apart(mechanisms_for(names))]) == pytest.approx(
-            crowds_by_pairs(names, codes).min(), rel=1e-10
-        )
+        expected = crowds_by_pairs(names, codes).min()
+        for tally in both_kinds(names, codes, min(batches, len(codes[names[0]]))):
+            assert Crowd(tally).smallest([Apart(mechanisms_for(names))]) == pytest.approx(expected, rel=1e-10)
 
     @settings(deadline=None, max_examples=150)
     @given(case=cases(), cap=st.floats(1, 70))
-    def test_a_cap_bounds_the_answer_and_changes_nothing_below_it(self, kind, case, cap):
+    def test_a_cap_bounds_the_answer_and_changes_nothing_below_it(self, case, cap):
         names, codes = case
-        tally = filled(kind, names, codes)
         expected = min(cap, crowds_by_pairs(names, codes).min())
-        assert Crowd(tally).smallest([Apart(mechanisms_for(names))], cap=cap) == pytest.approx(expected, rel=1e-10)
+        for tally in both_kinds(names, codes):
+            assert Crowd(tally).smallest([Apart(mechanisms_for(names))], cap=cap) == pytest.approx(expected, rel=1e-10)
 
     @settings(deadline=None, max_examples=150)
     @given(case=cases(), enough=st.floats(1, 70), asks=st.integers(1, 3))
-    def test_an_answer_below_enough_is_somebodys_crowd_and_any_other_is_the_smallest(self, kind, case, enough, asks):
+    def test_an_answer_below_enough_is_somebodys_crowd_and_any_other_is_the_smallest(self, case, enough, asks):
         names, codes = case
-        tally = filled(kind, names, codes)
         everybody = crowds_by_pairs(names, codes)
-        crowd = Crowd(tally)
-        for _ in range(asks):
-            answer = crowd.smallest([Apart(mechanisms_for(names))], enough=enough)
-            if answer < enough:
-                assert np.isclose(everybody, answer, rtol=1e-10).any()
-            else:
-                assert answer == pytest.approx(everybody.min(), rel=1e-10)
-            assert (everybody.min() < enough * (1 - 1e-10)) <= (answer < enough)
+        for tally in both_kinds(names, codes):
+            crowd = Crowd(tally)
+            for _ in range(asks):
+                answer = crowd.smallest([Apart(mechanisms_for(names))], enough=enough)
+                if answer < enough:
+                    assert np.isclose(everybody, answer, rtol=1e-10).any()
+                else:
+                    assert answer == pytest.approx(everybody.min(), rel=1e-10)
+                assert (everybody.min() < enough * (1 - 1e-10)) <= (answer < enough)
 
     @settings(deadline=None, max_examples=100)
     @given(case=cases(), k=st.floats(1, 40))
-    def test_it_reaches_k_when_everybody_does(self, kind, case, k):
+    def test_it_reaches_k_when_everybody_does(self, case, k):
         names, codes = case
         smallest = crowds_by_pairs(names, codes).min()
         if abs(smallest / k - 1) > 1e-9:
-            assert Crowd(filled(kind, names, codes)).reaches(k, [Apart(mechanisms_for(names))]) == (smallest >= k)
+            for tally in both_kinds(names, codes):
+                assert Crowd(tally).reaches(k, [Apart(mechanisms_for(names))]) == (smallest >= k)
 
     @settings(deadline=None, max_examples=100)
     @given(case=cases())
-    def test_the_fewest_alike_are_the_rarest_record(self, kind, case):
+    def test_the_fewest_alike_are_the_rarest_record_and_without_mechanisms_a_crowd(self, case):
         names, codes = case
         counts = np.unique(np.column_stack(list(codes.values())), axis=0, return_counts=True)[1]
-        tally = filled(kind, names, codes)
-        assert tally.fewest == counts.min()
-        assert tally.n == counts.sum()
-
-    @settings(deadline=None, max_examples=50)
-    @given(case=cases())
-    def test_without_mechanisms_a_crowd_is_those_who_are_alike(self, kind, case):
-        names, codes = case
-        tally = filled(kind, names, codes)
-        assert Crowd(tally).smallest([Apart({})]) == tally.fewest
+        for tally in both_kinds(names, codes):
+            assert tally.fewest == counts.min()
+            assert tally.n == counts.sum()
+            assert Crowd(tally).smallest([Apart({})]) == tally.fewest
 
     @settings(deadline=None, max_examples=50)
     @given(case=cases(most=30), seed=st.integers(0, 1 << 32))
-    def test_the_order_of_people_does_not_matter(self, kind, case, seed):
+    def test_the_order_of_people_does_not_matter(self, case, seed):
         names, codes = case
         order = np.random.default_rng(seed).permutation(len(codes[names[0]]))
         mixed = {name: column[order] for name, column in codes.items()}
         mechanisms = mechanisms_for(names)
-        assert Crowd(filled(kind, names, codes)).smallest([Apart(mechanisms)]) == pytest.approx(
-            Crowd(filled(kind, names, mixed)).smallest([Apart(mechanisms)]), rel=1e-12
-        )
+        for tally, other in zip(both_kinds(names, codes), both_kinds(names, mixed), strict=True):
+            assert Crowd(tally).smallest([Apart(mechanisms)]) == pytest.approx(
+                Crowd(other).smallest([Apart(mechanisms)]), rel=1e-12
+            )
 
+
+@pytest.mark.parametrize("kind", KINDS)
+class TestBothKinds:
     def test_what_is_asked_first_does_not_change_later_answers(self, kind):
         names = ["laplace", "retention"]
         generator = np.random.default_rng(3)
@@ -168,7 +171,7 @@ class TestBothKinds:
 def test_dense_and_sparse_agree(case):
     names, codes = case
     mechanisms = mechanisms_for(names)
-    dense, sparse = filled(DenseTally, names, codes), filled(SparseTally, names, codes)
+    dense, sparse = both_kinds(names, codes)
     assert Crowd(dense).smallest([Apart(mechanisms)]) == pytest.approx(
         Crowd(sparse).smallest([Apart(mechanisms)]), rel=1e-10
     )
@@ -182,7 +185,7 @@ def test_more_records_than_one_block_are_summed_in_full():
     codes = {name: generator.integers(0, 1000, 2500).astype(np.int32) for name in ("a", "b")}
     cost = sum(mechanisms[name].swap_cost(codes[name][:, None], codes[name][None, :]) for name in codes)
     expected = np.exp(-cost).sum(axis=1).min()
-    for kind in (DenseTally, SparseTally):
+    for kind in KINDS:
         tally = kind(list(map(every_code, attributes)))
         tally.update(codes, 2500)
         assert Crowd(tally).smallest([Apart(mechanisms)]) == pytest.approx(expected, rel=1e-10)
@@ -225,7 +228,7 @@ def test_a_crowd_over_no_columns_is_everybody():
     assert Crowd(tally).smallest([Apart({})]) == 7
 
 
-@given(cases(), st.sampled_from([DenseTally, SparseTally]))
+@given(cases(), st.sampled_from(KINDS))
 @settings(deadline=None, max_examples=50)
 def test_crowds_counted_apart_and_merged_are_the_crowd_of_all(case, kind):
     names, codes = case

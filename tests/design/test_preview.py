@@ -44,13 +44,17 @@ def transitions_of(plan, columns):
     return matrices
 
 
-def simulated_error(plan, columns, n, tables=1500, seed=1):
-    """The root mean square error of a cell: truths from a flat Dirichlet, perturbed counts, best linear estimate."""
+def simulated_error(plan, columns, n, seed=1):
+    """The root mean square error of a cell: truths from a flat Dirichlet, perturbed counts, best linear estimate.
+
+    Of so many cells in all tables together that its own standard error is a hundredth or so.
+    """
     generator = np.random.default_rng(seed)
     joint = np.eye(1)
     for matrix in transitions_of(plan, columns):
         joint = np.kron(joint, matrix)
     cells = joint.shape[1]
+    tables = max(300, 6000 // cells)
     shares = generator.dirichlet(np.ones(cells), tables)
     truth = np.rint(shares * n).astype(int)
     released = np.zeros((tables, len(joint)))

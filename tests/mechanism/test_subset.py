@@ -66,13 +66,14 @@ class TestSearch:
         spread_out.cache_clear()
         assert spread_out(100, 27) == first
 
-    @given(st.integers(2, 60).flatmap(lambda size: st.tuples(st.just(size), st.integers(1, size - 1))))
-    def test_a_set_has_as_many_members_as_asked_for_and_zero(self, numbers):
-        size, near = numbers
-        found = spread_out(size, near)
-        assert found[0] == 0
-        assert len(set(found)) == near
-        assert all(0 <= one < size for one in found)
+    def test_a_set_has_as_many_members_as_asked_for_and_zero(self):
+        all_of_few = [(few, near) for few in range(2, 9) for near in range(1, few)]
+        some_of_many = [(many, near) for many in (31, 60) for near in (1, 2, 17, many - 1)]
+        for size, near in all_of_few + some_of_many:
+            found = spread_out(size, near)
+            assert found[0] == 0
+            assert len(set(found)) == near
+            assert all(0 <= one < size for one in found)
 
     def test_a_difference_set_is_found_where_there_is_one(self):
         assert loss(7, spread_out(7, 3)) == pytest.approx(1)

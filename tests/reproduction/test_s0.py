@@ -7,7 +7,8 @@ from kakuran.reproduction import s0
 DATA = Path(__file__).parents[3] / "shared/data"
 
 
-def test_a_quick_run_writes_both_figures_and_says_what_is_missing(tmp_path, rough_models):
+def test_a_quick_run_writes_both_figures_and_says_what_is_missing(rough_models, monkeypatch, tmp_path):
+    monkeypatch.setattr(s0, "COMPONENTS", (2, 6))
     told = s0.reproduce(tmp_path, quick=True, data=tmp_path).text
     assert sorted(path.name for path in tmp_path.iterdir()) == ["s0-figure-1.png", "s0-figure-2.png"]
     assert "N = 1,000" in told

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import statsmodels.api as sm
+from statsmodels.regression.linear_model import OLS
+from statsmodels.tools.tools import add_constant
 
 from kakuran.vertical.regression import Moments
 
@@ -31,7 +32,7 @@ def names(p, q):
 
 def pooled_ols(X, y, *, intercept=True):
     """The model statsmodels fits on the pooled table."""
-    return sm.OLS(y, sm.add_constant(X) if intercept else X).fit()
+    return OLS(y, add_constant(X) if intercept else X).fit()
 
 
 def moments_of(A, B, y, *, intercept=True):

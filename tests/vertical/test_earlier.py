@@ -16,6 +16,8 @@ from kakuran.vertical.party import side_by_side
 
 from .companies import companies
 
+pytestmark = pytest.mark.usefixtures("ids_are_masked_only")
+
 
 def without(frame, *ids):
     return frame.filter(~np.isin(frame["id"].to_numpy(), ids))

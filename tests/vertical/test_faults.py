@@ -17,6 +17,8 @@ from kakuran.vertical.transport import MemoryLink, linked_pair
 from .companies import companies
 from .pooled import pooled_ols
 
+pytestmark = pytest.mark.usefixtures("ids_are_masked_only")
+
 
 def run(case, *, states=None, plans=None, timeout=5.0):
     """Every party's fit, or the error it ended with."""

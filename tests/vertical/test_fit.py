@@ -14,6 +14,8 @@ from kakuran.vertical import VerticalFit, VerticalPlan, fit_vertically
 from .companies import Companies, companies
 from .pooled import backward, pooled_ols, tables
 
+pytestmark = pytest.mark.usefixtures("ids_are_masked_only")
+
 
 def fitted(case):
     """Both parties' fits, without the warning the residual protocol starts with."""

@@ -16,6 +16,8 @@ from kakuran.vertical.own import OwnColumns
 from .companies import Companies, companies
 from .pooled import moments_of, pooled_ols, tables
 
+pytestmark = pytest.mark.usefixtures("ids_are_masked_only")
+
 
 @given(st.integers(0, 5), st.integers(0, 1000))
 def test_the_meter_counts_the_directions_that_were_shown(shown, seed):

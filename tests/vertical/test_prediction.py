@@ -12,6 +12,8 @@ from kakuran.vertical.party import side_by_side
 from .companies import companies
 from .pooled import pooled_ols
 
+pytestmark = pytest.mark.usefixtures("ids_are_masked_only")
+
 
 def new_records(case, seed=8, count=40):
     rng = np.random.default_rng(seed)
