@@ -73,7 +73,7 @@ def executors():
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYTHONPATH"] = os.pathsep.join([str(faulty), *filter(None, [before.get("PYTHONPATH")])])
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
-    # None runs for long: what takes time is to load Spark's classes, whose code need not be proved well-formed each time.
+    # None runs for long: what takes time is to load Spark's classes, and they need not be proved well-formed.
     unproved = "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
     os.environ["JAVA_TOOL_OPTIONS"] = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {unproved}"
     yield
@@ -92,6 +92,8 @@ def spark(executors, tmp_path_factory):
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": "0",
         "spark.python.daemon.module": "warm",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
