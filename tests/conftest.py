@@ -124,6 +124,8 @@ def rough_models(monkeypatch):
     monkeypatch.setattr("kakuran.model.latent_tells.CLASSES", (1, 2))
     monkeypatch.setattr("kakuran.model.density.MOST_COMPONENTS", 2)
     monkeypatch.setattr("kakuran.model.latent_tells._MOST_STEPS", 20)
+    monkeypatch.setattr("kakuran.model.latent_records.CLASSES", (2,))
+    monkeypatch.setattr("kakuran.model.latent_records._MOST_STEPS", 20)
 
 
 class Said(HTMLParser):

@@ -80,7 +80,9 @@ class Site:
 
     def __init__(self, address: str, survey: Survey, store) -> None:
         self.address, self.survey, self._store = address, survey, store
-        self._http = httpx.Client(base_url=address, headers={"authorization": f"Bearer {TOKEN}"}, timeout=30)
+        self._http = httpx.Client(
+            base_url=address, headers={"authorization": f"Bearer {TOKEN}"}, timeout=30, verify=False
+        )
         self.dashboard = f"{address}/dashboard#{TOKEN}"
 
     @property

@@ -97,7 +97,7 @@ def start():
 @pytest.fixture
 def site(serve, survey, address):
     """A client of a running survey."""
-    with serve(survey, address) as base, httpx.Client(base_url=base, timeout=60) as client:
+    with serve(survey, address) as base, httpx.Client(base_url=base, timeout=60, verify=False) as client:
         yield client
 
 
@@ -113,7 +113,7 @@ def empty_site(tmp_path_factory):
 @pytest.fixture
 def form_site(empty_site):
     """A client of a survey that refuses everything it is sent."""
-    with httpx.Client(base_url=empty_site, timeout=60) as client:
+    with httpx.Client(base_url=empty_site, timeout=60, verify=False) as client:
         yield client
 
 
