@@ -80,7 +80,9 @@ def executors():
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYTHONPATH"] = os.pathsep.join([str(faulty), *filter(None, [before.get("PYTHONPATH")])])
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
-    os.environ["JAVA_TOOL_OPTIONS"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # none runs for long
+    # None runs for long: what takes time is to load Spark's classes, and they need not be proved well-formed.
+    unproved = "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+    os.environ["JAVA_TOOL_OPTIONS"] = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {unproved}"
     yield
     os.environ.clear()
     os.environ.update(before)
@@ -97,6 +99,8 @@ def spark(executors, tmp_path_factory):
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": "0",
         "spark.python.daemon.module": "warm",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
@@ -127,6 +131,8 @@ def rough_models(monkeypatch):
     monkeypatch.setattr("kakuran.model.latent_tells.CLASSES", (1, 2))
     monkeypatch.setattr("kakuran.model.density.MOST_COMPONENTS", 2)
     monkeypatch.setattr("kakuran.model.latent_tells._MOST_STEPS", 20)
+    monkeypatch.setattr("kakuran.model.latent_records.CLASSES", (2,))
+    monkeypatch.setattr("kakuran.model.latent_records._MOST_STEPS", 20)
 
 
 @pytest.fixture

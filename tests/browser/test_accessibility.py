@@ -9,6 +9,8 @@ from .conftest import WIDTHS
 from .test_dashboard import open_dashboard
 from .test_respondent import answer, draw, send
 
+pytestmark = pytest.mark.usefixtures("rough_models")
+
 CONTRAST = """() => {
     const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
     const rgb = (colour) => {

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 import zipfile
+from functools import partial
 
 import pytest
 from playwright.sync_api import expect
 
 import kakuran as kk
 
-from .conftest import TOKEN
+from .conftest import FIELDS, TOKEN
+
+pytestmark = pytest.mark.usefixtures("rough_models")
+QUESTIONS = FIELDS["questions"]
 
 HURRY = """{
     const after = window.setTimeout;
@@ -22,6 +26,12 @@ HURRY = """{
     };
 }"""
 """A page that waits twenty times less from look to look, and notes how long it would have waited."""
+
+
+@pytest.fixture
+def serve(serve):
+    """Weights in steps of ten, as they are estimated anew for every page that looks, which is what takes time here."""
+    return partial(serve, questions=QUESTIONS | {"weight": QUESTIONS["weight"] | {"step": 10}})
 
 
 def open_dashboard(visitor, site):
@@ -275,7 +285,8 @@ def test_the_dashboard_says_what_an_export_leaves_out(serve, visit, locale, firs
     expect(page.locator("#left-out")).to_contain_text(later)
 
 
-def test_the_dashboard_says_how_far_one_made_up_answer_reaches_and_when_answers_look_made_up(site, visit):
+def test_the_dashboard_says_how_far_one_made_up_answer_reaches_and_when_answers_look_made_up(serve, visit):
+    site = serve(questions=QUESTIONS)
     site.fill(300)
     page = open_dashboard(visit(), site)
     page.get_by_text("A single made-up answer can move an estimate here by").first.wait_for()

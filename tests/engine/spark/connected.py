@@ -12,8 +12,8 @@ from kakuran.errors import DataError
 from kakuran.samples import census, census_schema
 
 if __name__ == "__main__":
-    folder = Path(sys.argv[1])
-    spark = SparkSession.builder.remote("local[2]").config("spark.python.daemon.module", "warm").getOrCreate()
+    server, folder = sys.argv[1], Path(sys.argv[2])
+    spark = SparkSession.builder.remote(server).getOrCreate()
     print(type(spark).__module__)
     schema, people = census_schema(), census(3_000)
     frame = spark.createDataFrame(people).repartition(3)

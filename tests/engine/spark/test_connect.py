@@ -2,14 +2,25 @@
 
 import subprocess
 import sys
+from functools import reduce
 from pathlib import Path
 
+import pytest
 
-def test_a_connect_session_makes_and_counts_releases_as_a_classic_one_does(executors, tmp_path):
-    script = Path(__file__).with_name("connected.py")
-    run = subprocess.run(
-        [sys.executable, script, tmp_path], capture_output=True, text=True, timeout=300, check=False, cwd=tmp_path
-    )
+
+@pytest.fixture
+def server(spark):
+    """Its address; it lives beside the other tests' session, which has the executors."""
+    scala = "org.apache.spark.sql.connect.service.SparkConnectService$", "MODULE$"
+    service = reduce(getattr, scala, spark._jvm)
+    service.start(spark._jsc.sc())
+    yield f"sc://127.0.0.1:{service.localPort()}"
+    service.stop(spark._jvm.scala.Option.empty(), spark._jvm.scala.Option.empty())
+
+
+def test_a_connect_session_makes_and_counts_releases_as_a_classic_one_does(server, tmp_path):
+    command = [sys.executable, Path(__file__).with_name("connected.py"), server, tmp_path]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, cwd=tmp_path)
     assert run.returncode == 0, run.stderr
     session, counted, read, error = run.stdout.splitlines()
     assert session == "pyspark.sql.connect.session"
