@@ -5,10 +5,8 @@ compared quickly, for tests of what is done with the records that companies shar
 """
 
 import base64
-import functools
 import gc
 import hashlib
-import importlib.metadata
 import os
 import re
 import socket
@@ -19,8 +17,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from xdist.scheduler import LoadGroupScheduling
-
-importlib.metadata.version = functools.cache(importlib.metadata.version)  # it parses a file for every release
 
 
 class ByFile(LoadGroupScheduling):
