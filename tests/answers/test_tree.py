@@ -8,6 +8,7 @@ import kakuran as kk
 from kakuran.answers import Growth, fit_naive_bayes, grow_tree
 from kakuran.answers.tree.counts import LatentCounts, PathCounts
 from kakuran.mechanism import UniformMixture
+from kakuran.model import latent_records
 from kakuran.model.latent_records import PlacedRecords, average, fit_latent_classes
 
 GROWTH = Growth((False, True, False, False, False), "entropy", max_depth=3, min_support=20)
@@ -170,6 +171,23 @@ def test_latent_classes_predict_dependent_columns_better_than_independence_does(
     assert fit.shares.sum() == pytest.approx(1)
     for profile in fit.profiles:
         assert profile.sum(axis=0) == pytest.approx(np.ones(len(fit.shares)))
+
+
+def test_axes_that_are_looked_up_at_once_tell_what_each_of_them_tells(monkeypatch):
+    dice, sizes = np.random.default_rng(0), (3, 4, 2, 5)
+    places = tuple(dice.integers(0, size, 400) for size in sizes)
+
+    def fitted():
+        records = PlacedRecords(places, np.ones(400), (None,) * 4, sizes)
+        return records.runs, latent_records._fit(records, 2, 0)
+
+    runs, together = fitted()
+    monkeypatch.setattr(latent_records, "_MOST_IN_A_RUN", 0)
+    alone, apart = fitted()
+    assert len(runs) < len(alone) == 4
+    assert together.score == pytest.approx(apart.score)
+    for one, other in zip(together.profiles, apart.profiles, strict=True):
+        assert one == pytest.approx(other)
 
 
 def test_independent_columns_need_one_latent_class():

@@ -282,6 +282,12 @@ class TestAuto:
         assert first.reason == second.reason
         assert sum(weigh(counts, MIXED).values()) == pytest.approx(1)
 
+    def test_a_small_table_that_goes_beside_its_folds_comes_where_it_would_go_alone(self):
+        counts = np.random.default_rng(6).integers(0, 60, (4, 6, 3, 2)).astype(float)
+        assert counts.size <= reconstruction._SMALL
+        found, weights = reconstruction.auto(counts, MIXED)
+        assert found == pytest.approx(reconstruction.blend(counts[None], MIXED, weights)[0])
+
 
 def test_s4s_estimator_stops_at_the_first_step_that_moves_less_than_a_thousandth():
     operator = Operator([UniformMixture(0.3, np.full(6, 1 / 6))])
