@@ -105,6 +105,7 @@ def test_where_pairs_hang_together_telling_pairs_wins_and_says_by_how_much(stron
     assert "Three-way tables have" in strong.sentences[1]
     assert "rest on the joint model" in strong.sentences[1]
     assert "--tell 2" in str(strong)
+    assert "A regression on several columns" not in str(strong)
     assert "cannot be told" not in str(strong)
 
 
@@ -242,6 +243,7 @@ def test_people_in_bands_are_those_whom_a_schema_with_bands_would_read():
 def test_the_verdict_names_the_column_that_was_asked_about(only_this_k):
     asked = kk.advise(census_schema(), n=50_000, k=10, about="job")
     assert "pairs with job (" in asked.sentences[0]
+    assert "A regression on several columns needs records that tell those together" in asked.sentences[1]
 
 
 def test_a_column_that_weighs_on_all_others_should_go(only_this_k):

@@ -227,3 +227,12 @@ def test_nothing_is_said_of_columns_that_nobody_tells_together(ask):
     release = kk.perturb(census(2_000), plan)
     with pytest.raises(SchemaError, match=r"no record tells .* together, so nothing shows how they go together.*about"):
         ask(release)
+
+
+def test_what_is_told_of_a_regression_that_a_release_cannot_answer_leads_to_one_that_can():
+    """A release about the target tells its pairs alone; one about a predictor would lack others."""
+    schema, people, formula = census_schema(), census(2_000), "sex ~ age + job"
+    with pytest.raises(SchemaError, match=r"tell any two of them \(tell = 3, or tell = 2 and about nothing\)"):
+        kk.perturb(people, kk.calibrate(schema, n=2_000, k=10, tell=2, about="sex")).regress(formula)
+    for wish in ({"tell": 3, "about": "sex"}, {"tell": 2}):
+        assert kk.perturb(people, kk.calibrate(schema, n=2_000, k=10, **wish)).regress(formula).errors.all()

@@ -73,6 +73,8 @@ def test_reports_and_pictures_of_both_are_made(kakuran, folder):
     [
         (("estimate", "out.parquet", "mode", "age"), "choose one of mean, variance"),
         (("estimate", "out.parquet", "age", "--by", "sex"), "kakuran estimate out.parquet mean age --by sex"),
+        (("estimate", "out.parquet", "shrae", "job == 'care'"), "estimate out.parquet share \"job == 'care'\""),
+        (("estimate", "out.parquet", "share", "job == care"), "condition 'job == care': care is no column"),
         (("estimate", "out.parquet", "mean"), "mean is of 1, got 0"),
         (("estimate", "out.parquet", "correlation", "age"), "correlation is of 2"),
         (("estimate", "out.parquet", "mean", "age", "--weights", "job"), "holds categories"),

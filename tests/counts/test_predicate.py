@@ -178,6 +178,8 @@ def test_names_that_python_would_respell_are_still_found():
         ("job is 'nurse'", "'is' asks for missing values only, as in 'column is None'"),
         ("job < None", "'is' asks for missing values only"),
         ("age < pay", "each comparison needs one column and one value"),
+        ("job == nurse", "nurse is no column; a text stands in quotes, as in job == 'nurse'"),
+        ("`shoe size` != small", "small is no column; a text stands in quotes, as in `shoe size` != 'small'"),
         ("1 < 2", "each comparison needs one column and one value"),
         ("[1, 2] == age", "each comparison needs one column and one value"),
         ("age + 1 < 3", "each comparison needs one column and one value"),

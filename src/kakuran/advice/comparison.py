@@ -165,6 +165,11 @@ def _verdict(trial: Trial, perturbation: Outlook) -> Iterator[Phrase]:
             margins=errors.three_by_margins,
             resting=Phrase("; no record tells them, so they rest on the joint model") if perturbation.tell == 2 else "",
         )
+    if errors.tells_pairs and perturbation.about is not None and perturbation.tell == 2:
+        yield Phrase(
+            "A regression on several columns needs records that tell those together, too: take --tell 3 for it, or "
+            "leave out --about."
+        )
 
 
 def _promised(outlook: Outlook) -> Phrase:

@@ -26,7 +26,7 @@ from kakuran.answers.reader import (
     counted_cells,
     model_cells,
 )
-from kakuran.counts import Cells, Reading, cells_of, every_code, only
+from kakuran.counts import Cells, Reading, cells_of, every_code, only, parse
 from kakuran.design import Plan
 from kakuran.errors import SchemaError
 from kakuran.model import About, Histogram, ToldCells, moments_of, operator_of
@@ -335,6 +335,7 @@ def questions_of(plan: Plan, asking: AskedOf, condition: str | None) -> Iterator
     if condition is None:
         yield ask(plan, asking.by, asking.bins, asking.where)
         return
+    parse(condition, plan.schema)  # a mistake in it is told as it was typed
     # The same comparisons in both, so that both are about the same cells.
     for text in (f"(({condition}) or not ({condition}))", f"({condition})"):
         yield ask(plan, asking.by, asking.bins, text if where is None else f"{where} and {text}")

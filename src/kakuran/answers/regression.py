@@ -606,7 +606,11 @@ def _by_model(
         "centres": centres,
         "covariance": covariance,
         "rests_on": "model",
-        "reason": Phrase("fitted to a joint model whose pairs are as told: {reason}", reason=joint.model.reason),
+        "reason": Phrase(
+            "fitted to a joint model whose pairs are as told, to which coefficients are drawn, and z, P and intervals "
+            "are not: {reason}",
+            reason=joint.model.reason,
+        ),
         "explained": None,
     }
 

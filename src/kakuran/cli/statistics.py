@@ -106,8 +106,11 @@ def estimate(
 
 def _check_asked(release: Path, statistic: str, of: list[str], by: list[str]) -> None:
     if statistic not in STATISTICS:
-        groups = [word for name in by for word in ("--by", name)]
-        typed = shlex.join(["kakuran", "estimate", str(release), "mean", *(of or [statistic]), *groups])
+        from difflib import get_close_matches
+
+        words = [word for name in by for word in ("--by", name)]
+        meant = next(iter(get_close_matches(statistic, STATISTICS, n=1)), "mean")
+        typed = " ".join(map(_typed, ["kakuran", "estimate", str(release), meant, *(of or [statistic]), *words]))
         raise typer.BadParameter(
             said(
                 Phrase(
@@ -131,6 +134,11 @@ def _check_asked(release: Path, statistic: str, of: list[str], by: list[str]) ->
                 )
             )
         )
+
+
+def _typed(word: str) -> str:
+    """A word as one would type it: a condition has quotes of its own."""
+    return f'"{word}"' if "'" in word and not set('"$`\\!') & set(word) else shlex.quote(word)
 
 
 def _show(found: Statistic, *, ratios: bool) -> None:

@@ -90,6 +90,7 @@ _ORDERINGS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
+_PLACE = "column"
 _EXAMPLE = Phrase("write it as 25 <= age <= 40 and job == 'nurse'")
 _TURNED: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
 
@@ -135,7 +136,17 @@ class _ConditionReader:
             return self._condition(left, sign, self._constant(right))
         if isinstance(right, ast.Name) and not isinstance(left, ast.Name | ast.List | ast.Tuple | ast.Set):
             return self._condition(right, _TURNED.get(type(sign), type(sign))(), self._constant(left))
+        if isinstance(left, ast.Name) and isinstance(right, ast.Name) and self._is_text(right):
+            named, word = (self.names.get(one.id, one.id) for one in (left, right))
+            column = named if named.isidentifier() else f"`{named}`"
+            meant = ast.unparse(ast.Compare(ast.Name(_PLACE), [sign], [ast.Constant(word)])).replace(_PLACE, column, 1)
+            raise self._error(
+                Phrase("{word} is no column; a text stands in quotes, as in {meant}", word=word, meant=meant)
+            )
         raise self._error(Phrase("each comparison needs one column and one value; {example}", example=_EXAMPLE))
+
+    def _is_text(self, word: ast.Name) -> bool:
+        return self.names.get(word.id, word.id) not in self.schema.names
 
     def _condition(self, column: ast.Name, sign: ast.cmpop, value: Any) -> Condition:
         name = self.names.get(column.id, column.id)
