@@ -126,6 +126,19 @@ class Estimate(Answer):
         return is_guess & (len(margins) > 1)
 
     @property
+    def note(self) -> str:
+        """That some counts stand at an end of their interval, and what to ask for instead; else nothing."""
+        is_drawn_down = (self.counts <= self.low) & (self.counts > 0)
+        is_drawn = (self.low < self.high) & (is_drawn_down | (self.counts >= self.high))
+        if self.rests_on == "model" or len(self.axes) < 2 or not is_drawn.any():
+            return ""
+        return Phrase(
+            "{some}: at an end of the interval, as the count was drawn to what other columns tell, past what its own "
+            "records say. Trust the interval, or ask for shares, which are not drawn: kakuran estimate … share",
+            some=_so_many_cells(int(is_drawn.sum()), self.counts.size),
+        )
+
+    @property
     def caption(self) -> str:
         """What the numbers are, in a line."""
         about = truth_of(self.about, self.unit)

@@ -171,6 +171,8 @@ def _show_estimate(estimate: Estimate) -> None:
         _show_cells(estimate)
     else:
         answer_text(str(estimate))
+    if estimate.note:
+        say(estimate.note, "note")
     say(Phrase("estimator: {reason}", reason=estimate.reason))
 
 
