@@ -34,6 +34,7 @@ _MOST_PAIRED = 20
 """Columns among which pairs may be found that can be told."""
 _MOST_ASKED_ABOUT = 4
 """Columns, those that go with another one most, that questions might be about."""
+_FEW_COLUMNS = 3
 
 
 def bands_for(trial: Trial, k: float) -> list[BandProposal]:
@@ -60,8 +61,13 @@ def bands_first(banded: Trial, proposals: Sequence[BandProposal], k: float) -> I
         bands="; ".join(str(one.said) for one in proposals),
     )
     outlook = perturbed(banded, k, "auto")
-    if outlook.errors is not None:
-        yield Phrase("With these bands, a release could tell {what}.", what=outlook.errors.verdict_about(banded.about))
+    if outlook.errors is None:
+        return
+    yield Phrase("With these bands, a release could tell {what}.", what=outlook.errors.verdict_about(banded.about))
+    if not outlook.errors.tells_pairs and len(banded.schema.perturbed) > _FEW_COLUMNS:
+        yield Phrase(
+            'Then leave out what nobody will study (role = "drop" in the schema): of fewer columns more is told.'
+        )
 
 
 def what_would_help(trial: Trial, perturbation: Outlook, banded: Trial | None) -> Iterator[Phrase]:
