@@ -115,6 +115,7 @@ def test_an_end_that_is_the_estimate_itself_excludes_nothing_beyond_it():
     assert ends.note == ""
     assert slid.note.startswith("4 of 4 cells: at an end of the interval, as the count was drawn")
     assert replace(slid, rests_on="model").note == estimate(4, high=10.0 * np.arange(4)).note == ""
+    assert replace(slid, method="inverse").note == ""
 
 
 def test_unclear_cells_are_warned_about_where_the_question_was_asked():

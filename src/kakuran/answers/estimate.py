@@ -127,10 +127,13 @@ class Estimate(Answer):
 
     @property
     def note(self) -> str:
-        """That some counts stand at an end of their interval, and what to ask for instead; else nothing."""
+        """That some counts stand at an end of their interval, and what to ask for instead; else nothing.
+
+        Only what held-out records choose among is drawn to anything: other methods end there for reasons of their own.
+        """
         is_drawn_down = (self.counts <= self.low) & (self.counts > 0)
         is_drawn = (self.low < self.high) & (is_drawn_down | (self.counts >= self.high))
-        if self.rests_on == "model" or len(self.axes) < 2 or not is_drawn.any():
+        if self.method != "auto" or self.rests_on == "model" or len(self.axes) < 2 or not is_drawn.any():
             return ""
         return Phrase(
             "{some}: at an end of the interval, as the count was drawn to what other columns tell, past what its own "

@@ -180,7 +180,7 @@ def is_english() -> bool:
 
 def help_spoken() -> Mapping[str, str]:
     """What to say for the help of commands; in English as it stands there, for which no catalogue has to be read."""
-    return {} if _lang == "en" else speaking().help
+    return {} if is_english() else speaking().help
 
 
 _lang = "en"
@@ -188,7 +188,7 @@ _lang = "en"
 
 def said(text: str) -> str:
     """A text in the language that is spoken, if it is a phrase."""
-    return text if _lang == "en" else speaking().of(text)
+    return text if is_english() else speaking().of(text)
 
 
 def say(message: str, kind: Tone | None = None, **values: Any) -> None:
@@ -200,7 +200,7 @@ def say(message: str, kind: Tone | None = None, **values: Any) -> None:
     from rich.text import Text
 
     if values:
-        template = message if _lang == "en" else speaking().translated.get(message, message)
+        template = message if is_english() else speaking().translated.get(message, message)
         message = template.format(**values)
     label = Text() if kind is None else Text.assemble((f"{said(_TONES[kind])}:", f"bold {_COLOURS[kind]}"), " ")
     Console(stderr=True, soft_wrap=True, highlight=False).print(label.append(shown(said(message))))
@@ -208,7 +208,7 @@ def say(message: str, kind: Tone | None = None, **values: Any) -> None:
 
 def complain(error: errors.KakuranError) -> None:
     """Tell what went wrong, in one sentence."""
-    say(str(error) if _lang == "en" else speaking().error(error), "error")
+    say(str(error) if is_english() else speaking().error(error), "error")
 
 
 def answer_text(text: str) -> None:
