@@ -9,7 +9,10 @@ SINCE ?= HEAD
 # import the same.
 PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 POLARS_MAX_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder --hypothesis-profile ci
 
-.PHONY: demo test suite check system lint types bench docs clean
+LOWEST := .venv-lowest
+EXTRAS := plot,sklearn,pandas,polars,regress,duckdb,postgres,files,collect,studio
+
+.PHONY: demo test suite check system lint types lowest bench docs clean
 
 demo: $(LIGHT)  ## release a made-up census and reconstruct a cross-tab from it
 	$(BIN)/kakuran demo --folder demo --plot demo/crosstab.png --force
@@ -35,6 +38,15 @@ lint: $(READY)
 
 types: $(READY)
 	$(BIN)/mypy
+
+lowest:  ## the library's tests with the lowest versions that pyproject.toml allows; not part of `make test`
+	$(PYTHON) -m venv --clear $(LOWEST)
+	$(LOWEST)/bin/python -m pip install --quiet uv
+	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST) --resolution lowest-direct --editable '.[$(EXTRAS)]'
+	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST) pytest pytest-xdist hypothesis httpx openpyxl statsmodels
+	OMP_NUM_THREADS=1 $(LOWEST)/bin/python -m pytest -n auto --dist loadgroup --hypothesis-profile ci -o filterwarnings=default \
+		tests/schema tests/counts tests/mechanism tests/design tests/model tests/perturbation tests/answers tests/release \
+		tests/audit tests/wide tests/laws tests/estimators --ignore tests/schema/sources/test_postgres.py
 
 docs: $(READY)  ## the documentation, in site/
 	$(BIN)/mkdocs build --strict
@@ -63,4 +75,4 @@ benchmarks/.venv/.ready: pyproject.toml constraints.txt benchmarks/peers.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) benchmarks/.venv site demo
+	rm -rf $(VENV) $(LOWEST) benchmarks/.venv site demo

@@ -110,6 +110,18 @@ def test_data_dependent_calibration_needs_less_noise(kakuran):
     assert epsilon["--data-dependent",] > epsilon[()]
 
 
+def test_the_noise_of_a_data_dependent_release_is_never_called_a_guarantee(kakuran, folder):
+    options = ("-s", "schema.toml", "--k", 5, "--data-dependent")
+    report = ("--report", "page.html", "--public")
+    released = kakuran("perturb", "people.csv", *options, "-o", "out.parquet", *report)
+    assert "ε =" not in released.stderr
+    assert "ε =" not in repr(kk.read_release(folder / "out.parquet"))
+    assert "ε =" not in kakuran("calibrate", "people.csv", *options).stdout
+    page = (folder / "page.html").read_text()
+    assert "No ε is guaranteed" in page
+    assert "times as likely as another" not in page
+
+
 def test_kept_columns_hide_people_only_among_their_group(kakuran, folder):
     schema = (folder / "schema.toml").read_text()
     (folder / "kept.toml").write_text(

@@ -48,6 +48,12 @@ def test_a_report_is_one_well_formed_page_that_asks_nothing_of_the_network(publi
         assert "url(" not in page
 
 
+def test_a_public_report_says_what_of_k_is_left_after_a_second_release(public):
+    """As the ledger has it: k holds for each, but not where records of both can be joined."""
+    assert "k holds for each of them" in public
+    assert "k does not survive" not in public
+
+
 def test_pictures_have_words_for_those_who_do_not_see_them_and_a_table_with_their_numbers(public, read):
     tags = read(public).tags
     pictures = [attributes for tag, attributes in tags if tag == "img"]

@@ -260,8 +260,12 @@ def _say_written(where: str, manifest: Manifest) -> None:
     plan = manifest.plan
     is_of_people = plan.counted_as[0] == "person"
     people = Phrase("{count:,} people", count=manifest.records)
-    facts = {"records": people if is_of_people else so_many_records(manifest.records), "k": plan.k}
-    say(Phrase("wrote {file}: {records}, k = {k:g}, ε = {epsilon:.4g}", file=where, epsilon=plan.epsilon, **facts))
+    facts: dict[str, Any] = {"records": people if is_of_people else so_many_records(manifest.records), "k": plan.k}
+    if plan.guaranteed_epsilon is not None:
+        facts["epsilon"] = plan.guaranteed_epsilon
+        say(Phrase("wrote {file}: {records}, k = {k:g}, ε = {epsilon:.4g}", file=where, **facts))
+    else:
+        say(Phrase("wrote {file}: {records}, k = {k:g}; its noise depends on the data: no ε", file=where, **facts))
     if plan.calibration == "data-dependent" and plan.kept > HARDLY_PERTURBED:
         say(
             Phrase(
@@ -334,7 +338,8 @@ def _show_plan(plan: Plan, errors: Sequence[TableError], compared: Sequence[Desi
     from kakuran.design import by_size
     from kakuran.report import plan_rows
 
-    title = f"k = {plan.k:g}, n = {plan.n:,}, ε = {plan.epsilon:.4g} ({said(_CALIBRATIONS[plan.calibration])})"
+    epsilon = "" if plan.guaranteed_epsilon is None else f", ε = {plan.guaranteed_epsilon:.4g}"
+    title = f"k = {plan.k:g}, n = {plan.n:,}{epsilon} ({said(_CALIBRATIONS[plan.calibration])})"
     words = speaking()
     header = [words("column"), words("mechanism"), words("parameter"), words("value"), "ε"]
     answer_table(title, header, plan_rows(plan, words), text_columns=2)

@@ -225,6 +225,11 @@ class Plan:
         return self.schema.rows_a_person * max(tell.telling.epsilon for tell in self.tells)
 
     @property
+    def guaranteed_epsilon(self) -> float | None:
+        """ε where it is a guarantee; none where the noise was fitted to the table, and so reveals something of it."""
+        return self.epsilon if self.calibration == "worst-case" else None
+
+    @property
     def is_central(self) -> bool:
         """Whether a shuffled release by this plan is differentially private in the central sense, too."""
         return self.calibration == "worst-case" and self.schema.rows_a_person == 1

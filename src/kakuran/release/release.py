@@ -81,7 +81,9 @@ class Release:
 
     def __repr__(self) -> str:
         columns = ", ".join(attribute.name for attribute in self.plan.schema.released)
-        return f"Release({self.counted}, k = {self.k:g}, ε = {self.epsilon:.3g}: {columns})"
+        epsilon = self.plan.guaranteed_epsilon
+        noise = "data-dependent" if epsilon is None else f"ε = {epsilon:.3g}"
+        return f"Release({self.counted}, k = {self.k:g}, {noise}: {columns})"
 
     if not TYPE_CHECKING:  # What others add to the questions is looked up; checkers see the methods below.
 
@@ -127,7 +129,7 @@ class Release:
 
     @property
     def epsilon(self) -> float:
-        """Each record is ε-locally differentially private."""
+        """Each record is ε-locally differentially private; data-dependent noise has an ε that guarantees nothing."""
         return self.plan.epsilon
 
     @property

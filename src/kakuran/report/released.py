@@ -117,7 +117,7 @@ def release_report(
             (say("records"), f"{manifest.records:,}"),
             (say("columns"), f"{len(plan.schema.released)}"),
             ("k", f"{plan.k:g}"),
-            ("ε", _number(plan.epsilon)),
+            *([] if plan.guaranteed_epsilon is None else [("ε", _number(plan.guaranteed_epsilon))]),
             (say("calibration"), say(plan.calibration)),
         ],
         limits=_limits(plan, say),
@@ -159,16 +159,10 @@ def _warnings(manifest: Manifest, say: Words) -> list[str]:
 def _promise(manifest: Manifest, say: Words) -> list[str]:
     plan = manifest.plan
     kept = say.listed(attribute.name for attribute in plan.schema.kept)
-    ratio = f"{math.exp(min(plan.epsilon, 700)):,.3g}"
-    epsilon = (
-        say("epsilon" if plan.schema.rows_a_person == 1 else "epsilon_rows", epsilon=_number(plan.epsilon), ratio=ratio)
-        if math.isfinite(plan.epsilon)
-        else say("epsilon_infinite")
-    )
     for_people, weight = "_people" if plan.unit else "", plan.schema.weight
     return [
         paragraph(say("k", k=plan.k, who=say(f"who_{plan.calibration}")), kind="lead"),
-        paragraph(epsilon, kind="lead"),
+        paragraph(_about_epsilon(plan, say), kind="lead"),
         paragraph(say(f"central{for_people}", epsilon=f"{manifest.central():.3g}", delta=f"{DELTA:f}"), kind="lead")
         if manifest.is_central
         else "",
@@ -177,6 +171,16 @@ def _promise(manifest: Manifest, say: Words) -> list[str]:
         paragraph(say("estimates", level=LEVEL), kind="note"),
         paragraph(say("not_weighed", weight=weight.name), kind="note") if weight else "",
     ]
+
+
+def _about_epsilon(plan: Plan, say: Words) -> str:
+    if not math.isfinite(plan.epsilon):
+        return say("epsilon_infinite")
+    if plan.guaranteed_epsilon is None:
+        return say("epsilon_of_data", epsilon=_number(plan.epsilon))
+    ratio = f"{math.exp(min(plan.epsilon, 700)):,.3g}"
+    of = "epsilon" if plan.schema.rows_a_person == 1 else "epsilon_rows"
+    return say(of, epsilon=_number(plan.epsilon), ratio=ratio)
 
 
 def _mechanisms(plan: Plan, say: Words) -> list[Html]:

@@ -151,7 +151,7 @@ def about_synthetic(
             (say("records"), f"{synthetic.n:,}"),
             (say("synthetic_copies"), f"{len(synthetic):,}"),
             ("k", f"{plan.k:g}"),
-            ("ε", f"{plan.epsilon:.3g}"),
+            *([] if plan.guaranteed_epsilon is None else [("ε", f"{plan.guaranteed_epsilon:.3g}")]),
         ],
     )
 

@@ -196,7 +196,9 @@ def matrix_report(
     numbers = [(say("people"), f"{people:,}"), (say("items"), f"{across:,}"), ("k", f"{manifest['k']:g}")]
     if perturbed:
         promise = say("k_factors", k=manifest["k"])
-        numbers += [("ε", f"{float(manifest['plan']['epsilon']):.4g}"), (say("rank"), f"{manifest['rank']}")]
+        if manifest["plan"]["calibration"] == "worst-case":  # fitted to the table, noise has no ε that is a guarantee
+            numbers.append(("ε", f"{float(manifest['plan']['epsilon']):.4g}"))
+        numbers.append((say("rank"), f"{manifest['rank']}"))
     else:
         promise = say("k_rows", k=manifest["k"], smallest=manifest["smallest_class"], classes=manifest["classes"])
     lost = table(*loss_table(made.losses, manifest["protect"], say)) if is_internal else ""
