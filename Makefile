@@ -10,7 +10,7 @@ SINCE ?= HEAD
 PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 POLARS_MAX_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder --hypothesis-profile ci
 
 LOWEST := .venv-lowest
-EXTRAS := plot,sklearn,pandas,polars,regress,duckdb,postgres,files,collect,studio
+EXTRAS := plot,sklearn,pandas,polars,regress,duckdb,postgres,files,collect,studio,spark
 
 .PHONY: demo test suite check system lint types lowest bench docs clean
 
