@@ -143,7 +143,7 @@ def show(plan: PlanFile = Path("plan.toml"), json: Json = False) -> None:
     ]
     answer_table(
         f"{agreed.target} of {agreed.holder or 'nobody yet'}, explained by",
-        ["party", "columns", "ids", "at most"],
+        ["party", "columns", "ids", "most ids"],
         rows,
         text_columns=3,
     )

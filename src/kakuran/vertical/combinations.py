@@ -51,9 +51,10 @@ class Combination:
 def sparse_combinations(names: tuple[str, ...], values: Array) -> list[Combination]:
     """For each column the combination with it that is zero for the most records, as far as it is found."""
     centred = values - values.mean(axis=0)
-    scales = np.sqrt((centred**2).mean(axis=0))
-    varied = np.flatnonzero(scales > 0)
-    design = np.column_stack([np.ones(len(values)), centred[:, varied] / scales[varied]])
+    largest = np.abs(centred).max(axis=0)
+    varied = np.flatnonzero(largest > 0)
+    centred = centred[:, varied] / largest[varied]  # squares of values as they are may be beyond all numbers
+    design = np.column_stack([np.ones(len(values)), centred / np.sqrt((centred**2).mean(axis=0))])
     weights = _least_absolute(*_core(design))
     found = []
     for column, approximate in enumerate(weights.T, start=1):

@@ -88,9 +88,11 @@ def check_columns(own: OwnColumns, plan: VerticalPlan, sums: float) -> None:
 
 def _check_together(own: OwnColumns, together: list[Combination], limits: Limits) -> None:
     """Refuse columns that leave few people once others are taken off them."""
-    few, found = min(((carriers(one.values), one) for one in together), key=lambda one: one[0])
-    if few >= limits.smallest_group:
+    counts = [carriers(one.values) for one in together]
+    if min(counts, default=limits.smallest_group) >= limits.smallest_group:
         return
+    few = min(counts)
+    found = together[counts.index(few)]
     names = sorted(found.names, key=own.names.index)
     listed = ", ".join(map(repr, names))
     if _is_left_out(own.only(names)):
