@@ -207,6 +207,25 @@ def test_a_user_has_one_memory_where_the_system_keeps_state(platform, given, pla
     assert user_memory() == tmp_path / place / "kakuran" / "earlier.runs"
 
 
+def test_a_column_that_differs_in_few_people_from_one_of_another_name_is_refused(tmp_path):
+    """A yes/no question asked again in autumn: sums of both runs, subtracted, speak of those who changed."""
+    rng, ids = np.random.default_rng(0), [b"%d" % number for number in range(900)]
+    spring = (rng.random(900) < 0.4).astype(float)
+    columns = {"spring": spring, "renamed": spring, "autumn": spring.copy(), "other": rng.permutation(spring)}
+    columns["autumn"][:7] = 1 - columns["autumn"][:7]
+
+    def begin(name):
+        own = OwnColumns((name,), columns[name][:, None])
+        EarlierRuns(tmp_path / "runs").begin(ids, 3, fewest=20, records_per_sum=5, own=own)
+
+    for name in ("spring", "renamed", "other"):
+        begin(name)
+    with pytest.raises(
+        GuardError, match="of 'autumn', which is nearly a column of an earlier run, would speak of 7 people"
+    ):
+        begin("autumn")
+
+
 def test_a_yes_no_column_asks_for_more_people_to_change(tmp_path):
     """Exact sums over a few dozen people pin a yes/no column down, as they do where a run has so few."""
     case, folder = companies(600, 2, 2), remembering(tmp_path)

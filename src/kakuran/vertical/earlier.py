@@ -34,6 +34,8 @@ Members: TypeAlias = NDArray[np.uint64]
 
 _COMBINATIONS = 10_000
 """So many combinations of runs are looked at; where there are more, one might speak of anybody."""
+_SAMPLED, _SLACK = 1_000, 20
+"""Records by which two columns are seen to differ in many people, and how many may differ there by chance."""
 _ZERO = 1e-9
 _PERSON = np.uint64(2**40 - 1)
 """The part of a hash that is the same for all contents of a person's record."""
@@ -139,6 +141,10 @@ class EarlierRuns:
                 _check_apart(members, [run.people for run in runs], fewest)
                 for name, versions in contents.items():
                     _check_apart(versions, _earlier_contents(file, name), fewest, f" of {name!r}, which has changed,")
+                    for other in _earlier_contents(file, name, under_other_names=True):
+                        if _is_nearly(versions, other, fewest):
+                            of = f" of {name!r}, which is nearly a column of an earlier run,"
+                            _check_apart(versions, [other], fewest, of)
                 _check_load(members, sums, runs, records_per_sum)
             self._number = _write_down(file, members, sums, contents, known_by)
             return _told(members, runs)
@@ -381,11 +387,19 @@ def _contents(file: sqlite3.Connection, ids: Sequence[bytes], own: OwnColumns) -
     }
 
 
-def _earlier_contents(file: sqlite3.Connection, name: str) -> list[Members]:
+def _earlier_contents(file: sqlite3.Connection, name: str, *, under_other_names: bool = False) -> list[Members]:
     found = file.execute(
-        "SELECT members FROM people WHERE number IN (SELECT people FROM contents WHERE name = ?)", (name,)
+        "SELECT members FROM people WHERE number IN (SELECT people FROM contents WHERE (name <> ?) = ?)",
+        (name, under_other_names),
     )
     return [np.frombuffer(held, np.uint64) for (held,) in found]
+
+
+def _is_nearly(versions: Members, other: Members, fewest: int) -> bool:
+    """Whether fewer people than that could differ between two columns, by some of the first one's records."""
+    some = versions[:: max(1, len(versions) // _SAMPLED)]
+    missing = len(some) - np.isin(some, other, assume_unique=True, kind="sort").sum()
+    return bool(missing <= _SLACK + 4 * fewest * len(some) / len(versions))
 
 
 def _runs(file: sqlite3.Connection, but_last: int = 0) -> list[_Run]:
