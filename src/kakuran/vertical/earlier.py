@@ -64,13 +64,12 @@ def user_memory() -> Path:
     >>> user_memory().name
     'earlier.runs'
     """
-    home = Path.home()
     if given := os.environ.get("XDG_STATE_HOME"):
         place = Path(given)
     elif sys.platform == "win32":
-        place = Path(os.environ.get("LOCALAPPDATA") or home / "AppData/Local")
+        place = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData/Local")
     else:
-        place = home / ("Library/Application Support" if sys.platform == "darwin" else ".local/state")
+        place = Path.home() / ("Library/Application Support" if sys.platform == "darwin" else ".local/state")
     return place / "kakuran" / "earlier.runs"
 
 
