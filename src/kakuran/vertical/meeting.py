@@ -144,6 +144,14 @@ def recognise(plan: VerticalPlan, me: str, memory: Path | None, fingerprint: str
         The file a `Party` remembers its runs in.
     fingerprint : str | None
         What the others say the plan's fingerprint is, over the telephone say; blanks, hyphens and case do not matter.
+
+    Examples
+    --------
+    >>> import kakuran as kk
+    >>> from kakuran.vertical import recognise
+    >>> columns = {"bank": ["age"], "shop": ["visits"]}
+    >>> plan = kk.VerticalPlan.of(columns, target="spending", holder="shop", ids="customer")
+    >>> recognise(plan, "bank", None, plan.fingerprint.replace("-", " "))
     """
     earlier = EarlierRuns(memory)
     theirs = {terms.certificate: terms.name for terms in plan.parties if terms.name != me}
