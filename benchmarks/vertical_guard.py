@@ -1,14 +1,18 @@
-"""How often the guard's limits refuse ordinary columns: `python -m benchmarks.vertical_guard`, some seconds.
+"""How often the guard's limits refuse ordinary columns: `python -m benchmarks.vertical_guard`, a minute or two.
 
 Prints, for columns of several shapes and numbers of records, the share of tables of four columns with a record above
-each leverage, and of columns with so few carriers.
+each leverage, of columns with so few carriers, and of tables with a combination of so few. Then how often combinations
+that are about few people are found where each column holds a part of them, and how long that takes.
 """
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 
 from kakuran.samples import companies
+from kakuran.vertical.combinations import sparse_combinations
 from kakuran.vertical.disclosure import carriers, leverages
 
 _TRIALS = 200
@@ -36,13 +40,54 @@ def refused(tables: list[np.ndarray]) -> str:
     found = [leverages(table) for table in tables]
     over = [np.mean([most.max() > max(limit, _TIMES_AVERAGE * most.mean()) for most in found]) for limit in _LEVERAGES]
     counts = np.array([carriers(column) for table in tables for column in table.T])
-    return " | ".join(f"{share:.0%}" for share in (*over, *((counts < group).mean() for group in _GROUPS)))
+    together = np.mean([fewest_together(table) < _GROUPS[1] for table in tables])
+    return " | ".join(f"{share:.0%}" for share in (*over, *((counts < group).mean() for group in _GROUPS), together))
+
+
+def fewest_together(table: np.ndarray) -> int:
+    """Of how few people a combination of the columns is, as far as the guard finds it."""
+    return min(carriers(one.values) for one in sparse_combinations(tuple(map(str, range(table.shape[1]))), table))
+
+
+def hidden(rng: np.random.Generator, records: int, columns: int, people: int) -> np.ndarray:
+    """Columns at random, each with a part of one that is about few people: the hardest there are to find."""
+    few = np.zeros(records)
+    few[rng.choice(records, people, replace=False)] = rng.normal(size=people)
+    few *= np.sqrt(records) / np.linalg.norm(few)
+    others = rng.normal(size=(records, columns - 1))
+    return np.column_stack([few, others]) @ np.linalg.qr(rng.normal(size=(columns, columns))).Q
+
+
+def print_hidden(rng: np.random.Generator) -> None:
+    """How many of 50 such tables are seen to be about few."""
+    print("\n| records | columns | 3 people | 10 people | 19 people |")
+    for records, columns in ((100, 4), (100, 10), (100, 20), (400, 20), (400, 40), (2_000, 40)):
+        found = [
+            np.mean([fewest_together(hidden(rng, records, columns, people)) < _GROUPS[1] for _ in range(50)])
+            for people in (3, 10, 19)
+        ]
+        print(f"| {records:,} | {columns} |", " | ".join(f"{share:.0%}" for share in found), "|")
+
+
+def print_times(rng: np.random.Generator) -> None:
+    """Seconds, in tables with three people in a level that yes/no columns leave out."""
+    for records in (10_000, 100_000, 1_000_000):
+        level = rng.choice(9, records)
+        level[:3], level[3:33] = 9, 0
+        level[33:] = np.where(level[33:] == 0, 1, level[33:])
+        columns = np.column_stack([level[:, None] == np.arange(9), rng.lognormal(size=(records, 11))])
+        start = time.perf_counter()
+        found = fewest_together(columns)
+        print(f"\n{records:,} records of 20 columns: {found} people found in {time.perf_counter() - start:.1f} s")
 
 
 def main() -> None:
     """Print the table of docs/decisions/guard-limits.md."""
     rng = np.random.default_rng(0)
-    print("| columns | records |", " | ".join([*(f"> {one}" for one in _LEVERAGES), *(f"< {one}" for one in _GROUPS)]))
+    print(
+        "| columns | records |",
+        " | ".join([*(f"> {one}" for one in _LEVERAGES), *(f"< {one}" for one in _GROUPS), "together"]),
+    )
     for name, draw in shapes(rng).items():
         for size in _SIZES:
             tables = [np.column_stack([draw(size) for _ in range(4)]) for _ in range(_TRIALS)]
@@ -50,6 +95,8 @@ def main() -> None:
     for size in (150, 400, 1500):
         samples = [companies(size, seed=seed)[0].to_pandas().drop(columns="customer") for seed in range(_TRIALS)]
         print(f"| the sample's bank | {size:,} |", refused([sample.to_numpy() for sample in samples]))
+    print_hidden(rng)
+    print_times(rng)
 
 
 if __name__ == "__main__":

@@ -52,6 +52,14 @@ def english():
         console.speak("en")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def no_memory_of_the_user(tmp_path_factory):
+    """What companies remember of their runs is not written where whoever runs the tests keeps it."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def ipv6():
     """Only where somebody can listen on it: Python may know it where the system has it switched off."""

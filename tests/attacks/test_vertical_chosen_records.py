@@ -104,8 +104,8 @@ def test_a_middle_party_cannot_make_two_others_share_records_they_do_not_have_in
 
     ended = three(middle)
     assert {ended["a"], ended["c"]} == {
-        "no id is shared with c; are they written alike on both sides?",
-        "no id is shared with a; are they written alike on both sides?",
+        "no id is shared with c, which brought 12; are they written alike on both sides, or is it guessing?",
+        "no id is shared with a, which brought 12; are they written alike on both sides, or is it guessing?",
     }
 
 

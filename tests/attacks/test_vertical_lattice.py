@@ -66,8 +66,8 @@ def test_without_the_limit_every_answer_is_read_off_the_moments_of_an_ordinary_r
         seen[me] = pool(links, plan, me, own, *rest), own
         return seen[me][0]
 
-    def aligned(links, plan, me, ids):
-        rows[me] = align(links, plan, me, ids)
+    def aligned(links, plan, me, ids, *rest):
+        rows[me] = align(links, plan, me, ids, *rest)
         return rows[me]
 
     monkeypatch.setattr(party_module, "pool_moments", overheard)

@@ -24,7 +24,7 @@ BOTH_ORDERS = pytest.mark.parametrize("we_speak_first", [True, False])
 
 def against(cheat, we_speak_first, ids=IDS):
     """Why we refuse a peer; None if we do not."""
-    ours, theirs = linked_pair("honest", "cheat", 5.0)
+    ours, theirs = linked_pair("honest", "cheat", 60.0)
 
     def run():
         with suppress(ProtocolError):

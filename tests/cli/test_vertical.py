@@ -21,7 +21,8 @@ import pytest
 from kakuran import open_source
 from kakuran.cli import main
 from kakuran.samples import companies
-from kakuran.vertical import Limits, Terms, VerticalPlan, read_own
+from kakuran.vertical import Limits, Party, Terms, VerticalPlan, read_own, recognise
+from kakuran.vertical.party import side_by_side
 
 NEW = ("-o", "new.fit.json")
 TERMINAL = {"COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}
@@ -33,15 +34,16 @@ def free_port():
 
 
 class Terminal:
-    """One company's folder and the command run in it."""
+    """One company's folder, the command run in it, and where its user's state is kept."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, state=None):
         self.folder = folder
-        folder.mkdir()
+        folder.mkdir(parents=True)
+        self.environment = TERMINAL | {"XDG_STATE_HOME": str(state or folder)}
 
     def start(self, *arguments):
         command = [sys.executable, "-c", "from kakuran.cli import main; main()", "vertical", *map(str, arguments)]
-        environment = os.environ | TERMINAL | {"OPENBLAS_NUM_THREADS": "1"}
+        environment = os.environ | self.environment | {"OPENBLAS_NUM_THREADS": "1"}
         return subprocess.Popen(
             command, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
         )
@@ -54,7 +56,7 @@ class Terminal:
             patch.chdir(self.folder)
             patch.setattr(sys, "argv", ["kakuran", "vertical", *map(str, arguments)])
             patch.setattr("signal.signal", lambda *_: None)
-            for name, value in TERMINAL.items():
+            for name, value in self.environment.items():
                 patch.setenv(name, value)
             with redirect_stdout(told), redirect_stderr(said), pytest.raises(SystemExit) as ended:
                 main()
@@ -74,15 +76,23 @@ def terminals(tmp_path_factory):
     for terminal, table in zip((bank, shop), companies(400), strict=True):
         pyarrow.csv.write_csv(table, terminal.folder / "data.csv")
         pq.write_table(table, terminal.folder / "data.parquet")
+    agree_on_a_plan(bank, shop)
+    (bank.folder / "twice.csv").write_text("customer,income\n1,2.5\n1,3.5\n")
+    (bank.folder / "words.csv").write_text("customer,income\n1,much\n2,little\n")
+    for terminal, me in ((bank, "bank"), (shop, "shop")):
+        plan = VerticalPlan.load(terminal.folder / "plan.toml")
+        recognise(plan, me, terminal.folder / "kakuran/earlier.runs", plan.fingerprint)
+    return bank, shop
+
+
+def agree_on_a_plan(bank, shop):
     made = bank.run("init", "--as", "bank", "--data", "data.csv", "--id", "customer", "--target", "spending")
     assert made.returncode == 0, made.stderr
     shutil.copy(bank.folder / "plan.toml", shop.folder)
     joined = shop.run("init", "--as", "shop", "--data", "data.csv", "--id", "customer")
     assert joined.returncode == 0, joined.stderr
     shutil.copy(shop.folder / "plan.toml", bank.folder)
-    (bank.folder / "twice.csv").write_text("customer,income\n1,2.5\n1,3.5\n")
-    (bank.folder / "words.csv").write_text("customer,income\n1,much\n2,little\n")
-    return bank, shop
+    return made, joined
 
 
 def test_two_companies_agree_fit_report_and_predict(terminals):
@@ -153,7 +163,52 @@ def test_a_second_fit_without_one_customer_is_refused_unless_it_is_meant(termina
     for side in fit("fewer.csv", "--despite-earlier-runs"):
         assert side.returncode == 0, side.stderr
         assert "earlier runs that told sums over the same people: " in side.stderr
-    assert (bank.folder / "earlier.runs").stat().st_mode & 0o077 == 0
+    for place in (bank.folder / "kakuran", bank.folder / "kakuran/earlier.runs"):
+        assert place.stat().st_mode & 0o077 == 0
+
+
+def test_a_fit_from_another_folder_without_one_customer_is_refused(tmp_path):
+    """A folder a month is how people work: what was told in October counts in November, whatever the folder and key."""
+    tables = dict(zip(("bank", "shop"), companies(300), strict=True))
+    columns = {"bank": ["income", "age", "savings"], "shop": ["visits", "basket", "coupons"]}
+    october = VerticalPlan.of(columns, target="spending", holder="shop", ids="customer")
+    memory = {name: tmp_path / f"{name} state/kakuran/earlier.runs" for name in tables}
+    side_by_side(["bank", "shop"], lambda me, links: Party(me, october, tables[me], memory=memory[me]).fit(links))
+    both = set(tables["bank"]["customer"].to_pylist()) & set(tables["shop"]["customer"].to_pylist())
+    bank, shop = (Terminal(tmp_path / "november" / name, tmp_path / f"{name} state") for name in tables)
+    for terminal, table in zip((bank, shop), tables.values(), strict=True):
+        fewer = table.filter(pc.not_equal(table["customer"], min(both)))
+        pyarrow.csv.write_csv(fewer, terminal.folder / "data.csv")
+    made, _ = agree_on_a_plan(bank, shop)
+    assert "warning: runs with other keys are remembered in" in made.stderr
+    port, known = free_port(), ("--fingerprint", VerticalPlan.load(bank.folder / "plan.toml").fingerprint)
+    serving = bank.start("serve", "--as", "bank", "--data", "data.csv", "--host", "127.0.0.1", "--port", port, *known)
+    sides = shop.run("join", f"127.0.0.1:{port}", "--as", "shop", "--data", "data.csv", *known), finish(serving)
+    assert 8 in {side.returncode for side in sides}
+    assert "would speak of 1 person only" in " ".join(" ".join(side.stderr for side in sides).split())
+
+
+def test_a_certificate_we_have_not_met_asks_once_for_the_fingerprint_the_others_read_out(tmp_path):
+    bank, shop = (Terminal(tmp_path / name) for name in ("bank", "shop"))
+    for terminal, table in zip((bank, shop), companies(300), strict=True):
+        pyarrow.csv.write_csv(table, terminal.folder / "data.csv")
+    agree_on_a_plan(bank, shop)
+    serve = ("serve", "--as", "bank", "--data", "data.csv", "--host", "127.0.0.1", "--port", "0", "--patience", "0.1")
+    refused = bank.run(*serve)
+    assert refused.returncode == 7
+    fingerprint = VerticalPlan.load(bank.folder / "plan.toml").fingerprint
+    assert "certificate of shop in this plan: have them read the plan's fingerprint out" in refused.stderr
+    assert fingerprint not in refused.stderr  # whoever is shown it would not ask for it
+    swapped = shop.folder / "swapped.toml"
+    plan = VerticalPlan.load(shop.folder / "plan.toml")
+    dataclasses.replace(
+        plan, parties=(plan.parties[0], Terms("shop", plan.parties[1].columns, "customer", "YQ=="))
+    ).save(swapped)
+    refused = bank.run(*serve, "--plan", swapped, "--key", "bank.key", "--fingerprint", fingerprint)
+    assert refused.returncode == 7
+    assert "the plan here has another fingerprint than" in refused.stderr
+    assert "nobody came" in bank.run(*serve, "--fingerprint", fingerprint.upper().replace("-", " ")).stderr
+    assert "nobody came" in bank.run(*serve).stderr  # it is known now
 
 
 @pytest.mark.parametrize(
@@ -184,10 +239,10 @@ def test_a_second_fit_without_one_customer_is_refused_unless_it_is_meant(termina
         (("predict", "--fit", "plan.toml", "--data", "data.csv"), 7, "not a fit that can be read"),
     ],
 )  # fmt: skip
-def test_a_mistake_gets_one_clear_sentence_and_its_exit_code(terminals, run_in, arguments, code, words):
+def test_a_mistake_gets_one_clear_sentence_and_its_exit_code(terminals, arguments, code, words):
     bank, _ = terminals
     before = sorted(path.name for path in bank.folder.iterdir() if path.suffix != ".run")
-    result = run_in(bank.folder, "vertical", *arguments)
+    result = bank.run(*arguments)
     assert result.returncode == code, result.stderr
     assert words in " ".join(result.stderr.split())
     assert sorted(path.name for path in bank.folder.iterdir() if path.suffix != ".run") == before
@@ -213,19 +268,19 @@ def test_whoever_joins_a_plan_is_told_which_limits_its_maker_has_weakened(run_in
         assert "warning: the plan's limit smallest_group is 0, not 20: our guard refuses less" in told.stderr
 
 
-def test_nobody_at_the_other_end_is_told_with_the_port(terminals, run_in):
+def test_nobody_at_the_other_end_is_told_with_the_port(terminals):
     _, shop = terminals
     arguments = ("join", f"127.0.0.1:{free_port()}", "--as", "shop", "--data", "data.csv", "--patience", "0.1", *NEW)
-    result = run_in(shop.folder, "vertical", *arguments)
+    result = shop.run(*arguments)
     assert result.returncode == 7
     assert "has the party there started, on this port?" in result.stderr
 
 
-def test_a_port_in_use_is_told_with_the_way_out(terminals, run_in):
+def test_a_port_in_use_is_told_with_the_way_out(terminals):
     bank, _ = terminals
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = ("--host", "127.0.0.1", "--port", taken.getsockname()[1])
-        result = run_in(bank.folder, "vertical", "serve", "--as", "bank", "--data", "data.csv", *address, *NEW)
+        result = bank.run("serve", "--as", "bank", "--data", "data.csv", *address, *NEW)
     assert result.returncode == 7
     assert "it is in use; choose another --port" in result.stderr
 

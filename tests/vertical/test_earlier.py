@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 import kakuran.vertical.party as party_module
 from kakuran.errors import GuardError, ProtocolError
-from kakuran.vertical import Party
+from kakuran.vertical import Party, user_memory
 from kakuran.vertical.earlier import EarlierRuns, fewest_apart
 from kakuran.vertical.own import OwnColumns
 from kakuran.vertical.party import side_by_side
@@ -184,6 +184,46 @@ def test_what_is_remembered_is_for_its_owner_alone_and_names_nobody(tmp_path):
     (tmp_path / "runs").write_bytes(b"something else, of more than a hundred bytes" * 3)
     with pytest.raises(ProtocolError, match="cannot keep what earlier runs were about"):
         EarlierRuns(tmp_path / "runs").begin(ids, 3, fewest=20, records_per_sum=5)
+
+
+@pytest.mark.parametrize(
+    ("platform", "given", "place"),
+    [
+        ("linux", {}, "home/.local/state"),
+        ("linux", {"XDG_STATE_HOME": "state"}, "state"),
+        ("darwin", {}, "home/Library/Application Support"),
+        ("darwin", {"XDG_STATE_HOME": "state"}, "state"),
+        ("win32", {"LOCALAPPDATA": "local"}, "local"),
+        ("win32", {}, "home/AppData/Local"),
+    ],
+)
+def test_a_user_has_one_memory_where_the_system_keeps_state(platform, given, place, tmp_path, monkeypatch):
+    for name in ("XDG_STATE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    for name, folder in given.items():
+        monkeypatch.setenv(name, str(tmp_path / folder))
+    monkeypatch.setattr("sys.platform", platform)
+    monkeypatch.setattr("pathlib.Path.home", lambda: tmp_path / "home")
+    assert user_memory() == tmp_path / place / "kakuran" / "earlier.runs"
+
+
+def test_a_column_that_differs_in_few_people_from_one_of_another_name_is_refused(tmp_path):
+    """A yes/no question asked again in autumn: sums of both runs, subtracted, speak of those who changed."""
+    rng, ids = np.random.default_rng(0), [b"%d" % number for number in range(900)]
+    spring = (rng.random(900) < 0.4).astype(float)
+    columns = {"spring": spring, "renamed": spring, "autumn": spring.copy(), "other": rng.permutation(spring)}
+    columns["autumn"][:7] = 1 - columns["autumn"][:7]
+
+    def begin(name):
+        own = OwnColumns((name,), columns[name][:, None])
+        EarlierRuns(tmp_path / "runs").begin(ids, 3, fewest=20, records_per_sum=5, own=own)
+
+    for name in ("spring", "renamed", "other"):
+        begin(name)
+    with pytest.raises(
+        GuardError, match="of 'autumn', which is nearly a column of an earlier run, would speak of 7 people"
+    ):
+        begin("autumn")
 
 
 def test_a_yes_no_column_asks_for_more_people_to_change(tmp_path):

@@ -49,6 +49,7 @@ def test_a_plan_that_is_not_there_says_how_to_make_one(tmp_path):
         {"limits": Limits(smallest_group=9)},
         {"parties": (dataclasses.replace(PLAN.parties[0], certificate="Yw=="), PLAN.parties[1])},
         {"parties": PLAN.parties[::-1]},
+        {"parties": (dataclasses.replace(PLAN.parties[0], most_ids=900), PLAN.parties[1])},
     ],
 )
 def test_every_word_of_a_plan_changes_its_fingerprint_and_is_kept(change, tmp_path):
@@ -75,6 +76,7 @@ def test_every_word_of_a_plan_changes_its_fingerprint_and_is_kept(change, tmp_pa
         ({"ranking": "s2", "search": "both"}, "rule for leaving variables out"),
         ({"parties": (*PLAN.parties, Terms("carol", ("e",), "id")), "protocol": "residual"}, "for two parties"),
         ({"parties": (PLAN.parties[0], Terms("bob", (), "id"))}, "bob brings no column"),
+        ({"parties": (PLAN.parties[0], Terms("bob", ("c",), "id", "", -1))}, "bob's most_ids must be a whole number"),
         ({"parties": (PLAN.parties[0], Terms("bob", ("c", "id"), "id"))}, "cannot be an explanatory column"),
         ({"parties": (PLAN.parties[0], Terms(PLAN.parties[0].name, ("c",), "id"))}, "one name"),
     ],
@@ -157,6 +159,7 @@ def test_limits_that_refuse_less_are_named():
     assert Limits().weakened == Limits(smallest_group=40, largest_leverage=0.1, exposed_directions=1).weakened == []
     off = Limits(records_per_variable=0, smallest_group=0, largest_leverage=1, bits_per_bit_told=0, most_ids=10**9)
     assert len(off.weakened) == 5
+    assert len(Limits(ids_per_year=10**9).weakened) == 1
     assert off.weakened[1] == "the plan's limit smallest_group is 0, not 20: our guard refuses less"
 
 

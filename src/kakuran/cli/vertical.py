@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import subprocess
@@ -36,9 +37,6 @@ from kakuran.words import Phrase
 
 if TYPE_CHECKING:
     from kakuran.vertical import Meeting, VerticalFit, VerticalPlan
-
-EARLIER = "earlier.runs"
-"""The file beside our key that remembers what earlier runs were about."""
 
 app = typer.Typer(no_args_is_help=True, help="One regression over columns that several companies hold.")
 
@@ -95,8 +93,10 @@ def init(
 
     The first party makes it and names the target; the others join the one that is there.
     """
-    from kakuran.vertical import agree, own_key
+    from kakuran.vertical import agree, own_key, user_memory
 
+    file, memory = key or own_key(plan, me), user_memory()
+    is_new = not file.exists()
     given = {
         "protocol": protocol,
         "search": search,
@@ -109,7 +109,16 @@ def init(
     settings = {name: value for name, value in given.items() if value is not None}
     made = agree(plan, me, csv.open(data), ids, columns, target=target, key=key, **settings)
     brought = ", ".join(made.terms(me).columns)
-    say(f"{me} brings {brought}; key in {key or own_key(plan, me)}, which never leaves this machine")
+    say(f"{me} brings {brought}; key in {file}, which never leaves this machine")
+    if is_new and memory.exists():
+        say(
+            Phrase(
+                "runs with other keys are remembered in {memory}, and count for this one, too; a company that shares "
+                "nothing with them sets XDG_STATE_HOME to a folder of its own",
+                memory=memory,
+            ),
+            "warning",
+        )
     if not made.holder:
         say(f"the target, {made.target}, is none of them: another party is to bring it")
     _warn_of_limits(made)
@@ -129,10 +138,12 @@ def show(plan: PlanFile = Path("plan.toml"), json: Json = False) -> None:
     if json:
         answer_json({"fingerprint": agreed.fingerprint, **asdict(agreed)})
         return
-    rows = [[terms.name, ", ".join(terms.columns), terms.id] for terms in agreed.parties]
+    rows = [
+        [terms.name, ", ".join(terms.columns), terms.id, f"{agreed.most_ids(terms.name):,}"] for terms in agreed.parties
+    ]
     answer_table(
         f"{agreed.target} of {agreed.holder or 'nobody yet'}, explained by",
-        ["party", "columns", "ids"],
+        ["party", "columns", "ids", "most ids"],
         rows,
         text_columns=3,
     )
@@ -158,6 +169,19 @@ class SeatOptions:
     port: Port = 7117
     timeout: Annotated[float, typer.Option("--timeout", help="Seconds to wait for a message.")] = 60.0
     patience: Annotated[float, typer.Option("--patience", help="Seconds to wait for the others to come.")] = 300.0
+    fingerprint: Annotated[
+        str | None,
+        typer.Option("--fingerprint", help="The plan's fingerprint as the others read it out; the first time only."),
+    ] = None
+
+    def recognised(self, me: str) -> VerticalPlan:
+        """The plan, once its certificates are known to be the others'."""
+        from kakuran.vertical import VerticalPlan, recognise, user_memory
+
+        plan = VerticalPlan.load(self.plan)
+        plan.check_complete()
+        recognise(plan, plan.terms(me).name, user_memory(), self.fingerprint)
+        return plan
 
     def meeting(self, me: str, addresses: Sequence[str]) -> Meeting:
         """Where to meet the others."""
@@ -219,21 +243,21 @@ def join(
 
 def _fit(addresses: Sequence[str], options: FitOptions, seat: SeatOptions, csv: CsvOptions, results: Results) -> None:
     """Meet the others, fit, and write and show what came of it."""
-    from kakuran.vertical import Party, VerticalPlan, meet, read_own
+    from kakuran.vertical import Party, meet, read_own, user_memory
 
     me, beside, meeting = options.me, seat.plan.parent, seat.meeting(options.me, addresses)
     source = csv.open(seat.data)
     output = options.output or beside / f"{me}.fit.json"
     check_new(output, force=results.force)
     results.check()
-    plan = VerticalPlan.load(seat.plan)
+    plan = seat.recognised(me)
     say(f"plan {plan.fingerprint}")
     party = Party(
         me,
         plan,
         read_own(source, plan.terms(me).id),
         state=options.state or beside / f".{me}.run",
-        memory=meeting.key.with_name(EARLIER),  # whatever we are called in this plan, and wherever its state is
+        memory=user_memory(),  # whatever we are called in this plan, and wherever it and its state are
         despite_earlier_runs=options.despite,
         notify=say,
     )
@@ -290,16 +314,16 @@ def predict(
 ) -> None:
     """Predict new records together; only the receiver learns them."""
     from kakuran.release import check_table, write_table
-    from kakuran.vertical import VerticalFit, VerticalPlan, meet, predict_together, read_own
+    from kakuran.vertical import VerticalFit, meet, predict_together, read_own, user_memory
 
     fitted = VerticalFit.load(fit)
     meeting, source = seat.meeting(fitted.party, addresses or ()), csv.open(seat.data)
     check_table(output, force=force)
-    plan = VerticalPlan.load(seat.plan)
+    plan = seat.recognised(fitted.party)
     receiver, ids = receiver or plan.holder, plan.terms(fitted.party).id
     table = read_own(source, ids)
     with _interruptible(), meet(plan, fitted.party, meeting, say) as links:
-        predictions = predict_together(links, plan, fitted, table, receiver=receiver, notify=say)
+        predictions = predict_together(links, plan, fitted, table, receiver=receiver, memory=user_memory(), notify=say)
     if predictions is None:
         say(f"{receiver} has the predictions")
         answer_done(json, receiver=receiver)
@@ -324,14 +348,15 @@ def demo(
     import pyarrow.csv
 
     from kakuran.samples import companies
-    from kakuran.vertical import VerticalFit
+    from kakuran.vertical import VerticalFit, VerticalPlan
 
     if folder.exists() and not force:
         raise ReleaseError(Phrase("{folder}: exists already; use --force to replace it", folder=folder))
     tables = dict(zip(("bank", "shop"), companies(n), strict=True))
     for name, table in tables.items():
         (folder / name).mkdir(parents=True, exist_ok=True)
-        for made in ("plan.toml", f"{name}.key", f"{name}.fit.json", EARLIER):  # of a demo before; the rest is not ours
+        # Of a demo before; the rest is not ours.
+        for made in ("plan.toml", f"{name}.key", f"{name}.fit.json", "kakuran/earlier.runs"):
             (folder / name / made).unlink(missing_ok=True)
         pyarrow.csv.write_csv(table, folder / name / "customers.csv")
     bank, shop = (("--as", name, "--data", "customers.csv") for name in tables)
@@ -340,7 +365,12 @@ def demo(
     _run(folder, shop=("init", *shop, "--id", "customer"))
     shutil.copy(folder / "shop/plan.toml", folder / "bank")
     port = _free_port()
-    _run(folder, bank=("serve", *bank, "--port", f"{port}"), shop=("join", f"127.0.0.1:{port}", *shop))
+    said = {name: ("--fingerprint", VerticalPlan.load(folder / name / "plan.toml").fingerprint) for name in tables}
+    _run(
+        folder,
+        bank=("serve", *bank, "--port", f"{port}", *said["shop"]),
+        shop=("join", f"127.0.0.1:{port}", *shop, *said["bank"]),
+    )
     fits = {name: VerticalFit.load(folder / name / f"{name}.fit.json") for name in tables}
     pooled = _pooled(tables["bank"], tables["shop"], fits["bank"].chosen)
     together = _together(fits["bank"], fits["shop"])
@@ -390,7 +420,8 @@ def _run_one(folder: Path, arguments: Sequence[str]) -> int:
     """Its exit code. What it answers is in its fit, so only its progress is shown, behind the name of the party."""
     command = [sys.executable, "-c", "from kakuran.cli import main; main()", "vertical", *arguments]
     pipes: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "encoding": "utf-8"}
-    with subprocess.Popen(command, cwd=folder, **pipes) as process:  # noqa: S603 - our own command
+    own = os.environ | {"XDG_STATE_HOME": str(folder.resolve())}  # each a company with a memory of its own
+    with subprocess.Popen(command, cwd=folder, env=own, **pipes) as process:  # noqa: S603 - our own command
         for line in process.stderr or ():
             say(f"{folder.name} │ {line.rstrip()}")
     return process.returncode

@@ -1,6 +1,9 @@
 from .alignment import (
     read_ids as read_ids,
 )
+from .earlier import (
+    user_memory as user_memory,
+)
 from .fit import (
     CRITERIA as CRITERIA,
     VerticalFit as VerticalFit,
@@ -9,6 +12,7 @@ from .fit import (
 from .meeting import (
     Meeting as Meeting,
     meet as meet,
+    recognise as recognise,
 )
 from .own import (
     OwnColumns as OwnColumns,

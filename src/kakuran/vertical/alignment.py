@@ -18,8 +18,8 @@ from __future__ import annotations
 import hashlib
 import hmac
 import unicodedata
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from kakuran.errors import DataError, ProtocolError
 from kakuran.randomness import Randomness
+from kakuran.vertical.earlier import EarlierRuns
 from kakuran.vertical.messages import AlignmentCheck, Blinded, Commitment, Kept, Opening, Reblinded, SetSize
 from kakuran.vertical.plan import VerticalPlan
 from kakuran.vertical.transport import Link
@@ -132,15 +133,22 @@ _PATIENCE = 30
 """How many times longer we wait for a neighbour that may still be busy with another."""
 _POINTS_A_TURN = 20_000
 """Points for which we wait once longer: many times what computing them takes."""
+_NOTHING = EarlierRuns(None)
 
 
 @dataclass(frozen=True)
 class Matching:
-    """What holds for every intersection of a run: salt of the ids, largest set, patience for the first word."""
+    """What holds for an intersection: salt of the ids, the peer's largest set, patience for the first word.
+
+    And where it is remembered, how many ids may be tried a year, and who is told of it.
+    """
 
     salt: bytes
-    most_ids: int
+    most_ids: float
     patience: float = 1
+    earlier: EarlierRuns = _NOTHING
+    ids_per_year: float = np.inf
+    notify: Callable[[str], object] = lambda _: None
 
 
 @dataclass(frozen=True)
@@ -159,7 +167,14 @@ class Shared:
         return hashlib.sha256(b"kakuran order\0" + self.values.tobytes()).digest()
 
 
-def align(links: Mapping[str, Link], plan: VerticalPlan, me: str, identifiers: list[bytes]) -> NDArray[np.int64]:
+def align(
+    links: Mapping[str, Link],
+    plan: VerticalPlan,
+    me: str,
+    identifiers: list[bytes],
+    earlier: EarlierRuns = _NOTHING,
+    notify: Callable[[str], object] = lambda _: None,
+) -> NDArray[np.int64]:
     """Our rows of the records everybody shares, in the order everybody uses."""
     names, salt = plan.names, plan.fingerprint.encode()
     place = names.index(me)
@@ -167,14 +182,20 @@ def align(links: Mapping[str, Link], plan: VerticalPlan, me: str, identifiers: l
     after = links[names[place + 1]] if place + 1 < len(names) else None
     if before is None and after is None:
         raise ProtocolError(Phrase("a plan needs at least two parties"))
-    matching = Matching(salt, plan.limits.most_ids, 1 if len(names) == 2 else _PATIENCE)
+    _check_own_size(len(identifiers), plan.most_ids(me))
+    patience = 1 if len(names) == 2 else _PATIENCE
+    matching = Matching(salt, plan.limits.most_ids, patience, earlier, plan.limits.ids_per_year, notify)
     rows = np.arange(len(identifiers))
     if before is not None:
-        with_before = intersect(before, identifiers, matching, speaks_first=False)
+        allowed = replace(matching, most_ids=plan.most_ids(before.peer))
+        with_before = intersect(before, identifiers, allowed, speaks_first=False)
         rows = with_before.rows
     if after is not None:
-        ours = [identifiers[row] for row in rows.tolist()]
-        with_after = intersect(after, ours, matching, speaks_first=True)
+        ours, allowed = (
+            [identifiers[row] for row in rows.tolist()],
+            replace(matching, most_ids=plan.most_ids(after.peer)),
+        )
+        with_after = intersect(after, ours, allowed, speaks_first=True)
         if place + 2 < len(names):
             with_after = with_after.at(_receive_places(after, len(with_after.rows)))
         if before is not None:
@@ -194,6 +215,7 @@ def _check_without_neighbours(
     link: Link, kept: list[bytes], matching: Matching, place: int, names: tuple[str, ...]
 ) -> None:
     """See for ourselves that a party with others between us has the same records in the same order."""
+    matching = replace(matching, most_ids=len(kept))  # whoever brings more than all share brings guesses
     shared = intersect(link, kept, matching, speaks_first=place < names.index(link.peer))
     if len(shared.rows) < len(kept):
         raise ProtocolError(
@@ -208,6 +230,8 @@ def intersect(link: Link, identifiers: list[bytes], matching: Matching, *, speak
     """Which of our ids the peer has as well; it learns the same of its own."""
     count = len(identifiers)
     theirs_count = _swap_sizes(link, count, matching, speaks_first)
+    matching.notify(Phrase("{peer} brings {theirs:,} ids to compare with ours", peer=link.peer, theirs=theirs_count))
+    matching.earlier.compare(link.peer, theirs_count, count, most=matching.ids_per_year)
     patience = 1 + (count + theirs_count) / _POINTS_A_TURN
     blinding, twin = Blinding(), Blinding()
     hidden = blinding.hide(identifiers, matching.salt)
@@ -234,27 +258,36 @@ def intersect(link: Link, identifiers: list[bytes], matching: Matching, *, speak
                 theirs_count=theirs_count,
             )
         )
+    matching.earlier.compared(link.peer, len(common))
     if not len(common):
         raise ProtocolError(
-            Phrase("no id is shared with {peer}; are they written alike on both sides?", peer=link.peer)
+            Phrase(
+                "no id is shared with {peer}, which brought {theirs:,}; are they written alike on both sides, or is it "
+                "guessing?",
+                peer=link.peer,
+                theirs=theirs_count,
+            )
         )
     return Shared(rows.astype(np.int64), common)
 
 
-def _swap_sizes(link: Link, count: int, matching: Matching, speaks_first: bool) -> int:
-    if not 1 <= count <= matching.most_ids:
+def _check_own_size(count: int, most: float) -> None:
+    if not 1 <= count <= most:
         raise ProtocolError(
             Phrase(
-                "we bring {count:,} ids; the plan's most_ids is {most:,}: agree on another",
+                "we bring {count:,} ids; the plan's most_ids is {most:,} for us: agree on another",
                 count=count,
-                most=matching.most_ids,
+                most=most,
             )
         )
+
+
+def _swap_sizes(link: Link, count: int, matching: Matching, speaks_first: bool) -> int:
     theirs = link.swap(SetSize(count), speaks_first=speaks_first, patience=matching.patience).ids
     if not 1 <= theirs <= matching.most_ids:
         raise ProtocolError(
             Phrase(
-                "{peer} wants to bring {theirs:,} ids; the plan's most_ids is {most:,}",
+                "{peer} wants to bring {theirs:,} ids; the plan's most_ids is {most:,} for it",
                 peer=link.peer,
                 theirs=theirs,
                 most=matching.most_ids,

@@ -12,6 +12,7 @@ import numpy as np
 
 from kakuran.errors import GuardError, ProtocolError
 from kakuran.typing import Array
+from kakuran.vertical.combinations import Combination, sparse_combinations
 from kakuran.vertical.leakage import DirectionMeter, bits_of, bits_told
 from kakuran.vertical.own import OwnColumns, Standardised
 from kakuran.vertical.plan import Limits, VerticalPlan
@@ -53,6 +54,7 @@ def check_columns(own: OwnColumns, plan: VerticalPlan, sums: float) -> None:
     The message is for the party's own eyes.
     """
     limits = plan.limits
+    together = sparse_combinations(own.names, own.values)  # first, so that no refusal tells its cause by its time
     rare = rare_sides(own)
     for name, count in rare.items():
         if count < limits.smallest_group:
@@ -79,11 +81,49 @@ def check_columns(own: OwnColumns, plan: VerticalPlan, sums: float) -> None:
                     least=limits.smallest_group,
                 )
             )
+    _check_together(own, together, limits)
     if plan.protocol == "gram":
-        _check_bits(own, limits, bits_told(sums, len(own.names)))
+        _check_bits(own, together, limits, bits_told(sums, len(own.names)))
 
 
-def _check_bits(own: OwnColumns, limits: Limits, told: float) -> None:
+def _check_together(own: OwnColumns, together: list[Combination], limits: Limits) -> None:
+    """Refuse columns that leave few people once others are taken off them."""
+    counts = [carriers(one.values) for one in together]
+    if min(counts, default=limits.smallest_group) >= limits.smallest_group:
+        return
+    few = min(counts)
+    found = together[counts.index(few)]
+    names = sorted(found.names, key=own.names.index)
+    listed = ", ".join(map(repr, names))
+    if _is_left_out(own.only(names)):
+        raise GuardError(
+            Phrase(
+                "the yes/no columns {columns} leave out a level that only {records} have, fewer than {least}; sums of "
+                "all of them would speak of those: merge that level, the reference, with another, or leave one of the "
+                "columns out of the plan",
+                columns=listed,
+                records=so_many_records(few),
+                least=limits.smallest_group,
+            )
+        )
+    raise GuardError(
+        Phrase(
+            "together the columns {columns} are about {records}, fewer than {least}: a combination of them is the same "
+            "for all others, so its sums would speak of those. Leave one of them out of the plan",
+            columns=listed,
+            records=so_many_records(few),
+            least=limits.smallest_group,
+        )
+    )
+
+
+def _is_left_out(own: OwnColumns) -> bool:
+    """Whether columns are the levels of one category, yes or no, but for one that none of them is for."""
+    levels = (own.values == own.values.max(axis=0)).sum(axis=1)
+    return len(own.names) > 1 and len(rare_sides(own)) == len(own.names) and set(levels.tolist()) == {0, 1}
+
+
+def _check_bits(own: OwnColumns, together: list[Combination], limits: Limits, told: float) -> None:
     for name, column in zip(own.names, own.values.T, strict=True):
         if (held := bits_of(column)) < limits.bits_per_bit_told * told:
             raise GuardError(
@@ -95,6 +135,20 @@ def _check_bits(own: OwnColumns, limits: Limits, told: float) -> None:
                     name=name,
                     held=held,
                     records=so_many_records(len(column)),
+                    times=limits.bits_per_bit_told,
+                )
+            )
+    for one in together:
+        if len(one.names) > 1 and one.is_exact and (held := bits_of(one.values)) < limits.bits_per_bit_told * told:
+            raise GuardError(
+                Phrase(
+                    "sums would tell up to {told:,.0f} bits of what {columns} leave of each other, which takes "
+                    "{held:,.0f} to write down for {records}, not {times:g} times as many: it could be computed from "
+                    "them. Leave one of these columns out of the plan, share more records or agree on fewer columns",
+                    told=told,
+                    columns=", ".join(map(repr, one.names)),
+                    held=held,
+                    records=so_many_records(len(one.values)),
                     times=limits.bits_per_bit_told,
                 )
             )

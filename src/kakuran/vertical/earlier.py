@@ -10,9 +10,11 @@ from __future__ import annotations
 import hmac
 import os
 import sqlite3
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from itertools import combinations
 from math import comb
 from pathlib import Path
@@ -32,6 +34,8 @@ Members: TypeAlias = NDArray[np.uint64]
 
 _COMBINATIONS = 10_000
 """So many combinations of runs are looked at; where there are more, one might speak of anybody."""
+_SAMPLED, _SLACK = 1_000, 20
+"""Records by which two columns are seen to differ in many people, and how many may differ there by chance."""
 _ZERO = 1e-9
 _PERSON = np.uint64(2**40 - 1)
 """The part of a hash that is the same for all contents of a person's record."""
@@ -42,7 +46,31 @@ CREATE TABLE IF NOT EXISTS people (number INTEGER PRIMARY KEY, members BLOB NOT 
 CREATE TABLE IF NOT EXISTS runs (number INTEGER PRIMARY KEY, people INTEGER NOT NULL, sums INTEGER NOT NULL, told BLOB);
 CREATE TABLE IF NOT EXISTS contents (run INTEGER NOT NULL, name TEXT NOT NULL, people INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS ids (name TEXT PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS alignments
+    (number INTEGER PRIMARY KEY, day TEXT NOT NULL, party TEXT, theirs INTEGER NOT NULL, ours INTEGER, shared INTEGER);
+CREATE TABLE IF NOT EXISTS certificates (content TEXT PRIMARY KEY) WITHOUT ROWID;
 """
+_A_YEAR = timedelta(days=365)
+
+
+def user_memory() -> Path:
+    """The file that remembers all runs of this user, whatever folder, plan or key they are made with.
+
+    It is ``kakuran/earlier.runs`` in the folder that ``XDG_STATE_HOME`` names, or where this system keeps such files.
+
+    Examples
+    --------
+    >>> from kakuran.vertical import user_memory
+    >>> user_memory().name
+    'earlier.runs'
+    """
+    if given := os.environ.get("XDG_STATE_HOME"):
+        place = Path(given)
+    elif sys.platform == "win32":
+        place = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData/Local")
+    else:
+        place = Path.home() / ("Library/Application Support" if sys.platform == "darwin" else ".local/state")
+    return place / "kakuran" / "earlier.runs"
 
 
 @dataclass(frozen=True)
@@ -112,9 +140,61 @@ class EarlierRuns:
                 _check_apart(members, [run.people for run in runs], fewest)
                 for name, versions in contents.items():
                     _check_apart(versions, _earlier_contents(file, name), fewest, f" of {name!r}, which has changed,")
+                    for other in _earlier_contents(file, name, under_other_names=True):
+                        if _is_nearly(versions, other, fewest):
+                            of = f" of {name!r}, which is nearly a column of an earlier run,"
+                            _check_apart(versions, [other], fewest, of)
                 _check_load(members, sums, runs, records_per_sum)
             self._number = _write_down(file, members, sums, contents, known_by)
             return _told(members, runs)
+
+    def compare(self, party: str, theirs: int, ours: int, *, most: float) -> None:
+        """Write down that a party is about to try so many ids on ours, or refuse more than `most` in a year.
+
+        All parties count together: one may come under two names.
+        """
+        if self._path is None:
+            return
+        today = datetime.now(UTC).date()
+        with self._opened(self._path) as file:
+            since = (today - _A_YEAR).isoformat()
+            ((tried,),) = file.execute("SELECT coalesce(sum(theirs), 0) FROM alignments WHERE day > ?", (since,))
+            if tried + theirs > most:
+                raise GuardError(
+                    Phrase(
+                        "{party} brings {theirs:,} ids, after {tried:,} that were tried on ours within a year, more "
+                        "than the plan's ids_per_year, {most:,.0f}: who may try any number finds out whom we know. "
+                        "Wait, or agree on another limit",
+                        party=party,
+                        theirs=theirs,
+                        tried=tried,
+                        most=most,
+                    )
+                )
+            row = (today.isoformat(), party, theirs, ours)
+            file.execute("INSERT INTO alignments (day, party, theirs, ours) VALUES (?, ?, ?, ?)", row)
+
+    def compared(self, party: str, shared: int) -> None:
+        """Note how many of the ids that a party has tried last are ours; where nothing is noted, it broke off."""
+        if self._path is None:
+            return
+        with self._opened(self._path) as file:
+            last = "SELECT max(number) FROM alignments WHERE party = ?"
+            file.execute(f"UPDATE alignments SET shared = ? WHERE number = ({last})", (shared, party))  # noqa: S608
+
+    def unknown(self, certificates: Sequence[str]) -> list[str]:
+        """Those of these certificates that no run was made with."""
+        if self._path is None:
+            return list(certificates)
+        with self._opened(self._path) as file:
+            known = {content for (content,) in file.execute("SELECT content FROM certificates")}
+        return [one for one in certificates if one not in known]
+
+    def recognise(self, certificates: Sequence[str]) -> None:
+        """Remember these certificates."""
+        if self._path is not None:
+            with self._opened(self._path) as file:
+                file.executemany("INSERT OR IGNORE INTO certificates VALUES (?)", [(one,) for one in certificates])
 
     def settle(self, between: Array) -> None:
         """Note what the sums came to: a run with the very same ones as another told nothing new."""
@@ -129,6 +209,7 @@ class EarlierRuns:
     def _opened(path: Path) -> Iterator[sqlite3.Connection]:
         """The file, ours alone meanwhile; what is written is written whole or not at all."""
         try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
             with closing(sqlite3.connect(path, timeout=60, isolation_level=None)) as file:
                 file.execute("PRAGMA synchronous = FULL")
@@ -305,11 +386,19 @@ def _contents(file: sqlite3.Connection, ids: Sequence[bytes], own: OwnColumns) -
     }
 
 
-def _earlier_contents(file: sqlite3.Connection, name: str) -> list[Members]:
+def _earlier_contents(file: sqlite3.Connection, name: str, *, under_other_names: bool = False) -> list[Members]:
     found = file.execute(
-        "SELECT members FROM people WHERE number IN (SELECT people FROM contents WHERE name = ?)", (name,)
+        "SELECT members FROM people WHERE number IN (SELECT people FROM contents WHERE (name <> ?) = ?)",
+        (name, under_other_names),
     )
     return [np.frombuffer(held, np.uint64) for (held,) in found]
+
+
+def _is_nearly(versions: Members, other: Members, fewest: int) -> bool:
+    """Whether fewer people than that could differ between two columns, by some of the first one's records."""
+    some = versions[:: max(1, len(versions) // _SAMPLED)]
+    missing = len(some) - np.isin(some, other, assume_unique=True, kind="sort").sum()
+    return bool(missing <= _SLACK + 4 * fewest * len(some) / len(versions))
 
 
 def _runs(file: sqlite3.Connection, but_last: int = 0) -> list[_Run]:

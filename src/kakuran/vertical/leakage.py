@@ -27,6 +27,10 @@ BITS_A_SUM = 58
 """What one opened sum can tell, with whatever weights."""
 _FINEST = 2.0**-24
 """Steps of a column smaller than this share of its spread are no steps."""
+_A_GROUP, _GROUPS, _ORIGINS = 5, 32, 4
+"""Values that show the grid they lie on, how many times it is looked for, and values one of which lies on it."""
+_COINCIDENCE = 16
+"""Few values lie on a grid of so many times the finest step by chance, and many on hardly any."""
 TARGET = Phrase("(target)")
 """What the column to explain is called among ours, if it is ours."""
 
@@ -212,8 +216,25 @@ def bits_of(column: Array) -> float:
     bits = float(-repeated @ np.log2(repeated / len(column)))
     if len(single) > 1:
         spread = 2 * float(np.subtract(*np.quantile(single, [0.75, 0.25])))
-        bits += len(single) * math.log2(1 + spread / _step(values, _FINEST * spread))
+        bits += min(_bits_on_grid(single, step, spread) for step in _steps(values, _FINEST * spread))
     return bits
+
+
+def _bits_on_grid(single: Array, step: float, spread: float) -> float:
+    """For each value on the grid that most lie on its place there; for others which they are, and all their digits."""
+    finest, count, off = _FINEST * spread, len(single), 0
+    if step > finest:
+        distances = single - single[:: max(1, count // _ORIGINS), None]
+        off = int((np.abs(distances - np.rint(distances / step) * step) > finest).sum(axis=1).min())
+    which = sum(part * math.log2(count / part) for part in (off, count - off) if part)
+    return (count - off) * math.log2(1 + spread / step) + off * math.log2(1 + spread / finest) + which
+
+
+def _steps(values: Array, finest: float) -> set[float]:
+    """The step of all values, and those of some groups of few: one value off the grid is not in most of them."""
+    places = [np.unique((start + np.arange(_A_GROUP) * (start + 1)) % len(values)) for start in range(_GROUPS)]
+    steps = {_step(values[some], finest) for some in places if len(some) > 1}
+    return {_step(values, finest), *(step for step in steps if step > _COINCIDENCE * finest)}
 
 
 def _step(values: Array, finest: float) -> float:

@@ -17,6 +17,7 @@ from pathlib import Path
 from kakuran.errors import ProtocolError
 from kakuran.randomness import Randomness
 from kakuran.sockets import in_address
+from kakuran.vertical.earlier import EarlierRuns
 from kakuran.vertical.messages import Hello
 from kakuran.vertical.plan import VerticalPlan
 from kakuran.vertical.transport import Identity, Link, Listener, connect
@@ -129,6 +130,52 @@ class Meeting:
     addresses: Sequence[tuple[str, int]] = ()
     timeout: float = 60.0
     patience: float = 300.0
+
+
+def recognise(plan: VerticalPlan, me: str, memory: Path | None, fingerprint: str | None = None) -> None:
+    """Refuse certificates that no run was made with, unless the plan's fingerprint is given as the others read it out.
+
+    Whoever passes the plan on can put other certificates into it and read along; a fingerprint that came by another
+    way shows it. Certificates are remembered, so that it is asked for once.
+
+    Parameters
+    ----------
+    memory : Path | None
+        The file a `Party` remembers its runs in.
+    fingerprint : str | None
+        What the others say the plan's fingerprint is, over the telephone say; blanks, hyphens and case do not matter.
+
+    Examples
+    --------
+    >>> import kakuran as kk
+    >>> from kakuran.vertical import recognise
+    >>> columns = {"bank": ["age"], "shop": ["visits"]}
+    >>> plan = kk.VerticalPlan.of(columns, target="spending", holder="shop", ids="customer")
+    >>> recognise(plan, "bank", None, plan.fingerprint.replace("-", " "))
+    """
+    earlier = EarlierRuns(memory)
+    theirs = {terms.certificate: terms.name for terms in plan.parties if terms.name != me}
+    if fingerprint is not None and _digits(fingerprint) != _digits(plan.fingerprint):
+        raise ProtocolError(
+            Phrase(
+                "the plan here has another fingerprint than {given}: somebody may have changed it on its way. Compare "
+                "the plans, and send them by another way",
+                given=fingerprint,
+            )
+        )
+    if fingerprint is None and (new := earlier.unknown(list(theirs))):
+        raise ProtocolError(
+            Phrase(
+                "no run was made yet with the certificate of {parties} in this plan: have them read the plan's "
+                "fingerprint out to you, over the telephone say, and give it once as --fingerprint",
+                parties=", ".join(theirs[one] for one in new),
+            )
+        )
+    earlier.recognise(list(theirs))
+
+
+def _digits(fingerprint: str) -> str:
+    return "".join(fingerprint.split()).replace("-", "").lower()
 
 
 @contextmanager

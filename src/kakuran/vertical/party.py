@@ -31,6 +31,8 @@ from kakuran.vertical.residual import WARNING, Outcome, Residual
 from kakuran.vertical.transport import Link, certificate_in, give_up, linked_pair, make_key, own_key, with_each
 from kakuran.words import Phrase
 
+_FEW_IDS = 1_000
+
 
 class Party:
     """One company with its table, ready to fit a plan together with others.
@@ -45,8 +47,9 @@ class Party:
         Folder to keep completed stages in, so that a run that was cut off can be resumed.
     memory : Path | None
         File that remembers the records of every ``"gram"`` run, so that one that differs from earlier ones in a few
-        people is noticed; ``NAME.runs`` beside `state` by default. Without either nothing is remembered, and whoever
-        runs twice without one customer can tell the others that customer's values.
+        people is noticed, and how many ids were tried on ours. The command gives `user_memory`, one for all runs of a
+        user; ``NAME.runs`` beside `state` by default. Without either nothing is remembered, and whoever runs twice
+        without one customer can tell the others that customer's values.
     despite_earlier_runs : bool
         Run even if few people differ from earlier runs, or if those have told much already.
     notify : Callable[[str], object]
@@ -118,7 +121,7 @@ class Party:
             rows = self._checkpoints.load("aligned")[1]["rows"]
             self.notify(f"going on with {counted(len(rows), 'shared record')} of an earlier run")
             return rows
-        rows = align(links, self.plan, self.name, self._ids)
+        rows = align(links, self.plan, self.name, self._ids, self._earlier, self.notify)
         self._checkpoints.start_over()
         self._checkpoints.save("aligned", greeting.run, {}, rows=rows)
         self.notify(f"{len(rows):,} of our {len(self._ids):,} records are shared")
@@ -305,11 +308,11 @@ def agree(
     check_there((ids, *(columns or ())), table.column_names, source.described)
     holds_target = explained in table.column_names
     brought = columns or [name for name in table.column_names if name not in (ids, explained)]
-    read_ids(table, ids)  # what would stop the run is told now
+    most_ids = _room_for(len(read_ids(table, ids)))  # what would stop the run is told now
     OwnColumns.read(table, [*brought, *([explained] if holds_target else [])])
 
     def with_us(certificate: str) -> VerticalPlan:
-        terms = Terms(me, tuple(brought), ids, certificate)
+        terms = Terms(me, tuple(brought), ids, certificate, most_ids)
         if draft is not None:
             return draft.joined_by(terms, holds_target=holds_target)
         return VerticalPlan((terms,), explained, me if holds_target else "", **settings)
@@ -320,6 +323,12 @@ def agree(
     plan = with_us(certificate_in(file) if is_ready else make_key(file, me))
     plan.save(path)
     return plan
+
+
+def _room_for(ids: int) -> int:
+    """So many ids a party may bring that has these today: twice as many, in two digits, and some for small tables."""
+    digits = 10 ** max(0, len(str(2 * ids)) - 2)
+    return max(_FEW_IDS, -(-2 * ids // digits) * digits)
 
 
 T = TypeVar("T")

@@ -35,12 +35,16 @@ Protocol: TypeAlias = Literal["gram", "residual"]
 
 @dataclass(frozen=True)
 class Terms:
-    """What one party brings: its explanatory columns, the column of ids, and its pinned certificate."""
+    """What one party brings: its explanatory columns, the column of ids, its pinned certificate, and most ids.
+
+    ``most_ids`` is 0 where only that of the limits holds.
+    """
 
     name: str
     columns: tuple[str, ...]
     id: str
     certificate: str = ""
+    most_ids: int = 0
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,10 @@ class Limits:
         How many times the bits that sums tell of a column, at 58 a sum, writing it down has to take; below 1 it can be
         computed from the sums. 0 for no limit.
     most_ids : int
-        Most ids a party may bring; who could bring any number could try all there are.
+        Most ids any party may bring, besides what the plan says of each; who could bring any number could try all
+        there are.
+    ids_per_year : int
+        Most ids that all others together may try on ours within a year, as far as runs are remembered.
     exposed_directions : int
         Most directions of a party's column space the residual protocol may show; 0 for no limit.
 
@@ -78,6 +85,7 @@ class Limits:
     largest_leverage: float = 0.4
     bits_per_bit_told: float = 1.5
     most_ids: int = 1_000_000
+    ids_per_year: int = 5_000_000
     exposed_directions: int = 0
 
     @property
@@ -86,7 +94,8 @@ class Limits:
         usual = Limits()
         higher = ("records_per_variable", "smallest_group", "bits_per_bit_told")
         weaker = [name for name in higher if getattr(self, name) < getattr(usual, name)]
-        weaker += [name for name in ("largest_leverage", "most_ids") if getattr(self, name) > getattr(usual, name)]
+        lower = ("largest_leverage", "most_ids", "ids_per_year")
+        weaker += [name for name in lower if getattr(self, name) > getattr(usual, name)]
         return [
             f"the plan's limit {name} is {getattr(self, name):g}, not {getattr(usual, name):g}: our guard refuses less"
             for name in weaker
@@ -274,6 +283,10 @@ class VerticalPlan:
         target = (self.target,) if self.holder == party else ()
         return (*self.terms(party).columns, *target)
 
+    def most_ids(self, party: str) -> float:
+        """Most ids that a party may bring."""
+        return min(self.terms(party).most_ids or self.limits.most_ids, self.limits.most_ids)
+
     def terms(self, party: str) -> Terms:
         """What a party brings."""
         for terms in self.parties:
@@ -321,6 +334,10 @@ def _check_columns(plan: VerticalPlan) -> None:
     for terms in plan.parties:
         if not terms.columns:
             raise ProtocolError(Phrase("{name} brings no column", name=terms.name))
+        if type(terms.most_ids) is not int or not 0 <= terms.most_ids <= _LARGEST_LIMIT:
+            raise ProtocolError(
+                Phrase("{name}'s most_ids must be a whole number, got {value!r}", name=terms.name, value=terms.most_ids)
+            )
         if terms.id in terms.columns:
             raise ProtocolError(
                 Phrase("{name}'s ids {ids!r} cannot be an explanatory column as well", name=terms.name, ids=terms.id)
@@ -346,7 +363,7 @@ _SETTINGS = {
     "accelerated": YES_OR_NO,
 }
 _LIMITS = {limit.name: NUMBER for limit in fields(Limits)}
-_TERMS = {"columns": NAMES, "id": TEXT, "certificate": TEXT}
+_TERMS = {"columns": NAMES, "id": TEXT, "certificate": TEXT, "most_ids": WHOLE}
 
 
 def _checked(where: str, given: Any, known: Mapping[str, SettingKind], needed: tuple[str, ...] = ()) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from kakuran.randomness import Randomness
 from kakuran.schema import to_arrow
 from kakuran.typing import Array
 from kakuran.vertical.alignment import align, read_ids
+from kakuran.vertical.earlier import EarlierRuns
 from kakuran.vertical.fit import VerticalFit
 from kakuran.vertical.meeting import greet
 from kakuran.vertical.messages import Mask, MaskedPart, numbers
@@ -55,9 +57,12 @@ def predict_together(
     frame: Any,
     *,
     receiver: str,
+    memory: Path | None = None,
     notify: Callable[[str], object] = lambda _: None,
 ) -> Predictions | None:
     """Take part in predicting new records; the receiver gets `Predictions`, the others None.
+
+    How many ids the others tried on ours is remembered in `memory`, the file a `Party` has.
 
     Examples
     --------
@@ -77,7 +82,7 @@ def predict_together(
     (True, 341)
     """
     try:
-        return _predict(links, plan, fit, frame, receiver, notify)
+        return _predict(links, plan, fit, frame, receiver, EarlierRuns(memory), notify)
     except Exception:
         give_up(links)
         raise
@@ -89,6 +94,7 @@ def _predict(
     fit: VerticalFit,
     frame: Any,
     receiver: str,
+    earlier: EarlierRuns,
     notify: Callable[[str], object],
 ) -> Predictions | None:
     if fit.fingerprint != plan.fingerprint:
@@ -97,7 +103,7 @@ def _predict(
     identifiers = read_ids(table, plan.terms(me).id)
     columns = {name: OwnColumns.read(table, [name]).values[:, 0] for name in fit.own}
     greet(links, plan, me, f"predict for {receiver} with the model of run {fit.run[:16]}", {})
-    rows = align(links, plan, me, identifiers)
+    rows = align(links, plan, me, identifiers, earlier, notify)
     notify(f"{len(rows):,} of our {len(identifiers):,} new records are shared")
     part = fit.part({name: values[rows] for name, values in columns.items()}, len(rows))
     if me != receiver:
