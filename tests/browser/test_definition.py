@@ -401,6 +401,22 @@ class TestNewIds:
         assert page.locator("#send").count() == 0
         visitor.complaints.clear()
 
+    def test_a_tab_that_was_open_before_asks_as_well(self, visit, renamed):
+        visitor = visit()
+        page, other = visitor.page, visitor.context.new_page()
+        renamed(page, 0)
+        draw_for(page)
+        renamed(other, 1)
+        take_part(other)
+        page.locator("#send").click()
+        expect(page.get_by_role("button", name="Answer this one, too")).to_be_visible()
+        assert len(visitor.submissions()) == 1
+        page.get_by_role("button", name="Answer this one, too").click()
+        page.locator("#send").click()
+        expect(page.get_by_role("alert")).not_to_be_empty()
+        assert len(visitor.submissions()) == 2
+        visitor.complaints.clear()
+
     def test_a_wave_whose_draws_are_remembered_is_answered_without_asking_until_it_says_otherwise(self, visit, renamed):
         visitor = visit()
         page = visitor.page

@@ -187,7 +187,10 @@ class Survey:
             name: sum(tell.share for tell in self.plan.tells if own & set(tell.columns))
             for name, own in columns.items()
         }
-        usual = median([share for name, share in shares.items() if name != self.about] or [1.0])
+        others = [share for name, share in shares.items() if len(columns[name]) == 1 and name != self.about]
+        if isinstance(self.tell, list) or not others:
+            return []
+        usual = median(others)
         return [
             Phrase(
                 "question {name!r} is drawn for {share:.0%} of people, others for {usual:.0%}: each of its {count} "
@@ -198,7 +201,7 @@ class Survey:
                 count=len(columns[name]),
             )
             for name, share in shares.items()
-            if len(columns[name]) > 1 and share > CROWDED * usual and not isinstance(self.tell, list)
+            if len(columns[name]) > 1 and share > CROWDED * usual
         ]
 
     @property

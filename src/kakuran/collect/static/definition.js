@@ -148,19 +148,17 @@ const Definition = (() => {
   };
 
   function checkNames({ values, beyond = [], several }, languages, place) {
-    for (const [named, where] of [
-      [values, "values"],
-      [several?.options, "several.options"],
-    ]) {
-      if (!named) continue;
-      checkDifferent([...named.map(({ value: sent }) => sent), ...(named === values ? beyond : [])], `${place}.${where}`);
-      for (const one of languages) checkDifferent(named.map(({ label: shown }) => shown[one]), `${place}.${where}`);
-    }
-    if (several) {
-      const known = several.options.map(({ value: option }) => option);
-      checkDifferent(several.ticks, `${place}.several.ticks`);
-      check(values && several.ticks.every((tick) => known.includes(tick)), `${place}.several.ticks`);
-    }
+    if (values) checkLabelled(values, beyond, languages, `${place}.values`);
+    if (!several) return;
+    const { options, ticks } = several;
+    checkLabelled(options, [], languages, `${place}.several.options`);
+    checkDifferent(ticks, `${place}.several.ticks`);
+    check(values && ticks.every((tick) => options.some((one) => one.value === tick)), `${place}.several.ticks`);
+  }
+
+  function checkLabelled(named, beyond, languages, place) {
+    checkDifferent([...named.map((one) => one.value), ...beyond], place);
+    for (const code of languages) checkDifferent(named.map((one) => one.label[code]), place);
   }
 
   /** Every true answer has one of the codes that are perturbed, and every code that may be drawn an answer to send. */
@@ -175,7 +173,7 @@ const Definition = (() => {
     check(Object.hasOwn(read, "outside") === Object.hasOwn(read, "only_if"), `${place}.outside`);
     check((read.outside ?? 0) < count, `${place}.outside`);
     const ends = [-reach, count - 1 - Number(Boolean(missing)) + reach];
-    const isSent = (answer) => (read.kind === "date" ? DAY.test(answer) : read.kind !== "numeric" || Number.isFinite(answer));
+    const isSent = { date: (day) => DAY.test(day), numeric: Number.isFinite, categorical: () => true }[read.kind];
     check(ends.every((code) => isSent(Questions.releasedOf(read, code))), place);
   }
 
@@ -194,7 +192,8 @@ const Definition = (() => {
 
   // Sets of questions: each is another one, all are equally likely, and every question is in one of them.
 
-  const set = fields({ told: seenTogether, questions: list(seen), weight: digits(TOTAL), threshold: orNull(digits(COIN)) });
+  const CHANCES = { weight: digits(TOTAL), threshold: orNull(digits(COIN)) };
+  const set = fields({ told: seenTogether, questions: list(seen), ...CHANCES });
 
   function checkSets(tells, columns) {
     const kinds = new Map(columns.map(({ name, mechanism: drawn }) => [name, drawn]));

@@ -32,7 +32,7 @@
     tell(alertLine, "");
     tell(statusLine, "");
     const draw = Draw.stored(survey);
-    const before = isAgreed || draw?.tried ? [] : Draw.before(survey);
+    const before = unagreed(draw);
     if (draw?.sent) show(Screens.thanks(survey, draw, isSentElsewhere));
     else if (draw && draw.version !== survey.version) show(Screens.notice("earlier.title", "earlier.body"));
     else if (isClosed)
@@ -52,6 +52,9 @@
     (screen.querySelector("h2") ?? document.getElementById("title")).focus();
     scrollTo(0, 0);
   }
+
+  /** What this device has sent here under other ids, as long as nobody has agreed to send this as well. */
+  const unagreed = (draw) => (isAgreed || draw?.tried ? [] : Draw.before(survey));
 
   function agreed() {
     isAgreed = true;
@@ -201,6 +204,7 @@
     const draw = Draw.stored(survey);
     if (isSending || !draw) return;
     if (draw.sent) return sentElsewhere();
+    if (unagreed(draw).length) return moveOn(); // another tab has sent something meanwhile
     isSending = true;
     const button = document.getElementById("send");
     button.setAttribute("aria-disabled", "true");
