@@ -428,6 +428,17 @@ class TestNewIds:
         expect(page.get_by_role("button", name="Answer this one, too")).to_be_visible()
         visitor.complaints.clear()
 
+    def test_draws_that_are_remembered_but_never_left_are_no_reason_not_to_ask(self, visit, renamed):
+        visitor = visit()
+        page = visitor.page
+        renamed(page, 0, memoise="health")
+        draw_for(page)
+        renamed(page, 1, memoise="wealth")
+        take_part(page)
+        renamed(page, 0, memoise="health")
+        expect(page.get_by_role("button", name="Answer this one, too")).to_be_visible()
+        visitor.complaints.clear()
+
 
 def draw_for(page):
     """Answer what is asked."""

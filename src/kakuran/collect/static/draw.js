@@ -9,7 +9,8 @@
  * is shown.
  *
  * Where a survey is to be `memoise`d, a draw for every possible answer is stored as well, before any is known, under the
- * name that its waves share: who answers the same in a later wave sends the same. Which answer was given is not stored.
+ * name that its waves share: who answers the same in a later wave sends the same. Which answer was given is not stored;
+ * which of these `tables` were used is, with that name.
  */
 const Draw = (() => {
   const PLACE = "kakuran:survey:";
@@ -50,8 +51,10 @@ const Draw = (() => {
       questions.map((question, at) => [question.name, Questions.releasedOf(question, released[at])]),
     );
     const told = survey.tells.length > 1 ? chosen.told : undefined; // where all tell the same, nobody says what
-    const { version, title, epsilon } = survey;
-    keep(survey, { version, id: randomId(), told, answers, title, epsilon, tried: false, sent: false });
+    const { version, title, epsilon, memoise } = survey;
+    const tables = memoise && tablesOf(survey, chosen);
+    const id = randomId();
+    keep(survey, { version, id, told, answers, title, epsilon, memoise, tables, tried: false, sent: false });
   }
 
   function fresh(chosen, questions, codes) {
@@ -87,18 +90,25 @@ const Draw = (() => {
     return memory[key];
   }
 
-  /** Whether all draws that a survey asks for were made in an earlier wave, so that the same answers tell no more. */
-  function isRemembered(survey) {
-    const memory = memoryOf(survey);
-    const chosen = survey.tells[survey.tells.length > 1 ? memory[JSON.stringify(survey.tells)] : 0];
-    return Boolean(chosen) && drawnFor(survey, chosen).every(({ key }) => Object.hasOwn(memory, key));
+  /** Where what is remembered for a set of questions stands among all that is; -1 where nothing is. */
+  function tablesOf(survey, chosen) {
+    const keys = Object.keys(memoryOf(survey));
+    return drawnFor(survey, chosen).map(({ key }) => keys.indexOf(key));
   }
 
   /** What left this device for the same origin under other ids, and tells more together with what is to come. */
   function before(survey) {
-    if (survey.memoise && isRemembered(survey)) return [];
     const places = Object.keys(localStorage).filter((key) => key.startsWith(PLACE) && key !== place(survey));
-    return places.map((key) => JSON.parse(localStorage.getItem(key))).filter(({ tried }) => tried);
+    const draws = places.map((key) => JSON.parse(localStorage.getItem(key))).filter(({ tried }) => tried);
+    return survey.memoise && tellNoMore(survey, draws) ? [] : draws;
+  }
+
+  /** Whether earlier waves were sent from the same tables: then the same answers tell no more. */
+  function tellNoMore(survey, draws) {
+    const waves = draws.filter(({ memoise }) => memoise === survey.memoise);
+    const used = new Set(waves.flatMap(({ tables }) => tables));
+    const chosen = survey.tells[survey.tells.length > 1 ? memoryOf(survey)[JSON.stringify(survey.tells)] : 0];
+    return Boolean(chosen) && tablesOf(survey, chosen).every((table) => used.has(table));
   }
 
   /** All answers to some questions, in order. */
