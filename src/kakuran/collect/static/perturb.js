@@ -237,9 +237,11 @@ const Perturb = (() => {
     for (let code = 0; code < size; code += 1) {
       const row = rowOf(code);
       const total = row.reduce((sum, chance) => sum + chance, 0);
+      if (!(total > 0)) return Infinity; // of such an answer nothing could ever be released
       for (let place = 0; place < length; place += 1) {
-        most[place] = Math.max(most[place], row[place] / total);
-        least[place] = Math.min(least[place], row[place] / total);
+        const chance = row[place] / total;
+        if (chance > most[place]) most[place] = chance;
+        if (chance < least[place]) least[place] = chance;
       }
     }
     return most.reduce((worst, chance, place) => Math.max(worst, chance && Math.log(chance / least[place])), 0);
