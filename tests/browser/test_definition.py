@@ -474,3 +474,32 @@ def test_a_wave_in_other_words_is_not_one_whose_draws_are_remembered(site, visit
         }"""
     )
     assert keys == [1, 2]
+
+
+def test_whether_a_draw_finds_room_does_not_depend_on_what_is_drawn(site, visit):
+    """Else who tries again until there is room sends what fits, which tells more: of 60 draws all fail or none."""
+    page = visit().page
+    page.goto(site.address)
+    failed = page.evaluate(
+        """async () => {
+            const told = await Page.loadSurvey();
+            told.questions[0].values[1].value = "n".repeat(900);
+            const survey = Definition.read(told);
+            const write = Storage.prototype.setItem;
+            let failed = 0;
+            Storage.prototype.setItem = function (key, value) {
+                if (value.length > 700) throw new DOMException("full", "QuotaExceededError");
+                write.call(this, key, value);
+            };
+            for (let drawn = 0; drawn < 60; drawn += 1) {
+                localStorage.clear();
+                try {
+                    Draw.once(survey, survey.tells[0], { hiv: drawn % 2 });
+                } catch {
+                    failed += 1;
+                }
+            }
+            return failed;
+        }"""
+    )
+    assert failed == 60

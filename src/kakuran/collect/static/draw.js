@@ -14,6 +14,7 @@
  */
 const Draw = (() => {
   const PLACE = "kakuran:survey:";
+  const ROOM = 4000; // characters for the name of a question and its answer, each of at most 1,000, as JSON writes them
   const place = (survey) => `${PLACE}${survey.id}`;
   const toldPlace = (survey) => `kakuran:told:${survey.id}`;
   const memoryPlace = (survey) => `kakuran:draws:${survey.memoise}`;
@@ -45,15 +46,17 @@ const Draw = (() => {
   function once(survey, chosen, codes) {
     if (stored(survey)) return;
     const questions = questionsOf(survey, chosen);
+    const told = survey.tells.length > 1 ? chosen.told : undefined; // where all tell the same, nobody says what
+    const { version, title, epsilon, memoise } = survey;
+    const id = randomId();
+    // Whether there is room must not depend on what is drawn, else who tries again draws until it fits.
+    keep(survey, { id, told, title, room: " ".repeat(ROOM * (questions.length + 1)) });
     const given = questions.map(({ name }) => codes[name]);
     const released = survey.memoise ? memoised(survey, chosen, given) : fresh(chosen, questions, given);
     const answers = Object.fromEntries(
       questions.map((question, at) => [question.name, Questions.releasedOf(question, released[at])]),
     );
-    const told = survey.tells.length > 1 ? chosen.told : undefined; // where all tell the same, nobody says what
-    const { version, title, epsilon, memoise } = survey;
     const tables = memoise && tablesOf(survey, chosen);
-    const id = randomId();
     keep(survey, { version, id, told, answers, title, epsilon, memoise, tables, tried: false, sent: false });
   }
 
