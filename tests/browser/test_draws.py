@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from kakuran.collect import Question, Survey
-from kakuran.collect.site import STATIC
+from kakuran.collect.site import served
 from kakuran.mechanism import (
     PRAM,
     BoundedGaussian,
@@ -86,21 +86,29 @@ ALPHA = FALSE_ALARMS / (3 * len(MECHANISMS) + 1) / 2
 LEAST_EXPECTED = 50
 
 RELEASE_BY_WORDS = """([mechanism, cases]) => {
-    const draw = Perturb.sampler(mechanism);
+    const { draw } = Perturb.telling({ threshold: null }, [mechanism]);
     return cases.map(([code, words]) => {
         let used = 0;
-        const released = draw(code, () => BigInt(words[used++]));
+        const [released] = draw([code], () => BigInt(words[used++]));
         return [released, used];
     });
 }"""
 RELEASE_BY_CHANCE = """([mechanism, code, draws]) => {
-    const draw = Perturb.sampler(mechanism);
+    const { draw } = Perturb.telling({ threshold: null }, [mechanism]);
     const seen = {};
     for (let one = 0; one < draws; one += 1) {
-        const released = draw(code);
+        const [released] = draw([code]);
         seen[released] = (seen[released] ?? 0) + 1;
     }
     return seen;
+}"""
+EPSILON = "([tell, mechanisms]) => Perturb.telling(tell, mechanisms).epsilon()"
+IS_TAKEN = """(told) => {
+    try {
+        return Boolean(Definition.read({ ...told, state: "open" }));
+    } catch {
+        return false;
+    }
 }"""
 
 
@@ -121,9 +129,10 @@ class Scripted(Randomness):
 
 @pytest.fixture(scope="module")
 def page(browser):
-    """A page that holds perturb.js and nothing else."""
+    """A page that holds perturb.js, and the scripts that read what it draws from."""
     blank = browser.new_page()
-    blank.add_script_tag(path=STATIC / "perturb.js")
+    for name in ("texts", "page", "perturb", "questions", "definition"):
+        blank.add_script_tag(content=served()[f"{name}.js"].decode())
     yield blank
     blank.close()
 
@@ -193,15 +202,21 @@ def test_the_browser_computes_the_epsilon_of_what_it_draws_from(page, mechanism)
     with np.errstate(divide="ignore", invalid="ignore"):
         chances = mechanism.log_likelihood(released[:, None], np.arange(mechanism.size, dtype=np.int32))
         worst = np.nanmax(chances.max(axis=1) - chances.min(axis=1))
-    computed = page.evaluate("(mechanism) => Perturb.epsilon(mechanism)", mechanism.drawn_by())
+    computed = page.evaluate(EPSILON, [{"threshold": None}, [mechanism.drawn_by()]])
     assert computed == pytest.approx(worst, abs=1e-9)
     assert computed <= mechanism.epsilon + 1e-9
 
 
-def test_every_mechanism_of_ours_is_sound(page, mechanism):
-    assert page.evaluate(
-        "([mechanism, codes]) => Perturb.isSound(mechanism, codes)", [mechanism.drawn_by(), mechanism.size]
-    )
+def told_of(mechanism):
+    """A survey with a question that has this mechanism."""
+    points = mechanism["size"] - mechanism.get("may_be_missing", False)
+    told = survey_of(Numeric("steps", 0, points - 1, step=1), tell="all").definition()
+    told["questions"][0] |= {"mechanism": mechanism} | ({"missing": "skipped"} if points < mechanism["size"] else {})
+    return told | {"epsilon": 1e9}
+
+
+def test_every_mechanism_of_ours_is_taken_unless_it_keeps_everything(page, mechanism):
+    assert page.evaluate(IS_TAKEN, told_of(mechanism.drawn_by())) == math.isfinite(mechanism.epsilon)
 
 
 @pytest.mark.parametrize(
@@ -244,24 +259,22 @@ def test_numbers_that_are_no_chances_are_seen_through(page, changes):
         "noise": BoundedLaplace(3, 1.0, 1.0),
         "pram": PRAM(np.full((3, 3), 1 / 3)),
     }[changes["kind"]]
-    assert page.evaluate("(mechanism) => Perturb.isSound(mechanism, 3)", honest.drawn_by())
-    assert not page.evaluate("(mechanism) => Perturb.isSound(mechanism, 3)", honest.drawn_by() | changes)
+    told = told_of(honest.drawn_by())
+    assert page.evaluate(IS_TAKEN, told)
+    told["questions"][0]["mechanism"] |= changes
+    assert not page.evaluate(IS_TAKEN, told)
 
 
 TELL_BY_WORDS = """([{tells, questions}, cases]) => {
     const mechanisms = Object.fromEntries(questions.map(({ name, mechanism }) => [name, mechanism]));
-    const choose = Perturb.choice(tells);
+    const choose = Perturb.choice(tells).draw;
     return cases.map(([codes, words]) => {
         let used = 0;
         const next = words ? () => BigInt(words[used++]) : undefined;
         const tell = tells[choose(next)];
-        const draw = Perturb.telling(tell, tell.questions.map((name) => mechanisms[name]));
+        const { draw } = Perturb.telling(tell, tell.questions.map((name) => mechanisms[name]));
         return [tell.told, draw(tell.questions.map((name) => codes[name]), next), used];
     });
-}"""
-SOUND = """({tells, questions}) => {
-    const mechanisms = Object.fromEntries(questions.map(({ name, mechanism }) => [name, mechanism]));
-    return Perturb.areSound(tells, mechanisms);
 }"""
 
 
@@ -331,11 +344,11 @@ def test_what_is_told_in_the_browser_follows_the_plan(page):
 def test_the_browser_computes_the_epsilon_of_every_tell(page, tell):
     survey = survey_of(*ALL_KINDS, tell=tell)
     definition = survey.definition()
-    assert page.evaluate(SOUND, definition)
+    assert page.evaluate(IS_TAKEN, definition)
     mechanisms = {question["name"]: question["mechanism"] for question in definition["questions"]}
     for said, one in zip(definition["tells"], survey.plan.tells, strict=True):
         told = [mechanisms[name] for name in said["questions"]]
-        computed = page.evaluate("([tell, mechanisms]) => Perturb.tellEpsilon(tell, mechanisms)", [said, told])
+        computed = page.evaluate(EPSILON, [said, told])
         assert computed == pytest.approx(one.telling.epsilon, abs=1e-9)
 
 
@@ -357,7 +370,7 @@ def test_sets_of_questions_that_are_not_equally_likely_are_seen_through(page, we
     definition = survey_of(*FEW).definition()
     for tell, weight in zip(definition["tells"], weights, strict=True):
         tell["weight"] = str(weight)
-    assert not page.evaluate(SOUND, definition)
+    assert not page.evaluate(IS_TAKEN, definition)
 
 
 @pytest.mark.parametrize(
@@ -375,14 +388,14 @@ def test_sets_of_questions_that_are_not_equally_likely_are_seen_through(page, we
 def test_a_set_of_questions_that_is_none_or_has_no_chances_is_seen_through(page, changes):
     definition = survey_of(*FEW).definition()
     definition["tells"][0] |= changes
-    assert not page.evaluate(SOUND, definition)
+    assert not page.evaluate(IS_TAKEN, definition)
 
 
 def test_a_question_that_is_left_out_of_all_sets_is_noticed(page):
     """So is a server that pretends to draw and asks everybody the same."""
     definition = survey_of(*FEW).definition()
     definition["tells"] = [definition["tells"][0] | {"weight": str(1 << 63)}]
-    assert not page.evaluate(SOUND, definition)
+    assert not page.evaluate(IS_TAKEN, definition)
 
 
 def test_a_mechanism_that_is_off_is_found_out(page):

@@ -46,7 +46,7 @@ def refuses_a_server_that_lies(site, visitor, lie):
     lie(definition)
     visitor.page.route("**/api/survey", lambda route: route.fulfill(json=definition))
     visitor.page.goto(site.address)
-    visitor.page.get_by_text("This survey would change answers less than it promises").wait_for()
+    visitor.page.get_by_text("so this page does not take part").wait_for()
     assert visitor.page.locator("form").count() == 0
 
 
@@ -75,7 +75,7 @@ def test_the_true_answer_never_leaves_the_page(site, visit, width):
         "/static/style.css",
         *(
             f"/static/{name}.js"
-            for name in ("perturb", "texts", "page", "questions", "draw", "screens", "sending", "respond")
+            for name in ("perturb", "texts", "page", "questions", "definition", "draw", "screens", "sending", "respond")
         ),
     }
     assert site.n == 1

@@ -55,6 +55,43 @@ def test_only_what_was_drawn_is_asked_shown_and_sent(site, visit):
     visitor.page.get_by_role("heading", name="Thank you").wait_for()
 
 
+SYMPTOMS = {"type": "several", "values": list("wxyz"), "text": {"en": "Symptoms?"}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "english", "japanese"),
+    [
+        (
+            {"tell": 2},
+            "has 3 sets of questions to draw from; each is as likely",
+            "質問の組が 3 通りあり、どの組も同じ確率",
+        ),
+        (
+            {"tell": [["kept", "weight"], ["seen"]]},
+            "has 2 sets of questions",
+            "質問の組が 2 通りあり、どの組も同じ確率",
+        ),
+        (
+            # Of ten pairs of the five columns six are of symptoms alone, and four have sex: so of the two questions.
+            {"tell": 2, "questions": {"sex": {"type": "categorical", "values": ["f", "m"]}, "symptoms": SYMPTOMS}},
+            "has 2 sets of questions to draw from; some are likelier than others. "
+            "Drawn most often: “Symptoms?”, for 100% of all people; least often: “Sex?”, for 40%.",
+            "組によって違います。最も多く選ばれるのは「症状」（全員の 100%）、最も少ないのは「性別」（40%）です。",
+        ),
+    ],
+    ids=["pairs", "listed", "several columns"],
+)
+def test_people_are_told_how_likely_sets_of_questions_are(serve, visit, changes, english, japanese):
+    if "questions" in changes:
+        words = {"sex": {"en": "Sex?", "ja": "性別"}, "symptoms": {"en": "Symptoms?", "ja": "症状"}}
+        changes["questions"] = {name: one | {"text": words[name]} for name, one in changes["questions"].items()}
+    page = visit().page
+    page.goto(serve(**changes).address)
+    expect(page.get_by_text(english)).to_be_visible()
+    page.get_by_role("button", name="日本語").click()
+    expect(page.get_by_text(japanese)).to_be_visible()
+
+
 def test_what_is_drawn_stays_drawn_whatever_one_does(site, visit):
     visitor = visit()
     names = arrive(visitor.page, site.address)

@@ -108,6 +108,18 @@ def test_a_language_that_the_pages_do_not_speak_is_announced(kakuran, folder, mo
         assert ('own words, as on its buttons, will be English in "de"' in told) == (code == "de")
 
 
+def test_the_owner_is_told_of_a_question_that_takes_up_much_of_the_sample(kakuran, folder, monkeypatch):
+    kakuran("collect", "init")
+    survey = folder / "survey.toml"
+    monkeypatch.setattr("uvicorn.Server.run", lambda *_: None)
+    assert "is drawn for" not in kakuran("collect", "serve", "survey.toml", "--port", 0).stderr
+    text = survey.read_text(encoding="utf-8").replace("# tell = 2 ", "tell = 1 ")
+    ways = 'type = "several"\nvalues = ["foot", "bicycle", "train"]\ntext = { en = "How?", ja = "どのように？" }\n'
+    survey.write_text(f"{text}\n[questions.ways]\n{ways}", "utf-8")
+    told = kakuran("collect", "serve", "survey.toml", "--port", 0, "--database", "other.db").stderr
+    assert "question 'ways' is drawn for 50% of people, others for 17%: each of its 3 values" in " ".join(told.split())
+
+
 def test_invitations_are_links_that_are_kept_nowhere_else(kakuran, folder):
     kakuran("collect", "init")
     ask = ("collect", "invite", "survey.toml", "--count", 3, "--address", "https://x.example/", "-o", "links")

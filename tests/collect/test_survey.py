@@ -28,6 +28,10 @@ def changed(**changes):
     return fields
 
 
+def unlabelled(values):
+    return {"questions__job__labels": None, "questions__job__values": values}
+
+
 def test_the_survey_to_start_from_is_a_survey(tmp_path):
     (tmp_path / "survey.toml").write_text(TEMPLATE, encoding="utf-8")
     survey = Survey.load(tmp_path / "survey.toml")
@@ -71,6 +75,11 @@ def test_what_the_survey_to_start_from_has_as_comments_can_be_used():
         ({"questions__hours__text": {"en": "Hours?"}}, "question 'hours': text is not given in 'ja'"),
         ({"questions__hours__mechanism": 7}, "must be the name of one"),
         ({"questions__hours__missing": "category"}, "unknown setting 'missing'"),
+        (unlabelled(["office", "office\u200b"]), "has some that cannot be seen"),
+        (unlabelled(["office", "x" * 1001]), "longer than 1,000 characters"),
+        (unlabelled(["office", "ofﬁce"]), "'ofﬁce' and 'office' look the same to respondents"),
+        ({"questions__job__labels__none": {"en": "Office  work", "ja": "なし"}}, "look the same to respondents"),
+        ({"questions__job__labels__none": {"en": "Office\u200dwork", "ja": "事務"}}, "look the same to respondents"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_with_a_reason(changes, complaint):
@@ -168,3 +177,25 @@ def test_draws_are_remembered_under_a_name_that_waves_share_where_answers_are_fe
     for wrong in (True, "A b"):
         with pytest.raises(SchemaError, match="memoise must be"):
             Survey.from_dict(fields | {"memoise": wrong})
+
+
+def test_labels_may_have_what_their_language_cannot_do_without():
+    label = {"en": "\U0001f469\u200d\u2695\ufe0f", "ja": "看護"}
+    assert Survey.from_dict(changed(questions__job__labels__none=label)).questions[0].labels["none"] == label
+
+
+@pytest.mark.parametrize(("told", "tell"), [("each", 2), ("set", 2), ("each", "all"), ("each", [["symptoms"], ["q0"]])])
+def test_the_owner_is_told_of_a_question_that_takes_up_much_of_the_sample(told, tell):
+    questions = {f"q{at}": {"type": "categorical", "values": ["a", "b"], "text": {"en": "?"}} for at in range(7)}
+    symptoms = {"type": "several", "values": list("wxyz"), "told": told, "text": {"en": "?"}}
+    if isinstance(tell, list):
+        questions = {"q0": questions["q0"]}
+    survey = Survey.from_dict(
+        {"id": "health", "languages": ["en"], "title": {"en": "Health"}, "k": 10, "expected_n": 1000, "tell": tell}
+        | {"questions": questions | {"symptoms": symptoms}}
+    )
+    if (told, tell) != ("each", 2):
+        assert survey.crowded == []
+        return
+    (note,) = survey.crowded
+    assert note.startswith("question 'symptoms' is drawn for 62% of people, others for 18%: each of its 4 values")

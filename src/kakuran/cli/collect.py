@@ -114,6 +114,8 @@ def serve(
                 say(f"the database holds {counted(count, 'record')} of version {version}, counted apart", "warning")
             for language in survey.untranslated:
                 say(f'the page\'s own words, as on its buttons, will be English in "{language}"', "note")
+            for crowded in survey.crowded:
+                say(crowded, "note")
             say(f"perturb.js {fingerprints()['perturb.js']}")
             if json:
                 answer_json({"respondents": f"{address}/", "dashboard": f"{address}/dashboard#{token}"})

@@ -6,6 +6,8 @@ like any other: what arrives has the same members for everybody, and nobody sees
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
@@ -25,6 +27,13 @@ NONE = "none"
 """The set of options that has none."""
 MOST_SETS = 64
 """Sets that one column may have as its values; a promise spreads over all of them."""
+LONGEST_NAME = 1000
+"""Characters that respondents' pages take; what cannot be seen, they know as well (`static/definition.js`)."""
+_UNSEEN = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
+)
+_JOINERS = re.compile("[\u200c\u200d\ufe0e\ufe0f]")
+"""What some languages and pictures cannot be written without; labels may have them."""
 
 
 @dataclass(frozen=True)
@@ -146,8 +155,10 @@ def check_questions(questions: Sequence[Question]) -> None:
     """Refuse answers that would be sent as they are, and questions that depend on what is not known before."""
     asked = {question.asked: question for question in questions}
     earlier: list[str] = []
+    _check_seen(Phrase("the questions"), [question.name for question in questions])
     for question in questions:
         _check_perturbed(question)
+        _check_answers(question)
         for name, values in question.only_if.items():
             with_reason = f"question {question.asked!r}: only_if"
             _check_order(with_reason, question, name, asked, earlier)
@@ -171,6 +182,55 @@ def _check_perturbed(question: Question) -> None:
                 answer=NOT_APPLICABLE,
             )
         )
+
+
+def _check_answers(question: Question) -> None:
+    """Refuse what every respondent's page would refuse, as if a server lied: names that cannot be told apart."""
+    where = Phrase("question {asked!r}", asked=question.asked)
+    values = question.attribute.names_of(0) or ()
+    _check_seen(where, [value for value in values if isinstance(value, str)])
+    for language in question.text:
+        _check_seen(where, [_JOINERS.sub("", question._label(value, [language])[language]) for value in values])
+        options = question.several.options if question.several else {}
+        _check_seen(where, [_JOINERS.sub("", label[language]) for label in options.values()])
+
+
+def _check_seen(where: Phrase, names: Sequence[str]) -> None:
+    """Refuse names of which something cannot be seen, and such as look alike."""
+    known: dict[str, str] = {}
+    for name in names:
+        looks = _looks(name)
+        if not looks or len(name) > LONGEST_NAME or any(map(_is_unseen, name)) or name == "__proto__":
+            raise SchemaError(
+                Phrase(
+                    "{where}: {name!r} is empty, longer than {most:,} characters or has some that cannot be seen; "
+                    "rename it, as a respondent's page would refuse it",
+                    where=where,
+                    name=name,
+                    most=LONGEST_NAME,
+                )
+            )
+        if looks in known:
+            raise SchemaError(
+                Phrase(
+                    "{where}: {name!r} and {other!r} look the same to respondents; rename one of them",
+                    where=where,
+                    name=name,
+                    other=known[looks],
+                )
+            )
+        known[looks] = name
+
+
+def _looks(name: str) -> str:
+    """What can be seen of a name, the same for all that look alike."""
+    seen = (char for char in unicodedata.normalize("NFKC", name) if not _is_unseen(char))
+    return " ".join("".join(seen).split())
+
+
+def _is_unseen(character: str) -> bool:
+    kind = unicodedata.category(character)
+    return kind in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp") or bool(_UNSEEN.match(character))
 
 
 def _check_order(

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
+from statistics import median
 from typing import Any, Literal, TypeAlias, get_args
 
 from kakuran.collect.questions import Question, Texts, check_questions, check_texts, questions_of
@@ -29,6 +30,8 @@ Asking: TypeAlias = Literal["drawn", "all"]
 
 
 MINIMUM_N = 50
+CROWDED = 1.5
+"""Times as many people as are asked other questions, from which on the owner is told of a question."""
 MOST_REMEMBERED = 10_000
 """Possible answers to what is perturbed together, where a browser is to remember a draw for each of them."""
 
@@ -173,6 +176,33 @@ class Survey:
     def untranslated(self) -> tuple[str, ...]:
         """The languages of the survey in which the pages' own words, such as those on buttons, are English."""
         return tuple(code for code in self.languages if code.partition("-")[0] not in LANGUAGES)
+
+    @property
+    def crowded(self) -> list[Phrase]:
+        """What to tell the owner of questions that are drawn for many more people than others, as nobody asked for."""
+        columns: dict[str, set[str]] = {}
+        for question in self.questions:
+            columns.setdefault(question.asked, set()).add(question.name)
+        shares = {
+            name: sum(tell.share for tell in self.plan.tells if own & set(tell.columns))
+            for name, own in columns.items()
+        }
+        others = [share for name, share in shares.items() if len(columns[name]) == 1 and name != self.about]
+        if isinstance(self.tell, list) or not others:
+            return []
+        usual = median(others)
+        return [
+            Phrase(
+                "question {name!r} is drawn for {share:.0%} of people, others for {usual:.0%}: each of its {count} "
+                'values is drawn on its own. told = "set", or a list of question sets as tell, evens that out',
+                name=name,
+                share=share,
+                usual=usual,
+                count=len(columns[name]),
+            )
+            for name, share in shares.items()
+            if len(columns[name]) > 1 and share > CROWDED * usual
+        ]
 
     @property
     def promise(self) -> str:

@@ -4,14 +4,18 @@
  * browser's storage before anybody sees it, and from then on only what is stored there is ever shown or sent: a reload,
  * a second click, the back button and a second tab all meet the same draw.
  *
- * What is stored: {version, id, told, answers, tried, sent}, one for each survey. `answers` are those to send; of the
- * true ones nothing is kept. What is told is stored on its own, {version, told}, before the first question is shown.
+ * What is stored: {version, id, told, answers, title, epsilon, tried, sent}, one for each survey. `answers` are those to
+ * send; of the true ones nothing is kept. What is told is stored on its own, {version, told}, before the first question
+ * is shown.
  *
  * Where a survey is to be `memoise`d, a draw for every possible answer is stored as well, before any is known, under the
- * name that its waves share: who answers the same in a later wave sends the same. Which answer was given is not stored.
+ * name that its waves share: who answers the same in a later wave sends the same. Which answer was given is not stored;
+ * which of these `tables` were used is, with that name.
  */
 const Draw = (() => {
-  const place = (survey) => `kakuran:survey:${survey.id}`;
+  const PLACE = "kakuran:survey:";
+  const ROOM = 4000; // characters for the name of a question and its answer, each of at most 1,000, as JSON writes them
+  const place = (survey) => `${PLACE}${survey.id}`;
   const toldPlace = (survey) => `kakuran:told:${survey.id}`;
   const memoryPlace = (survey) => `kakuran:draws:${survey.memoise}`;
 
@@ -27,8 +31,8 @@ const Draw = (() => {
     const kept = JSON.parse(localStorage.getItem(toldPlace(survey)));
     const known = survey.tells.find(({ told }) => kept?.version === survey.version && told === kept.told);
     if (known) return known;
-    const place = () => Perturb.choice(survey.tells)();
-    const drawn = survey.tells[survey.memoise ? remembered(survey, survey.tells, place) : place()];
+    const draw = () => Perturb.choice(survey.tells).draw();
+    const drawn = survey.tells[survey.memoise ? remembered(survey, JSON.stringify(survey.tells), draw) : draw()];
     localStorage.setItem(toldPlace(survey), JSON.stringify({ version: survey.version, told: drawn.told }));
     return drawn;
   }
@@ -42,43 +46,72 @@ const Draw = (() => {
   function once(survey, chosen, codes) {
     if (stored(survey)) return;
     const questions = questionsOf(survey, chosen);
+    const told = survey.tells.length > 1 ? chosen.told : undefined; // where all tell the same, nobody says what
+    const { version, title, epsilon, memoise } = survey;
+    const id = randomId();
+    // Whether there is room must not depend on what is drawn, else who tries again draws until it fits.
+    keep(survey, { id, told, title, room: " ".repeat(ROOM * (questions.length + 1)) });
     const given = questions.map(({ name }) => codes[name]);
-    const released = (survey.memoise ? memoised : fresh)(survey, chosen, questions, given);
+    const released = survey.memoise ? memoised(survey, chosen, given) : fresh(chosen, questions, given);
     const answers = Object.fromEntries(
       questions.map((question, at) => [question.name, Questions.releasedOf(question, released[at])]),
     );
-    const told = survey.tells.length > 1 ? chosen.told : undefined; // where all tell the same, nobody says what
-    keep(survey, { version: survey.version, id: randomId(), told, answers, tried: false, sent: false });
+    const tables = memoise && tablesOf(survey, chosen);
+    keep(survey, { version, id, told, answers, title, epsilon, memoise, tables, tried: false, sent: false });
   }
 
-  function fresh(_, chosen, questions, codes) {
-    return Perturb.telling(
-      chosen,
-      questions.map(({ mechanism }) => mechanism),
-    )(codes);
+  function fresh(chosen, questions, codes) {
+    const mechanisms = questions.map(({ mechanism }) => mechanism);
+    return Perturb.telling(chosen, mechanisms).draw(codes);
   }
 
-  /** As was drawn for these answers beforehand: for questions told together as one value, else for each. */
-  function memoised(survey, chosen, questions, codes) {
-    const apart = chosen.threshold === null;
-    const sets = apart ? questions.map((question) => [question]) : [questions];
-    return sets.flatMap((set, at) => {
+  /** As was drawn for these answers beforehand. */
+  function memoised(survey, chosen, codes) {
+    return drawnFor(survey, chosen).flatMap(({ key, set }, at) => {
       const sizes = set.map(Questions.countOf);
-      const asked = [chosen.threshold, set.map(({ name, mechanism }) => [name, mechanism]), sizes];
-      const table = remembered(survey, asked, () => every(sizes).map((one) => fresh(survey, chosen, set, one)));
-      return table[placeOf(sizes, apart ? [codes[at]] : codes)];
+      const table = remembered(survey, key, () => every(sizes).map((one) => fresh(chosen, set, one)));
+      return table[placeOf(sizes, chosen.threshold === null ? [codes[at]] : codes)];
     });
   }
 
-  /** What is remembered under the name that the waves share, of this very thing; made and stored if there is nothing. */
-  function remembered(survey, thing, make) {
-    const memory = JSON.parse(localStorage.getItem(memoryPlace(survey))) ?? {};
-    const key = JSON.stringify(thing);
+  /** What is drawn for on its own: questions told together as one value, else each. Put in other words it is another. */
+  function drawnFor(survey, chosen) {
+    const questions = questionsOf(survey, chosen);
+    const sets = chosen.threshold === null ? questions.map((question) => [question]) : [questions];
+    return sets.map((set) => ({ set, key: JSON.stringify([chosen.threshold, set]) }));
+  }
+
+  const memoryOf = (survey) => JSON.parse(localStorage.getItem(memoryPlace(survey))) ?? {};
+
+  /** What is remembered of a thing under the name that the waves share; made and stored if there is nothing. */
+  function remembered(survey, key, make) {
+    const memory = memoryOf(survey);
     if (!Object.hasOwn(memory, key)) {
       memory[key] = make();
       localStorage.setItem(memoryPlace(survey), JSON.stringify(memory));
     }
     return memory[key];
+  }
+
+  /** Where what is remembered for a set of questions stands among all that is; -1 where nothing is. */
+  function tablesOf(survey, chosen) {
+    const keys = Object.keys(memoryOf(survey));
+    return drawnFor(survey, chosen).map(({ key }) => keys.indexOf(key));
+  }
+
+  /** What left this device for the same origin under other ids, and tells more together with what is to come. */
+  function before(survey) {
+    const places = Object.keys(localStorage).filter((key) => key.startsWith(PLACE) && key !== place(survey));
+    const draws = places.map((key) => JSON.parse(localStorage.getItem(key))).filter(({ tried }) => tried);
+    return survey.memoise && tellNoMore(survey, draws) ? [] : draws;
+  }
+
+  /** Whether earlier waves were sent from the same tables: then the same answers tell no more. */
+  function tellNoMore(survey, draws) {
+    const waves = draws.filter(({ memoise }) => memoise === survey.memoise);
+    const used = new Set(waves.flatMap(({ tables }) => tables));
+    const chosen = survey.tells[survey.tells.length > 1 ? memoryOf(survey)[JSON.stringify(survey.tells)] : 0];
+    return Boolean(chosen) && tablesOf(survey, chosen).every((table) => used.has(table));
   }
 
   /** All answers to some questions, in order. */
@@ -111,18 +144,5 @@ const Draw = (() => {
     return text.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
   }
 
-  /**
-   * The ε of what is drawn from, whatever the survey says it is; undefined where its chances are none.
-   */
-  function epsilon(survey) {
-    const isSound = (question) =>
-      Questions.isSound(question) && Perturb.isSound(question.mechanism, Questions.countOf(question));
-    const mechanisms = Object.fromEntries(survey.questions.map(({ name, mechanism }) => [name, mechanism]));
-    const areNamed = Object.keys(mechanisms).length === survey.questions.length; // a name means one question
-    if (!areNamed || !survey.questions.every(isSound) || !Perturb.areSound(survey.tells, mechanisms)) return undefined;
-    const told = ({ questions }) => questions.map((name) => mechanisms[name]);
-    return Math.max(...survey.tells.map((one) => Perturb.tellEpsilon(one, told(one))));
-  }
-
-  return Object.freeze({ stored, tell, questionsOf, once, mark, epsilon });
+  return Object.freeze({ stored, tell, questionsOf, before, once, mark });
 })();

@@ -74,13 +74,6 @@ const Questions = (() => {
   /** How many codes there are: one for every answer, and one for those of whom there is none. */
   const countOf = (column) => pointsOf(column) + Number(Boolean(column.missing));
 
-  /** Whether what a survey says of a column keeps its codes among those that can be perturbed. */
-  function isSound(column) {
-    const { outside = 0, several } = column;
-    const sets = 2 ** (several?.ticks.length ?? 0);
-    return Number.isInteger(outside) && outside >= 0 && outside < countOf(column) && sets <= pointsOf(column);
-  }
-
   /** The answer that has a code, null where it is missing; a released one may lie `reach` codes beyond the bounds. */
   function answerOf(column, code, reach = 0) {
     if (column.missing && code === countOf(column) - 1 + reach) return null;
@@ -340,7 +333,6 @@ const Questions = (() => {
     isTyped,
     together,
     countOf,
-    isSound,
     answerOf,
     releasedOf,
     isOutside,

@@ -7,14 +7,14 @@
  * are never stored and never part of a request. What is shown and sent afterwards is what draw.js has stored.
  */
 (() => {
-  const { element, tell, say, spoken, number } = Page;
-  const ROUNDING = 1e-6; // what adding up may change of an ε
+  const { element, tell, say, spoken, number, percent } = Page;
 
-  let survey;
+  let survey; // as this page has read it
   let questions; // of the survey, as people are asked them
-  let epsilon; // of what this page draws from, whatever the survey says it is
+  let isClosed;
+  let isAgreed = false; // to answer here once more, under another id
   let chosen = null; // the set of questions that this device tells
-  let typed = {};
+  let typed = Object.create(null);
   let truth = null;
   let invitation = "";
   let isSending = false;
@@ -32,12 +32,14 @@
     tell(alertLine, "");
     tell(statusLine, "");
     const draw = Draw.stored(survey);
+    const before = unagreed(draw);
     if (draw?.sent) show(Screens.thanks(survey, draw, isSentElsewhere));
     else if (draw && draw.version !== survey.version) show(Screens.notice("earlier.title", "earlier.body"));
-    else if (survey.state === "closed")
+    else if (isClosed)
       show(Screens.notice("closed.title", "closed.body", draw && !draw.tried && "closed.drawn"));
+    else if (before.length) show(Screens.answeredBefore(survey, before, agreed));
     else show(draw ? review(draw) : form());
-    document.getElementById("footer").replaceChildren(Screens.how(survey, epsilon));
+    document.getElementById("footer").replaceChildren(Screens.how(survey));
   }
 
   function show(...content) {
@@ -49,6 +51,14 @@
     render();
     (screen.querySelector("h2") ?? document.getElementById("title")).focus();
     scrollTo(0, 0);
+  }
+
+  /** What this device has sent here under other ids, as long as nobody has agreed to send this as well. */
+  const unagreed = (draw) => (isAgreed || draw?.tried ? [] : Draw.before(survey));
+
+  function agreed() {
+    isAgreed = true;
+    moveOn();
   }
 
   function form() {
@@ -92,7 +102,22 @@
 
   function whatIsAsked() {
     const numbers = { told: number(questions.filter(isTold).length), count: number(questions.length) };
-    return say(asksAll() ? "asked.all" : "asked.drawn", numbers);
+    return say(asksAll() ? "asked.all" : "asked.drawn", numbers) + howLikely();
+  }
+
+  /** How likely sets of questions are: of columns all are, but a question with several of them is in more sets. */
+  function howLikely() {
+    const isIn = (question) => survey.tells.map((set) => question.columns.some(({ name }) => set.questions.includes(name)));
+    const inSets = questions.map(isIn);
+    const sets = survey.tells.map((_, at) => JSON.stringify(inSets.map((one) => one[at])));
+    const times = new Map();
+    for (const set of sets) times.set(set, (times.get(set) ?? 0) + 1);
+    if (new Set(times.values()).size === 1) return say("asked.even", { sets: number(times.size) });
+    const counts = inSets.map((one) => one.filter(Boolean).length);
+    const [most, least] = [Math.max(...counts), Math.min(...counts)];
+    const [question, other] = [most, least].map((count) => spoken(questions[counts.indexOf(count)].text));
+    const [often, seldom] = [most, least].map((count) => percent(count / sets.length));
+    return say("asked.uneven", { sets: number(times.size), question, other, often, seldom });
   }
 
   function card(question) {
@@ -136,7 +161,7 @@
     truth = Object.fromEntries(
       answered.map((column) => [column.name, Questions.answerOf(column, codes[column.name])]),
     );
-    typed = {};
+    typed = Object.create(null);
     moveOn();
   }
 
@@ -179,6 +204,7 @@
     const draw = Draw.stored(survey);
     if (isSending || !draw) return;
     if (draw.sent) return sentElsewhere();
+    if (unagreed(draw).length) return moveOn(); // another tab has sent something meanwhile
     isSending = true;
     const button = document.getElementById("send");
     button.setAttribute("aria-disabled", "true");
@@ -209,7 +235,7 @@
   function sentElsewhere() {
     isSentElsewhere = true;
     truth = null;
-    typed = {};
+    typed = Object.create(null);
     moveOn();
   }
 
@@ -218,7 +244,7 @@
     const problem = await reply.json().catch(() => ({}));
     const kind = (problem.type ?? "").split("/").pop();
     if (kind === "closed") {
-      survey.state = "closed";
+      isClosed = true;
       return moveOn();
     }
     if (kind === "bad-invitation") {
@@ -238,22 +264,26 @@
   }
 
   async function open() {
-    const parts = [typeof Perturb, typeof Screens, typeof Sending];
+    const parts = [typeof Perturb, typeof Definition, typeof Screens, typeof Sending];
     if (parts.includes("undefined")) return tell(alertLine, say("fault.script"));
     takeInvitation();
     tell(statusLine, say("loading"));
-    survey = await Page.loadSurvey();
-    if (!survey) {
+    const given = await Page.loadSurvey();
+    if (!given) {
       tell(statusLine, "");
       return tell(alertLine, say("fault.survey"));
     }
+    try {
+      survey = Definition.read(given);
+    } catch ({ key = "fault.definition", place = "survey" }) {
+      tell(statusLine, "");
+      const refuse = () => tell(alertLine, say(key, { place }));
+      Page.offerLanguages(Object.keys(Texts), refuse);
+      return refuse();
+    }
+    isClosed = survey.state === "closed";
     questions = Questions.together(survey.questions);
     Page.offerLanguages(survey.languages, render);
-    epsilon = Draw.epsilon(survey);
-    if (!(epsilon <= survey.epsilon + ROUNDING)) {
-      tell(statusLine, "");
-      return tell(alertLine, say("fault.promise"));
-    }
     try {
       render();
     } catch (fault) {

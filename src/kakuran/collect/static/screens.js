@@ -2,6 +2,7 @@
 /* What the respondent's page shows of a survey and a draw: a function of these alone. */
 const Screens = (() => {
   const { element, say, spoken, number, plain, percent } = Page;
+  const factorOf = (epsilon) => plain(Number(Math.exp(epsilon).toPrecision(2)));
 
   function notice(title, ...keys) {
     return element(
@@ -9,6 +10,20 @@ const Screens = (() => {
       { class: "card" },
       element("h2", { tabindex: -1 }, say(title)),
       keys.filter(Boolean).map((key) => element("p", {}, say(key))),
+    );
+  }
+
+  /** What was answered here before, and what it tells together with this survey; `agreed` is called by who goes on. */
+  function answeredBefore(survey, before, agreed) {
+    const epsilon = before.reduce((sum, one) => sum + one.epsilon, survey.epsilon);
+    const titles = before.map(({ title }) => say("quoted", { title: spoken(title) })).join(say("comma"));
+    const numbers = { titles, epsilon: number(epsilon, 2), factor: factorOf(epsilon) };
+    return element(
+      "section",
+      { class: "card" },
+      element("h2", { tabindex: -1 }, say("before.title")),
+      element("p", {}, say("before.body", numbers)),
+      element("button", { class: "primary", type: "button", onclick: agreed }, say("before.agree")),
     );
   }
 
@@ -84,9 +99,10 @@ const Screens = (() => {
   }
 
   /** What is promised, and how to check it. */
-  function how(survey, epsilon) {
+  function how(survey) {
     const file = element("a", { href: "static/perturb.js" }, "perturb.js");
     const [before, after] = say("how.check", { file: "\u0000" }).split("\u0000");
+    const { epsilon } = survey;
     const numbers = { k: plain(survey.k), n: plain(survey.expected_n), epsilon: number(epsilon, 2) };
     return element(
       "details",
@@ -94,11 +110,11 @@ const Screens = (() => {
       element("summary", {}, say("how.title")),
       element("p", {}, say("how.chance")),
       survey.k ? element("p", {}, say("how.k", numbers)) : null,
-      element("p", {}, say("how.epsilon", { ...numbers, factor: plain(Number(Math.exp(epsilon).toPrecision(2))) })),
+      element("p", {}, say("how.epsilon", { ...numbers, factor: factorOf(epsilon) })),
       element("p", {}, before, file, after),
       element("code", {}, document.querySelector('script[src$="perturb.js"]').integrity),
     );
   }
 
-  return Object.freeze({ notice, sheet, thanks, how });
+  return Object.freeze({ notice, answeredBefore, sheet, thanks, how });
 })();
