@@ -2,18 +2,23 @@
 
 Prints, for columns of several shapes and numbers of records, the share of tables of four columns with a record above
 each leverage, of columns with so few carriers, and of tables with a combination of so few. Then how often combinations
-that are about few people are found where each column holds a part of them, and how long that takes.
+that are about few people are found where each column holds a part of them, and how long that takes. At last what
+predictions by models in random directions tell of four
+whole-number columns until they are refused, and what rounding costs the sample.
 """
 
 from __future__ import annotations
 
+import itertools
 import time
 
 import numpy as np
 
 from kakuran.samples import companies
+from kakuran.vertical import VerticalPlan, fit_vertically
 from kakuran.vertical.combinations import sparse_combinations
 from kakuran.vertical.disclosure import carriers, leverages
+from kakuran.vertical.leakage import bits_of, most_told
 
 _TRIALS = 200
 _SIZES = (60, 100, 200, 500, 1500)
@@ -81,8 +86,47 @@ def print_times(rng: np.random.Generator) -> None:
         print(f"\n{records:,} records of 20 columns: {found} people found in {time.perf_counter() - start:.1f} s")
 
 
+_EVERY = np.array(list(itertools.product(range(18, 90), range(14), range(4), range(2))))
+"""Age, visits, children, yes or no: all there are."""
+
+
+def predicted(seed: int, people: int = 1000, explained: float = 0.64) -> tuple[int, np.ndarray]:
+    """Models in random directions that are let pass, and the share of values of each column that is then read."""
+    rng = np.random.default_rng(seed)
+    values = _EVERY[rng.integers(0, len(_EVERY), people)]
+    standardised, every = ((each - values.mean(axis=0)) / values.std(axis=0) for each in (values, _EVERY))
+    correlations = standardised.T @ standardised / people
+    bits, step = np.array([bits_of(column) for column in values.T]) / people, explained**0.5 / 4
+    told = np.empty((0, 4))
+    while True:
+        weights = rng.normal(size=4)
+        model = weights / np.sqrt(weights @ correlations @ weights) * explained**0.5 / step
+        _, tells, held = most_told(np.vstack([told, model]), correlations, bits)
+        if 1.5 * tells > held:
+            break
+        told = np.vstack([told, model])
+    parts, candidates = np.rint(standardised @ told.T), every @ told.T
+    read = np.array([((candidates - part) ** 2).sum(axis=1).argmin() for part in parts])
+    return len(told), (_EVERY[read] == values).mean(axis=0)
+
+
+def predictions() -> None:
+    """Print what docs/decisions/guard-limits.md and the guide say of predictions."""
+    found = [predicted(seed) for seed in range(60)]
+    counts = np.bincount([models for models, _ in found])
+    print("models let pass, of 60 draws:", ", ".join(f"{count} of {models}" for models, count in enumerate(counts)))
+    for models in range(1, len(counts)):
+        shares = np.mean([read for count, read in found if count == models], axis=0)
+        print(f"read after {models}: " + ", ".join(f"{share:.0%}" for share in shares))
+    columns = {"bank": ["income", "age", "savings"], "shop": ["visits", "basket", "coupons"]}
+    plan = VerticalPlan.of(columns, target="spending", holder="shop", ids="customer")
+    fit = fit_vertically(dict(zip(columns, companies(2_000), strict=True)), plan)["bank"]
+    added, told = fit.step("shop") ** 2 / 12 / fit.quality.variance, fit.bits_told("shop")
+    print(f"the sample: rounding adds {added:.1%} of the residual variance, a prediction tells {told:.1f} bits")
+
+
 def main() -> None:
-    """Print the table of docs/decisions/guard-limits.md."""
+    """Print the numbers of docs/decisions/guard-limits.md."""
     rng = np.random.default_rng(0)
     print(
         "| columns | records |",
@@ -97,6 +141,7 @@ def main() -> None:
         print(f"| the sample's bank | {size:,} |", refused([sample.to_numpy() for sample in samples]))
     print_hidden(rng)
     print_times(rng)
+    predictions()
 
 
 if __name__ == "__main__":

@@ -164,7 +164,10 @@ def test_few_records_let_moments_pin_down_a_yes_no_column_and_the_guard_refuses_
         "bob": pa.table({"id": range(records), "b0": secret}),
     }
     plan = VerticalPlan.of(
-        {"alice": ["a0"], "bob": ["b0"]}, target="y", holder="alice", limits=Limits(smallest_group=5)
+        {"alice": ["a0"], "bob": ["b0"]},
+        target="y",
+        holder="alice",
+        limits=Limits(smallest_group=5, bits_per_bit_told=1.4),
     )
-    with pytest.raises(GuardError, match=r"up to 174 bits of 'b0', which takes 20 to write down for 20 records"):
+    with pytest.raises(GuardError, match=r"up to 290 bits of 'b0', which takes 20 to write down for 20 records"):
         fit_vertically(tables, plan)

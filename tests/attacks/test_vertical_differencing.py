@@ -68,7 +68,7 @@ def test_without_memory_two_fits_tell_what_one_customer_has(monkeypatch):
 
 def test_where_runs_are_remembered_a_fit_without_one_customer_is_refused(tmp_path):
     fitted(SHOP, tmp_path)
-    with pytest.raises(GuardError, match="would speak of 1 person only, fewer than 30"):
+    with pytest.raises(GuardError, match="would speak of 1 person only, fewer than 34"):
         fitted(SHOP.drop(WHO), tmp_path)
 
 
@@ -77,5 +77,5 @@ def test_three_fits_that_differ_in_many_are_refused_where_together_they_differ_i
     half = len(SHARED) // 2
     fitted(SHOP.loc[SHARED[:half]], tmp_path)
     fitted(SHOP.loc[SHARED[half:-1]], tmp_path)
-    with pytest.raises(GuardError, match="would speak of 1 person only, fewer than 30"):
+    with pytest.raises(GuardError, match="would speak of 1 person only, fewer than 34"):
         fitted(SHOP.loc[SHARED], tmp_path)

@@ -23,7 +23,7 @@ from kakuran.vertical.encryption import (
     unpack,
 )
 from kakuran.vertical.gram import _commitment, _tossed_as_owner, cross_moments_as_multiplier
-from kakuran.vertical.messages import Columns, Commitment, CrossMoments, EncryptionKey, Products, TossShare
+from kakuran.vertical.messages import Columns, Commitment, EncryptionKey, Products, TossShare
 from kakuran.vertical.polynomials import DEGREE, PRIMES, coefficients, lifted, primes, residues, values
 from kakuran.vertical.transport import linked_pair
 
@@ -156,7 +156,7 @@ def test_an_owner_who_sees_the_other_share_first_cannot_choose_the_toss():
 
     def victim():
         try:
-            cross_moments_as_multiplier(near, np.ones((10, 1), np.int64), 1)
+            cross_moments_as_multiplier(near, np.ones((10, 1), np.int64), 1, 20, np.ones((10, 1), np.int64))
         except ProtocolError as error:
             ended.append(str(error))
 
@@ -177,14 +177,15 @@ def stolen_in_a_run(columns):
     def owner():
         _tossed_as_owner(far)
         far.send(EncryptionKey(pack(constant(1 << 20))))
-        for group in range(2):
+        for group in range(3):  # a column, the check and a decoy
             far.send(Columns(group, pack(constant(1 << 30))))
             got[group] = [far.receive(Products) for _ in range(columns.shape[1])]
-        far.send(CrossMoments("", "", np.zeros((columns.shape[1], 1))))
+        far.close()
 
     thread = threading.Thread(target=owner)
     thread.start()
-    cross_moments_as_multiplier(near, columns, 1)
+    with pytest.raises(ProtocolError):
+        cross_moments_as_multiplier(near, columns, 1, 20, np.ones((DEGREE, 1), np.int64))
     thread.join()
     return got
 

@@ -79,7 +79,7 @@ def test_without_the_limit_every_answer_is_read_off_the_moments_of_an_ordinary_r
     truth = SECRET[rows["bank"]]
     assert any(len(np.unique(sign * row - truth)) == 1 for row in found for sign in (1, -1))
     assert "answer" in fits["bank"].exposure.pinned_down
-    with pytest.raises(GuardError, match=r"up to 551 bits of 'answer', which takes 93 to write down for 40 records"):
+    with pytest.raises(GuardError, match=r"up to 667 bits of 'answer', which takes 93 to write down for 40 records"):
         fit_vertically(tables(), plan_of())
 
 

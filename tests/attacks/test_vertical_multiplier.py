@@ -11,9 +11,18 @@ import numpy as np
 import pytest
 
 from kakuran.errors import ProtocolError
+from kakuran.randomness import Randomness
 from kakuran.vertical.encryption import PLAIN_MODULUS, KeyOwner, Multiplier, Seed, SumOfProducts, pack
-from kakuran.vertical.gram import SlotLayout, _tossed_as_multiplier, cross_moments_as_owner
-from kakuran.vertical.messages import Columns, CrossMoments, EncryptionKey, Products
+from kakuran.vertical.gram import (
+    DECOYS,
+    SlotLayout,
+    _prepared,
+    _reply,
+    _tossed_as_multiplier,
+    cross_moments_as_owner,
+    draw_decoys,
+)
+from kakuran.vertical.messages import Columns, CrossSums, EncryptionKey, Products
 from kakuran.vertical.polynomials import DEGREE, PRIMES, primes
 from kakuran.vertical.transport import linked_pair
 
@@ -21,6 +30,7 @@ RETURNED = 3
 MODULUS = PRIMES[0] * PRIMES[1] * PRIMES[2]
 DIGITS = 11
 RECORDS, OWNERS, OURS = 500, 3, 2
+OUR_COLUMN = np.random.default_rng(4).integers(-(2**20), 2**20, RECORDS)
 
 
 def scaled(number):
@@ -56,13 +66,13 @@ def test_an_owner_who_tells_what_it_reads_would_tell_its_secret():
 def run_against(reply):
     """What the owner of the key ends with, and what it told, when `reply` makes the products."""
     columns = np.random.default_rng(3).integers(-(2**20), 2**20, (RECORDS, OWNERS))
-    layout = SlotLayout(RECORDS)
+    layout, decoys = SlotLayout(RECORDS), draw_decoys(RECORDS, 23, Randomness.secure())
     far, near = linked_pair("owner", "cheat", 10.0)
     ended = []
 
     def owner():
         try:
-            ended.append(cross_moments_as_owner(far, columns, OURS, 23))
+            ended.append(cross_moments_as_owner(far, columns, OURS, 23, decoys))
         except ProtocolError as error:
             ended.append(error)
             far.close()
@@ -76,7 +86,9 @@ def run_against(reply):
     for place in range(OURS):
         near.send(Products(place, *reply(multiplier, groups[0], places, layout)))
     try:
-        told = near.receive(CrossMoments).moments
+        _reply(near, multiplier, _prepared(np.column_stack([OUR_COLUMN] * OURS)), RECORDS, DECOYS, 1, is_coarse=True)
+        told = near.receive(CrossSums).sums
+        near.close()
     except ProtocolError:
         told = None
     thread.join()
@@ -84,15 +96,13 @@ def run_against(reply):
 
 
 def test_a_column_multiplied_honestly_is_told():
-    ours = np.random.default_rng(4).integers(-(2**20), 2**20, RECORDS)
-
     def honest(multiplier, ciphertext, places, layout):
         total = SumOfProducts()
-        total.add(ciphertext, multiplier.prepare(layout.backwards(ours, 0)))
+        total.add(ciphertext, multiplier.prepare(layout.backwards(OUR_COLUMN, 0)))
         return multiplier.seal(total.reduced(), places)
 
     columns, _, told = run_against(honest)
-    np.testing.assert_allclose(told[0], ours @ columns / 4.0**23 / RECORDS, rtol=1e-14)
+    assert told[0].tolist() == (OUR_COLUMN @ columns).tolist()
 
 
 def secret_instead(multiplier, ciphertext, places, layout):

@@ -120,7 +120,7 @@ def test_a_run_cut_off_anywhere_is_resumed_and_ends_as_if_nothing_happened(
     tamper, monkeypatch, tmp_path, protocol, number
 ):
     settings = {"ranking": "s2"} if protocol == "residual" else {}
-    case = companies(60, 3, 3, noise=6.0, protocol=protocol, **settings)
+    case = companies(80, 3, 3, noise=6.0, protocol=protocol, **settings)
     states = {name: tmp_path / name for name in ("alice", "bob")}
     with monkeypatch.context() as cutting:
         original, count = MemoryLink._write, iter(range(10**9))

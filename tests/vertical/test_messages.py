@@ -99,9 +99,9 @@ def test_another_version_of_the_wire_format_is_refused_by_number():
     "message",
     [
         FittedPart(np.array([1.0, np.nan]), settled=False),
-        InterceptPart(np.nan),
-        InterceptPart(np.inf),
-        InterceptPart(1e200),
+        InterceptPart(np.nan, 0.0),
+        InterceptPart(np.inf, 0.0),
+        InterceptPart(1e200, 0.0),
     ],
 )
 def test_numbers_that_are_not_finite_are_refused(message):

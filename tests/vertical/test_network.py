@@ -133,7 +133,7 @@ def test_a_client_without_a_pinned_certificate_gets_nowhere(line, case, tmp_path
         with socket.create_connection(("127.0.0.1", listener.port)) as raw:
             try:
                 with context.wrap_socket(raw) as secured:
-                    secured.sendall(encode(InterceptPart(1.0)))
+                    secured.sendall(encode(InterceptPart(1.0, 0.0)))
                     heard.append(secured.recv(1))
             except OSError:
                 heard.append(b"")
@@ -153,7 +153,7 @@ def test_after_a_stranger_the_right_peer_is_still_let_in(line):
     with socket.create_connection(("127.0.0.1", listener.port)) as stranger:
         stranger.sendall(b"GET / HTTP/1.1\r\n\r\n")
         alice, bob = meet_on(line)
-        bob.send(InterceptPart(2.5))
+        bob.send(InterceptPart(2.5, 0.0))
         assert alice.receive(InterceptPart).value == 2.5
     alice.close()
     bob.close()
@@ -169,7 +169,7 @@ def test_strangers_who_say_nothing_keep_nobody_waiting(line):
     started = time.monotonic()
     alice, bob = meet_on(line)
     assert time.monotonic() - started < 1
-    bob.send(InterceptPart(2.5))
+    bob.send(InterceptPart(2.5, 0.0))
     assert alice.receive(InterceptPart).value == 2.5
     for end in (alice, bob, *strangers):
         end.close()
@@ -289,7 +289,7 @@ def test_a_stalled_peer_is_given_up_in_bounded_time(ends):
 
 def test_a_peer_that_trickles_is_given_up_in_bounded_time(ends):
     alice, bob = ends
-    frame = encode(InterceptPart(1.0))
+    frame = encode(InterceptPart(1.0, 0.0))
 
     def trickle():
         try:
@@ -333,7 +333,7 @@ def test_a_party_is_told_whether_to_listen_or_to_connect(case, tmp_path, name, l
 
 def test_a_link_refuses_a_message_out_of_turn():
     link, other = linked_pair("alice", "bob", 1.0)
-    other.send(InterceptPart(1.0))
+    other.send(InterceptPart(1.0, 0.0))
     with pytest.raises(ProtocolError, match="expected Hello from bob, got InterceptPart"):
         link.receive(Hello)
 

@@ -4,8 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from kakuran.errors import DataError, ProtocolError
-from kakuran.vertical import VerticalPlan, fit_vertically, predict_together
+from kakuran.errors import DataError, GuardError, ProtocolError
+from kakuran.vertical import Limits, VerticalPlan, fit_vertically, predict_together
 from kakuran.vertical.messages import MaskedPart
 from kakuran.vertical.party import side_by_side
 
@@ -41,7 +41,7 @@ def test_predictions_equal_those_of_the_pooled_model(receiver):
     predictions = found.pop(receiver)
     rows = frames[receiver]["id"].to_numpy()[predictions.rows] - 10**6
     assert sorted(rows) == list(range(len(fresh)))
-    step = fits[receiver].quality.variance ** 0.5 / 4
+    step = fits[receiver].step(receiver)
     np.testing.assert_allclose(predictions.values, expected[rows], rtol=1e-5, atol=step / 2)
     assert list(found.values()) == [None]
 
@@ -72,7 +72,7 @@ def test_masks_hide_every_part_of_three_parties_from_the_receiver():
     predictions = side_by_side(list(parts), run)["bob"]
     pooled = pooled_ols(case.X, case.y)
     rows = frames["bob"]["id"].to_numpy()[predictions.rows] - 10**6
-    step, expected = fits["bob"].quality.variance ** 0.5 / 4, pooled.params[0] + fresh @ pooled.params[1:]
+    step, expected = fits["bob"].step("bob"), pooled.params[0] + fresh @ pooled.params[1:]
     np.testing.assert_allclose(predictions.values, expected[rows], rtol=1e-5, atol=2 * step / 2)
     # A part is within 2⁴⁰ steps; under a mask it is anywhere in 2⁶⁴: all 40 small has probability 2⁻⁹⁰⁰.
     assert len(heard) == 2
@@ -104,3 +104,72 @@ def test_predictions_need_the_same_run_the_same_plan_and_the_columns():
         predict(fits["alice"], fits["bob"], frames=frames | {"alice": absurd})
     with pytest.raises(DataError, match=name):
         predict(fits["alice"], fits["bob"], frames=frames | {"alice": frames["alice"].drop_columns([name])})
+
+
+def fitted_on(answers, coefficients, seed=1, **settings):
+    """A bank's columns that explain a shop's target; the plan, the fits and the tables."""
+    rng, people = np.random.default_rng(seed), len(next(iter(answers.values())))
+    target = sum(coefficients[name] * column for name, column in answers.items()) + rng.normal(size=people)
+    tables = {
+        "bank": pa.table({"id": range(people), **answers}),
+        "shop": pa.table({"id": range(people), "s0": rng.normal(size=people), "y": target}),
+    }
+    names = {"bank": list(answers), "shop": ["s0"]}
+    plan = VerticalPlan.of(names, target="y", holder="shop", search="none", least=1, **settings)
+    return plan, fit_vertically(tables, plan), tables
+
+
+def predicted(plan, fits, tables, **options):
+    return side_by_side(
+        list(plan.names),
+        lambda name, links: predict_together(links, plan, fits[name], tables[name], receiver="shop", **options),
+    )["shop"]
+
+
+RNG = np.random.default_rng(4)
+ILL, VISITS, INCOME = RNG.integers(0, 2, 900), RNG.poisson(4, 900), RNG.normal(size=900)
+
+
+def test_rounding_is_no_finer_than_a_quarter_of_our_own_part_and_costs_little_of_what_a_prediction_is_worth():
+    plan, fits, tables = fitted_on({"visits": VISITS, "income": INCOME}, {"visits": 0.5, "income": 1.0})
+    fit, part = fits["bank"], tables["bank"]["visits"].to_numpy() * fits["bank"].own["visits"].coefficient
+    part = part + tables["bank"]["income"].to_numpy() * fit.own["income"].coefficient
+    assert fit.step("shop") == fits["shop"].step("shop") == pytest.approx(part.std() / 4)
+    assert fit.bits_told("shop") == pytest.approx(np.log2(1 + 12 * 16) / 2)
+    found = predicted(plan, fits, tables)
+    exact = tables["shop"]["y"].to_numpy()[found.rows]
+    assert np.std(exact - found.values) < 1.02 * fit.quality.variance**0.5
+
+
+def test_a_yes_no_column_that_makes_up_most_of_a_part_is_not_told():
+    answers, coefficients = {"ill": ILL, "income": INCOME}, {"ill": 3.0, "income": 1.0}
+    with pytest.raises(GuardError, match=r"tell shop .* bits of each person's ill, which take 1\.0 to write down"):
+        predicted(*fitted_on(answers, coefficients))
+    predicted(*fitted_on(answers, coefficients, limits=Limits(bits_per_bit_told=0)))
+    predicted(*fitted_on(answers, {"ill": 1.0, "income": 1.0}))
+
+
+def remembered(plan, fits, tables, memory, **options):
+    """Predictions of which only the bank remembers."""
+
+    def run(name, links):
+        kept = {"memory": memory, **options} if name == "bank" else {}
+        return predict_together(links, plan, fits[name], tables[name], receiver="shop", **kept)
+
+    found = side_by_side(list(plan.names), run)["shop"]
+    return found.values[np.argsort(found.rows)]
+
+
+def test_models_are_counted_together_for_each_person_and_each_content(tmp_path):
+    memory, answers = tmp_path / "runs", {"ill": ILL, "income": INCOME}
+    first = fitted_on(answers, {"ill": 1.0, "income": 0.5})
+    second = fitted_on(answers, {"ill": -1.0, "income": 0.5}, seed=2)
+    some, others = ({name: table.slice(start, 450) for name, table in first[2].items()} for start in (0, 450))
+    told = remembered(*first[:2], some, memory)
+    with pytest.raises(GuardError, match=r"bits of each person's ill, .*--despite-earlier-runs"):
+        remembered(*second[:2], some, memory)
+    remembered(*second[:2], others, memory)
+    assert (remembered(*first[:2], some, memory) == told).all()
+    changed = some["bank"].set_column(2, "income", pa.array(INCOME[:450] + 1))
+    remembered(*first[:2], some | {"bank": changed}, memory)
+    remembered(*second[:2], some, memory, despite_earlier_runs=True)

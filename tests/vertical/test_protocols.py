@@ -7,11 +7,13 @@ import threading
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from scipy import special
 
 from kakuran.errors import ProtocolError
 from kakuran.randomness import Randomness
 from kakuran.vertical import polynomials
 from kakuran.vertical.encryption import (
+    COARSE_FLOOD,
     FLOOD,
     MODULUS,
     PLAIN_MODULUS,
@@ -23,14 +25,22 @@ from kakuran.vertical.encryption import (
     precision,
 )
 from kakuran.vertical.gram import (
+    _NOISE,
+    _SURPRISE,
+    DECOY_SUMS,
+    DECOYS,
     SlotLayout,
+    _read_sums,
     _tossed_as_owner,
+    check_lengths,
     cross_moments_as_multiplier,
     cross_moments_as_owner,
+    draw_decoys,
     moments_of,
     rounded,
 )
-from kakuran.vertical.messages import Columns, CrossMoments, EncryptionKey, Products
+from kakuran.vertical.leakage import BITS_A_SUM
+from kakuran.vertical.messages import Columns, CrossSums, EncryptionKey, Products
 from kakuran.vertical.polynomials import DEGREE, LARGEST_SMALL, PRIMES
 from kakuran.vertical.residual import _random_rotation, accelerate, alternate
 from kakuran.vertical.transport import linked_pair
@@ -119,13 +129,18 @@ def test_encrypted_sums_of_products_are_exact(records, p, q, seed):
     ours, theirs = (rounded(_standardised(rng.normal(size=(records, width))), bits) for width in (p, q))
     near, far = linked_pair("alice", "bob")
     found = {}
-    thread = threading.Thread(target=lambda: found.update(bob=cross_moments_as_owner(far, theirs, p, bits)))
+    decoys = draw_decoys(records, bits, Randomness.secure())
+    thread = threading.Thread(target=lambda: found.update(bob=cross_moments_as_owner(far, theirs, p, bits, decoys)))
     thread.start()
-    found["alice"] = cross_moments_as_multiplier(near, ours, q)
+    found["alice"] = cross_moments_as_multiplier(near, ours, q, bits, decoys)
     thread.join()
     exact = (ours.astype(object).T @ theirs.astype(object)).astype(float) / 4.0**bits / records
-    for moments in found.values():
+    for moments, _ in found.values():
         np.testing.assert_allclose(moments, exact, rtol=1e-15, atol=1e-18)
+    # With decoys, whose standard deviation is t/32 over that of a column, up to noise of 1/8.
+    for (_, projections), columns in ((found["alice"], theirs), (found["bob"], ours)):
+        expected = decoys.astype(object).T @ columns.astype(object) / (PLAIN_MODULUS / 32)
+        np.testing.assert_allclose(projections, expected.astype(float), atol=0.126)
 
 
 def _standardised(values):
@@ -149,9 +164,10 @@ def test_extreme_columns_do_not_wrap_around():
     bits = precision(records)
     whole = rounded(_standardised(column), bits)
     near, far = linked_pair("alice", "bob")
-    thread = threading.Thread(target=cross_moments_as_owner, args=(far, whole, 1, bits))
+    decoys = draw_decoys(records, bits, Randomness.secure())
+    thread = threading.Thread(target=cross_moments_as_owner, args=(far, whole, 1, bits, decoys))
     thread.start()
-    assert cross_moments_as_multiplier(near, whole, 1)[0, 0] == pytest.approx(1, abs=1e-6)
+    assert cross_moments_as_multiplier(near, whole, 1, bits, decoys)[0][0, 0] == pytest.approx(1, abs=1e-6)
     thread.join()
 
 
@@ -166,9 +182,10 @@ def test_columns_of_zeros_in_a_chunk_are_no_obstacle():
     columns[:100] = 7
     near, far = linked_pair("alice", "bob")
     theirs = np.full((DEGREE + 100, 1), 3, np.int64)
-    thread = threading.Thread(target=cross_moments_as_owner, args=(far, theirs, 1, 6))
+    decoys = draw_decoys(len(columns), 6, Randomness.secure())
+    thread = threading.Thread(target=cross_moments_as_owner, args=(far, theirs, 1, 6, decoys))
     thread.start()
-    assert cross_moments_as_multiplier(near, columns, 1)[0, 0] == 2100 / 4**6 / (DEGREE + 100)
+    assert cross_moments_as_multiplier(near, columns, 1, 6, decoys)[0][0, 0] == 2100 / 4**6 / (DEGREE + 100)
     thread.join()
 
 
@@ -249,6 +266,32 @@ def test_the_numbers_of_the_scheme_are_what_its_security_rests_on():
         assert depends_on_ours / FLOOD < 2**-48
 
 
+def test_decoys_let_honest_columns_pass_and_few_others():
+    """How long a column looks has 16 degrees of freedom; uniform numbers fill a cube, of which a ball is let pass."""
+    most = DECOYS + 2 * np.sqrt(DECOYS * _SURPRISE) + 2 * _SURPRISE
+    assert special.chdtrc(DECOYS, most) < 1e-12
+    assert np.sqrt(most / DECOYS) == pytest.approx(2.7, abs=0.05)
+    assert COARSE_FLOOD * 2 * 2**7 <= MODULUS  # seven bits are left of a sum
+    assert 7 * DECOYS <= DECOY_SUMS * BITS_A_SUM
+    passes = {times: special.chdtr(DECOYS, most * (1 + _NOISE) / times**2) for times in (5, 8, 38)}
+    assert passes == pytest.approx({5: 2.4e-3, 8: 4.4e-6, 38: 1.4e-16}, rel=0.05)
+    radius = np.sqrt(most * (1 + _NOISE)) / 16
+    assert math.pi ** (DECOYS / 2) / math.gamma(DECOYS / 2 + 1) * (radius / 2) ** DECOYS == pytest.approx(
+        5.5e-9, rel=0.05
+    )
+    together = [(np.sqrt(DECOYS) + np.sqrt(m) + np.sqrt(2 * _SURPRISE)) / np.sqrt(DECOYS) for m in (1, 20)]
+    assert together == pytest.approx([3.1, 4.0], abs=0.05)
+
+
+def test_moments_of_the_others_columns_are_compared_in_every_direction():
+    moments = np.array([[1, 0.9, 0], [0.9, 1, 0], [0, 0, 1]])
+    projections = np.random.default_rng(1).multivariate_normal(np.zeros(3), moments, DECOYS)
+    check_lengths(projections, moments)
+    moments[0, 1] = moments[1, 0] = -0.99  # nearly opposites, by which their sum would be short
+    with pytest.raises(ProtocolError, match="of their own columns are not those"):
+        check_lengths(projections, moments)
+
+
 def test_small_coefficients_have_the_stated_spread():
     """The variance of 2¹⁷ draws is within 6 standard errors, √(2/2¹⁷) each."""
     drawn = np.concatenate([polynomials.small(Randomness.secure()) for _ in range(16)])
@@ -259,11 +302,11 @@ def test_small_coefficients_have_the_stated_spread():
 
 def multiplying(link, columns, their_columns=1):
     """Our side in a thread of its own, and what becomes of it."""
-    ended = []
+    ended, decoys = [], draw_decoys(len(columns), 20, Randomness.secure())
 
     def run():
         try:
-            ended.append(cross_moments_as_multiplier(link, columns, their_columns))
+            ended.append(cross_moments_as_multiplier(link, columns, their_columns, 20, decoys))
         except ProtocolError as error:
             ended.append(error)
 
@@ -287,20 +330,21 @@ def test_products_that_no_standardised_columns_have_are_refused():
     ours = rounded(np.resize([1.0, -1.0], (10, 1)), 20)
     thread, _ = multiplying(near, 2 * ours)
     with pytest.raises(ProtocolError, match="make no sense"):
-        cross_moments_as_owner(far, ours, 1, 20)
+        cross_moments_as_owner(far, ours, 1, 20, draw_decoys(10, 20, Randomness.secure()))
     far.close()
     thread.join()
 
 
-@pytest.mark.parametrize("moments", [np.zeros((2, 2)), np.full((1, 1), 1.5)])
-def test_moments_no_columns_of_the_plan_have_are_refused(moments):
+@pytest.mark.parametrize("sums", [np.zeros((2, 2), np.int64), np.full((1, 1), 15 << 40), np.full((1, 1), -(1 << 63))])
+def test_sums_no_columns_of_the_plan_have_are_refused(sums):
     near, far = linked_pair("alice", "bob", 5.0)
     thread, ended = multiplying(near, np.ones((10, 1), np.int64))
     owner = KeyOwner(_tossed_as_owner(far))
     far.send(EncryptionKey(owner.public_key()))
     far.send(Columns(0, owner.encrypt(np.ones(DEGREE, object), 0, 0)))
     assert far.receive(Products).place == 0
-    far.send(CrossMoments("", "", moments))
+    _read_sums(far, owner, np.ones((10, 16), np.int64), 1, start=1)
+    far.send(CrossSums(sums))
     thread.join()
     assert "moments that no columns of the plan have" in str(ended[0])
 

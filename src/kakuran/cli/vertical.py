@@ -45,6 +45,10 @@ OwnData: TypeAlias = Annotated[
     Path, typer.Option("--data", help="Our own table: a CSV, Parquet or Arrow file.", callback=to_read)
 ]
 Me: TypeAlias = Annotated[str, typer.Option("--as", help="Which party of the plan we are.")]
+Despite: TypeAlias = Annotated[
+    bool,
+    typer.Option("--despite-earlier-runs", help="Run though few people differ from earlier runs, or those told much."),
+]
 KeyFile: TypeAlias = Annotated[Path | None, typer.Option("--key", help="Our key; NAME.key beside the plan by default.")]
 
 
@@ -208,12 +212,7 @@ class FitOptions:
     state: Annotated[
         Path | None, typer.Option("--state", help="Folder for resuming; .NAME.run beside the plan by default.")
     ] = None
-    despite: Annotated[
-        bool,
-        typer.Option(
-            "--despite-earlier-runs", help="Run though few people differ from earlier runs, or those told much."
-        ),
-    ] = False
+    despite: Despite = False
 
 
 @app.command()
@@ -307,6 +306,7 @@ def predict(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Predictions by id.", callback=to_write(".csv"))
     ] = Path("predictions.csv"),
+    despite: Despite = False,
     force: Force = False,
     json: Json = False,
     *,
@@ -323,7 +323,16 @@ def predict(
     receiver, ids = receiver or plan.holder, plan.terms(fitted.party).id
     table = read_own(source, ids)
     with _interruptible(), meet(plan, fitted.party, meeting, say) as links:
-        predictions = predict_together(links, plan, fitted, table, receiver=receiver, memory=user_memory(), notify=say)
+        predictions = predict_together(
+            links,
+            plan,
+            fitted,
+            table,
+            receiver=receiver,
+            memory=user_memory(),
+            despite_earlier_runs=despite,
+            notify=say,
+        )
     if predictions is None:
         say(f"{receiver} has the predictions")
         answer_done(json, receiver=receiver)

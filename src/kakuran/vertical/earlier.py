@@ -11,7 +11,7 @@ import hmac
 import os
 import sqlite3
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -39,7 +39,7 @@ _SAMPLED, _SLACK = 1_000, 20
 _ZERO = 1e-9
 _PERSON = np.uint64(2**40 - 1)
 """The part of a hash that is the same for all contents of a person's record."""
-_WAY_OUT = Phrase("--despite-earlier-runs (despite_earlier_runs=True) runs it all the same")
+WAY_OUT = Phrase("--despite-earlier-runs (despite_earlier_runs=True) runs it all the same")
 _TABLES = """
 CREATE TABLE IF NOT EXISTS secret (key BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS people (number INTEGER PRIMARY KEY, members BLOB NOT NULL);
@@ -49,6 +49,7 @@ CREATE TABLE IF NOT EXISTS ids (name TEXT PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS alignments
     (number INTEGER PRIMARY KEY, day TEXT NOT NULL, party TEXT, theirs INTEGER NOT NULL, ours INTEGER, shared INTEGER);
 CREATE TABLE IF NOT EXISTS certificates (content TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS predictions (model TEXT, about TEXT, people INTEGER NOT NULL);
 """
 _A_YEAR = timedelta(days=365)
 
@@ -196,6 +197,41 @@ class EarlierRuns:
             with self._opened(self._path) as file:
                 file.executemany("INSERT OR IGNORE INTO certificates VALUES (?)", [(one,) for one in certificates])
 
+    def predict(
+        self,
+        ids: Sequence[bytes],
+        own: OwnColumns,
+        model: str,
+        about: str,
+        check: Callable[[list[str]], object],
+        *,
+        known_by: str,
+        despite: bool = False,
+    ) -> None:
+        """Write down predictions of these records by a model, of which `about` says what they tell of each person.
+
+        `check` is called with what was told before, for every set of earlier models somebody was predicted by, and
+        refuses what is too much. The same values by the same model are rounded alike, and tell nothing new.
+        """
+        if self._path is None:
+            return
+        with self._opened(self._path) as file:
+            content = [one + row.tobytes() for one, row in zip(ids, own.values + 0.0, strict=True)]
+            members = np.unique(_hashed(file, ids) & _PERSON | _hashed(file, content) & ~_PERSON)
+            held = file.execute("SELECT model, about, members FROM predictions JOIN people ON people = number")
+            earlier = [(name, told, np.frombuffer(people, np.uint64)) for name, told, people in held]
+            for _, _, people in (one for one in earlier if one[0] == model):
+                members = np.setdiff1d(members, people)
+            if not len(members):
+                return
+            if not despite:
+                _check_ids(file, known_by)
+                takes_part = [np.isin(members & _PERSON, people & _PERSON) for _, _, people in earlier]
+                for pattern in np.unique(takes_part, axis=1).T.tolist() if earlier else [[]]:
+                    check([told for (_, told, _), is_in in zip(earlier, pattern, strict=True) if is_in])
+            file.execute("INSERT INTO predictions VALUES (?, ?, ?)", (model, about, _kept(file, members)))
+            file.execute("INSERT OR IGNORE INTO ids VALUES (?)", (known_by,))
+
     def settle(self, between: Array) -> None:
         """Note what the sums came to: a run with the very same ones as another told nothing new."""
         if self._path is None or self._number is None:
@@ -320,7 +356,7 @@ def _check_ids(file: sqlite3.Connection, known_by: str) -> None:
                 "same people cannot be told. Take the ids of the earlier runs. {way_out}",
                 before=" and ".join(map(repr, before)),
                 known_by=known_by,
-                way_out=_WAY_OUT,
+                way_out=WAY_OUT,
             )
         )
 
@@ -335,7 +371,7 @@ def _check_apart(members: Members, earlier: Sequence[Members], fewest: int, of: 
                 of=of,
                 people=so_many_people(found),
                 fewest=fewest,
-                way_out=_WAY_OUT,
+                way_out=WAY_OUT,
             )
         )
 
@@ -352,7 +388,7 @@ def _check_load(members: Members, sums: int, runs: Sequence[_Run], records_per_s
                 "every {records_per_sum:g}: each run over the same people tells more of them. {way_out}",
                 found=1 / load.max(),
                 records_per_sum=records_per_sum,
-                way_out=_WAY_OUT,
+                way_out=WAY_OUT,
             )
         )
 

@@ -46,6 +46,8 @@ MODULUS = math.prod(PRIMES)
 """q, of 150 bits: 192 bits of security at 8192 coefficients (Homomorphic Encryption Standard, 2018, table 1)."""
 FLOOD = 1 << 91
 """Noise added to a returned sum is uniform on −FLOOD … FLOOD−1; q/2t, what decryption can bear, is twice as much."""
+COARSE_FLOOD = MODULUS >> 8
+"""Noise added to a sum with a decoy: 7 bits of it are left, enough to see how long a column is."""
 _RETURNED = 3
 """Primes of a reply: 90 bits are enough to read a sum, and the rest would only be longer."""
 
@@ -85,7 +87,7 @@ class KeyOwner:
         """p₀, with which the other side makes its replies new."""
         return pack(self._hidden(self._seed.for_key(), residues(small(self._randomness))))
 
-    def encrypt(self, polynomial: NDArray[np.object_], group: int, chunk: int) -> bytes:
+    def encrypt(self, polynomial: Whole, group: int, chunk: int) -> bytes:
         """c₀ of a polynomial with coefficients modulo t; c₁ is known to both."""
         noisy = (_scaled(polynomial) + residues(small(self._randomness))) % primes()
         return pack(self._hidden(self._seed.for_column(group, chunk), noisy))
@@ -121,17 +123,17 @@ class Multiplier:
         """An own polynomial, ready to multiply with."""
         return values(residues(polynomial)).astype(np.uint32)
 
-    def seal(self, total: Residues, places: list[int]) -> tuple[bytes, bytes]:
+    def seal(self, total: Residues, places: list[int], *, is_coarse: bool = False) -> tuple[bytes, bytes]:
         """The reply: c₁ made new, and of c₀ only the coefficients at these places, flooded."""
         fresh = values(residues(small(self._randomness)))
         first, second = coefficients((total + self._key * fresh % primes()) % primes())
         second = (second + residues(small(self._randomness))) % primes()
-        first = (first[:, places] + self._flood(len(places))) % primes()
+        first = (first[:, places] + self._flood(len(places), COARSE_FLOOD if is_coarse else FLOOD)) % primes()
         return pack(_shortened(second)), pack(_shortened(first))
 
-    def _flood(self, count: int) -> Residues:
-        drawn = self._randomness.words(2 * count).reshape(count, 2).tolist()
-        noise = [((high << 64 | low) % (2 * FLOOD) - FLOOD) % MODULUS for high, low in drawn]
+    def _flood(self, count: int, size: int) -> Residues:
+        drawn = self._randomness.words(4 * count).reshape(count, 4)  # 256 bits each: uniform to within 2⁻¹⁰⁰
+        noise = [(int.from_bytes(words.tobytes(), "little") % (2 * size) - size) % MODULUS for words in drawn]
         return np.array([[each % prime for each in noise] for prime in PRIMES], np.uint64)
 
 
@@ -174,18 +176,27 @@ def unpack(content: bytes, shape: tuple[int, int]) -> Residues:
     return found
 
 
-def combined(columns: Whole, weights: list[int]) -> NDArray[np.object_]:
-    """The sum of the columns times these weights, modulo t."""
-    return np.asarray((columns.astype(object) * weights).sum(axis=1) % PLAIN_MODULUS, object)
+def combined(columns: Whole, weights: Whole) -> Whole:
+    """The sums of the columns times each set of weights, modulo t.
+
+    Columns are below 2²⁹ and weights below 2⁵⁷, so weights are taken 19 bits at a time: 64 hold no whole product.
+    """
+    total = np.zeros((len(columns), weights.shape[1]), np.int64)
+    for shift in (38, 19, 0):
+        for doublings in (6, 6, 6, 1):
+            total = (total << doublings) % PLAIN_MODULUS
+        total = (total + columns @ (weights >> shift & (1 << 19) - 1)) % PLAIN_MODULUS
+    return total
 
 
-def secret_weights(count: int) -> list[int]:
-    """Weights that are uniform modulo t."""
+def secret_weights(count: int, sets: int) -> Whole:
+    """Weights that are uniform modulo t, one row a column."""
     randomness = Randomness.secure()
-    drawn: list[int] = []
-    while len(drawn) < count:
-        drawn += [word >> 7 for word in randomness.words(count).tolist() if word >> 7 < PLAIN_MODULUS]
-    return drawn[:count]
+    drawn = np.empty(0, np.uint64)
+    while len(drawn) < count * sets:
+        words = randomness.words(count * sets) >> np.uint64(7)
+        drawn = np.append(drawn, words[words < PLAIN_MODULUS])
+    return drawn[: count * sets].astype(np.int64).reshape(count, sets)
 
 
 def centred(value: int) -> int:
@@ -194,10 +205,10 @@ def centred(value: int) -> int:
     return value - PLAIN_MODULUS if value > PLAIN_MODULUS // 2 else value
 
 
-def _scaled(polynomial: NDArray[np.object_]) -> Residues:
+def _scaled(polynomial: Whole) -> Residues:
     """⌊q/t·a⌉ modulo every prime: q·a less its remainder by t, over t, and q·a is zero modulo the primes."""
     half = PLAIN_MODULUS // 2
-    remainders = ((MODULUS % PLAIN_MODULUS * polynomial + half) % PLAIN_MODULUS).astype(np.int64)
+    remainders = ((MODULUS % PLAIN_MODULUS * polynomial.astype(object) + half) % PLAIN_MODULUS).astype(np.int64)
     return np.asarray(residues(half - remainders) * _inverses_of_t() % primes())
 
 

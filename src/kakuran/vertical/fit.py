@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,7 +15,8 @@ from kakuran.charts import ESTIMATE, Series, bar_chart, path_chart
 from kakuran.errors import ProtocolError
 from kakuran.report import Html, folded, page, picture, points, section, table
 from kakuran.typing import Array
-from kakuran.vertical.leakage import Exposure
+from kakuran.vertical.leakage import Exposure, bits_of
+from kakuran.vertical.own import OwnColumns
 from kakuran.vertical.regression import Inference, Quality, Selection, Step
 from kakuran.words import Phrase, Translate, Words, words_in
 from kakuran.writing import check_free, write_text
@@ -109,7 +111,13 @@ def _transcript(transcript: Mapping[str, Any], say: Words) -> Html:
     return folded(summary, table(say("every_message"), header, rows, text_columns=2))
 
 
-_FORMAT = 1
+_FORMAT = 2
+
+
+def _as_tuples(value: Any) -> Any:
+    return tuple(map(_as_tuples, value)) if isinstance(value, list) else value
+
+
 _ARRAYS = ("coefficients", "standard_errors", "t", "p", "low", "high", "vif")
 
 
@@ -122,6 +130,53 @@ class OwnCoefficient:
     low: float
     high: float
     mean: float
+
+
+_STEPS = 4
+"""Parts of predictions are counted in steps of a quarter of a standard deviation: of the residuals, or of the part."""
+_OF_TARGET = 2.0**30
+"""Steps are no smaller than the target's scale over this, where nothing varies and nothing is left unexplained."""
+
+
+@dataclass(frozen=True)
+class OwnPart:
+    """What our part of a prediction is made of, by the records of the fit: one entry a column of ours in the model.
+
+    Parameters
+    ----------
+    deviations : tuple[float, ...]
+        Standard deviations of coefficient times column, with the coefficient's sign.
+    correlations : tuple[tuple[float, ...], ...]
+        Of the columns.
+    bits : tuple[float, ...]
+        What it takes to write down one person's value.
+    """
+
+    deviations: tuple[float, ...]
+    correlations: tuple[tuple[float, ...], ...]
+    bits: tuple[float, ...]
+
+    @classmethod
+    def of(cls, own: OwnColumns, coefficients: Array) -> OwnPart:
+        """The part these columns have with these coefficients."""
+        centred = own.values - own.values.mean(axis=0)
+        deviations = np.sqrt((centred**2).mean(axis=0))
+        standardised = centred / np.where(deviations > 0, deviations, 1)
+        return cls(
+            tuple((coefficients * deviations).tolist()),
+            tuple(map(tuple, (standardised.T @ standardised / len(centred)).tolist())),
+            tuple(bits_of(column) / len(column) for column in own.values.T),
+        )
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation of the whole part."""
+        return float(np.sqrt(max(0.0, np.array(self.deviations) @ self.matrix @ np.array(self.deviations))))
+
+    @property
+    def matrix(self) -> Array:
+        """The correlations."""
+        return np.array(self.correlations).reshape(len(self.bits), len(self.bits))
 
 
 @dataclass(frozen=True)
@@ -145,6 +200,10 @@ class VerticalFit:
         Standard deviation of the target among the shared records (root mean square without intercept).
     target_mean : float | None
         Known to the holder of the target only, else None.
+    spreads : Mapping[str, float]
+        Standard deviations of every party's part of the fitted values.
+    own_part : OwnPart
+        What this party's part of a prediction is made of.
     exposure : Exposure
         What the others could have learned of this party's columns.
     transcripts : tuple[Mapping[str, Any], ...]
@@ -177,6 +236,8 @@ class VerticalFit:
     intercept: float | None
     target_scale: float
     target_mean: float | None
+    spreads: Mapping[str, float]
+    own_part: OwnPart
     exposure: Exposure
     rounds: int
     transcripts: tuple[Mapping[str, Any], ...]
@@ -197,6 +258,19 @@ class VerticalFit:
         for name, own in self.own.items():
             total += own.coefficient * (values[name] - own.mean)
         return total
+
+    def step(self, receiver: str) -> float:
+        """What the parts of predictions for a receiver are rounded to: the same for all parties, and in every run.
+
+        Never finer than a quarter of the standard deviation of anybody's own part, which moments that others made up
+        cannot make small.
+        """
+        spreads = (spread for party, spread in self.spreads.items() if party != receiver)
+        return max(max(self.quality.variance**0.5, *spreads) / _STEPS, self.target_scale / _OF_TARGET)
+
+    def bits_told(self, receiver: str) -> float:
+        """How much our part of a prediction for a receiver tells of each person."""
+        return math.log2(1 + 12 * (self.spreads[self.party] / self.step(receiver)) ** 2) / 2
 
     def plot(self, translate: Translate = str) -> Figure:
         """The criterion step by step; each step is named by the column that went (−) or came (+).
@@ -258,6 +332,8 @@ class VerticalFit:
             "standardised": columns,
             "own": {name: asdict(own) for name, own in self.own.items()},
             "steps": [asdict(step) for step in self.selection.steps],
+            "spreads": dict(self.spreads),
+            "own_part": asdict(self.own_part),
             "exposure": self.exposure.to_dict(),
             "rounds": self.rounds,
             "transcripts": list(self.transcripts),
@@ -301,6 +377,8 @@ class VerticalFit:
                 intercept=held["intercept"],
                 target_scale=held["target_scale"],
                 target_mean=held["target_mean"],
+                spreads=held["spreads"],
+                own_part=OwnPart(**{name: _as_tuples(value) for name, value in held["own_part"].items()}),
                 exposure=Exposure(**exposure),
                 rounds=held["rounds"],
                 transcripts=tuple(held["transcripts"]),

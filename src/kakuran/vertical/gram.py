@@ -4,6 +4,9 @@ The owner of the key tells the multiplier every sum it reads, so a multiplier wh
 what it liked, the key among it. The owner therefore sends one column more, the sum of the others times secret weights,
 and tells nothing unless the sums with that column are the sums of the other sums times the same weights.
 
+Neither side may choose what the sums come to. Each therefore sends the other random columns, its decoys, hidden under
+secret combinations of its own columns, and sees from the sums with them how long the columns are that were multiplied.
+
 Everybody's moments with everybody's: encrypted between each pair, then told to all.
 """
 
@@ -17,6 +20,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from kakuran.errors import ProtocolError
 from kakuran.randomness import Randomness
@@ -28,11 +32,21 @@ from kakuran.vertical.encryption import (
     Multiplier,
     Seed,
     SumOfProducts,
+    centred,
     combined,
     precision,
     secret_weights,
 )
-from kakuran.vertical.messages import Columns, Commitment, CrossMoments, EncryptionKey, OwnMoments, Products, TossShare
+from kakuran.vertical.messages import (
+    Columns,
+    Commitment,
+    CrossMoments,
+    CrossSums,
+    EncryptionKey,
+    OwnMoments,
+    Products,
+    TossShare,
+)
 from kakuran.vertical.own import Standardised
 from kakuran.vertical.plan import VerticalPlan
 from kakuran.vertical.polynomials import DEGREE
@@ -43,6 +57,18 @@ from kakuran.words import Phrase
 Integers: TypeAlias = NDArray[np.int64]
 _SIDE_BY_SIDE = 16
 """Most columns in one ciphertext; every sum a reply opens is a hint at what hides its other half, and 16 are few."""
+_LARGEST_MOMENT = 1.01
+"""Correlations are at most 1, but for rounding."""
+DECOYS = 16
+"""Secret random columns by which a party sees how long the others' are."""
+DECOY_SUMS = 2
+"""What the sums with decoys tell of a column, counted as whole sums: 16 times 7 bits are fewer than 2 times 58."""
+_STANDARD = 32
+"""A decoy's sum with a standardised column has a standard deviation of t over this, so that any other fills t."""
+_NOISE = (_STANDARD / 256) ** 2 / 3
+"""The variance of the noise the other side adds, uniform on ±t/256, as a part of that of such a sum."""
+_SURPRISE = 12 * np.log(10)
+"""Honest columns look too long once in 10¹² times."""
 
 
 @dataclass(frozen=True)
@@ -113,53 +139,161 @@ def moments_of(columns: Integers, bits: int) -> Array:
     return np.asarray(scaled.T @ scaled / len(columns))
 
 
-def cross_moments_as_owner(link: Link, columns: Integers, their_columns: int, bits: int) -> Array:
-    """Encrypt our columns, read the sums of products, tell the peer: their columns × ours."""
-    layout, weights = SlotLayout(len(columns)), secret_weights(columns.shape[1])
-    owner = KeyOwner(_tossed_as_owner(link))
-    link.send(EncryptionKey(owner.public_key()))
-    checked = np.column_stack([columns.astype(object), combined(columns, weights)])
-    sums = np.zeros((their_columns, checked.shape[1]), object)
-    for group in range(layout.groups(checked.shape[1])):
-        for chunk in range(layout.chunks):
-            link.send(Columns(group, owner.encrypt(layout.side_by_side(checked, group, chunk), group, chunk)))
-        members, places = layout.members(checked.shape[1], group), layout.places(checked.shape[1], group)
-        for theirs in range(their_columns):
-            reply = _expect(link.receive(Products), theirs, link)
-            sums[theirs, members.start : members.stop] = owner.decrypt(reply.body, reply.sums, places)
-    if ((sums[:, :-1] * weights).sum(axis=1) % PLAIN_MODULUS != sums[:, -1] % PLAIN_MODULUS).any():
+def cross_moments_as_owner(
+    link: Link, columns: Integers, their_columns: int, bits: int, decoys: Integers
+) -> tuple[Array, Array]:
+    """Encrypt our columns, read the sums of products, tell the peer: their columns × ours, and theirs with decoys."""
+    weights, groups = secret_weights(columns.shape[1], 1), SlotLayout(len(columns)).groups(columns.shape[1] + 1)
+    owner = _key_sent(link)
+    found = _read_sums(link, owner, np.column_stack([columns, combined(columns, weights)]), their_columns)
+    sums = found[:, :-1]
+    if ((sums @ weights.astype(object))[:, 0] % PLAIN_MODULUS != found[:, -1] % PLAIN_MODULUS).any():
         raise ProtocolError(
             Phrase("the products that {peer} returned are not those of one table; it was told nothing", peer=link.peer)
         )
-    moments: Array = np.ldexp(sums[:, :-1].astype(np.float64), -2 * bits) / len(columns)
-    if np.abs(moments).max() > 1.01:
+    moments = _moments_from(sums, len(columns), bits)
+    if np.abs(moments).max() > _LARGEST_MOMENT:
         raise ProtocolError(
             Phrase("the products that {peer} returned make no sense; are both kakurans the same?", peer=link.peer)
         )
-    link.send(CrossMoments("", "", moments))
-    return moments
+    projections = _projections(link, owner, columns, decoys, sums, groups)
+    link.send(CrossSums(sums.astype(np.int64)))
+    multiplier = _key_received(link)
+    _reply(link, multiplier, _prepared(columns), len(columns), decoys.shape[1], is_coarse=True)
+    return moments, projections
 
 
-def cross_moments_as_multiplier(link: Link, columns: Integers, their_columns: int) -> Array:
-    """Multiply the peer's encrypted columns with ours and learn the sums from it: our columns × theirs."""
-    layout, checked = SlotLayout(len(columns)), their_columns + 1
+def cross_moments_as_multiplier(
+    link: Link, columns: Integers, their_columns: int, bits: int, decoys: Integers
+) -> tuple[Array, Array]:
+    """Multiply the peer's encrypted columns with ours and learn the sums from it: our columns × theirs, and decoys."""
+    multiplier, ours, records = _key_received(link), _prepared(columns), len(columns)
+    groups = _reply(link, multiplier, ours, records, their_columns + 1)
+    _reply(link, multiplier, ours, records, decoys.shape[1], groups, is_coarse=True)
+    sums = link.receive(CrossSums).sums.astype(object)
+    if (
+        sums.shape != (columns.shape[1], their_columns)
+        or np.abs(moments := _moments_from(sums, records, bits)).max() > _LARGEST_MOMENT
+    ):
+        raise ProtocolError(Phrase("{peer} sent moments that no columns of the plan have", peer=link.peer))
+    return moments, _projections(link, _key_sent(link), columns, decoys, sums.T)
+
+
+def _moments_from(sums: NDArray[np.object_], records: int, bits: int) -> Array:
+    return np.asarray(np.ldexp(sums.astype(np.float64), -2 * bits) / records)
+
+
+def _key_sent(link: Link) -> KeyOwner:
+    owner = KeyOwner(_tossed_as_owner(link))
+    link.send(EncryptionKey(owner.public_key()))
+    return owner
+
+
+def _key_received(link: Link) -> Multiplier:
     seed = _tossed_as_multiplier(link)
-    multiplier = Multiplier(seed, link.receive(EncryptionKey).key)
-    ours = [
-        [multiplier.prepare(layout.backwards(column, chunk)) for chunk in range(layout.chunks)] for column in columns.T
-    ]
-    for group in range(layout.groups(checked)):
-        totals = [SumOfProducts() for _ in ours]
+    return Multiplier(seed, link.receive(EncryptionKey).key)
+
+
+def _read_sums(
+    link: Link, owner: KeyOwner, columns: Integers, their_columns: int, start: int = 0
+) -> NDArray[np.object_]:
+    """Send columns modulo t encrypted, from group `start` on, and read their sums with the peer's: theirs × these."""
+    layout, count = SlotLayout(len(columns)), columns.shape[1]
+    sums = np.zeros((their_columns, count), object)
+    for group in range(layout.groups(count)):
+        label = start + group
         for chunk in range(layout.chunks):
-            received = multiplier.load(_expect(link.receive(Columns), group, link).ciphertext, group, chunk)
+            link.send(Columns(label, owner.encrypt(layout.side_by_side(columns, group, chunk), label, chunk)))
+        members, places = layout.members(count, group), layout.places(count, group)
+        for theirs in range(their_columns):
+            reply = _expect(link.receive(Products), theirs, link)
+            sums[theirs, members.start : members.stop] = owner.decrypt(reply.body, reply.sums, places)
+    return sums
+
+
+def _prepared(columns: Integers) -> list[list[NDArray[np.uint32]]]:
+    """Our columns by their chunks, ready to multiply with."""
+    layout = SlotLayout(len(columns))
+    return [
+        [Multiplier.prepare(layout.backwards(column, chunk)) for chunk in range(layout.chunks)] for column in columns.T
+    ]
+
+
+def _reply(
+    link: Link,
+    multiplier: Multiplier,
+    ours: list[list[NDArray[np.uint32]]],
+    records: int,
+    their_columns: int,
+    start: int = 0,
+    *,
+    is_coarse: bool = False,
+) -> int:
+    """The other side of `_read_sums`: multiply with our columns; the number of the group that is next."""
+    layout = SlotLayout(records)
+    for group in range(layout.groups(their_columns)):
+        totals, label = [SumOfProducts() for _ in ours], start + group
+        for chunk in range(layout.chunks):
+            received = multiplier.load(_expect(link.receive(Columns), label, link).ciphertext, label, chunk)
             for total, prepared in zip(totals, ours, strict=True):
                 total.add(received, prepared[chunk])
+        places = layout.places(their_columns, group)
         for place, total in enumerate(totals):
-            link.send(Products(place, *multiplier.seal(total.reduced(), layout.places(checked, group))))
-    moments = link.receive(CrossMoments).moments
-    if moments.shape != (columns.shape[1], their_columns) or np.abs(moments).max() > 1.01:
-        raise ProtocolError(Phrase("{peer} sent moments that no columns of the plan have", peer=link.peer))
-    return moments
+            link.send(Products(place, *multiplier.seal(total.reduced(), places, is_coarse=is_coarse)))
+    return start + layout.groups(their_columns)
+
+
+def draw_decoys(records: int, bits: int, randomness: Randomness) -> Integers:
+    """Normal columns whose sums with a standardised one have a standard deviation of t/32, secret and ours alone."""
+    uniform = ((randomness.words(records * DECOYS) >> np.uint64(11)) + 0.5) * 2.0**-53
+    size = PLAIN_MODULUS / _STANDARD / np.sqrt(records) * 2.0**-bits
+    return np.rint(size * special.ndtri(uniform)).astype(np.int64).reshape(records, DECOYS)
+
+
+def _projections(
+    link: Link,
+    owner: KeyOwner,
+    columns: Integers,
+    decoys: Integers,
+    sums: NDArray[np.object_],
+    start: int = 0,
+) -> Array:
+    """The peer's columns times our decoys, in standard deviations of a sum with a standardised column: decoys × theirs.
+
+    A decoy is sent under the sum of our columns times weights that are secret and its own. Whoever multiplies it with
+    another column than the one whose `sums` (theirs × ours) it told, or told others, leaves a number that is uniform.
+    """
+    weights = secret_weights(columns.shape[1], decoys.shape[1])
+    masked = (decoys + combined(columns, weights)) % PLAIN_MODULUS
+    read = _read_sums(link, owner, masked, len(sums), start) - sums @ weights.astype(object)
+    projections = np.vectorize(centred, otypes=[np.float64])(read.T) / (PLAIN_MODULUS / _STANDARD)
+    _check_projections(projections, link)
+    return np.asarray(projections)
+
+
+def _check_projections(projections: Array, link: Link) -> None:
+    most = DECOYS + 2 * np.sqrt(DECOYS * _SURPRISE) + 2 * _SURPRISE  # Laurent and Massart (2000), lemma 1
+    if ((projections**2).sum(axis=0) > most * (1 + _NOISE)).any():
+        raise ProtocolError(
+            Phrase(
+                "the sums with {peer}'s columns are not those of standardised columns: it told others than it read, or "
+                "multiplied with other columns than the plan's. Nothing more is sent; ask how they were made",
+                peer=link.peer,
+            )
+        )
+
+
+def check_lengths(projections: Array, moments: Array) -> None:
+    """Refuse moments of the others' columns by which a combination of these is shorter than our decoys show it to be.
+
+    For normal decoys no combination is above the limit but once in 10¹² runs (Davidson and Szarek 2001, theorem II.13).
+    """
+    decoys, columns = projections.shape
+    most = (np.sqrt(decoys) + np.sqrt(columns) + np.sqrt(2 * _SURPRISE)) ** 2
+    if np.linalg.eigvalsh(most * (moments + _NOISE * np.eye(columns)) - projections.T @ projections)[0] < 0:
+        raise ProtocolError(
+            Phrase("the moments the others told of their own columns are not those of the columns they multiplied with")
+        )
 
 
 def _tossed_as_owner(link: Link) -> Seed:
@@ -237,23 +371,26 @@ def pool_moments(
     records, names = len(own.values), plan.names
     bits = precision(records)
     whole = rounded(own.values, bits)
+    # All peers are asked with the same decoys, also those of a run that was cut off.
+    seed = checkpoints.load(min(done))[1]["seed"] if done else Randomness.secure().words(4)
+    decoys = draw_decoys(records, bits, Randomness.derived(b"kakuran decoys\0" + seed.tobytes()))
 
-    def with_peer(peer: str) -> Array:
+    def with_peer(peer: str) -> tuple[Array, Array]:
         stage = pair_stage(names, me, peer)
         if stage in done:
-            return checkpoints.load(stage)[1]["moments"]
-        theirs = len(plan.held_by(peer))
-        if plan.comes_before(me, peer):
-            moments = cross_moments_as_multiplier(links[peer], whole, theirs)
-        else:
-            moments = cross_moments_as_owner(links[peer], whole, theirs, bits).T
-        low_first = moments if plan.comes_before(me, peer) else moments.T
+            kept = checkpoints.load(stage)[1]
+            return kept["moments"], kept["projections"]
+        theirs, multiplies = len(plan.held_by(peer)), plan.comes_before(me, peer)
+        exchange = cross_moments_as_multiplier if multiplies else cross_moments_as_owner
+        low_first, projections = exchange(links[peer], whole, theirs, bits, decoys)
         tag = hashlib.sha256(np.ascontiguousarray(low_first).tobytes()).hexdigest()
-        checkpoints.save(stage, tag, {}, moments=moments)
+        moments = low_first if multiplies else low_first.T
+        checkpoints.save(stage, tag, {}, moments=moments, projections=projections, seed=seed)
         notify(f"moments with {peer} are known")
-        return moments
+        return moments, projections
 
-    blocks = {(me, peer): moments for peer, moments in with_each(links, with_peer).items()}
+    known = with_each(links, with_peer)
+    blocks = {(me, peer): moments for peer, (moments, _) in known.items()}
     scale = float(own.scales[-1]) if plan.holder == me else 0.0
     blocks[me, me] = moments_of(whole, bits)
     ours = OwnMoments(blocks[me, me], scale)
@@ -263,7 +400,12 @@ def pool_moments(
         blocks[peer, peer], scales[peer] = their_own.moments, their_own.target_scale
         for message in crossed:
             blocks[message.rows, message.columns] = message.moments
-    return _assembled(plan, blocks, records, scales[plan.holder], bits)
+    moments = _assembled(plan, blocks, records, scales[plan.holder], bits)
+    seen = {name: column for peer in links for name, column in zip(plan.held_by(peer), known[peer][1].T, strict=True)}
+    theirs = [name for name in (*plan.columns, plan.target) if name in seen]
+    are_theirs = ~moments.are_of(own.names)
+    check_lengths(np.column_stack([seen[name] for name in theirs]), moments.matrix[np.ix_(are_theirs, are_theirs)])
+    return moments
 
 
 def _tell_all(

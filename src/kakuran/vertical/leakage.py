@@ -8,8 +8,9 @@ of the other side, but on N unknowns each.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -235,6 +236,55 @@ def _steps(values: Array, finest: float) -> set[float]:
     places = [np.unique((start + np.arange(_A_GROUP) * (start + 1)) % len(values)) for start in range(_GROUPS)]
     steps = {_step(values[some], finest) for some in places if len(some) > 1}
     return {_step(values, finest), *(step for step in steps if step > _COINCIDENCE * finest)}
+
+
+_SETS = 5_000
+"""So many sets of columns are looked at: all of them for up to twelve columns, and of more the small ones."""
+
+
+def most_told(parts: Array, correlations: Array, bits: Array) -> tuple[list[int], float, float]:
+    """The columns of which parts of predictions tell most: their places, the bits told and those there are, per person.
+
+    Parameters
+    ----------
+    parts : Array
+        What each part that was told is made of: of every column the standard deviation, in steps it was rounded to.
+    correlations : Array
+        Of the columns.
+    bits : Array
+        What it takes to write one value of each column down.
+    """
+    strongest, worst = -1.0, ([0], 0.0, 0.0)
+    for places in _sets_of(len(bits)):
+        among = correlations[np.ix_(places, places)]
+        _, shared = np.linalg.slogdet(among + _RELATIVE * np.eye(len(places)))
+        held = max(float(bits[places].max()), float(bits[places].sum()) + shared / math.log(4))
+        told = bits_of_parts(parts, correlations, places)
+        if told > strongest * held:
+            strongest, worst = (told / held if held else math.inf), (places, told, held)
+    return worst
+
+
+def bits_of_parts(parts: Array, correlations: Array, places: Sequence[int]) -> float:
+    """What parts tell of the columns at these places, as if columns and rounding were jointly normal."""
+    others = [place for place in range(len(correlations)) if place not in places]
+    across = correlations[np.ix_(places, others)]
+    left = (
+        correlations[np.ix_(others, others)] - across.T @ np.linalg.pinv(correlations[np.ix_(places, places)]) @ across
+    )
+    rounding = np.eye(len(parts)) / 12
+    _, before = np.linalg.slogdet(parts @ correlations @ parts.T + rounding)
+    _, after = np.linalg.slogdet(parts[:, others] @ left @ parts[:, others].T + rounding)
+    return max(0.0, float(before - after) / math.log(4))
+
+
+def _sets_of(columns: int) -> Iterator[list[int]]:
+    """All sets of columns while they are not too many, small ones first; those of one column and of all anyway."""
+    looked_at = 0
+    for size in range(1, columns + 1):
+        looked_at += math.comb(columns, size)
+        if size in (1, columns) or looked_at <= _SETS:
+            yield from map(list, combinations(range(columns), size))
 
 
 def _step(values: Array, finest: float) -> float:

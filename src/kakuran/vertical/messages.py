@@ -152,6 +152,14 @@ class Products(Message):
 
 
 @dataclass(frozen=True, eq=False)
+class CrossSums(Message):
+    """The sums of products the sender has read, our columns × theirs, as whole numbers: they are checked exactly."""
+
+    code, limit = 24, 16 * MIB
+    sums: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
 class CrossMoments(Message):
     """The moments between two parties' columns, told to one that does not know them yet."""
 
@@ -238,9 +246,11 @@ class InterceptPart(Message):
 
     code, limit = 17, KIB
     value: float
+    spread: float
+    """Standard deviation of its part of the fitted values, from which the step of predictions follows."""
 
 
-WIRE_VERSION = 2
+WIRE_VERSION = 3
 """Raised whenever an older kakuran could misread a newer frame."""
 
 _HEADER = struct.Struct("<4sHHI")

@@ -32,7 +32,8 @@ class OwnColumns:
     @classmethod
     def read(cls, table: pa.Table, names: Sequence[str]) -> OwnColumns:
         """The named columns as numbers; refuses text, gaps and infinities."""
-        return cls(tuple(names), np.column_stack([_numbers(table, name) for name in names]))
+        values = [_numbers(table, name) for name in names]
+        return cls(tuple(names), np.column_stack(values) if values else np.empty((table.num_rows, 0)))
 
     def at(self, rows: NDArray[np.int64]) -> OwnColumns:
         """The columns over these records, in this order."""

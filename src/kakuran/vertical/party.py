@@ -19,8 +19,8 @@ from kakuran.vertical.alignment import align, read_ids
 from kakuran.vertical.checkpoints import Checkpoints
 from kakuran.vertical.disclosure import check_columns, check_count, check_moments, fewest_people
 from kakuran.vertical.earlier import EarlierRuns, Told
-from kakuran.vertical.fit import OwnCoefficient, VerticalFit
-from kakuran.vertical.gram import pair_stage, pool_moments
+from kakuran.vertical.fit import OwnCoefficient, OwnPart, VerticalFit
+from kakuran.vertical.gram import DECOY_SUMS, pair_stage, pool_moments
 from kakuran.vertical.leakage import exposure_of_moments
 from kakuran.vertical.meeting import Greeting, greet
 from kakuran.vertical.messages import InterceptPart, Target, numbers
@@ -114,7 +114,7 @@ class Party:
             outcome = self._run_gram(links, done, told, own, standardised)
         else:
             outcome = self._run_residual(links, greeting, own, standardised)
-        return self._conclude(links, greeting.run, outcome, standardised)
+        return self._conclude(links, greeting.run, outcome, own, standardised)
 
     def _aligned_rows(self, links: Mapping[str, Link], greeting: Greeting) -> NDArray[np.int64]:
         if greeting.common("aligned", self.plan.names):
@@ -155,9 +155,9 @@ class Party:
 
     @property
     def _sums_told(self) -> int:
-        """Sums of each of our columns: one a column of the others, and one more for each whose products we make."""
-        others = len(self.plan.columns) + 1 - len(self._columns.names)
-        return others + len(self.plan.names) - 1 - self.plan.names.index(self.name)
+        """Sums of each of our columns: one a column of the others, one for each whose products we make, and decoys."""
+        others, peers = len(self.plan.columns) + 1 - len(self._columns.names), len(self.plan.names) - 1
+        return others + peers - self.plan.names.index(self.name) + DECOY_SUMS * peers
 
     def _run_gram(
         self, links: Mapping[str, Link], done: frozenset[str], told: Told, own: OwnColumns, standardised: Standardised
@@ -211,12 +211,13 @@ class Party:
         return OwnColumns((self.plan.target,), values.reshape(-1, 1))
 
     def _conclude(
-        self, links: Mapping[str, Link], run: str, outcome: Outcome, standardised: Standardised
+        self, links: Mapping[str, Link], run: str, outcome: Outcome, held: OwnColumns, standardised: Standardised
     ) -> VerticalFit:
         own = self._own_coefficients(outcome, standardised)
         taken_off = sum(each.coefficient * each.mean for each in own.values())
         mean = float(standardised.means[-1]) if self.plan.holder == self.name else None
-        ours = InterceptPart(taken_off - (mean or 0.0))
+        part = OwnPart.of(held.only(list(own)), np.array([each.coefficient for each in own.values()]))
+        ours = InterceptPart(taken_off - (mean or 0.0), part.spread)
         parts = with_each(
             links, lambda peer: links[peer].swap(ours, speaks_first=self.plan.comes_before(self.name, peer))
         )
@@ -236,6 +237,8 @@ class Party:
             intercept=intercept,
             target_scale=outcome.target_scale,
             target_mean=mean,
+            spreads={self.name: ours.spread, **{peer: told.spread for peer, told in parts.items()}},
+            own_part=part,
             exposure=outcome.exposure,
             rounds=outcome.rounds,
             transcripts=tuple(link.transcript.to_dict() for link in links.values()),

@@ -2,12 +2,14 @@
 
 With two parties the receiver can take its own part off a prediction and is left with the other's: that follows from the
 prediction itself. With more, masks that cancel in the sum hide every part from the receiver, but not their sum. The
-last digits of a part tell whole numbers apart, so parts are rounded to what a prediction can be relied on.
+last digits of a part tell whole numbers apart, so parts are rounded to what a prediction can be relied on, and to a
+quarter of their own spread at the finest. What is left adds up over models, so it is counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,13 +18,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kakuran.errors import DataError, ProtocolError
+from kakuran.errors import DataError, GuardError, ProtocolError
 from kakuran.randomness import Randomness
 from kakuran.schema import to_arrow
 from kakuran.typing import Array
 from kakuran.vertical.alignment import align, read_ids
-from kakuran.vertical.earlier import EarlierRuns
+from kakuran.vertical.earlier import WAY_OUT, EarlierRuns
 from kakuran.vertical.fit import VerticalFit
+from kakuran.vertical.leakage import most_told
 from kakuran.vertical.meeting import greet
 from kakuran.vertical.messages import Mask, MaskedPart, numbers
 from kakuran.vertical.own import OwnColumns
@@ -30,10 +33,6 @@ from kakuran.vertical.plan import VerticalPlan
 from kakuran.vertical.transport import Link, give_up
 from kakuran.words import Phrase, so_many_records
 
-_OF_RESIDUAL = 4
-"""Parts are counted in steps of the residuals' standard deviation over this: each part adds 0.5 % to their variance."""
-_OF_TARGET = 2.0**30
-"""Steps are no smaller than the target's scale over this, where nothing is left unexplained."""
 _FARTHEST = 2.0**26
 """Scales of the target a part may have; as steps, those of 128 parties then add up within 2⁶³."""
 
@@ -58,11 +57,22 @@ def predict_together(
     *,
     receiver: str,
     memory: Path | None = None,
+    despite_earlier_runs: bool = False,
     notify: Callable[[str], object] = lambda _: None,
 ) -> Predictions | None:
     """Take part in predicting new records; the receiver gets `Predictions`, the others None.
 
-    How many ids the others tried on ours is remembered in `memory`, the file a `Party` has.
+    A prediction is a disclosure about that person: each model tells its receiver up to 4 bits of the others' columns.
+
+    Parameters
+    ----------
+    receiver : str
+        The party that gets the predictions.
+    memory : Path | None
+        File that remembers what predictions told of whom, so that those of several models are counted together; the
+        one `Party` is given. Without it each model is looked at by itself.
+    despite_earlier_runs : bool
+        Predict even if earlier models have told much of the same people.
 
     Examples
     --------
@@ -82,7 +92,7 @@ def predict_together(
     (True, 341)
     """
     try:
-        return _predict(links, plan, fit, frame, receiver, EarlierRuns(memory), notify)
+        return _predict(links, plan, fit, frame, receiver, EarlierRuns(memory), notify, despite=despite_earlier_runs)
     except Exception:
         give_up(links)
         raise
@@ -96,37 +106,86 @@ def _predict(
     receiver: str,
     earlier: EarlierRuns,
     notify: Callable[[str], object],
+    *,
+    despite: bool,
 ) -> Predictions | None:
     if fit.fingerprint != plan.fingerprint:
         raise ProtocolError(Phrase("the fit was made by another plan; give the plan it was made by"))
     me, table, receiver = fit.party, to_arrow(frame), plan.terms(receiver).name
     identifiers = read_ids(table, plan.terms(me).id)
-    columns = {name: OwnColumns.read(table, [name]).values[:, 0] for name in fit.own}
+    own = OwnColumns.read(table, list(fit.own))
+    if me != receiver:
+        _check_told([], fit, plan, receiver)
     greet(links, plan, me, f"predict for {receiver} with the model of run {fit.run[:16]}", {})
     rows = align(links, plan, me, identifiers, earlier, notify)
     notify(f"{len(rows):,} of our {len(identifiers):,} new records are shared")
-    part = fit.part({name: values[rows] for name, values in columns.items()}, len(rows))
+    own = own.at(rows)
+    part = fit.part(dict(zip(own.names, own.values.T, strict=True)), len(rows))
     if me != receiver:
-        links[receiver].send(MaskedPart(_masked(links, plan, me, receiver, _in_steps(part, fit))))
+        steps = _in_steps(part, fit, receiver)
+        earlier.predict(
+            [identifiers[row] for row in rows.tolist()],
+            own,
+            f"{fit.run} {receiver}",
+            json.dumps(_about(fit, receiver)),
+            lambda before: _check_told(before, fit, plan, receiver),
+            known_by=plan.terms(me).id,
+            despite=despite,
+        )
+        notify(f"our parts tell {receiver} {fit.bits_told(receiver):.1f} bits of each of these people")
+        links[receiver].send(MaskedPart(_masked(links, plan, me, receiver, steps)))
         return None
     steps = np.zeros(len(rows), np.int64)
     for link in links.values():
         steps = steps + _words(link.receive(MaskedPart, most=numbers(len(rows))).words, len(rows), link)
-    return Predictions(rows, part + steps.astype(np.float64) * _step(fit))
+    return Predictions(rows, part + steps.astype(np.float64) * fit.step(receiver))
 
 
-def _step(fit: VerticalFit) -> float:
-    return max(fit.quality.variance**0.5 / _OF_RESIDUAL, fit.target_scale / _OF_TARGET)
+def _about(fit: VerticalFit, receiver: str) -> dict[str, tuple[float, float]]:
+    """By column: how many steps of a part it varies by, and what it takes to write a value down."""
+    deviations = np.array(fit.own_part.deviations) / fit.step(receiver)
+    return dict(zip(fit.own, zip(deviations.tolist(), fit.own_part.bits, strict=True), strict=True))
 
 
-def _in_steps(part: Array, fit: VerticalFit) -> NDArray[np.int64]:
+def _check_told(before: Sequence[str], fit: VerticalFit, plan: VerticalPlan, receiver: str) -> None:
+    """Refuse where our part, with those of earlier models, tells too much of any set of our columns.
+
+    Columns of earlier models that are not in this one are taken to be independent.
+    """
+    models: list[dict[str, tuple[float, float]]] = [_about(fit, receiver), *map(json.loads, before)]
+    bits = {name: bits for model in reversed(models) for name, (_, bits) in model.items()}
+    names = [*fit.own, *sorted(bits.keys() - fit.own.keys())]
+    if not names:
+        return
+    correlations = np.eye(len(names))
+    correlations[: len(fit.own), : len(fit.own)] = fit.own_part.matrix
+    parts = np.array([[model.get(name, (0.0, 0.0))[0] for name in names] for model in models])
+    places, told, held = most_told(parts, correlations, np.array([bits[name] for name in names]))
+    if told * plan.limits.bits_per_bit_told > held:
+        raise GuardError(
+            Phrase(
+                "predictions would tell {receiver} {told:.1f} bits of each person's {columns}, which take {held:.1f} "
+                "to write down, not {times:g} times as many: many could be read off them. {way_out}",
+                receiver=receiver,
+                told=told,
+                columns=" and ".join(names[place] for place in places),
+                held=held,
+                times=plan.limits.bits_per_bit_told,
+                way_out=WAY_OUT
+                if before
+                else Phrase("Leave columns of few values out of the plan, or agree on another limit bits_per_bit_told"),
+            )
+        )
+
+
+def _in_steps(part: Array, fit: VerticalFit, receiver: str) -> NDArray[np.int64]:
     if not (np.abs(part) < _FARTHEST * fit.target_scale).all():
         raise DataError(
             fit.target,
             Phrase("would lie far beyond anything fitted, by our columns"),
             Phrase("Mend their largest values."),
         )
-    return np.rint(part / _step(fit)).astype(np.int64)
+    return np.rint(part / fit.step(receiver)).astype(np.int64)
 
 
 def _masked(
