@@ -196,7 +196,7 @@ def _density(reader: Reader, column: str, bins: Bins | None, method: DensityMeth
     binned = _Binned.of(reader, column, min(DEFAULT_BINS, attribute.points) if bins is None else bins, progress)
     naive, found = binned.naive, binned.estimated(plan, method)
     reach = float(ndtri((1 + LEVEL) / 2)) * found.errors
-    low, high = _allowed(binned.question, binned.told, plan)
+    low, high = _allowed(reader, binned)
     return Density(
         column,
         attribute.borders_of(binned.edges),
@@ -295,14 +295,15 @@ def told_numbers(reader: Reader, columns: Sequence[str], progress: Progress) -> 
     return found
 
 
-def _allowed(question: TableQuestion, told: ToldNumbers, plan: Plan) -> tuple[Array, Array]:
+def _allowed(reader: Reader, binned: _Binned) -> tuple[Array, Array]:
     """The least and the largest share of each bin that some true table explains, however smooth or not it is."""
+    question, told, plan = binned.question, binned.told, reader.plan
     (axis,), (cells,), reach = question.axes, question.cells, plan.reach(question.cells[0].name)
     if not question.is_perturbed(plan) or cells.size > LARGEST_AXIS:
         return np.ones(cells.size), np.zeros(cells.size)
     codes = np.append(told.codes, plan.schema.in_release(cells.name).size - 1 + reach)
     counts = np.bincount(axis.place(codes, reach), np.append(told.counts, told.gone), axis.size).astype(float)
-    operator = question.operator(plan)
+    operator = reader.operator(question)
     estimate = reconstruct(counts, operator).counts
     ends = interval(counts, operator, estimate, question.reading, level=LEVEL, about="population")
     numbers = max(counts.sum() * (1 - (told.missing or 0.0)), 1.0)

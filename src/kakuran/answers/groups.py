@@ -486,7 +486,7 @@ def told_cells(
     for (tell, places), tally in zip(held, reader.tallies(tables, progress), strict=True):
         cells, counts = tally.occupied()
         some, counted = [axes[place] for place in places], [seen[place] for place in places]
-        operator = operator_of(plan, some, [tell], counted)
+        operator = operator_of(plan, some, {}, [tell], counted)
         shape = tuple(axis.size for axis in counted)
         here = cells[len(cells) - len(places) :]
         if weight is None:

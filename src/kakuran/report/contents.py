@@ -80,7 +80,7 @@ def _judged(release: Release, question: TableQuestion, counts: Array) -> Array:
     """
     if not release.plan.layout.told or not question.is_perturbed(release.plan):
         return question.seen.of(counts)
-    as_many = counts.sum() * question.operator(release.plan).together ** 2 if counts.any() else 0.0
+    as_many = counts.sum() * release.reader.operator(question).together ** 2 if counts.any() else 0.0
     return question.reading.of(release.reader.joint(question.truths).table(question.truths)) * as_many
 
 
