@@ -27,6 +27,7 @@ from kakuran.answers.reader import (
     model_cells,
 )
 from kakuran.counts import Cells, Reading, cells_of, every_code, only, parse
+from kakuran.defaults import DEFAULT_LEVEL
 from kakuran.design import Plan
 from kakuran.errors import SchemaError
 from kakuran.model import About, Histogram, ToldCells, moments_of, operator_of
@@ -68,7 +69,7 @@ class AskedOf:
     where: str | None = None
     bins: Mapping[str, int] = field(default_factory=dict)
     weights: str | None = None
-    level: float = 0.9
+    level: float = DEFAULT_LEVEL
     about: About = "table"
 
     @classmethod

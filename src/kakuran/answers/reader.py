@@ -19,6 +19,7 @@ from scipy.special import ndtri
 from kakuran.answers.estimate import Estimate, warned_of
 from kakuran.answers.filling import BandFilling
 from kakuran.counts import Bins, Cells, Predicate, Reading, Records, Tally, cells_of, distinct_rows, only, parse
+from kakuran.defaults import DEFAULT_LEVEL
 from kakuran.design import Plan
 from kakuran.errors import SchemaError
 from kakuran.mechanism import Transition
@@ -424,7 +425,7 @@ class Reader:
         progress: Progress = int,
         *,
         method: Method = "auto",
-        level: float = 0.9,
+        level: float = DEFAULT_LEVEL,
         about: About = "table",
         fakes: float = 0.0,
         totals: Sequence[TableQuestion] | None = None,
@@ -452,7 +453,7 @@ class Reader:
         progress: Progress = int,
         *,
         method: Method = "auto",
-        level: float = 0.9,
+        level: float = DEFAULT_LEVEL,
         about: About = "table",
         fakes: float = 0.0,
     ) -> Estimate:

@@ -26,6 +26,7 @@ from kakuran.answers.groups import ReadNumber, told_cells
 from kakuran.answers.reader import Reader, check_interval, check_told, check_told_in_pairs, counted_cells, model_cells
 from kakuran.answers.tilted import TiltedRecords
 from kakuran.charts import ESTIMATE, Series, bar_chart
+from kakuran.defaults import DEFAULT_LEVEL
 from kakuran.errors import SchemaError
 from kakuran.model import About, ToldCells, TrueMoments, moments_of
 from kakuran.schema import Categorical, Numeric, Schema, to_arrow
@@ -291,7 +292,7 @@ def regress(
     text: str,
     *,
     family: RegressionFamily | None = None,
-    level: float = 0.9,
+    level: float = DEFAULT_LEVEL,
     about: About = "population",
     weights: str | None = None,
     progress: Progress = int,

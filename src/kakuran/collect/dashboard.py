@@ -20,6 +20,7 @@ from kakuran.answers import (
     ask,
     columns_for,
 )
+from kakuran.defaults import DEFAULT_LEVEL
 from kakuran.errors import SchemaError
 from kakuran.model import influence, interval
 from kakuran.randomness import Randomness
@@ -27,8 +28,6 @@ from kakuran.release import Release
 from kakuran.typing import Array
 from kakuran.words import Phrase
 
-LEVEL = 0.9
-"""How often an interval holds the truth."""
 HISTORY = 8
 """Sizes of the past that are shown."""
 
@@ -40,10 +39,10 @@ def summary(release: Release, *, minimum_n: int) -> dict[str, Any]:
         return _standing(release, minimum_n) | promise
     asked = [ask(release.plan, (attribute.name,), {}, None) for attribute in release.plan.schema.released]
     counts = release.reader.count(asked)
-    found = [release.reader.estimate(*one, level=LEVEL) for one in zip(asked, counts, strict=True)]
+    found = [release.reader.estimate(*one, level=DEFAULT_LEVEL) for one in zip(asked, counts, strict=True)]
     return _standing(release, minimum_n) | {
         **promise,
-        "level": LEVEL,
+        "level": DEFAULT_LEVEL,
         "questions": [
             {
                 "name": question.cells[0].name,
@@ -73,11 +72,11 @@ def crosstab(release: Release, rows: str, columns: str, *, minimum_n: int) -> di
     if release.n < minimum_n:
         return _standing(release, minimum_n)
     (counts,) = release.reader.count([question])
-    found = release.reader.estimate(question, counts, level=LEVEL)
+    found = release.reader.estimate(question, counts, level=DEFAULT_LEVEL)
     return _standing(release, minimum_n) | {
         "rows": {"name": rows, "labels": down.labels},
         "columns": {"name": columns, "labels": across.labels},
-        "level": LEVEL,
+        "level": DEFAULT_LEVEL,
         "unclear": found.unclear.tolist(),
         **_numbers(found),
     }
@@ -131,7 +130,9 @@ def _widths(question: TableQuestion, table: Array, release: Release, sizes: Sequ
             yield 1.0
             continue
         n = float(part.sum())
-        low, high = interval(part, operator, n * shares, question.reading, level=LEVEL, about="table", told=told)
+        low, high = interval(
+            part, operator, n * shares, question.reading, level=DEFAULT_LEVEL, about="table", told=told
+        )
         yield _short(float(np.mean(high - low)) / n)
 
 

@@ -42,6 +42,7 @@ from kakuran.answers import (
     weighed,
 )
 from kakuran.counts import Bins, Cells, MemoryRecords, Records, Tally
+from kakuran.defaults import DEFAULT_LEVEL
 from kakuran.design import DELTA, Plan
 from kakuran.errors import SchemaError, counted
 from kakuran.model import About, Covariance, DensityMethod, Method, Options
@@ -214,7 +215,7 @@ class Release:
         bins: Mapping[str, Bins] | None = None,
         where: str | None = None,
         method: Method = "auto",
-        level: float = 0.9,
+        level: float = DEFAULT_LEVEL,
         about: About = "table",
         fakes: float = 0.0,
         totals: bool = False,
@@ -270,7 +271,7 @@ class Release:
         where: str,
         *,
         method: Method = "auto",
-        level: float = 0.9,
+        level: float = DEFAULT_LEVEL,
         about: About = "table",
         fakes: float = 0.0,
         weights: str | Literal[False] | None = None,
@@ -312,6 +313,7 @@ class Release:
         *,
         bins: Bins | None = None,
         method: DensityMethod = "auto",
+        level: float = DEFAULT_LEVEL,
         weights: str | Literal[False] | None = None,
         progress: Progress = int,
     ) -> Density:
@@ -327,14 +329,16 @@ class Release:
         method : "auto", "mixture" or "ibt", optional
             A mixture of Gaussians, bin by bin (``ibt``), or both and what lies between them, weighed by held-out
             likelihood (``auto``).
+        level : float, optional
+            How often an interval should hold the truth.
         weights : str or False, optional
             A kept number that says how many people each record stands for. The column that the schema declares a
             weight by default; with False every record counts once.
         progress : callable, optional
             Told how many more records are counted.
         """
-        weighing = self._weighing(weights)
-        return density(self.reader, column, bins=bins, method=method, weights=weighing, progress=progress)
+        options: Any = {"method": method, "level": level, "weights": self._weighing(weights)}
+        return density(self.reader, column, bins=bins, progress=progress, **options)
 
     def mean(
         self,
@@ -344,7 +348,7 @@ class Release:
         where: str | None = None,
         weights: str | Literal[False] | None = None,
         bins: Mapping[str, int] | None = None,
-        level: float = 0.9,
+        level: float = DEFAULT_LEVEL,
         about: About = "table",
         progress: Progress = int,
     ) -> Statistic:
@@ -381,7 +385,7 @@ class Release:
         where: str | None = None,
         weights: str | Literal[False] | None = None,
         bins: Mapping[str, int] | None = None,
-        level: float = 0.9,
+        level: float = DEFAULT_LEVEL,
         about: About = "table",
         progress: Progress = int,
     ) -> Statistic:
@@ -418,7 +422,7 @@ class Release:
         by: str | Sequence[str] | None = None,
         where: str | None = None,
         bins: Mapping[str, int] | None = None,
-        level: float = 0.9,
+        level: float = DEFAULT_LEVEL,
         about: About = "table",
         weights: str | Literal[False] | None = None,
         progress: Progress = int,
@@ -458,7 +462,7 @@ class Release:
         where: str | None = None,
         weights: str | Literal[False] | None = None,
         bins: Mapping[str, int] | None = None,
-        level: float = 0.9,
+        level: float = DEFAULT_LEVEL,
         about: About = "table",
         progress: Progress = int,
     ) -> Statistic:
@@ -498,7 +502,7 @@ class Release:
         where: str | None = None,
         weights: str | Literal[False] | None = None,
         bins: Mapping[str, int] | None = None,
-        level: float = 0.9,
+        level: float = DEFAULT_LEVEL,
         about: About = "table",
         progress: Progress = int,
     ) -> Statistic:
@@ -532,7 +536,7 @@ class Release:
         formula: str,
         *,
         family: RegressionFamily | None = None,
-        level: float = 0.9,
+        level: float = DEFAULT_LEVEL,
         about: About = "population",
         weights: str | Literal[False] | None = None,
         progress: Progress = int,
@@ -567,6 +571,7 @@ class Release:
         n_components: int | Literal["auto"] = "auto",
         covariance: Covariance = "diag",
         draws: int = 50,
+        level: float = DEFAULT_LEVEL,
         weights: str | Literal[False] | None = None,
         progress: Progress = int,
     ) -> MixtureEstimate:
@@ -583,6 +588,8 @@ class Release:
         draws : int, optional
             Refits to resampled records behind the intervals. Several numbers that are told only together with others,
             or that may be missing, are refitted without each of five parts of the records instead.
+        level : float, optional
+            How often an interval should hold the truth.
         weights : str or False, optional
             Not weighed: where the schema declares a weight, False says that every record is to count once.
         progress : callable, optional
@@ -590,7 +597,7 @@ class Release:
         """
         self._check_unweighed("mixture", weights)
         options = Options(components=n_components, covariance=covariance)
-        return mixture(self.reader, columns, options, draws=draws, progress=progress)
+        return mixture(self.reader, columns, options, draws=draws, level=level, progress=progress)
 
     def tree(
         self,

@@ -18,7 +18,6 @@ from kakuran.release import Manifest, Release
 from kakuran.schema import Layout, Source
 from kakuran.typing import Array, Progress
 
-LEVEL = 0.9
 MOST_PAIRS = 6
 MOST_PAIRED = 16
 """Columns among which pairs are looked for."""
@@ -63,7 +62,7 @@ def look_at(release: Release, original: Source | None = None, progress: Progress
     shown = [*range(len(singles)), *(len(singles) + place for place in telling)]
     views = tuple(
         View(
-            release.reader.estimate(questions[place], perturbed[place], progress, level=LEVEL),
+            release.reader.estimate(questions[place], perturbed[place], progress),
             None if truths is None else truths[place],
         )
         for place in shown

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.audit import ColumnLoss
+from kakuran.defaults import DEFAULT_LEVEL
 from kakuran.report.contents import MOST_PAIRED, most_telling
 from kakuran.report.page import Html, bars_beside_table, page, pair_section, paragraph, picture, section, table
 from kakuran.report.rows import items_sentence, loss_table
@@ -208,7 +209,7 @@ def matrix_report(
             say("most_frequent"),
             paragraph(items_sentence(made.kept, say)) if is_internal else "",
             _items(made, items, original, say),
-            paragraph(say("items_corrected")) if made.supports else "",
+            paragraph(say("items_corrected", level=DEFAULT_LEVEL)) if made.supports else "",
         ),
         section(say("cell_loss"), paragraph(say("cell_loss_why")), lost) if lost else "",
         internal=say("internal") if is_internal else "",
@@ -237,5 +238,7 @@ def _items(made: ReleasedMatrix, items: Sequence[Any], original: Any, say: Words
         {kind: values[shown] for kind, values in shares.items()},
         interval=None if ends is None else (ends[0], ends[1]),
         shares=True,
-        more={} if ends is None else {say("interval", level=0.9): [f"{low:.1%}–{high:.1%}" for low, high in ends.T]},
+        more={}
+        if ends is None
+        else {say("interval", level=DEFAULT_LEVEL): [f"{low:.1%}–{high:.1%}" for low, high in ends.T]},
     )
