@@ -276,17 +276,20 @@ def _largest(counts: Array) -> list[int]:
 
 def _two_way_section(contents: Contents, say: Words) -> Html:
     """The pairs that belong together most: heatmaps and a table each."""
-    words = [paragraph(say(_why(contents.pairs)))]
-    if len(contents.paired) < len(contents.columns):
-        words.append(paragraph(say("two_way_few", count=len(contents.paired), most=MOST_ACROSS), kind="note"))
+    facts = {"count": contents.searched, "all": contents.possible, "most": MOST_ACROSS}
+    words = [paragraph(say(_why(contents), **facts))]
+    if 0 < contents.searched < contents.possible:
+        words.append(paragraph(say("two_way_few", **facts), kind="note"))
     pairs = [_pair(view, say) for view in contents.pairs]
     return section(say("two_way"), *words, *_first(pairs, MOST_UNFOLDED, "more_pairs", say))
 
 
-def _why(pairs: Sequence[View]) -> str:
-    if not pairs:
-        return "two_way_none"
-    return "two_way_why" if pairs[0].original is None else "two_way_true"
+def _why(contents: Contents) -> str:
+    if contents.pairs:
+        return "two_way_why" if contents.pairs[0].original is None else "two_way_true"
+    if not contents.searched:
+        return "two_way_unknown"
+    return "two_way_none" if contents.searched == contents.possible else "two_way_none_seen"
 
 
 def _pair(view: View, say: Words) -> Html:
