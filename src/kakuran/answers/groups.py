@@ -185,6 +185,12 @@ class ReadNumber:
             )
         return weight
 
+    @staticmethod
+    def stated_total(plan: Plan, name: str) -> float | None:
+        """How many people all records stand for, where the schema says so of a weight."""
+        attribute = plan.schema.in_release(name)
+        return attribute.total if isinstance(attribute, Weight) else None
+
     @property
     def values(self) -> Array:
         """Of a weight: how many people a record stands for, cell by cell."""

@@ -406,11 +406,15 @@ def weighed(reader: Reader, asking: AskedOf, *, totals: bool = False, progress: 
 
 
 def _weighed(reader: Reader, asking: AskedOf, progress: Progress) -> Estimate:
-    groups = Groups.of(reader.plan, asking)
-    found = find(reader, groups, _weights(reader.plan, asking), asking, progress)
+    plan, total = reader.plan, None if asking.weights is None else ReadNumber.stated_total(reader.plan, asking.weights)
+    # Of everybody in each group and those who are asked about, so that everybody adds up to the total.
+    is_part = total is not None and asking.where is not None
+    groups = Groups.of(plan, replace(asking, where=None), asking.where) if is_part else Groups.of(plan, asking)
+    found = find(reader, groups, _weights(plan, asking), asking, progress)
 
     def read(values: Array) -> Array:
-        return reader.n * values[:, 0, -1]
+        people = values[:, :, -1]
+        return people[:, -1] * (reader.n if total is None else total / people[:, 0].sum())
 
     told = statistic("", groups, found, read, asking, bounds=(0.0, math.inf))
     return Estimate(

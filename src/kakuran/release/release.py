@@ -49,6 +49,7 @@ from kakuran.model import About, Covariance, DensityMethod, Method, Options
 from kakuran.perturbation import Kernel
 from kakuran.release.files import Manifest, check_target, read_manifest, write_release
 from kakuran.release.streamed import ROWS_IN_MEMORY, FileRecords, records_on_spark
+from kakuran.schema import Weight
 from kakuran.typing import Codes, Progress
 from kakuran.words import Phrase
 
@@ -166,7 +167,11 @@ class Release:
         """An answer that says what is counted."""
         unit = self.unit
         if weighing is not None:
-            unit = Phrase("{unit}, weighed by {weights}", unit=unit or Phrase("records"), weights=weighing)
+            facts: dict[str, Any] = {"unit": unit or Phrase("records"), "weights": weighing}
+            unit = Phrase("{unit}, weighed by {weights}", **facts)
+            declared = self.plan.schema.in_release(weighing)
+            if isinstance(answer, Estimate) and isinstance(declared, Weight) and declared.is_guessed:
+                unit = Phrase("{unit}, weighed by {weights}, for which the middles of its classes stand", **facts)
         elif self.plan.schema.weight is not None:
             unit = Phrase("{unit}, not weighed", unit=unit or Phrase("records"))
         return answer if unit is None else replace(answer, unit=unit)
