@@ -33,10 +33,9 @@ from kakuran.answers.groups import (
     told_cells,
 )
 from kakuran.answers.reader import Reader, model_cells
-from kakuran.answers.tilted import TiltedRecords
+from kakuran.answers.tilted import FARTHEST, TiltedRecords
 from kakuran.charts import ESTIMATE, NAIVE, Series, column_chart, plain
 from kakuran.counts import Cells
-from kakuran.defaults import DEFAULT_LEVEL
 from kakuran.design import Plan
 from kakuran.errors import SchemaError
 from kakuran.model import About, moments_of
@@ -578,10 +577,10 @@ def _pearson_by_model(
     pulls = first * second - estimate / 2 * (first**2 + second**2)
     step, variance = records.left_by(pulls[:, None], reader.held(unclear.about, [one.name for one in numbers]))
     told, errors = estimate + step.reshape(()), np.sqrt(variance.reshape(()))
-    # The model is believed as far as what is told of the pair allows, whatever level is asked for.
-    near, far = _interval(told, errors, DEFAULT_LEVEL, "plain")
-    estimate = np.clip(np.clip(estimate, near, far), -1.0, 1.0)
-    low, high = (np.clip(end, -1.0, 1.0) for end in _interval(told, errors, unclear.level, "plain"))
+    # As far as the model may lie off what is told is no matter of the level, or the estimate would change with it.
+    estimate = np.clip(estimate, told - FARTHEST * errors, told + FARTHEST * errors).clip(-1.0, 1.0)
+    reach = float(ndtri((1 + unclear.level) / 2)) * errors
+    _, low, high = _within(told, told - reach, told + reach, reach, (-1.0, 1.0))
     low, high = np.minimum(low, estimate), np.maximum(high, estimate)
     reason = Phrase("the joint model with its pairs as told: {reason}", reason=joint.model.reason)
     return replace(unclear, estimates=estimate, errors=errors, low=low, high=high, rests_on="model", reason=reason)
