@@ -1,5 +1,6 @@
 """What surrounds the code: workflows, templates, the recipe and the paper hold together, though they run elsewhere."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -8,6 +9,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+
+from kakuran.defaults import DEFAULT_LEVEL
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -94,3 +97,46 @@ def test_what_runs_before_a_commit_is_what_lint_and_types_run():
     programs = {hook["entry"].split()[0].removeprefix(".venv/bin/") for hook in hooks}
     rules = "".join(re.findall(r"^(?:lint|types):.*\n((?:\t.*\n)+)", makefile, re.MULTILINE))
     assert programs == set(re.findall(r"\$\(BIN\)/([\w-]+)", rules))
+
+
+def literal_levels(path):
+    """Where a module writes down a level of intervals: a default, a constant, an argument, a quantile or a text."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        named = []
+        if isinstance(node, ast.arguments):
+            plain = [*node.posonlyargs, *node.args]
+            named = [*zip(plain[len(plain) - len(node.defaults) :], node.defaults, strict=True)]
+            named += zip(node.kwonlyargs, node.kw_defaults, strict=True)
+            named = [(one.arg, value) for one, value in named]
+        elif isinstance(node, ast.AnnAssign | ast.Assign):
+            target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
+            named = [(getattr(target, "id", ""), node.value)]
+        elif isinstance(node, ast.keyword):
+            named = [(node.arg or "", node.value)]
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) in QUANTILES:
+            named = [("level", value) for value in node.args]
+        for name, value in named:
+            is_level = name.lower().strip("_") in ("level", "default_level")
+            if is_level and isinstance(value, ast.Constant) and isinstance(value.value, float):
+                yield f"{path.name}:{value.lineno}: {ast.unparse(value)}"
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
+            yield from (f"{path.name}:{node.lineno}: {text}" for text in LEVEL_IN_WORDS.findall(node.value))
+
+
+QUANTILES = {"ndtri", "stdtrit", "ppf"}
+LEVEL_IN_WORDS = re.compile(r"(?<!for a )\d\d ?% ?(?:interval|区間(?!なら))")
+
+
+def test_the_level_of_intervals_is_written_down_once():
+    source = ROOT / "src/kakuran"
+    found = [line for path in sorted(source.rglob("*.py")) for line in literal_levels(path)]
+    assert [line.partition(":")[0] for line in found] == ["defaults.py"], found
+    for catalogue in (source / "words").glob("*.toml"):
+        assert LEVEL_IN_WORDS.findall(catalogue.read_text(encoding="utf-8")) == []
+
+
+def test_r_has_the_same_level_of_intervals():
+    written = "".join(path.read_text(encoding="utf-8") for path in [*ROOT.glob("r/R/*.R"), *ROOT.glob("r/man/*.Rd")])
+    assert set(re.findall(r"level = ([\d.]+)", written)) == {str(DEFAULT_LEVEL)}

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -142,6 +144,11 @@ def test_plain_values_and_a_picture(densities):
     assert found.plot().axes[0].get_xlabel() == "age"
 
 
+def test_the_picture_says_which_level_its_intervals_have(densities):
+    found = replace(densities["laplace"], level=0.5)
+    assert "reconstructed, with 50 % interval" in [text.get_text() for text in found.plot().legends[0].get_texts()]
+
+
 def test_intervals_hold_spikes_that_are_narrower_than_the_noise(rough_models):
     """Hours of work heap on some numbers, which no number of smooth components says; two do for what is between them.
 
@@ -153,6 +160,6 @@ def test_intervals_hold_spikes_that_are_narrower_than_the_noise(rough_models):
     plan = kk.calibrate(kk.Schema([kk.Numeric("hours", 1, 50, step=1)]), n=20_000, k=10)
     for _ in range(3):
         truth = dice.multinomial(20_000, shares / shares.sum())
-        found = kk.perturb(pa.table({"hours": np.repeat(np.arange(1, 51), truth)}), plan).density("hours")
+        found = kk.perturb(pa.table({"hours": np.repeat(np.arange(1, 51), truth)}), plan).density("hours", level=0.95)
         covered.append((found.low <= truth / 20_000) & (truth / 20_000 <= found.high))
     assert np.mean(covered) >= 0.9

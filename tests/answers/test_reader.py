@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import kakuran as kk
-from kakuran.answers import ask
+from kakuran.answers import Reader, ask
 from kakuran.counts import Tally
 from kakuran.mechanism import UniformMixture
 from kakuran.model import transition_between
@@ -102,10 +102,10 @@ def test_noisy_numbers_of_a_large_table_are_cut_less_finely_and_of_a_larger_one_
     assert sizes == [[50, 40], [20, 40, 3], [10, 40, 3, 2]]
 
 
-def test_kept_columns_are_cut_only_where_the_condition_needs_it():
-    axis = only_axis("region == 'west'")
-    assert axis.size == 2
-    assert ask(PLAN, (), {}, "region == 'west'").operator(PLAN).transitions == (None,)
+def test_kept_columns_are_cut_only_where_the_condition_needs_it(release):
+    question = ask(PLAN, (), {}, "region == 'west'")
+    assert question.axes[0].size == 2
+    assert release.reader.operator(question).transitions == (None,)
 
 
 def test_a_condition_on_kept_columns_is_counted_exactly(release):
@@ -169,7 +169,7 @@ def test_a_condition_that_never_holds_counts_nobody(release):
 
 def test_the_operator_fits_the_tally_of_the_same_axes(release):
     question = ask(PLAN, ("job", "age"), {"age": 7}, "pay < 11 and `class` == 'b' and age > 3")
-    operator, tally = question.operator(PLAN), release.tally(question.axes)
+    operator, tally = release.reader.operator(question), release.tally(question.axes)
     assert [transition.size for transition in operator.transitions] == list(tally.counts.shape)
     assert question.reading.of(tally.counts).shape == (5, 7)
     truth = Tally.of(SCHEMA.encode(people()), question.axes)
@@ -236,3 +236,18 @@ def test_a_release_that_kept_nothing_says_so(kind):
 def test_a_question_that_cannot_be_meant_says_why(release, arguments, options, words):
     with pytest.raises(kk.SchemaError, match=words):
         release.crosstab(*arguments, **options)
+
+
+@pytest.mark.parametrize("method", ["auto", "inverse"])
+def test_an_estimate_does_not_depend_on_what_its_reader_has_counted_before(rough_models, method):
+    dice, n = np.random.default_rng(1), 5_000
+    schema = kk.Schema([kk.Numeric("amount", 0, 999, step=1), kk.Categorical("sex", ["f", "m"])])
+    table = pa.table({"amount": np.minimum(dice.gamma(1.2, 40, n), 999).round(), "sex": dice.choice(["f", "m"], n)})
+    with pytest.warns(kk.NotForPublicationWarning):
+        release = kk.perturb(table, kk.calibrate(schema, n=n, k=5, tell=1), seed=1)
+    question = ask(release.plan, ("amount",), {}, None)
+    (counts,) = release.reader.count([question])
+    fresh = Reader(release.records, release.plan, release.n)
+    for end in ("counts", "low", "high"):
+        one, other = (getattr(some.estimate(question, counts, method=method), end) for some in (release.reader, fresh))
+        np.testing.assert_array_equal(one, other)

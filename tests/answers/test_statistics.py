@@ -172,6 +172,43 @@ def test_shares_of_groups_come_with_risk_and_odds_ratios(pairs, frame):
     assert pairs.share("health == 'good'").more == {}
 
 
+@pytest.fixture(scope="module")
+def rare():
+    """Shares so small, of groups so small, that noise puts many of them below zero."""
+    dice, n = np.random.default_rng(11), 2_000
+    schema = kk.Schema([kk.Categorical("job", list("abcdef")), kk.Categorical("ill", ["no", "yes"])])
+    job = dice.choice(6, n, p=[0.4, 0.25, 0.15, 0.1, 0.06, 0.04])
+    ill = dice.random(n) < np.array([0.02, 0.05, 0.01, 0.1, 0.03, 0.0])[job]
+    table = pa.table({"job": np.array([*"abcdef"])[job], "ill": np.where(ill, "yes", "no")})
+    chosen = kk.calibrate(schema, n=n, k=10, tell="all")
+    with pytest.warns(kk.NotForPublicationWarning):
+        releases = [kk.perturb(table, chosen, seed=seed) for seed in range(40)]
+    truth = np.array([ill[job == one].mean() for one in range(6)])
+    return [release.share("ill == 'yes'", by="job") for release in releases], truth
+
+
+def test_a_share_beyond_its_bounds_is_as_unsure_as_its_standard_error_says(rare):
+    """Of 240 such intervals 90 % hold the truth; fewer than 191 would by a chance below 1e-6."""
+    answers, truth = rare
+    z = ndtri(0.95)
+    for found in answers:
+        least, most = (np.clip(found.estimates + sign * z * found.errors, 0, 1) for sign in (-1, 1))
+        is_at_bound = (found.estimates == 0) | (found.estimates == 1)
+        assert (found.low <= least + 1e-9)[is_at_bound].all()
+        assert (found.high >= most - 1e-9)[is_at_bound].all()
+    assert sum((found.estimates == 0).sum() for found in answers) > 20
+    assert sum(((found.low <= truth) & (truth <= found.high)).sum() for found in answers) >= 191
+
+
+def test_no_ratio_is_told_of_shares_that_are_not_above_zero(rare):
+    """Two shares below zero have a ratio above it, which means nothing."""
+    for found in rare[0]:
+        has_none = (found.estimates <= 0) | (found.estimates.flat[0] <= 0)
+        for name in ("risk_ratio", "risk_ratio_low", "risk_ratio_high", "odds_ratio"):
+            assert np.isnan(found.more[name][has_none]).all()
+        assert ("left out" in found.caption) == np.isnan(found.more["odds_ratio"]).any()
+
+
 def test_cramers_v_of_independent_columns_is_near_zero_however_large_the_noise(people):
     release = kk.perturb(people, plan("all", k=100))
     found = release.correlation("job", "sex")

@@ -65,7 +65,7 @@ def test_counts_are_of_the_people_that_records_stand_for(release, truth):
     assert not held(one, truth.groupby("job").size().to_numpy())
     assert np.abs(two.counts - sums).sum() / sums.sum() < 0.2
     assert held(release.count("job == 'nurse'", level=LEVEL), sums[1].sum())
-    assert one.unit == "records, weighed by weight"
+    assert one.unit == "records, weighed by weight, for which the middles of its classes stand"
 
 
 def test_totals_and_percentages_are_weighed_too(release, truth):
@@ -291,6 +291,49 @@ def held_within(found, true, half):
     return bool(((found.low - half <= true) & (true <= found.high + half)).all())
 
 
+@pytest.fixture(scope="module")
+def survey():
+    """Weights that lie where they do in a labour force survey: at 120, 220 and 360 on average of three classes."""
+    dice, n = np.random.default_rng(4), 20_000
+    region = dice.choice(4, n, p=[0.4, 0.3, 0.2, 0.1])
+    place = (dice.random(n)[:, None] > np.array([[0.35, 0.65], [0.25, 0.55], [0.2, 0.5], [0.15, 0.55]])[region]).sum(1)
+    weight = np.array([120, 220, 360])[place] + dice.uniform(-1, 1, n) * np.array([70, 15, 50])[place]
+    return pa.table({"weight": weight, "region": np.array([*"abcd"])[region], "sex": dice.choice(["f", "m"], n)})
+
+
+def surveyed(survey, **settings):
+    columns = [kk.Categorical("region", [*"abcd"]), kk.Categorical("sex", ["f", "m"])]
+    schema = kk.Schema([kk.Weight("weight", [0, 200, 300, 500], **settings), *columns])
+    plan = kk.calibrate(schema, data=survey, k=2, calibration="worst-case", tell="all")
+    with pytest.warns(kk.NotForPublicationWarning):
+        return kk.perturb(survey, plan, seed=6)
+
+
+@pytest.mark.parametrize("perturb", [False, True])
+def test_weighed_counts_are_raked_to_the_total_that_the_schema_states(survey, perturb):
+    """By the middles of classes they are 8 % too many, and intervals know nothing of it."""
+    sums = survey.to_pandas().groupby("region")["weight"].sum().to_numpy()
+    total = round(sums.sum(), -4)
+    release = surveyed(survey, total=total, perturb=perturb)
+    found = release.crosstab("region", "sex", level=LEVEL, totals=True)
+    of_region, _, whole = found.totals
+    assert held(of_region, sums)
+    assert [whole.counts, whole.low, whole.high, found.counts.sum()] == pytest.approx([total] * 4)
+    assert found.unit == "records, weighed by weight"
+    one = release.count("region == 'b'", level=LEVEL)
+    told = [of_region.counts[1], of_region.low[1], of_region.high[1]]
+    assert [one.counts, one.low, one.high] == pytest.approx(told, rel=1e-4)
+    guessed = surveyed(survey, perturb=perturb).crosstab("region", level=LEVEL)
+    assert guessed.counts.sum() > 1.07 * total
+    assert not held(guessed, sums)
+    assert "for which the middles of its classes stand" in guessed.caption
+
+
+def test_leaves_add_up_to_the_total_that_the_schema_states(survey, rough_models):
+    leaves = surveyed(survey, total=5_000_000).tree("sex", features=["region"]).root.leaves()
+    assert sum(leaf.counts.sum() for leaf in leaves) == pytest.approx(5_000_000)
+
+
 def test_what_is_not_known_of_weighed_counts_is_refused(release):
     with pytest.raises(SchemaError, match="count every record once with weights=False"):
         release.crosstab("job", fakes=0.01)
@@ -336,7 +379,7 @@ def test_a_release_reads_back_with_its_weight(release, tmp_path, suffix):
 
 
 def test_the_schema_is_written_down_and_read_back(tmp_path):
-    for weight in (kk.Weight("w", [1, 2, 5]), kk.Weight("w", [0, 0.5, 9], [0.4, 2], perturb=True)):
+    for weight in (kk.Weight("w", [1, 2, 5]), kk.Weight("w", [0, 0.5, 9], [0.4, 2], total=1e6, perturb=True)):
         schema = kk.Schema([weight, *OTHERS])
         schema.save(tmp_path / "schema.toml")
         assert kk.Schema.load(tmp_path / "schema.toml") == schema
@@ -353,6 +396,8 @@ def test_the_schema_is_written_down_and_read_back(tmp_path):
         (lambda: kk.Weight("w", [0, 5, 9], [1, 2]), "a number in each of its classes"),
         (lambda: kk.Weight("w", [0, 5, 9], [1]), "a number in each of its classes"),
         (lambda: kk.Weight("w", [0, 5], perturb="yes"), "true or false"),
+        (lambda: kk.Weight("w", [0, 5], total=0), "total must be a number of people, got 0"),
+        (lambda: kk.Weight("w", [0, 5], total="many"), "total must be a finite number"),
         (lambda: kk.Schema([kk.Weight("w", [0, 5]), kk.Weight("v", [0, 5])]), "a record has one weight"),
         (lambda: kk.Schema.from_dict({"w": {"role": "weight"}}), "classes"),
     ],

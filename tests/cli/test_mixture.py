@@ -17,7 +17,7 @@ def release(kakuran):
 def test_mixture_shows_clusters_and_quantiles_and_draws_them(kakuran, folder, release):
     shown = kakuran("mixture", release, "age", "--components", 2, "--draws", 3, "--bins", 10, "--plot", "age.png")
     assert shown.returncode == 0, shown.stderr
-    assert "Clusters of the true records" in shown.stdout
+    assert "Clusters of the true records, with 90% intervals" in shown.stdout
     assert "Quantiles of age" in shown.stdout
     assert (folder / "age.png").read_bytes().startswith(b"\x89PNG")
     again = kakuran("mixture", release, "age", "--plot", "age.png")
@@ -25,8 +25,10 @@ def test_mixture_shows_clusters_and_quantiles_and_draws_them(kakuran, folder, re
     assert "--force" in again.stderr
 
 
-def test_mixture_answers_programs_in_json(kakuran, release):
-    told = json.loads(kakuran("mixture", release, "age", "--components", 1, "--draws", 2, "--bins", 4, "--json").stdout)
+def test_mixture_answers_programs_in_json_at_the_level_asked_for(kakuran, release):
+    asked = ("mixture", release, "age", "--components", 1, "--draws", 2, "--bins", 4, "--level", 0.5, "--json")
+    told = json.loads(kakuran(*asked).stdout)
+    assert told["level"] == told["density"]["level"] == 0.5
     assert told["columns"] == ["age"]
     assert len(told["density"]["shares"]) == 4
 

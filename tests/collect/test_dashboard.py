@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import kakuran as kk
+from kakuran.answers import ask
 from kakuran.collect import dashboard
 from kakuran.errors import SchemaError
 from kakuran.samples import census, census_schema
@@ -18,6 +20,19 @@ from kakuran.samples import census, census_schema
 def release():
     with pytest.warns(kk.errors.NotForPublicationWarning):
         return kk.perturb(census(20_000), kk.calibrate(census_schema(), n=20_000, k=10, tell="all"), seed=1)
+
+
+@pytest.fixture(scope="module")
+def skewed():
+    """Numbers that heap at one end of their wide cells, two columns of which each record reports."""
+    dice, n = np.random.default_rng(0), 40_000
+    amounts = np.minimum(np.rint(dice.gamma(1.2, 40, n)), 999).astype(int)
+    schema = kk.Schema(
+        [kk.Numeric("amount", 0, 999, step=1), kk.Categorical("sex", ["f", "m"]), kk.Categorical("job", list("abcd"))]
+    )
+    people = {"amount": amounts, "sex": dice.choice(["f", "m"], n), "job": dice.choice(list("abcd"), n)}
+    with pytest.warns(kk.errors.NotForPublicationWarning):
+        return kk.perturb(pa.table(people), kk.calibrate(schema, n=n, k=10, tell=2), seed=1)
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +99,24 @@ def test_history_ends_with_the_intervals_of_today(summary):
     widths = [(np.subtract(q["high"], q["low"]) / summary["n"]).mean() for q in summary["questions"]]
     assert summary["history"][-1]["n"] == summary["n"]
     np.testing.assert_allclose(summary["history"][-1]["widths"], widths, rtol=0.01)
+
+
+def test_history_ends_with_the_intervals_of_today_of_a_skewed_number_too(skewed, rough_models):
+    test_history_ends_with_the_intervals_of_today(dashboard.summary(skewed, minimum_n=100))
+
+
+def test_one_answer_moves_a_skewed_number_as_far_as_the_estimate_says(skewed, rough_models):
+    """The inverse estimate of the same counts and one record more, wherever that falls, scaled to all who answered."""
+    question = ask(skewed.plan, ("amount",), {}, None)
+    (counts,) = skewed.reader.count([question])
+    estimate = partial(skewed.reader.estimate, question, method="inverse")
+    before, moved = estimate(counts).counts, []
+    for cell in range(counts.size):
+        more = counts.copy()
+        more.flat[cell] += 1
+        moved.append(np.abs(estimate(more).counts * (counts.sum() + 1) / counts.sum() - before).max())
+    told = dashboard.summary(skewed, minimum_n=100)["questions"][0]["influence"]
+    assert told == pytest.approx(max(moved), rel=0.01)
 
 
 def test_intervals_shrink_as_answers_come_in(summary):

@@ -295,3 +295,29 @@ def test_unclear_is_not_called_what_data_call_unknown():
     said = words_in("ja")
     assert [text for text in [*said.named.values(), *said.translated.values()] if "不明" in text] == []
     assert said.of(Phrase("unclear")) == "判別不能"
+
+
+@pytest.fixture(scope="module")
+def many_columns():
+    """A release about the noisiest of eighteen columns, with which one other goes."""
+    dice, n = np.random.default_rng(2), 4_000
+    names = [f"c{place:02}" for place in range(17)]
+    table = {name: dice.choice(["no", "yes"], n) for name in names}
+    table["outcome"] = np.where(dice.random(n) < 0.85, table["c03"], dice.choice(["no", "yes"], n))
+    levels = {name: ["no", "perhaps", "surely", "yes"] for name in names} | {"outcome": ["no", "yes"]}
+    schema = kk.Schema([kk.Categorical(name, values) for name, values in levels.items()])
+    with pytest.warns(kk.NotForPublicationWarning):
+        return kk.perturb(pa.table(table), kk.calibrate(schema, n=n, k=5, tell=2, about="outcome"), seed=1)
+
+
+def test_the_column_that_a_release_is_about_is_among_those_whose_pairs_are_looked_at(many_columns, rough_models):
+    contents = look_at(many_columns)
+    assert [{axis.name for axis in view.estimate.axes} for view in contents.pairs] == [{"outcome", "c03"}]
+
+
+def test_no_pair_is_said_to_depart_only_of_those_looked_at(many_columns, rough_models, monkeypatch):
+    monkeypatch.setattr("kakuran.report.contents.MOST_SEARCHED", 2)
+    page = kk.release_report(many_columns)
+    assert "No pair of columns departs" not in page
+    assert "None of the 2 pairs of columns that were looked at" in page
+    assert "2 of 153 pairs" in page

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import kakuran as kk
+from kakuran.defaults import DEFAULT_LEVEL
 from kakuran.errors import DataError, LeakageWarning
 from kakuran.vertical import VerticalFit, VerticalPlan, fit_vertically
 
@@ -35,7 +36,7 @@ def check_equals_pooled(case, fits, tolerance, *, ranking="exact", least=2, forc
     for at, name in enumerate(alice.chosen, start=1):
         assert own[name].coefficient == pytest.approx(pooled.params[at], rel=tolerance, abs=tolerance * size)
         assert own[name].standard_error == pytest.approx(pooled.bse[at], rel=tolerance)
-        low, high = pooled.conf_int()[at]
+        low, high = pooled.conf_int(1 - DEFAULT_LEVEL)[at]
         width = high - low
         assert own[name].low == pytest.approx(low, abs=tolerance * (width + size))
         assert own[name].high == pytest.approx(high, abs=tolerance * (width + size))
@@ -45,6 +46,20 @@ def check_equals_pooled(case, fits, tolerance, *, ranking="exact", least=2, forc
         assert fit.quality.aic == pytest.approx(pooled.aic + 2, rel=tolerance)
         assert fit.quality.r_squared == pytest.approx(pooled.rsquared, rel=tolerance)
         assert fit.intercept == pytest.approx(pooled.params[0], rel=tolerance, abs=tolerance * size)
+
+
+def test_the_level_asked_for_changes_intervals_alone_and_is_remembered(tmp_path):
+    case = companies(80, 3, 4, 0.5)
+    wide, narrow = (fit_vertically(case.frames, case.plan, level=level)["alice"] for level in (0.99, 0.5))
+    np.testing.assert_allclose(wide.inference.coefficients, narrow.inference.coefficients)
+    assert (wide.inference.low < narrow.inference.low).all()
+    assert "50% interval" in narrow.report()
+    narrow.save(tmp_path / "fit.json")
+    read = VerticalFit.load(tmp_path / "fit.json")
+    np.testing.assert_allclose(read.inference.high, narrow.inference.high)
+    assert all(own.low < wide.own[name].high for name, own in narrow.own.items())
+    with pytest.raises(kk.ArgumentError, match="level must lie between 0 and 1, got 95"):
+        fit_vertically(case.frames, case.plan, level=95)
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.9, 0.99])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from kakuran.defaults import DEFAULT_LEVEL
 from kakuran.errors import DataError, GuardError
 from kakuran.vertical.regression import Rules, infer, score, select
 
@@ -24,7 +25,7 @@ def test_inference_from_moments_equals_statsmodels(intercept):
     np.testing.assert_allclose(found.standard_errors * units, pooled.bse[slopes], rtol=1e-9)
     np.testing.assert_allclose(found.t, pooled.tvalues[slopes], rtol=1e-9)
     np.testing.assert_allclose(found.p, pooled.pvalues[slopes], rtol=1e-6, atol=1e-300)
-    interval = pooled.conf_int(0.05)[slopes]
+    interval = pooled.conf_int(1 - DEFAULT_LEVEL)[slopes]
     np.testing.assert_allclose(np.column_stack([found.low, found.high]) * units[:, None], interval, rtol=1e-8)
     quality = found.quality
     assert quality.r_squared == pytest.approx(pooled.rsquared, rel=1e-10)

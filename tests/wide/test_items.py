@@ -77,3 +77,10 @@ def test_somebody_with_a_shop_full_of_items_is_found():
     rows[7, :350] = 1
     rows[9, :20] = 1
     assert outsized_rows(csr_array(rows)) == [(7, 350)]
+
+
+def test_the_support_of_an_item_that_noise_has_put_below_zero_is_not_sure_to_be_zero():
+    bits = np.repeat([1, 0], [10, 90]).astype(np.uint8)[:, None]  # of 25 that noise alone would make
+    found = Supports.of_bits(bits, np.ones((1, 1), np.uint8), np.array([0.5]))
+    assert (found.estimates[0], found.low[0]) == (0, 0)
+    assert found.high[0] == pytest.approx(1.645 * 0.6 / 10, rel=0.01)

@@ -14,9 +14,10 @@ from scipy.special import ndtri
 
 from kakuran.answers.answer import Answer
 from kakuran.answers.groups import WeightClass
-from kakuran.answers.reader import Reader, TableQuestion, ask, check_told, tell_by_tell
+from kakuran.answers.reader import Reader, TableQuestion, ask, check_interval, check_told, tell_by_tell
 from kakuran.charts import density_chart
 from kakuran.counts import Bins, Tally, every_code
+from kakuran.defaults import DEFAULT_LEVEL
 from kakuran.design import Plan
 from kakuran.errors import ArgumentError, DataError, SchemaError, counted
 from kakuran.mechanism import Mechanism
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DEFAULT_BINS = 100
-LEVEL = 0.95
 _MOST_CELLS = 512
 _CELLS_A_UNIT = 64
 
@@ -57,7 +57,7 @@ class Density(Answer):
     shares : array
         Estimated share of the true records in each bin.
     low, high : array
-        Bounds of its 95 % interval: how much chance in sampling and noise moves the estimate, and what the counts
+        Bounds of its interval: how much chance in sampling and noise moves the estimate, and what the counts
         allow whatever the bin's neighbours are like, from which a bin narrower than the noise can show is estimated.
         Of more than 128 bins chance alone is told, and a spike may lie outside.
     naive : array
@@ -70,6 +70,8 @@ class Density(Answer):
         Estimated share of the true records without a number; the shares of the bins are of the others.
     column : Numeric | None
         What the column may hold, where its numbers are dates: edges are days since 1970-01-01.
+    level : float
+        How often an interval holds the truth.
 
     Examples
     --------
@@ -95,6 +97,7 @@ class Density(Answer):
     reason: str
     missing: float = 0.0
     column: Numeric | None = None
+    level: float = DEFAULT_LEVEL
 
     @property
     def densities(self) -> Array:
@@ -130,6 +133,7 @@ class Density(Answer):
             "method": self.method,
             "reason": self.reason,
             "missing": self.missing,
+            "level": self.level,
             **{name: getattr(self, name).tolist() for name in ("edges", "shares", "low", "high", "naive")},
         }
 
@@ -144,7 +148,8 @@ class Density(Answer):
     def plot(self, translate: Translate = str) -> Figure:
         """The estimated density with its intervals, over the uncorrected one."""
         written = None if self.column is None else self.column.written
-        return density_chart(self.name, self.edges, self.shares, (self.low, self.high), self.naive, translate, written)
+        interval = self.low, self.high, self.level
+        return density_chart(self.name, self.edges, self.shares, interval, self.naive, translate, written)
 
     def __str__(self) -> str:
         low, middle, high = (
@@ -162,6 +167,7 @@ def density(
     *,
     bins: Bins | None,
     method: DensityMethod,
+    level: float = DEFAULT_LEVEL,
     weights: str | None = None,
     progress: Progress = int,
 ) -> Density:
@@ -173,8 +179,9 @@ def density(
             Phrase("Choose one."),
             example=method,
         )
+    check_interval(level, "table")
     classes = WeightClass.all_of(reader, weights, progress)
-    found = [_density(one.reader, column, bins, method, progress) for one in classes]
+    found = [_density(one.reader, column, bins, method, level, progress) for one in classes]
     return _weighed(found, np.array([one.share for one in classes])) if weights else found[0]
 
 
@@ -190,13 +197,15 @@ def _weighed(classes: Sequence[Density], shares: Array) -> Density:
     return replace(classes[int(shares.argmax())], **found, missing=float(1 - numbers.sum()))
 
 
-def _density(reader: Reader, column: str, bins: Bins | None, method: DensityMethod, progress: Progress) -> Density:
+def _density(
+    reader: Reader, column: str, bins: Bins | None, method: DensityMethod, level: float, progress: Progress
+) -> Density:
     plan = reader.plan
     attribute = released_number(plan, column)
     binned = _Binned.of(reader, column, min(DEFAULT_BINS, attribute.points) if bins is None else bins, progress)
     naive, found = binned.naive, binned.estimated(plan, method)
-    reach = float(ndtri((1 + LEVEL) / 2)) * found.errors
-    low, high = _allowed(binned.question, binned.told, plan)
+    reach = float(ndtri((1 + level) / 2)) * found.errors
+    low, high = _allowed(reader, binned, level)
     return Density(
         column,
         attribute.borders_of(binned.edges),
@@ -208,6 +217,7 @@ def _density(reader: Reader, column: str, bins: Bins | None, method: DensityMeth
         found.reason,
         binned.told.missing or 0.0,
         None if attribute.has_mean else attribute,
+        level,
     )
 
 
@@ -295,16 +305,17 @@ def told_numbers(reader: Reader, columns: Sequence[str], progress: Progress) -> 
     return found
 
 
-def _allowed(question: TableQuestion, told: ToldNumbers, plan: Plan) -> tuple[Array, Array]:
+def _allowed(reader: Reader, binned: _Binned, level: float) -> tuple[Array, Array]:
     """The least and the largest share of each bin that some true table explains, however smooth or not it is."""
+    question, told, plan = binned.question, binned.told, reader.plan
     (axis,), (cells,), reach = question.axes, question.cells, plan.reach(question.cells[0].name)
     if not question.is_perturbed(plan) or cells.size > LARGEST_AXIS:
         return np.ones(cells.size), np.zeros(cells.size)
     codes = np.append(told.codes, plan.schema.in_release(cells.name).size - 1 + reach)
     counts = np.bincount(axis.place(codes, reach), np.append(told.counts, told.gone), axis.size).astype(float)
-    operator = question.operator(plan)
+    operator = reader.operator(question)
     estimate = reconstruct(counts, operator).counts
-    ends = interval(counts, operator, estimate, question.reading, level=LEVEL, about="population")
+    ends = interval(counts, operator, estimate, question.reading, level=level, about="population")
     numbers = max(counts.sum() * (1 - (told.missing or 0.0)), 1.0)
     low, high = (np.minimum(end / numbers, 1.0) for end in ends)
     return low, high

@@ -27,6 +27,7 @@ from kakuran.answers.reader import (
     model_cells,
 )
 from kakuran.counts import Cells, Reading, cells_of, every_code, only, parse
+from kakuran.defaults import DEFAULT_LEVEL
 from kakuran.design import Plan
 from kakuran.errors import SchemaError
 from kakuran.model import About, Histogram, ToldCells, moments_of, operator_of
@@ -68,7 +69,7 @@ class AskedOf:
     where: str | None = None
     bins: Mapping[str, int] = field(default_factory=dict)
     weights: str | None = None
-    level: float = 0.9
+    level: float = DEFAULT_LEVEL
     about: About = "table"
 
     @classmethod
@@ -183,6 +184,12 @@ class ReadNumber:
                 )
             )
         return weight
+
+    @staticmethod
+    def stated_total(plan: Plan, name: str) -> float | None:
+        """How many people all records stand for, where the schema says so of a weight."""
+        attribute = plan.schema.in_release(name)
+        return attribute.total if isinstance(attribute, Weight) else None
 
     @property
     def values(self) -> Array:
@@ -486,7 +493,7 @@ def told_cells(
     for (tell, places), tally in zip(held, reader.tallies(tables, progress), strict=True):
         cells, counts = tally.occupied()
         some, counted = [axes[place] for place in places], [seen[place] for place in places]
-        operator = operator_of(plan, some, [tell], counted)
+        operator = operator_of(plan, some, {}, [tell], counted)
         shape = tuple(axis.size for axis in counted)
         here = cells[len(cells) - len(places) :]
         if weight is None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,10 @@ from scipy.special import ndtri
 
 from kakuran.answers.answer import Answer
 from kakuran.answers.density import released_number, told_numbers
-from kakuran.answers.reader import Reader, model_cells, tell_by_tell
+from kakuran.answers.reader import Reader, check_interval, model_cells, tell_by_tell
 from kakuran.charts import cluster_chart, plain
 from kakuran.counts import Cells, Tally
+from kakuran.defaults import DEFAULT_LEVEL
 from kakuran.design import Plan
 from kakuran.errors import DataError, SchemaError, counted
 from kakuran.model import (
@@ -44,6 +45,8 @@ from kakuran.words import Phrase, Translate
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+Refits: TypeAlias = tuple[int, float]
+"""How many fits to resampled records are behind the intervals, and the level of these."""
 _SHOWN = 4000
 
 
@@ -58,11 +61,13 @@ class MixtureEstimate(Answer):
     mixture : Mixture
         Weights, means and covariances of the components, and what follows from them.
     weights, means, deviations : pair of array
-        Bounds (low, high) of their 95 % intervals, by bootstrap.
+        Bounds (low, high) of their intervals, by bootstrap.
     read : callable, optional
         Reads the perturbed records, for what is asked of them one by one; None where only their table was looked at.
     rests_on : "counts" or "model"
         Whether records told the columns together; if none did, a model of all that is told has put them together.
+    level : float
+        How often an interval holds the truth.
 
     Examples
     --------
@@ -85,6 +90,7 @@ class MixtureEstimate(Answer):
     deviations: tuple[Array, Array]
     read: Callable[[], Array] | None
     rests_on: Literal["counts", "model"] = "counts"
+    level: float = DEFAULT_LEVEL
 
     @cached_property
     def records(self) -> Array:
@@ -110,6 +116,7 @@ class MixtureEstimate(Answer):
             "covariance": self.mixture.kind,
             "converged": self.mixture.converged,
             "rests_on": self.rests_on,
+            "level": self.level,
             "weights": self.mixture.weights.tolist(),
             "means": self.mixture.means.tolist(),
             "covariances": self.mixture.covariances.tolist(),
@@ -162,7 +169,13 @@ class MixtureEstimate(Answer):
 
 
 def mixture(
-    reader: Reader, columns: Sequence[str], options: Options, *, draws: int, progress: Progress = int
+    reader: Reader,
+    columns: Sequence[str],
+    options: Options,
+    *,
+    draws: int,
+    level: float = DEFAULT_LEVEL,
+    progress: Progress = int,
 ) -> MixtureEstimate:
     """Fit a mixture to perturbed numbers of a release; the same release gives the same answer.
 
@@ -170,7 +183,8 @@ def mixture(
     on its own, or may be missing, clusters are fitted to their reconstructed table.
     """
     _check_columns(columns)
-    plan = reader.plan
+    check_interval(level, "table")
+    plan, refits = reader.plan, (draws, level)
     attributes = [released_number(plan, name) for name in columns]
     for one in attributes:
         if not one.is_even:
@@ -180,16 +194,16 @@ def mixture(
                 )
             )
     if options.covariance != "diag":
-        return _of_any_direction(reader, columns, options, draws, progress)
+        return _of_any_direction(reader, columns, options, refits, progress)
     if len(columns) == 1 or (plan.is_apart and all(one.missing != "category" for one in attributes)):
-        return _counted(reader, columns, options, draws, progress)
+        return _counted(reader, columns, options, refits, progress)
     if not plan.is_apart and plan.holding(columns):
-        return _told_together(reader, columns, options, draws, progress)
-    return _tabulated(reader, columns, options, progress)
+        return _told_together(reader, columns, options, refits, progress)
+    return _tabulated(reader, columns, options, level, progress)
 
 
 def _of_any_direction(
-    reader: Reader, columns: Sequence[str], options: Options, draws: int, progress: Progress
+    reader: Reader, columns: Sequence[str], options: Options, refits: Refits, progress: Progress
 ) -> MixtureEstimate:
     noises = [_laplace(reader.plan, name) for name in columns]
     numbers = _read(reader, columns)
@@ -200,12 +214,12 @@ def _of_any_direction(
         )
     dice = Randomness.derived(numbers.tobytes()).generator()
     found = fit_mixture(numbers, noises, options, dice)
-    spread = bootstrap(found, numbers, options, draws, dice)
-    return _with_intervals(columns, found, spread, partial(_read, reader, columns))
+    spread = bootstrap(found, numbers, options, refits[0], dice)
+    return _with_intervals(columns, found, spread, refits[1], partial(_read, reader, columns))
 
 
 def _counted(
-    reader: Reader, columns: Sequence[str], options: Options, draws: int, progress: Progress
+    reader: Reader, columns: Sequence[str], options: Options, refits: Refits, progress: Progress
 ) -> MixtureEstimate:
     """From every column by itself, which tells the cells, and then from all columns in those cells."""
     plan = reader.plan
@@ -222,11 +236,11 @@ def _counted(
         places, counts = reader.records.tallies([axes], progress)[0].occupied()
         numbers = _numbers(plan, {name: edges[name][place] for name, place in zip(columns, places, strict=True)})
     observed = observe(numbers, grids, smoothing=options.smoothing, weights=counts)
-    return _fitted(columns, observed, grids, options, draws, partial(_read, reader, columns))
+    return _fitted(columns, observed, grids, options, refits, partial(_read, reader, columns))
 
 
 def _told_together(
-    reader: Reader, columns: Sequence[str], options: Options, draws: int, progress: Progress
+    reader: Reader, columns: Sequence[str], options: Options, refits: Refits, progress: Progress
 ) -> MixtureEstimate:
     """From the records that tell all columns: all numbers are near the truth, or anywhere by a chance that is known."""
     plan = reader.plan
@@ -266,7 +280,7 @@ def _told_together(
         options.smoothing,
         np.log((1 - near) * chance / told),
     )
-    return _fitted(columns, observed, grids, options, draws, None)
+    return _fitted(columns, observed, grids, options, refits, None)
 
 
 def _fitted(
@@ -274,28 +288,31 @@ def _fitted(
     observed: Observations,
     grids: Sequence[PerturbedGrid],
     options: Options,
-    draws: int,
+    refits: Refits,
     read: Callable[[], Array] | None,
 ) -> MixtureEstimate:
     found = mixture_of_columns(observed, grids, options)
     dice = Randomness.derived(observed.counts.tobytes()).generator()
-    return _with_intervals(columns, found, bootstrap_counts(found, observed, draws, dice), read)
+    return _with_intervals(columns, found, bootstrap_counts(found, observed, refits[0], dice), refits[1], read)
 
 
 def _with_intervals(
-    columns: Sequence[str], found: Mixture, spread: Bootstrap, read: Callable[[], Array] | None
+    columns: Sequence[str], found: Mixture, spread: Bootstrap, level: float, read: Callable[[], Array] | None
 ) -> MixtureEstimate:
     return MixtureEstimate(
         tuple(columns),
         found,
-        spread.interval(lambda refit: refit.weights),
-        spread.interval(lambda refit: refit.means),
-        spread.interval(lambda refit: refit.columns.sigmas),
+        spread.interval(lambda refit: refit.weights, level),
+        spread.interval(lambda refit: refit.means, level),
+        spread.interval(lambda refit: refit.columns.sigmas, level),
         read,
+        level=level,
     )
 
 
-def _tabulated(reader: Reader, columns: Sequence[str], options: Options, progress: Progress) -> MixtureEstimate:
+def _tabulated(
+    reader: Reader, columns: Sequence[str], options: Options, level: float, progress: Progress
+) -> MixtureEstimate:
     """From the table of the columns, of those who have a number in all of them."""
     plan = reader.plan
     axes = [model_cells(plan, name) for name in columns]
@@ -326,18 +343,21 @@ def _tabulated(reader: Reader, columns: Sequence[str], options: Options, progres
     return MixtureEstimate(
         tuple(columns),
         found,
-        _jackknife(found, refits, lambda one: one.weights),
-        _jackknife(found, refits, lambda one: one.means),
-        _jackknife(found, refits, lambda one: one.columns.sigmas),
+        _jackknife(found, refits, lambda one: one.weights, level),
+        _jackknife(found, refits, lambda one: one.means, level),
+        _jackknife(found, refits, lambda one: one.columns.sigmas, level),
         None,
         "counts" if plan.holding(columns) else "model",
+        level,
     )
 
 
-def _jackknife(found: Mixture, refits: Sequence[Mixture], of: Callable[[Mixture], Array]) -> tuple[Array, Array]:
-    """95 % intervals from fits without each part of the records."""
+def _jackknife(
+    found: Mixture, refits: Sequence[Mixture], of: Callable[[Mixture], Array], level: float
+) -> tuple[Array, Array]:
+    """Intervals from fits without each part of the records."""
     parts = np.stack([of(refit) for refit in refits])
-    reach = float(ndtri(0.975)) * np.sqrt((len(parts) - 1) * parts.var(axis=0))
+    reach = float(ndtri((1 + level) / 2)) * np.sqrt((len(parts) - 1) * parts.var(axis=0))
     return of(found) - reach, of(found) + reach
 
 

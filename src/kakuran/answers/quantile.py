@@ -181,7 +181,7 @@ class _CountedPart:
         self.ends = cache(self._ends)
         reader = self.of.reader
         (self.counts,) = reader.count([self.question], self.progress)
-        self.operator = self.question.operator(reader.plan, reader.known)
+        self.operator = reader.operator(self.question)
         found = reconstruct(self.counts, self.operator)
         self.table, self.reason = found.counts, found.reason
         self.told = min(float(self.counts.sum()) / max(reader.n, 1), 1.0)

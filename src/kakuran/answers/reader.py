@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, combinations
-from types import MappingProxyType
 from typing import Any, TypeAlias, get_args
 
 import numpy as np
@@ -20,6 +19,7 @@ from scipy.special import ndtri
 from kakuran.answers.estimate import Estimate, warned_of
 from kakuran.answers.filling import BandFilling
 from kakuran.counts import Bins, Cells, Predicate, Reading, Records, Tally, cells_of, distinct_rows, only, parse
+from kakuran.defaults import DEFAULT_LEVEL
 from kakuran.design import Plan
 from kakuran.errors import SchemaError
 from kakuran.mechanism import Transition
@@ -96,12 +96,6 @@ class TableQuestion:
     def is_perturbed(self, plan: Plan) -> bool:
         """Whether any of the columns is."""
         return any(name in plan.mechanisms for name in self.columns)
-
-    def operator(self, plan: Plan, known: Mapping[str, Histogram] = MappingProxyType({})) -> Operator:
-        """How the cells to count came from those to estimate, among the records that tell them."""
-        for name in self.columns:
-            check_told(plan, name)
-        return operator_of(plan, self.truths, self.tells(plan), self.axes, known)
 
 
 def check_told(plan: Plan, name: str) -> None:
@@ -375,8 +369,16 @@ class Reader:
 
     @property
     def known(self) -> Mapping[str, Histogram]:
-        """Where the true values of told numbers lie, as far as they were counted."""
+        """Where the true values of told numbers lie, column by column; counted by whatever is counted first."""
+        if not self._known and narrow_cells(self.plan):
+            self._tallies([], int)
         return self._known
+
+    def operator(self, question: TableQuestion) -> Operator:
+        """How the cells to count came from those to estimate, among the records that report them."""
+        for name in question.columns:
+            check_told(self.plan, name)
+        return operator_of(self.plan, question.truths, self.known, question.tells(self.plan), question.axes)
 
     def fillings(self, names: Iterable[str]) -> Mapping[str, BandFilling]:
         """Where in their bands the numbers lie that are told in bands, as the share of the records in each has it."""
@@ -386,7 +388,7 @@ class Reader:
             if name not in self._fillings:
                 question = ask(self.plan, [name], {name: attribute.points}, None)
                 (counts,) = self.count([question])
-                found = reconstruct(counts, question.operator(self.plan, self._known)).counts
+                found = reconstruct(counts, self.operator(question)).counts
                 shares = question.reading.of(found)[: attribute.points]
                 self._fillings[name] = BandFilling.of(attribute, shares)
         return {name: self._fillings[name] for name in banded}
@@ -423,7 +425,7 @@ class Reader:
         progress: Progress = int,
         *,
         method: Method = "auto",
-        level: float = 0.9,
+        level: float = DEFAULT_LEVEL,
         about: About = "table",
         fakes: float = 0.0,
         totals: Sequence[TableQuestion] | None = None,
@@ -451,7 +453,7 @@ class Reader:
         progress: Progress = int,
         *,
         method: Method = "auto",
-        level: float = 0.9,
+        level: float = DEFAULT_LEVEL,
         about: About = "table",
         fakes: float = 0.0,
     ) -> Estimate:
@@ -460,8 +462,8 @@ class Reader:
         _check_fakes(fakes)
         if not question.tells(self.plan):
             return self._by_model(question, progress, method, level, about, fakes)
-        operator, told = question.operator(self.plan, self._known), self._share_told(counts)
-        found = self._reconstructed(question, counts, method, progress)
+        operator, told = self.operator(question), self._share_told(counts)
+        found = self.reconstructed(question, counts, method, progress)
         low, high = interval(
             counts,
             operator,
@@ -497,18 +499,18 @@ class Reader:
         if not question.tells(self.plan):
             table, told = self.joint(question.truths, progress).table(question.truths), 1.0
         else:
-            table, told = self._reconstructed(question, counts, "auto", progress).counts, self._share_told(counts)
+            table, told = self.reconstructed(question, counts, "auto", progress).counts, self._share_told(counts)
         return question.reading.of(self._scaling(question, told, progress)(table))
 
-    def _reconstructed(
-        self, question: TableQuestion, counts: Array, method: Method, progress: Progress
+    def reconstructed(
+        self, question: TableQuestion, counts: Array, method: Method = "auto", progress: Progress = int
     ) -> Reconstruction:
         """What those who tell it have: by the joint model where others tell parts of it, too."""
         if method == "auto" and self.plan.layout.told and question.is_perturbed(self.plan):
             joint = self.joint(question.truths, progress)
             shares = joint.model.direct(joint.places(question.truths))
             return Reconstruction(shares * counts.sum(), method, joint.model.reason, None)
-        return reconstruct(counts, question.operator(self.plan, self._known), method)
+        return reconstruct(counts, self.operator(question), method)
 
     def _share_told(self, counts: Array) -> float:
         return min(float(counts.sum()) / self.n, 1.0) if self.n else 1.0
@@ -603,7 +605,7 @@ class Reader:
             for (tell, _), table in zip(together, tables, strict=True)
         ]
         told = [
-            ToldCounts(tuple(places), _counts(tally, table), operator_of(self.plan, truth, [tell], table, self._known))
+            ToldCounts(tuple(places), _counts(tally, table), operator_of(self.plan, truth, self.known, [tell], table))
             for (tell, places), truth, table, tally in zip(
                 together, truths, tables, self._tallies(selected, progress), strict=True
             )

@@ -24,8 +24,9 @@ from kakuran.answers.filling import BandFilling, numbers_at
 from kakuran.answers.formula import FormulaColumns, ModelFormula, expressed
 from kakuran.answers.groups import ReadNumber, told_cells
 from kakuran.answers.reader import Reader, check_interval, check_told, check_told_in_pairs, counted_cells, model_cells
-from kakuran.answers.tilted import TiltedRecords
+from kakuran.answers.tilted import FARTHEST, TiltedRecords
 from kakuran.charts import ESTIMATE, Series, bar_chart
+from kakuran.defaults import DEFAULT_LEVEL
 from kakuran.errors import SchemaError
 from kakuran.model import About, ToldCells, TrueMoments, moments_of
 from kakuran.schema import Categorical, Numeric, Schema, to_arrow
@@ -46,8 +47,6 @@ _FAR_SURER = 0.5
 """How large standard errors of smooth tables are, of those without, at most, for these to be left."""
 _NOT_LINEAR = 1.1
 """By how much variances exceed those of statistics that go evenly with moments, of tables that are truly smooth."""
-_FAR = 3.0
-"""Standard errors that a coefficient lies off what the tells say, at most, for the model's sake."""
 _LEAST = 1e-4
 """The spread of a direction of the predictors, of what it would be if they were independent, that is repaired to."""
 
@@ -291,7 +290,7 @@ def regress(
     text: str,
     *,
     family: RegressionFamily | None = None,
-    level: float = 0.9,
+    level: float = DEFAULT_LEVEL,
     about: About = "population",
     weights: str | None = None,
     progress: Progress = int,
@@ -600,7 +599,7 @@ def _by_model(
         )
     step, covariance = records.left_by(_pulls(matrix, targets, weights, family, found), about)
     covariance, centres = _NOT_LINEAR * covariance, found + step.reshape(found.shape)
-    reach = _FAR * np.sqrt(np.diag(covariance)).reshape(found.shape)
+    reach = FARTHEST * np.sqrt(np.diag(covariance)).reshape(found.shape)
     return {
         "coefficients": found.clip(centres - reach, centres + reach),
         "centres": centres,

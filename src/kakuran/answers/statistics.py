@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from kakuran.answers.answer import Answer, title_of, truth_of
@@ -32,7 +33,7 @@ from kakuran.answers.groups import (
     told_cells,
 )
 from kakuran.answers.reader import Reader, model_cells
-from kakuran.answers.tilted import TiltedRecords
+from kakuran.answers.tilted import FARTHEST, TiltedRecords
 from kakuran.charts import ESTIMATE, NAIVE, Series, column_chart, plain
 from kakuran.counts import Cells
 from kakuran.design import Plan
@@ -129,7 +130,10 @@ class Statistic(Answer):
         if "risk_ratio" not in self.more:
             return told
         first = ", ".join(axis.labels[0] for axis in self.axes)
-        return Phrase("{told}; ratios are to {first}, the first row", told=told, first=first)
+        told = Phrase("{told}; ratios are to {first}, the first row", told=told, first=first)
+        if not np.isnan(self.more["odds_ratio"]).any():
+            return told
+        return Phrase("{told}, and left out where either share is estimated at 0 or below, or at 1", told=told)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for programs: what it is, and the numbers of every group or the single one."""
@@ -227,16 +231,17 @@ def statistic(
             low, high = _interval(estimates, errors, asking.level, scale)
         else:
             low, high = _interval_of_ratio(found, read, over, asking.level)
-        unsure = float(ndtri((1 + asking.level) / 2)) * doubt
+        z = float(ndtri((1 + asking.level) / 2))
+        unsure, errors = z * doubt, np.hypot(errors, doubt)
         low, high = estimates - np.hypot(estimates - low, unsure), estimates + np.hypot(high - estimates, unsure)
         gone = None if missing is None else missing(found.values).clip(0.0, 1.0).reshape(groups.shape)
-    shown = (np.clip(some, *bounds).reshape(groups.shape) for some in (estimates, low, high))
-    clipped, least, most = shown
+    shown = _within(estimates, low, high, z * errors, bounds)
+    clipped, least, most = (some.reshape(groups.shape) for some in shown)
     return Statistic(
         name=name,
         axes=groups.shown,
         estimates=clipped,
-        errors=np.hypot(errors, doubt).reshape(groups.shape),
+        errors=errors.reshape(groups.shape),
         low=least,
         high=most,
         naive=naive.reshape(groups.shape),
@@ -264,6 +269,22 @@ def _interval(estimates: Array, errors: Array, level: float, scale: Scale) -> tu
         for sign in (-1, 1)
     )
     return low, high
+
+
+def _within(
+    estimates: Array, low: Array, high: Array, reach: Array, bounds: tuple[float, float]
+) -> tuple[Array, Array, Array]:
+    """Estimates within their bounds, with intervals there.
+
+    An estimate that noise has put beyond a bound is brought to it, and its interval with it: cut off where it is, it
+    could be a single point, as if nothing were in doubt. What is left reaches as far as standard errors do.
+    """
+    least, most = bounds
+    inside = np.clip(estimates, least, most)
+    is_beyond = (estimates < least) | (estimates > most)
+    low = np.where(is_beyond, inside - np.maximum(estimates - low, reach), low)
+    high = np.where(is_beyond, inside + np.maximum(high - estimates, reach), high)
+    return inside, np.clip(low, least, most), np.clip(high, least, most)
 
 
 def _interval_of_ratio(found: Found, read: Read, over: Read, level: float) -> tuple[Array, Array]:
@@ -384,11 +405,15 @@ def weighed(reader: Reader, asking: AskedOf, *, totals: bool = False, progress: 
 
 
 def _weighed(reader: Reader, asking: AskedOf, progress: Progress) -> Estimate:
-    groups = Groups.of(reader.plan, asking)
-    found = find(reader, groups, _weights(reader.plan, asking), asking, progress)
+    plan, total = reader.plan, None if asking.weights is None else ReadNumber.stated_total(reader.plan, asking.weights)
+    # Of everybody in each group and those who are asked about, so that everybody adds up to the total.
+    is_part = total is not None and asking.where is not None
+    groups = Groups.of(plan, replace(asking, where=None), asking.where) if is_part else Groups.of(plan, asking)
+    found = find(reader, groups, _weights(plan, asking), asking, progress)
 
     def read(values: Array) -> Array:
-        return reader.n * values[:, 0, -1]
+        people = values[:, :, -1]
+        return people[:, -1] * (reader.n if total is None else total / people[:, 0].sum())
 
     told = statistic("", groups, found, read, asking, bounds=(0.0, math.inf))
     return Estimate(
@@ -432,7 +457,10 @@ def share(reader: Reader, condition: str, asking: AskedOf, progress: Progress = 
 
     more = {}
     if asking.by:
-        more = _ratios("risk_ratio", found, read, asking.level) | _ratios("odds_ratio", found, odds, asking.level)
+        every, some = parts(found.values)
+        is_above = (some > 0) & (every > 0)
+        more = _ratios("risk_ratio", found, read, asking.level, is_above)
+        more |= _ratios("odds_ratio", found, odds, asking.level, is_above & (some < every))
         more = {name: values.reshape(groups.shape) for name, values in more.items()}
 
     def every_one(values: Array) -> Array:
@@ -471,8 +499,11 @@ def _share_of_counts(reader: Reader, condition: str, groups: Groups, asking: Ask
     )
 
 
-def _ratios(name: str, found: Found, read: Read, level: float) -> dict[str, Array]:
-    """What is read off each group beside that of the first, and the ends of the interval."""
+def _ratios(name: str, found: Found, read: Read, level: float, is_above: NDArray[np.bool_]) -> dict[str, Array]:
+    """What is read off each group beside that of the first, and the ends of the interval.
+
+    None where either is not above zero: two shares that noise has put below it have a ratio that looks like one.
+    """
 
     def ratio(values: Array) -> Array:
         every = read(values)
@@ -481,9 +512,8 @@ def _ratios(name: str, found: Found, read: Read, level: float) -> dict[str, Arra
     with np.errstate(divide="ignore", invalid="ignore"):
         estimates = ratio(found.values)
         low, high = _interval(estimates, found.errors(ratio), level, "log")
-    possible = estimates > 0
     ends = {"": estimates, "_low": np.maximum(low, 0.0), "_high": high}
-    return {f"{name}{end}": np.where(possible, values, np.nan) for end, values in ends.items()}
+    return {f"{name}{end}": np.where(is_above & is_above[0], values, np.nan) for end, values in ends.items()}
 
 
 def correlation(reader: Reader, first: str, second: str, asking: AskedOf, progress: Progress = int) -> Statistic:
@@ -547,8 +577,11 @@ def _pearson_by_model(
     pulls = first * second - estimate / 2 * (first**2 + second**2)
     step, variance = records.left_by(pulls[:, None], reader.held(unclear.about, [one.name for one in numbers]))
     told, errors = estimate + step.reshape(()), np.sqrt(variance.reshape(()))
-    low, high = (np.clip(end, -1.0, 1.0) for end in _interval(told, errors, unclear.level, "plain"))
-    estimate = np.clip(estimate, low, high)
+    # As far as the model may lie off what is told is no matter of the level, or the estimate would change with it.
+    estimate = np.clip(estimate, told - FARTHEST * errors, told + FARTHEST * errors).clip(-1.0, 1.0)
+    reach = float(ndtri((1 + unclear.level) / 2)) * errors
+    _, low, high = _within(told, told - reach, told + reach, reach, (-1.0, 1.0))
+    low, high = np.minimum(low, estimate), np.maximum(high, estimate)
     reason = Phrase("the joint model with its pairs as told: {reason}", reason=joint.model.reason)
     return replace(unclear, estimates=estimate, errors=errors, low=low, high=high, rests_on="model", reason=reason)
 
@@ -578,10 +611,8 @@ def _cramer(reader: Reader, names: tuple[str, str], asking: AskedOf, progress: P
         less = np.array([_by_chance(table, blocks[place, :, place]) for place, table in enumerate(tables)])
         squares, errors = squares - less[:, 0], less[:, 1]
     reach = float(ndtri((1 + asking.level) / 2)) * errors
-    estimates, low, high, plain_naive = (
-        np.sqrt(np.clip(some / most, 0.0, 1.0)).reshape(shape)
-        for some in (squares, squares - reach, squares + reach, naive)
-    )
+    within = _within(squares, squares - reach, squares + reach, reach, (0.0, most))
+    estimates, low, high, plain_naive = (np.sqrt(some / most).reshape(shape) for some in (*within, naive.clip(0, most)))
     return Statistic(
         name=Phrase("Cramér's V of {first} and {second}", first=names[0], second=names[1]),
         axes=groups.shown[:-2],

@@ -20,11 +20,12 @@ from kakuran.answers.answer import Answer
 from kakuran.answers.density import DEFAULT_BINS, shares_of_bins
 from kakuran.answers.reader import JointTables, Reader, check_told, model_cells
 from kakuran.counts import Cells, Tally, cells_of, every_code
+from kakuran.defaults import DEFAULT_LEVEL, check_level
 from kakuran.design import ExpectedError, Plan, expected_error
 from kakuran.errors import ArgumentError, SchemaError, counted
 from kakuran.model import JointModel
 from kakuran.schema import Layout, decode_columns
-from kakuran.typing import Array, Codes, Indices, Number, Progress
+from kakuran.typing import Array, Codes, Indices, Progress
 from kakuran.words import Phrase
 
 ROWS_AT_ONCE = 1 << 17
@@ -355,7 +356,7 @@ class CombinedEstimate:
     level: float
 
 
-def combine(estimates: ArrayLike, variances: ArrayLike, *, level: float = 0.9) -> CombinedEstimate:
+def combine(estimates: ArrayLike, variances: ArrayLike, *, level: float = DEFAULT_LEVEL) -> CombinedEstimate:
     """Put together what was found on each copy of made-up records (Raghunathan, Reiter and Rubin 2003).
 
     Copies differ by what one copy's own variance says and by what is not known; twice the first would be counted if
@@ -392,10 +393,7 @@ def combine(estimates: ArrayLike, variances: ArrayLike, *, level: float = 0.9) -
         raise ArgumentError(
             "variances", Phrase("and estimates must be finite, and variances not negative"), Phrase("Leave none out.")
         )
-    if not isinstance(level, Number) or not 0 < level < 1:
-        raise ArgumentError(
-            "level", Phrase("must lie between 0 and 1"), Phrase("Take 0.9 for a 90 % interval."), example=level
-        )
+    check_level(level)
     between, inner = (1 + 1 / len(found)) * found.var(axis=0, ddof=1), within.mean(axis=0)
     is_clear = between > inner
     variance = np.where(is_clear, between - inner, inner)

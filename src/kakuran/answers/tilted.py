@@ -30,6 +30,8 @@ MODEL_WORTH = 100.0
 """How many records the joint model is worth beside what tells say of the same columns."""
 SHAPE_WORTH = 300.0
 """How many it is worth in where two columns go together, once the tells have said how strongly."""
+FARTHEST = 3.0
+"""Standard errors that an estimate lies off what the tells say, at most, for the model's sake."""
 _FEWEST = 32
 """Records that are drawn of every category."""
 _MOST_STEPS = 50

@@ -326,7 +326,7 @@ def _misfit(plan: Plan, people: TruePeople, released: dict[str, Codes]) -> float
             for place, tell in enumerate(holding):
                 drawn = plan.layout.settled(attribute.name, released[attribute.name][rows[tell]])
                 counts[place, :-1] = np.bincount(axis.place(drawn), minlength=axis.size)
-                expected[place, :-1] = plan.tells[tell].share * operator_of(plan, [axis], [tell]).forward(true)
+                expected[place, :-1] = plan.tells[tell].share * operator_of(plan, [axis], {}, [tell]).forward(true)
             for table in (counts, expected):
                 table[-1] = table.sum(axis=0)
                 table[:, -1] = np.maximum(n - table.sum(axis=1), 0)

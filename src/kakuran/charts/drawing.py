@@ -320,17 +320,22 @@ def density_chart(
     name: str,
     edges: Array,
     shares: Array,
-    interval: tuple[Array, Array],
+    interval: tuple[Array, Array, float],
     naive: Array,
     translate: Translate = str,
     written: Callable[[float], str] | None = None,
 ) -> Figure:
-    """The estimated density of a number, or of dates as they are written, with intervals and the uncorrected one."""
+    """The estimated density of a number, or of dates as they are written, with intervals and the uncorrected one.
+
+    An interval is its low and its high ends, and its level.
+    """
     figure, plot = new_plot(8, 3.6, xlabel=plain(name), ylabel=translate(Phrase("density")))
     if written is not None:
         plot.xaxis.set_major_formatter(lambda number, _: written(number))
-    low, high = (end / np.diff(edges) for end in interval)
-    counted, estimated = Phrase("naive: counted in the release"), Phrase("reconstructed, with 95 % interval")
+    *ends, level = interval
+    low, high = (end / np.diff(edges) for end in ends)
+    counted = Phrase("naive: counted in the release")
+    estimated = Phrase("reconstructed, with {level:g} % interval", level=100 * level)
     plot.stairs(naive / np.diff(edges), edges, fill=True, color=NAIVE, label=translate(counted))
     plot.stairs(high, edges, baseline=low, fill=True, color=ESTIMATE, alpha=0.25)
     plot.stairs(shares / np.diff(edges), edges, color=ESTIMATE, linewidth=1.6, label=translate(estimated))

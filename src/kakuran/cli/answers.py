@@ -11,6 +11,7 @@ import typer
 from kakuran.cli.console import answer_table, answer_text, progress, said, say, speaking, working
 from kakuran.cli.options import (
     AnswerResults,
+    Level,
     ReleaseFile,
     Results,
     TableOutput,
@@ -25,6 +26,7 @@ from kakuran.cli.options import (
     whole_or_auto,
     whole_or_listed,
 )
+from kakuran.defaults import DEFAULT_LEVEL
 from kakuran.words import Phrase
 
 if TYPE_CHECKING:
@@ -54,9 +56,7 @@ class EstimateOptions:
             autocompletion=one_of("auto", "ibt", "mle", "inverse", "simplex", "shrink"),
         ),
     ] = "auto"
-    level: Annotated[
-        float, typer.Option("--level", min=0, max=1, help="How often an interval should hold the truth.")
-    ] = 0.9
+    level: Level = DEFAULT_LEVEL
     population: Annotated[
         bool,
         typer.Option(
@@ -306,6 +306,7 @@ def mixture(
     ] = "diag",
     bins: Annotated[int | None, typer.Option("--bins", help="Bins of the density of one column.")] = None,
     draws: Annotated[int, typer.Option("--draws", help="Refits behind the intervals.")] = 50,
+    level: Level = DEFAULT_LEVEL,
     weights: Weights = None,
     *,
     results: AnswerResults,
@@ -321,10 +322,11 @@ def mixture(
             n_components=whole_or_auto("--components", components),
             covariance=covariance,  # type: ignore[arg-type]
             draws=draws,
+            level=level,
             weights=weighing(weights),
             progress=advance,
         )
-        options: Any = {"bins": bins, "weights": weighing(weights), "progress": advance}
+        options: Any = {"bins": bins, "level": level, "weights": weighing(weights), "progress": advance}
         density = opened.density(columns[0], **options) if len(columns) == 1 else None
     described = found.to_dict() | ({} if density is None else {"density": density.to_dict()})
     results.answer(described, lambda: _show_mixture(found, density))
@@ -338,7 +340,7 @@ def _show_mixture(found: MixtureEstimate, density: Density | None) -> None:
     from kakuran.report import cluster_rows, quantile_row
 
     words = speaking()
-    answer_table(words("clusters_caption"), *cluster_rows(found, words))
+    answer_table(words("clusters_caption", level=found.level), *cluster_rows(found, words))
     if density is not None:
         header, row = quantile_row(density)
         answer_table(f"{words('quantiles', column=density.name)} ({said(density.reason)})", header, [row])

@@ -389,6 +389,9 @@ def open_release(release: Path) -> Release:
     return found
 
 
+Level: TypeAlias = Annotated[
+    float, typer.Option("--level", min=0, max=1, help="How often an interval should hold the truth.")
+]
 Weights: TypeAlias = Annotated[
     str | None,
     typer.Option(

@@ -12,6 +12,7 @@ import typer
 from kakuran.cli.console import answer_table, answer_text, progress, said, say, speaking
 from kakuran.cli.options import (
     AnswerResults,
+    Level,
     ReleaseFile,
     TableOutput,
     Weights,
@@ -21,6 +22,7 @@ from kakuran.cli.options import (
     open_release,
     weighing,
 )
+from kakuran.defaults import DEFAULT_LEVEL
 from kakuran.words import Phrase
 
 if TYPE_CHECKING:
@@ -29,8 +31,6 @@ if TYPE_CHECKING:
 STATISTICS = {"mean": 1, "variance": 1, "quantile": 1, "share": 1, "correlation": 2}
 """What can be estimated, and of how many columns or conditions."""
 FAMILIES = ("least squares", "logistic", "multinomial", "poisson")
-
-Level = Annotated[float, typer.Option("--level", min=0, max=1, help="How often an interval should hold the truth.")]
 
 
 @grouped
@@ -62,7 +62,7 @@ def estimate(
         ),
     ] = None,
     part: Annotated[float, typer.Option("--part", help="Which part of the records lies below a quantile.")] = 0.5,
-    level: Level = 0.9,
+    level: Level = DEFAULT_LEVEL,
     population: Annotated[
         bool,
         typer.Option(
@@ -168,7 +168,7 @@ def regress(
             autocompletion=one_of(*FAMILIES),
         ),
     ] = None,
-    level: Level = 0.9,
+    level: Level = DEFAULT_LEVEL,
     table: Annotated[
         bool, typer.Option("--table", help="Intervals for this table, not for the population it was drawn from.")
     ] = False,

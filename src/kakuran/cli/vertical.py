@@ -24,6 +24,7 @@ from kakuran.cli.options import (
     Force,
     Host,
     Json,
+    Level,
     Port,
     Results,
     grouped,
@@ -31,6 +32,7 @@ from kakuran.cli.options import (
     to_read,
     to_write,
 )
+from kakuran.defaults import DEFAULT_LEVEL
 from kakuran.errors import ProtocolError, ReleaseError
 from kakuran.sockets import bare_host
 from kakuran.words import Phrase
@@ -213,6 +215,7 @@ class FitOptions:
         Path | None, typer.Option("--state", help="Folder for resuming; .NAME.run beside the plan by default.")
     ] = None
     despite: Despite = False
+    level: Level = DEFAULT_LEVEL
 
 
 @app.command()
@@ -258,6 +261,7 @@ def _fit(addresses: Sequence[str], options: FitOptions, seat: SeatOptions, csv: 
         state=options.state or beside / f".{me}.run",
         memory=user_memory(),  # whatever we are called in this plan, and wherever it and its state are
         despite_earlier_runs=options.despite,
+        level=options.level,
         notify=say,
     )
     with _interruptible(), meet(plan, me, meeting, say) as links:
@@ -282,8 +286,9 @@ def _show_fit(fit: VerticalFit, plan: VerticalPlan) -> None:
     from kakuran.vertical import CRITERIA, all_columns
 
     title = f"{fit.target}, standardised, {fit.quality.records:,} shared records"
+    interval = f"{100 * fit.inference.level:g} % interval"
     rows = [row[:4] + row[5:] for row in all_columns(fit)]  # without t, so that it fits a terminal
-    answer_table(title, ["column", "party", "coef.", "s.e.", "p", "95 % interval", "VIF"], rows, text_columns=2)
+    answer_table(title, ["column", "party", "coef.", "s.e.", "p", interval, "VIF"], rows, text_columns=2)
     own = [[name, f"{own.coefficient:.6g}", f"{own.standard_error:.3g}"] for name, own in fit.own.items()]
     answer_table("our own columns, in their own units", ["column", "coefficient", "std. error"], own)
     quality = fit.quality

@@ -20,6 +20,7 @@ from kakuran.answers import (
     ask,
     columns_for,
 )
+from kakuran.defaults import DEFAULT_LEVEL
 from kakuran.errors import SchemaError
 from kakuran.model import influence, interval
 from kakuran.randomness import Randomness
@@ -27,8 +28,6 @@ from kakuran.release import Release
 from kakuran.typing import Array
 from kakuran.words import Phrase
 
-LEVEL = 0.9
-"""How often an interval holds the truth."""
 HISTORY = 8
 """Sizes of the past that are shown."""
 
@@ -40,10 +39,10 @@ def summary(release: Release, *, minimum_n: int) -> dict[str, Any]:
         return _standing(release, minimum_n) | promise
     asked = [ask(release.plan, (attribute.name,), {}, None) for attribute in release.plan.schema.released]
     counts = release.reader.count(asked)
-    found = [release.reader.estimate(*one, level=LEVEL) for one in zip(asked, counts, strict=True)]
+    found = [release.reader.estimate(*one, level=DEFAULT_LEVEL) for one in zip(asked, counts, strict=True)]
     return _standing(release, minimum_n) | {
         **promise,
-        "level": LEVEL,
+        "level": DEFAULT_LEVEL,
         "questions": [
             {
                 "name": question.cells[0].name,
@@ -53,7 +52,7 @@ def summary(release: Release, *, minimum_n: int) -> dict[str, Any]:
             }
             for question, table, estimate in zip(asked, counts, found, strict=True)
         ],
-        "history": history(asked, counts, found, release, minimum_n),
+        "history": history(asked, counts, release, minimum_n),
     }
 
 
@@ -73,11 +72,11 @@ def crosstab(release: Release, rows: str, columns: str, *, minimum_n: int) -> di
     if release.n < minimum_n:
         return _standing(release, minimum_n)
     (counts,) = release.reader.count([question])
-    found = release.reader.estimate(question, counts, level=LEVEL)
+    found = release.reader.estimate(question, counts, level=DEFAULT_LEVEL)
     return _standing(release, minimum_n) | {
         "rows": {"name": rows, "labels": down.labels},
         "columns": {"name": columns, "labels": across.labels},
-        "level": LEVEL,
+        "level": DEFAULT_LEVEL,
         "unclear": found.unclear.tolist(),
         **_numbers(found),
     }
@@ -103,7 +102,7 @@ def tree(release: Release, target: str, *, minimum_n: int) -> dict[str, Any]:
 
 
 def history(
-    asked: Sequence[TableQuestion], counts: Sequence[Array], found: Sequence[Estimate], release: Release, minimum_n: int
+    asked: Sequence[TableQuestion], counts: Sequence[Array], release: Release, minimum_n: int
 ) -> list[dict[str, Any]]:
     """How wide the intervals of each question are on average, as shares, had fewer people answered.
 
@@ -111,15 +110,13 @@ def history(
     order of arrival has to be kept. The same answers give the same history.
     """
     sizes = _sizes(minimum_n, release.n)
-    widths = [list(_widths(*one, release, sizes)) for one in zip(asked, counts, found, strict=True)]
+    widths = [list(_widths(*one, release, sizes)) for one in zip(asked, counts, strict=True)]
     return [{"n": size, "widths": list(each)} for size, each in zip(sizes, zip(*widths, strict=True), strict=True)]
 
 
-def _widths(
-    question: TableQuestion, table: Array, found: Estimate, release: Release, sizes: Sequence[int]
-) -> Iterator[float]:
+def _widths(question: TableQuestion, table: Array, release: Release, sizes: Sequence[int]) -> Iterator[float]:
     """Where a question is not put to everybody, of as large a part of those who tell it; of nobody, all there is."""
-    operator = question.operator(release.plan)
+    operator = release.reader.operator(question)
     counts = np.rint(table).astype(np.int64)
     told = counts.sum() / release.n
     dice = Randomness.derived(counts.tobytes()).generator()
@@ -127,15 +124,16 @@ def _widths(
     for size in reversed(sizes):
         counts = dice.multivariate_hypergeometric(counts, round(size * told))
         parts.append(counts.astype(float))
-    (cell,) = question.reading.groups
-    middle = (found.counts / np.bincount(cell))[cell] / max(found.counts.sum(), 1.0)
+    shares = release.reader.reconstructed(question, table).counts / max(table.sum(), 1.0)
     for part in reversed(parts):
         if not part.sum():
             yield 1.0
             continue
-        there = middle * part.sum()
-        low, high = interval(part, operator, there, question.reading, level=LEVEL, about="table", told=told)
-        yield _short(float(np.mean(high - low)) / part.sum())
+        n = float(part.sum())
+        low, high = interval(
+            part, operator, n * shares, question.reading, level=DEFAULT_LEVEL, about="table", told=told
+        )
+        yield _short(float(np.mean(high - low)) / n)
 
 
 def _sizes(fewest: int, n: int) -> list[int]:
@@ -147,7 +145,7 @@ def _sizes(fewest: int, n: int) -> list[int]:
 def _influence(question: TableQuestion, table: Array, release: Release) -> float | None:
     """By how many people one answer can move an estimate: it stands for those who were not asked as well."""
     shape = tuple(axis.size for axis in question.truths)
-    most = influence(question.operator(release.plan), question.reading, shape)
+    most = influence(release.reader.operator(question), question.reading, shape)
     return None if most is None or not table.sum() else round(most * release.n / float(table.sum()), 2)
 
 

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClusterMixin, DensityMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from kakuran.defaults import DEFAULT_LEVEL
 from kakuran.errors import ArgumentError
 from kakuran.model import Covariance, Mixture, Options, SelectionCriterion, Solver, bootstrap, fit_mixture, noises_of
 from kakuran.randomness import Randomness
@@ -238,7 +239,7 @@ class NoisyMixture(ClusterMixin, DensityMixin, BaseEstimator):
         return self.mixture_.sample(n_samples, Randomness.seeded(self.random_state).spawn(1).generator())
 
     def intervals(
-        self, X: Any, *, points: ArrayLike | None = None, level: float = 0.95, n_draws: int = 200
+        self, X: Any, *, points: ArrayLike | None = None, level: float = DEFAULT_LEVEL, n_draws: int = 200
     ) -> dict[str, tuple[Array, Array]]:
         """Bounds (low, high) of weights, means and covariances, by bootstrap, and of the density at points.
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -71,9 +70,9 @@ def _between(
 def operator_of(
     plan: Plan,
     axes: Sequence[Cells],
+    known: Mapping[str, Histogram],
     tells: Sequence[int] = (0,),
     counted_in: Sequence[Cells] | None = None,
-    known: Mapping[str, Histogram] = MappingProxyType({}),
 ) -> Operator:
     """How a table is perturbed among the records that tell one of some sets of columns, which all hold its columns.
 

@@ -42,12 +42,14 @@ from kakuran.answers import (
     weighed,
 )
 from kakuran.counts import Bins, Cells, MemoryRecords, Records, Tally
+from kakuran.defaults import DEFAULT_LEVEL
 from kakuran.design import DELTA, Plan
 from kakuran.errors import SchemaError, counted
 from kakuran.model import About, Covariance, DensityMethod, Method, Options
 from kakuran.perturbation import Kernel
 from kakuran.release.files import Manifest, check_target, read_manifest, write_release
 from kakuran.release.streamed import ROWS_IN_MEMORY, FileRecords, records_on_spark
+from kakuran.schema import Weight
 from kakuran.typing import Codes, Progress
 from kakuran.words import Phrase
 
@@ -167,7 +169,11 @@ class Release:
         """An answer that says what is counted."""
         unit = self.unit
         if weighing is not None:
-            unit = Phrase("{unit}, weighed by {weights}", unit=unit or Phrase("records"), weights=weighing)
+            facts: dict[str, Any] = {"unit": unit or Phrase("records"), "weights": weighing}
+            unit = Phrase("{unit}, weighed by {weights}", **facts)
+            declared = self.plan.schema.in_release(weighing)
+            if isinstance(answer, Estimate) and isinstance(declared, Weight) and declared.is_guessed:
+                unit = Phrase("{unit}, weighed by {weights}, for which the middles of its classes stand", **facts)
         elif self.plan.schema.weight is not None:
             unit = Phrase("{unit}, not weighed", unit=unit or Phrase("records"))
         return answer if unit is None else replace(answer, unit=unit)
@@ -216,7 +222,7 @@ class Release:
         bins: Mapping[str, Bins] | None = None,
         where: str | None = None,
         method: Method = "auto",
-        level: float = 0.9,
+        level: float = DEFAULT_LEVEL,
         about: About = "table",
         fakes: float = 0.0,
         totals: bool = False,
@@ -272,7 +278,7 @@ class Release:
         where: str,
         *,
         method: Method = "auto",
-        level: float = 0.9,
+        level: float = DEFAULT_LEVEL,
         about: About = "table",
         fakes: float = 0.0,
         weights: str | Literal[False] | None = None,
@@ -314,6 +320,7 @@ class Release:
         *,
         bins: Bins | None = None,
         method: DensityMethod = "auto",
+        level: float = DEFAULT_LEVEL,
         weights: str | Literal[False] | None = None,
         progress: Progress = int,
     ) -> Density:
@@ -329,14 +336,16 @@ class Release:
         method : "auto", "mixture" or "ibt", optional
             A mixture of Gaussians, bin by bin (``ibt``), or both and what lies between them, weighed by held-out
             likelihood (``auto``).
+        level : float, optional
+            How often an interval should hold the truth.
         weights : str or False, optional
             A kept number that says how many people each record stands for. The column that the schema declares a
             weight by default; with False every record counts once.
         progress : callable, optional
             Told how many more records are counted.
         """
-        weighing = self._weighing(weights)
-        return density(self.reader, column, bins=bins, method=method, weights=weighing, progress=progress)
+        options: Any = {"method": method, "level": level, "weights": self._weighing(weights)}
+        return density(self.reader, column, bins=bins, progress=progress, **options)
 
     def mean(
         self,
@@ -346,7 +355,7 @@ class Release:
         where: str | None = None,
         weights: str | Literal[False] | None = None,
         bins: Mapping[str, int] | None = None,
-        level: float = 0.9,
+        level: float = DEFAULT_LEVEL,
         about: About = "table",
         progress: Progress = int,
     ) -> Statistic:
@@ -383,7 +392,7 @@ class Release:
         where: str | None = None,
         weights: str | Literal[False] | None = None,
         bins: Mapping[str, int] | None = None,
-        level: float = 0.9,
+        level: float = DEFAULT_LEVEL,
         about: About = "table",
         progress: Progress = int,
     ) -> Statistic:
@@ -420,7 +429,7 @@ class Release:
         by: str | Sequence[str] | None = None,
         where: str | None = None,
         bins: Mapping[str, int] | None = None,
-        level: float = 0.9,
+        level: float = DEFAULT_LEVEL,
         about: About = "table",
         weights: str | Literal[False] | None = None,
         progress: Progress = int,
@@ -460,7 +469,7 @@ class Release:
         where: str | None = None,
         weights: str | Literal[False] | None = None,
         bins: Mapping[str, int] | None = None,
-        level: float = 0.9,
+        level: float = DEFAULT_LEVEL,
         about: About = "table",
         progress: Progress = int,
     ) -> Statistic:
@@ -500,7 +509,7 @@ class Release:
         where: str | None = None,
         weights: str | Literal[False] | None = None,
         bins: Mapping[str, int] | None = None,
-        level: float = 0.9,
+        level: float = DEFAULT_LEVEL,
         about: About = "table",
         progress: Progress = int,
     ) -> Statistic:
@@ -534,7 +543,7 @@ class Release:
         formula: str,
         *,
         family: RegressionFamily | None = None,
-        level: float = 0.9,
+        level: float = DEFAULT_LEVEL,
         about: About = "population",
         weights: str | Literal[False] | None = None,
         progress: Progress = int,
@@ -569,6 +578,7 @@ class Release:
         n_components: int | Literal["auto"] = "auto",
         covariance: Covariance = "diag",
         draws: int = 50,
+        level: float = DEFAULT_LEVEL,
         weights: str | Literal[False] | None = None,
         progress: Progress = int,
     ) -> MixtureEstimate:
@@ -585,6 +595,8 @@ class Release:
         draws : int, optional
             Refits to resampled records behind the intervals. Several numbers that are told only together with others,
             or that may be missing, are refitted without each of five parts of the records instead.
+        level : float, optional
+            How often an interval should hold the truth.
         weights : str or False, optional
             Not weighed: where the schema declares a weight, False says that every record is to count once.
         progress : callable, optional
@@ -592,7 +604,7 @@ class Release:
         """
         self._check_unweighed("mixture", weights)
         options = Options(components=n_components, covariance=covariance)
-        return mixture(self.reader, columns, options, draws=draws, progress=progress)
+        return mixture(self.reader, columns, options, draws=draws, level=level, progress=progress)
 
     def tree(
         self,

@@ -123,7 +123,7 @@ def mixture_answer(found: MixtureEstimate, density: Density | None, say: Words) 
         say("clusters", columns=columns),
         "" if found.mixture.converged else paragraph(say("unsettled"), kind="warning"),
         drawn,
-        table(say("clusters_caption"), *cluster_rows(found, say)),
+        table(say("clusters_caption", level=found.level), *cluster_rows(found, say)),
         *quantiles,
     )
 

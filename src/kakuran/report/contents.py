@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -18,10 +18,9 @@ from kakuran.release import Manifest, Release
 from kakuran.schema import Layout, Source
 from kakuran.typing import Array, Progress
 
-LEVEL = 0.9
 MOST_PAIRS = 6
-MOST_PAIRED = 16
-"""Columns among which pairs are looked for."""
+MOST_SEARCHED = 120
+"""Pairs of columns that are looked at."""
 MOST_ACROSS = 24
 """Cells a column may have to be one side of a heatmap."""
 FALSE_ALARM = 0.01
@@ -42,7 +41,10 @@ class Contents:
 
     columns: tuple[View, ...]
     pairs: tuple[View, ...]
-    paired: tuple[str, ...]
+    searched: int
+    """How many pairs of columns were looked at."""
+    possible: int
+    """How many pairs of columns there are."""
     untold: tuple[str, ...]
 
 
@@ -51,10 +53,9 @@ def look_at(release: Release, original: Source | None = None, progress: Progress
     manifest, plan = release.manifest, release.plan
     told = [one.name for one in plan.schema.released if one.name not in plan.mechanisms or plan[one.name].epsilon > 0]
     singles = [ask(plan, [name], {}, None) for name in told]
-    paired = _pairable(plan, singles)
     sizes = {question.cells[0].name: question.cells[0].size for question in singles}
-    sides = [sorted(names, key=lambda name: -sizes[name]) for names in combinations(paired, 2)]
-    pairs = [question for question in (ask(plan, names, {}, None) for names in sides) if question.tells(plan)]
+    sides = [sorted(names, key=lambda name: -sizes[name]) for names in _searched(plan, sizes)]
+    pairs = [ask(plan, names, {}, None) for names in sides]
     questions = [*singles, *pairs]
     perturbed = release.reader.count(questions, progress)
     truths = None if original is None else _true_counts(original, manifest, questions, progress)
@@ -63,13 +64,14 @@ def look_at(release: Release, original: Source | None = None, progress: Progress
     shown = [*range(len(singles)), *(len(singles) + place for place in telling)]
     views = tuple(
         View(
-            release.reader.estimate(questions[place], perturbed[place], progress, level=LEVEL),
+            release.reader.estimate(questions[place], perturbed[place], progress),
             None if truths is None else truths[place],
         )
         for place in shown
     )
     untold = tuple(one.name for one in plan.schema.released if one.name not in told)
-    return Contents(views[: len(singles)], views[len(singles) :], paired, untold)
+    possible = math.comb(sum(size > 1 for size in sizes.values()), 2)
+    return Contents(views[: len(singles)], views[len(singles) :], len(pairs), possible, untold)
 
 
 def _judged(release: Release, question: TableQuestion, counts: Array) -> Array:
@@ -80,7 +82,7 @@ def _judged(release: Release, question: TableQuestion, counts: Array) -> Array:
     """
     if not release.plan.layout.told or not question.is_perturbed(release.plan):
         return question.seen.of(counts)
-    as_many = counts.sum() * question.operator(release.plan).together ** 2 if counts.any() else 0.0
+    as_many = counts.sum() * release.reader.operator(question).together ** 2 if counts.any() else 0.0
     return question.reading.of(release.reader.joint(question.truths).table(question.truths)) * as_many
 
 
@@ -101,12 +103,16 @@ def _true_counts(
     return [tally.counts for tally in counted]
 
 
-def _pairable(plan: Plan, singles: Sequence[TableQuestion]) -> tuple[str, ...]:
-    """The least noisy columns that fit on a side of a heatmap, in the order of the table."""
-    names = [question.cells[0].name for question in singles if 1 < question.cells[0].size <= MOST_ACROSS]
-    noise = {name: -plan[name].epsilon if name in plan.mechanisms else -math.inf for name in names}
-    least = sorted(names, key=lambda name: noise[name])[:MOST_PAIRED]
-    return tuple(name for name in names if name in least)
+def _searched(plan: Plan, sizes: Mapping[str, int]) -> list[tuple[str, str]]:
+    """The pairs to look at, in the order of the table: reported together, and of few cells enough for a heatmap.
+
+    Of too many, those with the column that the release is about, however noisy, and then the least noisy.
+    """
+    noise = {name: -plan[name].epsilon if name in plan.mechanisms else -math.inf for name in sizes}
+    pairable = [name for name, size in sizes.items() if 1 < size <= MOST_ACROSS]
+    pairs = [pair for pair in combinations(pairable, 2) if plan.holding(pair)]
+    ranked = sorted(pairs, key=lambda pair: (plan.about not in pair, noise[pair[0]] + noise[pair[1]]))
+    return [pair for pair in pairs if pair in ranked[:MOST_SEARCHED]]
 
 
 def most_telling(tables: Sequence[Array]) -> list[int]:

@@ -15,11 +15,12 @@ from kakuran.answers import tell_by_tell
 from kakuran.audit import Audit, ColumnLoss, Distance, TruePeople, capacity_of_counts, wrong_cells
 from kakuran.charts import COLOUR_OF, Series, bar_chart
 from kakuran.counts import Cells, Tally, every_code
+from kakuran.defaults import DEFAULT_LEVEL
 from kakuran.design import DELTA, Plan, expected_error
 from kakuran.engine import count_tables
 from kakuran.errors import ReleaseError
 from kakuran.release import Manifest, Release, read_release
-from kakuran.report.contents import LEVEL, MOST_ACROSS, Contents, View, look_at
+from kakuran.report.contents import MOST_ACROSS, Contents, View, look_at
 from kakuran.report.page import (
     Html,
     bars_beside_table,
@@ -168,7 +169,7 @@ def _promise(manifest: Manifest, say: Words) -> list[str]:
         else "",
         paragraph(say("of_people", unit=plan.unit, person=plan.schema.person), kind="lead") if plan.unit else "",
         paragraph(say("among", kept=kept)) if kept else "",
-        paragraph(say("estimates", level=LEVEL), kind="note"),
+        paragraph(say("estimates", level=DEFAULT_LEVEL), kind="note"),
         paragraph(say("not_weighed", weight=weight.name), kind="note") if weight else "",
     ]
 
@@ -250,7 +251,9 @@ def _one_way(view: View, say: Words) -> Html:
     values = {kind: counts[shown] for kind, counts in _counts_of(view).items()}
     low, high = estimate.low[shown], estimate.high[shown]
     more = {
-        say("interval", level=LEVEL): [f"{one:,.0f}–{other:,.0f}" for one, other in zip(low, high, strict=True)],
+        say("interval", level=estimate.level): [
+            f"{one:,.0f}–{other:,.0f}" for one, other in zip(low, high, strict=True)
+        ],
         "": [say.of(Phrase("unclear")) if is_unclear else "" for is_unclear in estimate.unclear[shown]],
     }
     bars = bars_beside_table(
@@ -277,17 +280,20 @@ def _largest(counts: Array) -> list[int]:
 
 def _two_way_section(contents: Contents, say: Words) -> Html:
     """The pairs that belong together most: heatmaps and a table each."""
-    words = [paragraph(say(_why(contents.pairs)))]
-    if len(contents.paired) < len(contents.columns):
-        words.append(paragraph(say("two_way_few", count=len(contents.paired), most=MOST_ACROSS), kind="note"))
+    facts = {"count": contents.searched, "all": contents.possible, "most": MOST_ACROSS}
+    words = [paragraph(say(_why(contents), **facts))]
+    if 0 < contents.searched < contents.possible:
+        words.append(paragraph(say("two_way_few", **facts), kind="note"))
     pairs = [_pair(view, say) for view in contents.pairs]
     return section(say("two_way"), *words, *_first(pairs, MOST_UNFOLDED, "more_pairs", say))
 
 
-def _why(pairs: Sequence[View]) -> str:
-    if not pairs:
-        return "two_way_none"
-    return "two_way_why" if pairs[0].original is None else "two_way_true"
+def _why(contents: Contents) -> str:
+    if contents.pairs:
+        return "two_way_why" if contents.pairs[0].original is None else "two_way_true"
+    if not contents.searched:
+        return "two_way_unknown"
+    return "two_way_none" if contents.searched == contents.possible else "two_way_none_seen"
 
 
 def _pair(view: View, say: Words) -> Html:
@@ -305,7 +311,7 @@ def _pair_tables(view: View, say: Words) -> list[Html]:
     """The numbers of a heatmap, cut into tables that fit on paper."""
     down, across = view.estimate.axes
     also = "" if view.original is None else say("pair_original")
-    caption = say("pair_caption", one=down.name, other=across.name, level=LEVEL, also=also)
+    caption = say("pair_caption", one=down.name, other=across.name, level=view.estimate.level, also=also)
     parts = np.array_split(np.arange(across.size), math.ceil(across.size / MOST_ON_PAPER))
     return [
         table(

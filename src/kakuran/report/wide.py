@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.audit import ColumnLoss
-from kakuran.report.contents import MOST_PAIRED, most_telling
+from kakuran.defaults import DEFAULT_LEVEL
+from kakuran.report.contents import MOST_SEARCHED, most_telling
 from kakuran.report.page import Html, bars_beside_table, page, pair_section, paragraph, picture, section, table
 from kakuran.report.rows import items_sentence, loss_table
 from kakuran.schema import distinct_of, is_numeric, numbers_of, to_arrow
@@ -59,7 +60,7 @@ def aggregated_report(
             paragraph(say("as_they_were", columns=rest)) if rest else "",
         ),
         section(say("one_way"), *(_one_way(axis, counted, say) for axis in axes)),
-        _two_way(axes[:MOST_PAIRED], counted, say),
+        _two_way(axes, counted, say),
         _losses(losses, say) if losses else "",
         internal=say("internal") if is_internal else "",
         numbers=[(say("records"), f"{records:,}"), (say("aggregated"), f"{len(columns)}"), ("k", f"{k:,}")],
@@ -105,13 +106,15 @@ def _one_way(axis: Axis, counted: dict[str, dict[str, Any]], say: Words) -> Html
 
 
 def _two_way(axes: Sequence[Axis], counted: dict[str, dict[str, Any]], say: Words) -> Html:
-    pairs = list(combinations(axes, 2))
+    every = list(combinations(axes, 2))
+    pairs = every[:MOST_SEARCHED]
     telling = most_telling([count_over(pair, counted["released"]) for pair in pairs])
     shown = [
         _pair(pairs[place], {kind: count_over(pairs[place], columns) for kind, columns in counted.items()}, say)
         for place in telling
     ]
-    return section(say("two_way"), "" if telling else paragraph(say("two_way_none")), *shown)
+    none = say("two_way_none" if len(pairs) == len(every) else "two_way_none_seen", count=len(pairs))
+    return section(say("two_way"), "" if telling else paragraph(none), *shown)
 
 
 def _pair(pair: tuple[Axis, Axis], tables: dict[str, Array], say: Words) -> Html:
@@ -210,7 +213,7 @@ def matrix_report(
             say("most_frequent"),
             paragraph(items_sentence(made.kept, say)) if is_internal else "",
             _items(made, items, original, say),
-            paragraph(say("items_corrected")) if made.supports else "",
+            paragraph(say("items_corrected", level=DEFAULT_LEVEL)) if made.supports else "",
         ),
         section(say("cell_loss"), paragraph(say("cell_loss_why")), lost) if lost else "",
         internal=say("internal") if is_internal else "",
@@ -239,5 +242,7 @@ def _items(made: ReleasedMatrix, items: Sequence[Any], original: Any, say: Words
         {kind: values[shown] for kind, values in shares.items()},
         interval=None if ends is None else (ends[0], ends[1]),
         shares=True,
-        more={} if ends is None else {say("interval", level=0.9): [f"{low:.1%}–{high:.1%}" for low, high in ends.T]},
+        more={}
+        if ends is None
+        else {say("interval", level=DEFAULT_LEVEL): [f"{low:.1%}–{high:.1%}" for low, high in ends.T]},
     )

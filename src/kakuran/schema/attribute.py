@@ -562,6 +562,8 @@ class Weight(Categorical):
         Where each class begins, and where the last one ends, from public knowledge and not from the data.
     values : Sequence[float] | None
         The number that stands for each class; its middle by default.
+    total : float | None
+        How many people all records stand for, where that is public: estimates are raked to it.
     perturb : bool
         Whether to perturb the class, where it is not public. People then need not hide among those of their class, but
         the column takes its share of the budget, and estimates are less sure.
@@ -574,9 +576,16 @@ class Weight(Categorical):
     """
 
     classes: Sequence[float] = ()
+    total: float | None = None
 
     def __init__(
-        self, name: str, classes: Sequence[float], values: Sequence[float] | None = None, *, perturb: bool = False
+        self,
+        name: str,
+        classes: Sequence[float],
+        values: Sequence[float] | None = None,
+        *,
+        total: float | None = None,
+        perturb: bool = False,
     ) -> None:
         _check_name(name)
         if not isinstance(perturb, bool):
@@ -584,7 +593,11 @@ class Weight(Categorical):
                 Phrase("column {name!r}: perturb must be true or false, got {perturb!r}", name=name, perturb=perturb)
             )
         edges = _ascending(name, classes)
-        middles = tuple((low + high) / 2 for low, high in pairwise(edges)) if values is None else tuple(values)
+        if total is not None and not (total := _plain_number(name, "total", total)) > 0:
+            raise SchemaError(
+                Phrase("column {name!r}: total must be a number of people, got {total!r}", name=name, total=total)
+            )
+        middles = _middles(edges) if values is None else tuple(values)
         if len(middles) != len(edges) - 1 or not all(
             is_real(one) and low <= one <= high for one, (low, high) in zip(middles, pairwise(edges), strict=True)
         ):
@@ -598,9 +611,18 @@ class Weight(Categorical):
         plain = {"ordered": False, "tree": None, "missing": "error", "missing_codes": (), "coded": None}
         settings = {"values": tuple(map(float, middles))} | plain
         role = "perturb" if perturb else "keep"
-        for field, value in ({"name": name, "role": role, "classes": edges} | settings).items():
+        for field, value in ({"name": name, "role": role, "classes": edges, "total": total} | settings).items():
             object.__setattr__(self, field, value)
         self._check_values()
+
+    @property
+    def is_guessed(self) -> bool:
+        """Whether middles of classes stand for weights, and no total says how far off they are."""
+        return self.total is None and tuple(self.values) == _middles(self.classes)
+
+
+def _middles(edges: Sequence[float]) -> tuple[float, ...]:
+    return tuple((low + high) / 2 for low, high in pairwise(edges))
 
 
 def _ascending(name: str, classes: object) -> tuple[float, ...]:
@@ -712,7 +734,8 @@ def describe(attribute: Attribute) -> dict[str, Any]:
     if isinstance(attribute, Dropped):
         return {"role": "drop"}
     if isinstance(attribute, Weight):
-        told = {"role": "weight", "classes": list(attribute.classes), "values": list(attribute.values)}
+        told: dict[str, Any] = {"role": "weight", "classes": list(attribute.classes), "values": list(attribute.values)}
+        told |= {} if attribute.total is None else {"total": attribute.total}
         return told | ({"perturb": True} if attribute.role == "perturb" else {})
     settings = attribute.settings()
     if attribute.role != "perturb":
@@ -733,7 +756,7 @@ def attribute_of(name: str, given: Mapping[str, Any]) -> Attribute:
     if check_table(where, given).get("role") == "drop":
         return Dropped(name)
     if given.get("role") == "weight":
-        known = dict.fromkeys(["role", "classes", "values", "perturb"], ANYTHING)
+        known = dict.fromkeys(["role", "classes", "values", "total", "perturb"], ANYTHING)
         settings = check_settings(where, given, known, ["classes"])
         del settings["role"]
         return Weight(name, **settings)

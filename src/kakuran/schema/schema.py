@@ -298,7 +298,8 @@ _WISHES = ("tell", "about", "purpose", "person", "rows_a_person")
 _HEADER = """\
 # What each column may hold and what is done with it.
 #   role     "perturb" (default), "keep" (public anyway, released as it is), "drop" (never released),
-#            "weight" (how many people a record stands for: classes = [0, 100, 500] are released, and weigh estimates)
+#            "weight" (how many people a record stands for: classes = [0, 100, 500] are released, and weigh estimates;
+#            values = [70, 240] says what stands for each, total = 1_000_000 how many people all stand for, if public)
 #   missing  "error" (default) or "category" (missing is a value of its own); missing_codes = [999] stand for missing
 #   bands    of a number: [0, 18, 65, 120] tells 0–17, 18–64 or 65–120; clip = true puts what lies beyond on the bounds
 #   ordered  of categories: true where their order means something

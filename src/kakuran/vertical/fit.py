@@ -41,7 +41,7 @@ def render(fit: VerticalFit, lang: str = "en") -> str:
         (say("condition"), say("digits", condition=quality.condition, digits=quality.digits)),
         (say("plan"), fit.fingerprint),
     ]
-    interval = say("interval", level=0.95)
+    interval = say("interval", level=fit.inference.level)
     own = [say("column"), say("coefficient"), say("standard_error"), interval]
     every = [say("column"), say("party"), say("coefficient"), say("standard_error"), "t", "p", interval, "VIF"]
     rebuilt = [(say.of(name), f"{share:.1%}") for name, share in fit.exposure.by_column]
@@ -118,7 +118,7 @@ def _as_tuples(value: Any) -> Any:
     return tuple(map(_as_tuples, value)) if isinstance(value, list) else value
 
 
-_ARRAYS = ("coefficients", "standard_errors", "t", "p", "low", "high", "vif")
+_ARRAYS = ("coefficients", "standard_errors", "t", "p", "vif")
 
 
 @dataclass(frozen=True)
@@ -314,7 +314,8 @@ class VerticalFit:
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         columns = {
-            name: {"owner": self.owners[name]} | {what: float(getattr(self.inference, what)[at]) for what in _ARRAYS}
+            name: {"owner": self.owners[name]}
+            | {what: float(getattr(self.inference, what)[at]) for what in (*_ARRAYS, "low", "high")}
             for at, name in enumerate(self.chosen)
         }
         return {
@@ -329,6 +330,7 @@ class VerticalFit:
             "target_scale": self.target_scale,
             "target_mean": self.target_mean,
             "quality": asdict(self.quality),
+            "level": self.inference.level,
             "standardised": columns,
             "own": {name: asdict(own) for name, own in self.own.items()},
             "steps": [asdict(step) for step in self.selection.steps],
@@ -361,7 +363,8 @@ class VerticalFit:
                 )
             columns = held["standardised"]
             arrays = {what: np.array([column[what] for column in columns.values()]) for what in _ARRAYS}
-            inference = Inference(names=tuple(columns), quality=Quality(**held["quality"]), **arrays)
+            quality = Quality(**held["quality"])
+            inference = Inference(names=tuple(columns), quality=quality, level=held["level"], **arrays)
             exposure = held["exposure"] | {"pinned_down": tuple(held["exposure"]["pinned_down"])}
             return cls(
                 party=held["party"],

@@ -6,6 +6,7 @@ import hashlib
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from kakuran.defaults import DEFAULT_LEVEL, check_level
 from kakuran.errors import LeakageWarning, ProtocolError, counted, wrong_type
 from kakuran.schema import check_there, open_source, to_arrow
 from kakuran.vertical.alignment import align, read_ids
@@ -52,6 +54,8 @@ class Party:
         without one customer can tell the others that customer's values.
     despite_earlier_runs : bool
         Run even if few people differ from earlier runs, or if those have told much already.
+    level : float
+        How often the intervals of our fit should hold the truth; the others may choose another.
     notify : Callable[[str], object]
         Called with one sentence for every stage completed.
 
@@ -76,11 +80,12 @@ class Party:
         state: Path | None = None,
         memory: Path | None = None,
         despite_earlier_runs: bool = False,
+        level: float = DEFAULT_LEVEL,
         notify: Callable[[str], object] = lambda _: None,
     ) -> None:
         plan.check_complete()
         table, terms = to_arrow(frame), plan.terms(name)
-        self.name, self.plan, self.notify = name, plan, notify
+        self.name, self.plan, self.level, self.notify = name, plan, check_level(level), notify
         self._ids = read_ids(table, terms.id)
         self._columns = OwnColumns.read(table, plan.held_by(name))
         digest = hashlib.sha256(b"\0".join(self._ids)).hexdigest() + self._columns.digest()
@@ -213,6 +218,7 @@ class Party:
     def _conclude(
         self, links: Mapping[str, Link], run: str, outcome: Outcome, held: OwnColumns, standardised: Standardised
     ) -> VerticalFit:
+        outcome = replace(outcome, inference=replace(outcome.inference, level=self.level))
         own = self._own_coefficients(outcome, standardised)
         taken_off = sum(each.coefficient * each.mean for each in own.values())
         mean = float(standardised.means[-1]) if self.plan.holder == self.name else None
@@ -337,7 +343,9 @@ def _room_for(ids: int) -> int:
 T = TypeVar("T")
 
 
-def fit_vertically(frames: Mapping[str, Any], plan: VerticalPlan, *, timeout: float = 60.0) -> dict[str, VerticalFit]:
+def fit_vertically(
+    frames: Mapping[str, Any], plan: VerticalPlan, *, timeout: float = 60.0, level: float = DEFAULT_LEVEL
+) -> dict[str, VerticalFit]:
     """Fit a plan with all parties in this process; the same code as over the network, but for the wire.
 
     Parameters
@@ -348,6 +356,8 @@ def fit_vertically(frames: Mapping[str, Any], plan: VerticalPlan, *, timeout: fl
         What they agree on.
     timeout : float
         Seconds a party waits for a message.
+    level : float
+        How often an interval should hold the truth.
 
     Returns
     -------
@@ -373,7 +383,7 @@ def fit_vertically(frames: Mapping[str, Any], plan: VerticalPlan, *, timeout: fl
         raise wrong_type(plan, VerticalPlan, "VerticalPlan.load reads one, VerticalPlan.of makes one")
     if missing := [name for name in plan.names if name not in frames]:
         raise ProtocolError(Phrase("no table is given for {parties}, which the plan names", parties=", ".join(missing)))
-    parties = {name: Party(name, plan, frame) for name, frame in frames.items()}
+    parties = {name: Party(name, plan, frame, level=level) for name, frame in frames.items()}
     return side_by_side(list(plan.names), lambda name, links: parties[name].fit(links), timeout=timeout)
 
 

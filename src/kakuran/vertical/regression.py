@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from kakuran.defaults import DEFAULT_LEVEL
 from kakuran.errors import DataError, GuardError
 from kakuran.typing import Array, Indices
 from kakuran.words import Phrase
@@ -120,10 +121,6 @@ class Moments:
         return float(np.sqrt(values[-1] / max(values[0], np.finfo(float).tiny)))
 
 
-LEVEL = 0.95
-"""How often an interval holds its coefficient."""
-
-
 @dataclass(frozen=True)
 class Quality:
     """How good a model is as a whole."""
@@ -144,7 +141,7 @@ class Quality:
 
 @dataclass(frozen=True)
 class Inference:
-    """Every coefficient of a model in standardised units, and how sure it is.
+    """Every coefficient of a model in standardised units, and how sure it is, with intervals of any level.
 
     A standardised coefficient times (scale of the target / scale of the column) is the coefficient in the data's own
     units; t, p and the variance inflation factor are the same in both.
@@ -155,10 +152,24 @@ class Inference:
     standard_errors: Array
     t: Array
     p: Array
-    low: Array
-    high: Array
     vif: Array
     quality: Quality
+    level: float = DEFAULT_LEVEL
+
+    @property
+    def low(self) -> Array:
+        """The lower ends of the intervals."""
+        return self.coefficients - self._half_widths
+
+    @property
+    def high(self) -> Array:
+        """The upper ends."""
+        return self.coefficients + self._half_widths
+
+    @property
+    def _half_widths(self) -> Array:
+        quantile = special.stdtrit(self.quality.degrees_of_freedom, (1 + self.level) / 2)
+        return np.asarray(quantile * self.standard_errors)
 
 
 def infer(moments: Moments, chosen: Sequence[str]) -> Inference:
@@ -184,11 +195,9 @@ def infer(moments: Moments, chosen: Sequence[str]) -> Inference:
 
 def conclude(names: tuple[str, ...], coefficients: Array, errors: Array, *, vif: Array, quality: Quality) -> Inference:
     """Tests and intervals from estimates and their standard errors."""
-    freedom = quality.degrees_of_freedom
     t = coefficients / errors
-    half = special.stdtrit(freedom, (1 + LEVEL) / 2) * errors
-    p = 2 * special.stdtr(freedom, -np.abs(t))
-    return Inference(names, coefficients, errors, t, p, coefficients - half, coefficients + half, vif, quality)
+    p = 2 * special.stdtr(quality.degrees_of_freedom, -np.abs(t))
+    return Inference(names, coefficients, errors, t, p, vif, quality)
 
 
 def judge(

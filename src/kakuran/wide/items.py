@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from kakuran.defaults import DEFAULT_LEVEL
 from kakuran.typing import Array, Indices
 
 MOST_ITEMS = 10
 MOST_PAIRS = 20
 _PAIRED = 200
 """Pairs are looked for among so many of the most frequent items: no pair is more frequent than its items."""
-_LEVEL = 0.9
 _USUAL, _OUTSIZED = 0.9, 10.0
 """Nine of ten people have no more items than is usual; who has so many times that is hardly one person."""
 
@@ -33,7 +33,7 @@ class Supports:
     estimates : Array
         Unbiased, then cut to lie between 0 and 1; in the order of items.
     low : Array
-        The lower ends of 90 % intervals.
+        The lower ends of intervals.
     high : Array
         The upper ends.
     """
@@ -52,8 +52,9 @@ class Supports:
         absent = 1 - (bits - (1 - retention) / 2) / retention
         lacking = np.stack([absent[:, pattern > 0].prod(axis=1) for pattern in patterns], axis=1)
         means = np.where(patterns.any(axis=1), 1 - lacking.mean(axis=0), np.nan)
-        half = float(ndtri((1 + _LEVEL) / 2)) * lacking.std(axis=0) / np.sqrt(len(bits))
-        return cls(*(np.clip(some, 0.0, 1.0) for some in (means, means - half, means + half)))
+        half = float(ndtri((1 + DEFAULT_LEVEL) / 2)) * lacking.std(axis=0) / np.sqrt(len(bits))
+        inside = np.clip(means, 0.0, 1.0)  # first, so that an interval is never cut off to a point
+        return cls(inside, *(np.clip(some, 0.0, 1.0) for some in (inside - half, inside + half)))
 
     def to_dict(self) -> dict[str, list[float | None]]:
         """Plain values, in the order of items; None where there are none."""

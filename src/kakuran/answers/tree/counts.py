@@ -71,7 +71,8 @@ class Weighing:
             return None
         weight = ReadNumber.kept_weight(reader.plan, weights)
         counts = reader.tallies([[weight.cells]], progress)[0].counts
-        return cls(weight.cells, effective(counts, weight.values), float(counts @ weight.values))
+        people = weight.stated_total(reader.plan, weights) or float(counts @ weight.values)
+        return cls(weight.cells, effective(counts, weight.values), people)
 
 
 @dataclass(frozen=True, eq=False)

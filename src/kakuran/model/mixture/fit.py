@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import logsumexp, ndtr, ndtri
 
 from kakuran.charts import component_chart
+from kakuran.defaults import check_level
 from kakuran.errors import ArgumentError, DataError, counted
 from kakuran.model.mixture.climbing import climb, climb_by_gradient, log_joint, polish
 from kakuran.model.mixture.covariance import (
@@ -363,12 +364,9 @@ class Bootstrap:
 
     refits: Sequence[Mixture]
 
-    def interval(self, of: Callable[[Mixture], Array], level: float = 0.95) -> tuple[Array, Array]:
+    def interval(self, of: Callable[[Mixture], Array], level: float) -> tuple[Array, Array]:
         """The percentiles between which `level` of the refits put a quantity."""
-        if not 0 < level < 1:
-            raise ArgumentError(
-                "level", Phrase("must lie between 0 and 1"), Phrase("Give 0.95 for 95 %."), example=level
-            )
+        check_level(level)
         drawn = np.array([of(refit) for refit in self.refits])
         low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
         return low, high
