@@ -74,6 +74,9 @@ def go_on(page):
 def make_release(page, target, *, with_reports=False):
     page.locator("#target").fill(str(target))
     page.locator("#reports").set_checked(with_reports)
+    if page.locator("#confirm-release").count():
+        expect(page.locator("#make")).to_be_disabled()
+        page.locator("#confirm-release").click()
     page.locator("#make").click()
     expect(page.locator("#made-title")).to_be_visible()
 
