@@ -174,8 +174,9 @@ class ColumnSummary:
     @cached_property
     def personal(self) -> PersonalKind | None:
         """What it is of a person, by its values and its name, if anything; asked for when all parts are in."""
-        if self.family == "text" and self._words and self.order is None and not self._is_listed:
-            return personal_kind(self.name, self._words)
+        if self.family == "text" and not (self.holds_dates or self._is_listed or self.order):
+            every = len(self._words) // MOST_CATEGORIES + 1  # of very many, some are enough to look at
+            return personal_kind(self.name, sorted(self._words)[::every])
         has_numbers = self.family == "numbers" and self._whole and self._values >= FEWEST_TO_TELL
         return personal_number(self.name, self._whole or ()) if has_numbers and self._seen is None else None
 
