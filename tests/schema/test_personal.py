@@ -6,8 +6,10 @@ import random
 
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings, strategies as st
 
 import kakuran as kk
+from kakuran.schema.orders import proposed_order
 from kakuran.schema.personal import personal_kind, personal_number
 
 RNG = random.Random(7)
@@ -168,6 +170,21 @@ def test_numbers_that_people_are_given_are_known(name, numbers):
 )
 def test_amounts_stay_numbers(name, numbers):
     assert personal_number(name, numbers) is None
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.text(max_size=20), st.lists(st.text(max_size=30), max_size=8), st.lists(st.integers(0, 10**18), max_size=8))
+def test_any_text_can_be_looked_at(name, values, numbers):
+    personal_kind(name, values)
+    personal_number(name, numbers or [0])
+    ranked = proposed_order(set(values))
+    assert ranked is None or sorted([*ranked[0], *ranked[1]]) == sorted(set(values))
+
+
+@pytest.mark.parametrize("unit", ["1 ", "a1.", "@", "(-", "Anna ", "1,234 - "])
+def test_values_without_end_take_no_time(unit):
+    assert personal_kind("x", [unit * 200_000 + str(one) for one in range(3)]) is None
+    assert proposed_order({unit * 200_000 + str(one) for one in range(3)}) is None
 
 
 @pytest.mark.filterwarnings("ignore::kakuran.InferredDomainWarning")

@@ -103,6 +103,15 @@ def test_a_domain_that_was_read_off_the_data_is_marked_until_it_is_said_or_said_
     assert desk.to_dict()["read_off"] == ["region"]
 
 
+def test_why_the_draft_has_a_column_as_it_has_it_is_shown_in_the_language_of_the_page(tmp_path):
+    write_table(tmp_path / "a.csv", pa.table({"mail": ["a@example.org", "b@example.org"] * 20, "x": ["y", "n"] * 20}))
+    desk = Desk(tmp_path)
+    desk.open(str(tmp_path / "a.csv"))
+    assert desk.to_dict(SAY)["remarks"] == {"mail": "holds e-mail addresses"}
+    assert desk.to_dict(words_in("ja"))["remarks"] == {"mail": "メールアドレスを含みます"}
+    assert desk.draft.schema["mail"] == kk.Dropped("mail")
+
+
 def test_nothing_is_released_before_all_that_was_read_off_the_data_is_said_to_be_public(desk, tmp_path):
     target = tmp_path / "out.parquet"
     desk.confirm(["sex", "age", "job"], is_public=True)

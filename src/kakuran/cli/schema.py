@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -61,6 +62,9 @@ def infer(
     schema.save(output)
     facts = {"columns": len(schema), "perturbed": len(schema.perturbed)}
     say(Phrase("wrote {file}: {columns} columns, of which {perturbed} will be perturbed", file=output, **facts))
+    if schema.drafted:
+        confirm_it = shlex.join(["kakuran", "schema", "confirm", str(output)])
+        say(Phrase("once all that it says is public knowledge, say so: {command}", command=confirm_it))
     rounded = [with_round_bounds(one) if isinstance(one, Numeric) else one for one in schema]  # its own are somebody's
     proposals = propose_bands(replace(schema, attributes=rounded).confirmed(), n=records, k=USUAL_K)
     if proposals:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 
-from kakuran.schema.personal import lexicon, plain, words_of
+from kakuran.schema.personal import LONGEST, lexicon, plain, words_of
 
 FEWEST_STEPS = 3
 """Values in order; of two, either order says the same."""
@@ -31,6 +31,8 @@ def proposed_order(values: Collection[str]) -> tuple[list[str], list[str]] | Non
     Ranges must not overlap, and steps must all be of one scale. What is in order is a proposal: somebody who knows the
     table has to look at it.
     """
+    if any(len(value) > LONGEST for value in values):
+        return None
     unknown = _listed("unknown")
     silent = sorted(value for value in values if _bare(value) in unknown)
     ranked = [value for value in values if _bare(value) not in unknown]

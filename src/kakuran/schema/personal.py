@@ -26,6 +26,8 @@ SOME = 0.25
 SINGLE = 0.6
 """The same of values of one word, such as first names: a word alone is a name more easily."""
 FEWEST_NAMES = 5
+LONGEST = 200
+"""Letters of a value that are looked at: what is longer is no name, and patterns take long to fail on it."""
 FEWEST_PEOPLE = 20
 """So many values at least, where their look is all there is to go by."""
 
@@ -72,7 +74,7 @@ class PersonalKind:
 
 def personal_kind(name: str, values: Collection[str]) -> PersonalKind | None:
     """What the texts of a column are of a person, if they are; its values are given once each."""
-    texts = [value.strip() for value in values if value.strip()]
+    texts = [value.strip()[:LONGEST] for value in values if value.strip()]
     if not texts:
         return None
     header = _Header.of(name)

@@ -340,6 +340,7 @@ class Desk:
             },
             "columns": described,
             "drafted": {name: fields.get("type") for name, fields in drafted.items()},
+            "remarks": {name: words.of(one) if words else one for name, one in opened.inferred.remarks.items()},
             "wishes": {name: getattr(draft.schema, name) for name in _WISHES},
             "toml": replace(draft.schema, drafted=self._read_off()).to_toml(),
             "k": draft.k,

@@ -24,6 +24,10 @@ const Releasing = (() => {
     const misfits = state.misfits.map(({ message }) => element("p", { class: "error" }, message));
     const release = async (event) => {
       event.preventDefault();
+      if (state.read_off.length) {
+        document.getElementById("confirm-release").focus();
+        return;
+      }
       const target = document.getElementById("target").value;
       const force = document.getElementById("force").checked;
       const reports = document.getElementById("reports").checked;
@@ -70,7 +74,7 @@ const Releasing = (() => {
       check("force", say("release.force"), false),
       element(
         "button",
-        { class: "primary", type: "submit", id: "make", disabled: state.read_off.length > 0 },
+        { class: "primary", type: "submit", id: "make", "aria-disabled": String(state.read_off.length > 0) },
         say("release.make"),
       ),
     );
