@@ -66,7 +66,7 @@ class PersonalKind:
     """Something that belongs to a person: what a draft says of it, and whether a value is one."""
 
     reason: str
-    fits: Callable[[str], Any]
+    fits: Callable[[str], Any] = bool
     share: float = MOST
     is_persons: bool = True
     """Whether one value stands for one person, so that rows that share it may be that person's."""
@@ -82,14 +82,14 @@ def personal_kind(name: str, values: Collection[str]) -> PersonalKind | None:
         if _share(texts, kind.fits) >= kind.share:
             return kind
     if header.is_called or (header.is_reached and not _say_yes_or_no(texts)):
-        return PersonalKind(CALLED, bool, is_persons=header.is_reached or _share(texts, _is_full_name) >= MOST)
+        return PersonalKind(CALLED, is_persons=header.is_reached or _share(texts, _is_full_name) >= MOST)
     has_numbers = _share(texts, _is_numbered) >= MOST
     if header.is_registered and has_numbers:
-        return PersonalKind(CALLED, bool)
+        return PersonalKind(CALLED)
     if header.lives and has_numbers:
-        return PersonalKind(_ADDRESS, bool, is_persons=False)
+        return PersonalKind(_ADDRESS, is_persons=False)
     if header.is_of_people and has_numbers and len(texts) >= FEWEST_PEOPLE:
-        return PersonalKind(_NUMBERS, bool)
+        return PersonalKind(_NUMBERS)
     return _names(header, texts)
 
 
@@ -100,12 +100,12 @@ def personal_number(name: str, numbers: Collection[int]) -> PersonalKind | None:
         if len(texts) >= FEWEST_NAMES and _share(texts, kind.fits) >= kind.share:
             return kind
     if (header.is_reached or header.is_registered) and _share(texts, _is_numbered) >= MOST:
-        return PersonalKind(CALLED, bool)
+        return PersonalKind(CALLED)
     if len(texts) < FEWEST_PEOPLE:
         return None
     if header.is_of_people and header.is_numbering:
-        return PersonalKind(_NUMBERS, bool)
-    return PersonalKind(_LONG, bool) if min(numbers) >= 10**8 and not _are_times(numbers) else None
+        return PersonalKind(_NUMBERS)
+    return PersonalKind(_LONG) if min(numbers) >= 10**8 and not _are_times(numbers) else None
 
 
 def _are_times(numbers: Collection[int]) -> bool:
@@ -174,7 +174,7 @@ class _Header:
 def _endings(listed: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     then = "|".join(sorted(words_of("headers", "then"), key=len, reverse=True))
     words = words_of("headers", listed)
-    short = [word for word in words if len(word) < 5 and not _CJK.match(word)]
+    short = [word for word in words if len(word) < 7 and not _CJK.match(word)]
     long = words.difference(short)
     ending = rf"(?: ?(?:{then}|\d+))*$"
     return re.compile(rf"(?:^| )(?:{'|'.join(short)}){ending}"), re.compile(rf"(?:{'|'.join(long)}){ending}")
@@ -200,7 +200,7 @@ def _is_numbered(text: str) -> bool:
 
 def _names(header: _Header, texts: Collection[str]) -> PersonalKind | None:
     """Names of people: by the look of them where the column is named for somebody, else by those that people have."""
-    kind = PersonalKind(_NAMES, bool, is_persons=_share(texts, _is_full_name) >= MOST)
+    kind = PersonalKind(_NAMES, is_persons=_share(texts, _is_full_name) >= MOST)
     if header.is_of_people and _look_like_names(texts):
         return kind
     if header.is_of_things:
