@@ -134,10 +134,12 @@ def _tables_in(text: str) -> dict[str, Any]:
         raise ValueError("a number has too many digits") from None
 
 
-def tables_of(tables: Mapping[str, Mapping[str, Any]]) -> str:
-    """Tables of settings as TOML writes them, each under its heading."""
+def tables_of(tables: Mapping[str, Mapping[str, Any]], comments: Mapping[tuple[str, str], str] | None = None) -> str:
+    """Tables of settings as TOML writes them, each under its heading; comments by heading and setting."""
+    ends = {place: f"  # {comment}" for place, comment in (comments or {}).items()}
     return "\n".join(
-        f"[{heading}]\n" + "".join(f"{key} = {toml_of(value)}\n" for key, value in settings.items())
+        f"[{heading}]\n"
+        + "".join(f"{key} = {toml_of(value)}{ends.get((heading, key), '')}\n" for key, value in settings.items())
         for heading, settings in tables.items()
     )
 

@@ -74,6 +74,11 @@ def go_on(page):
 def make_release(page, target, *, with_reports=False):
     page.locator("#target").fill(str(target))
     page.locator("#reports").set_checked(with_reports)
+    if page.locator("#confirm-release").count():
+        expect(page.locator("#make")).to_have_attribute("aria-disabled", "true")
+        page.locator("#make").click(force=True)
+        expect(page.locator("#confirm-release")).to_be_focused()
+        page.locator("#confirm-release").click()
     page.locator("#make").click()
     expect(page.locator("#made-title")).to_be_visible()
 

@@ -66,7 +66,7 @@ def test_bash_offers_commands_options_and_the_columns_of_a_release(prompt, scrip
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [
-        (["schema", ""], {"infer", "check"}),
+        (["schema", ""], {"infer", "confirm", "check"}),
         (["crosstab", "out.parquet", "job", "r"], {"region"}),
         (["tree", "out.parquet", "j"], {"job"}),
         (["bayes", "out.parquet", "sex", "r"], {"region"}),

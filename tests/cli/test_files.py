@@ -42,6 +42,7 @@ def done(kakuran):
 
 def test_spss_in_and_spss_stata_and_excel_out(done, folder):
     done("schema", "infer", "people.sav", "-o", "schema.toml")
+    done("schema", "confirm", "schema.toml")
     schema = kk.Schema.load(folder / "schema.toml")
     assert (schema["mood"].values, schema["mood"].coded) == (("bad", "good", "very good"), (1, 2, 5))
     done("perturb", "people.sav", "-s", "schema.toml", "--k", 5, "--tell", "all", "-o", "out.sav")
@@ -66,12 +67,14 @@ def test_spss_in_and_spss_stata_and_excel_out(done, folder):
 def test_a_sheet_is_named_where_there_are_several(done, folder, refused):
     refused(("schema", "infer", "people.xlsx", "-o", "schema.toml"), 3, "'survey', 'notes': say which with --sheet")
     done("schema", "infer", "people.xlsx", "--sheet", "survey", "-o", "schema.toml")
+    done("schema", "confirm", "schema.toml")
     done("perturb", "people.xlsx", "--sheet", "survey", "-s", "schema.toml", "--k", 5, "-o", "out.xlsx")
     assert kk.read_release(folder / "out.xlsx").n == 300
 
 
 def test_a_table_of_answers_as_csv_starts_with_the_mark_that_excel_looks_for(done, folder):
     done("schema", "infer", "people.sav", "-o", "schema.toml")
+    done("schema", "confirm", "schema.toml")
     done("perturb", "people.sav", "-s", "schema.toml", "--k", 5, "-o", "out.parquet")
     done("crosstab", "out.parquet", "mood", "-o", "table.csv")
     written = (folder / "table.csv").read_bytes()
@@ -81,6 +84,7 @@ def test_a_table_of_answers_as_csv_starts_with_the_mark_that_excel_looks_for(don
 
 def test_without_the_extra_a_release_is_refused_before_it_is_drawn(kakuran, folder, monkeypatch):
     kakuran("schema", "infer", "people.sav", "-o", "schema.toml")
+    kakuran("schema", "confirm", "schema.toml")
     monkeypatch.setattr("kakuran.schema.sources.opening.find_spec", lambda _: None)
     result = kakuran("perturb", "people.sav", "-s", "schema.toml", "--k", 5, "-o", "out.dta")
     assert result.returncode == 6

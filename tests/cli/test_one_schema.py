@@ -32,6 +32,7 @@ SCHEMA = kk.Schema(
 DATA = ("people.csv", "-s", "schema.toml")
 PAGE = ("--report", "{}.html", "--json")
 WALK = {
+    "schema confirm": ("schema.toml",),
     "schema check": DATA,
     "calibrate": (*DATA, "--k", 5, "--json"),
     "advise": (*DATA, "--k", 5, "--plot", "{}.svg", "--json"),

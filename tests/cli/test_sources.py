@@ -65,6 +65,7 @@ def test_decimal_commas_are_refused_with_the_options_that_then_read_them(kakuran
     assert '--decimal "," --thousands "."' in drafted.stderr
     drafted = kakuran("schema", "infer", "pay.csv", "-o", "pay.toml", "--force", *options)
     assert "not written plainly" not in drafted.stderr
+    kakuran("schema", "confirm", "pay.toml")
     command = ("perturb", "pay.csv", "-s", "pay.toml", "--k", 5, "-o", "out.csv")
     for made in (kakuran(*command), kakuran("calibrate", "pay.csv", "-s", "pay.toml", "--k", 5, "--data-dependent")):
         assert made.returncode == 3
@@ -178,8 +179,9 @@ def test_a_semicolon_file_in_shift_jis_goes_all_the_way_to_a_plain_release(kakur
     assert refused.returncode == 3
     assert "perhaps cp932 (Shift-JIS); name its encoding with --encoding" in refused.stderr
     told = ("--encoding", "cp932")
+    assert kakuran("schema", "infer", "people.csv", "-o", "draft.toml", *told).returncode == 0
+    assert kakuran("schema", "confirm", "draft.toml").returncode == 0
     for command in (
-        ("schema", "infer", "people.csv", "-o", "draft.toml"),
         ("schema", "check", "people.csv", "-s", "draft.toml"),
         ("calibrate", "people.csv", "-s", "draft.toml", "--k", 10),
         ("perturb", "people.csv", "-s", "draft.toml", "--k", 10, "-o", "out.csv"),

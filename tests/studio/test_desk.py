@@ -25,6 +25,12 @@ def column(desk, name):
     return desk.draft.schema.to_dict()[name]
 
 
+def released(desk, target, lang="en", **told):
+    """What was read off the data is said to be public, and the release is made."""
+    desk.confirm(desk.to_dict()["read_off"], is_public=True)
+    return desk.release(str(target), lang, **told)
+
+
 def test_what_is_said_of_a_column_is_said_in_toml_too_and_the_other_way_round(desk):
     desk.edit("age", {"low": 0, "high": 120})
     assert "low = 0\nhigh = 120" in desk.to_dict()["toml"]
@@ -94,6 +100,30 @@ def test_a_domain_that_was_read_off_the_data_is_marked_until_it_is_said_or_said_
     assert "age" in desk.to_dict()["read_off"], "its upper bound is still somebody's age"
     desk.edit("age", {"high": 120})
     desk.confirm(["sex", "job"], is_public=True)
+    assert desk.to_dict()["read_off"] == ["region"]
+
+
+def test_why_the_draft_has_a_column_as_it_has_it_is_shown_in_the_language_of_the_page(tmp_path):
+    write_table(tmp_path / "a.csv", pa.table({"mail": ["a@example.org", "b@example.org"] * 20, "x": ["y", "n"] * 20}))
+    desk = Desk(tmp_path)
+    desk.open(str(tmp_path / "a.csv"))
+    assert desk.to_dict(SAY)["remarks"] == {"mail": "holds e-mail addresses"}
+    assert desk.to_dict(words_in("ja"))["remarks"] == {"mail": "メールアドレスを含みます"}
+    assert desk.draft.schema["mail"] == kk.Dropped("mail")
+
+
+def test_nothing_is_released_before_all_that_was_read_off_the_data_is_said_to_be_public(desk, tmp_path):
+    target = tmp_path / "out.parquet"
+    desk.confirm(["sex", "age", "job"], is_public=True)
+    with pytest.raises(kk.SchemaError, match="of 'region' were read off the data and would be published"):
+        desk.release(str(target), "en")
+    assert not target.exists()
+    assert desk.to_dict()["toml"].count("drafted = true") == 1
+    desk.write(desk.to_dict()["toml"].replace("drafted = true\n", ""))
+    assert desk.to_dict()["read_off"] == []
+    desk.release(str(target), "en")
+    assert "drafted" not in (tmp_path / "out-schema.toml").read_text(encoding="utf-8").split("\n\n", 1)[1]
+    desk.undo()
     assert desk.to_dict()["read_off"] == ["region"]
 
 
@@ -240,7 +270,7 @@ def test_a_file_without_names_is_given_them_and_its_script_gives_them_too(tmp_pa
     desk.open(str(path), names="age,sex,pay")
     assert desk.opened.table.column_names == ["age", "sex", "pay"]
     assert (desk.opened.rows, desk.opened.cards["pay"].edges[-1]) == (400, 6.5)
-    made = desk.release(str(tmp_path / "out.parquet"), "en")
+    made = released(desk, tmp_path / "out.parquet")
     assert "--names age,sex,pay" in made["commands"]
     assert "names='age,sex,pay'" in made["python"]
 
@@ -263,7 +293,7 @@ def test_a_release_is_entered_into_the_ledger_beside_it_and_its_script_says_so(t
     desk = Desk(tmp_path)
     desk.open(str(tmp_path / "census.parquet"))
     (found,) = desk.to_dict()["ledgers"]
-    made = desk.release(str(tmp_path / "out.parquet"), "en", ledger=found)
+    made = released(desk, tmp_path / "out.parquet", ledger=found)
     assert (made["ledger"]["people"], made["ledger"]["k"]) == ("the town", 10)
     assert made["ledger"]["epsilon"] == ledger.account().epsilon > 0
     assert f"--ledger {found}" in made["commands"]
@@ -280,7 +310,7 @@ def test_what_a_second_release_leaves_of_the_promise_is_said_before_and_a_ledger
     desk.open(str(tmp_path / "census.csv"))
     first = desk.to_dict()
     assert (Path(first["targets"]).name, first["made_before"]) == ("census-release.csv", [])
-    made = desk.release(first["targets"], "en")
+    made = released(desk, first["targets"])
     assert [file["kind"] for file in made["files"]][:2] == ["release", "manifest"]
     desk.wish(k=20)
     second = desk.to_dict()
@@ -372,7 +402,7 @@ def test_a_release_equals_in_schema_plan_and_manifest_what_its_scripts_make(desk
     desk.edit("region", {"role": "keep"})
     desk.wish(k=5, about="job")
     target = tmp_path / "clicked.parquet"
-    made = desk.release(str(target), "ja")
+    made = released(desk, target, "ja")
     assert all(file["bytes"] for file in made["files"])
     typed, ran = tmp_path / "typed", tmp_path / "ran"
     schema = (tmp_path / "clicked-schema.toml").read_text(encoding="utf-8")
@@ -395,7 +425,7 @@ def test_what_exists_is_not_replaced_unless_that_is_wanted(desk, tmp_path):
     target = tmp_path / "out.csv"
     (tmp_path / "out-public.html").write_text("mine")
     with pytest.raises(kk.ReleaseError, match="exists already"):
-        desk.release(str(target), "en")
+        released(desk, target)
     assert [path.name for path in tmp_path.iterdir()] == ["out-public.html"]
     desk.release(str(target), "en", force=True)
     assert len(kk.read_release(target).table) == desk.opened.rows

@@ -124,12 +124,18 @@ def test_too_much_at_once_is_refused(client):
     assert reply.status_code == 413
 
 
+def confirm_all(client):
+    drafted = client.post("/api/state", json={}).json()["read_off"]
+    client.post("/api/confirm", json={"columns": drafted, "public": True})
+
+
 def test_only_reports_of_this_session_are_shown_and_each_ticket_once(client, tmp_path):
     other = tmp_path / "other.html"
     other.write_text("<p>other</p>")
     assert client.post("/api/show", json={"path": str(other)}).status_code == 422
     assert {client.post(f"/api/{name}", json={}).status_code for name in ("attack", "report")} == {422}
     client.post("/api/edit", json={"column": "age", "changes": {"role": "drop"}})
+    confirm_all(client)
     assert client.post("/api/release", json={"target": str(tmp_path / "out.csv")}).status_code == 200
     assert client.post("/api/attack", json={}).json()["passed"] is True
     made = client.post("/api/report", json={}).json()
@@ -189,6 +195,7 @@ def test_every_word_the_scripts_say_is_there_and_every_word_that_is_there_is_sai
 
 
 def test_an_analyst_need_not_wait_for_reports_that_are_being_written(client, tmp_path, monkeypatch):
+    confirm_all(client)
     released = client.post("/api/release", json={"target": str(tmp_path / "out.parquet")}).json()
     is_read, is_reporting = Event(), Event()
 

@@ -412,6 +412,7 @@ def trial_of(schema: Schema | None, n: int | None, data: Any, k: float) -> Trial
     """The table to try methods on: the data, or records made up in their stead."""
     if (n is None) == (data is None):
         raise CalibrationError(Phrase("give either n or the data, not both and not neither"))
+    schema = None if schema is None else schema.confirmed()  # a draft, too, can be tried: nothing is published here
     if isinstance(data, str | Path | Source):
         source = open_source(data)
         data = read_all(source) if schema is None else read_table(source, schema)

@@ -128,7 +128,8 @@ def _near_commands(word: str, commands: Mapping[str, Any]) -> list[str]:
     for path in _paths(commands):
         for spelling in {path, path.replace(" ", "-"), path.split()[-1]}:
             spelled.setdefault(spelling, []).append(path)
-    close = [path for spelling in get_close_matches(word, spelled, cutoff=_CLOSE) for path in spelled[spelling]]
+    spellings = [word] if word in spelled else get_close_matches(word, spelled, cutoff=_CLOSE)
+    close = [path for spelling in spellings for path in spelled[spelling]]
     spoken = re.compile(rf"\b{re.escape(word)}\b", re.IGNORECASE)
     return [*dict.fromkeys(close)] or [name for name, one in commands.items() if spoken.search(one.short_help or "")]
 
@@ -144,7 +145,7 @@ _MISUSE: Any = typer.BadParameter.__base__  # typer has no name for it, and olde
 _COMMANDS = {
     "demo": "See all of it on a made-up census.",
     "studio": "All of a steward's work in the browser, on this machine.",
-    "schema": "Propose a schema, or check a table against one.",
+    "schema": "Propose a schema, confirm it, or check a table against one.",
     "calibrate": "Show the noise k needs, and the error it will cause.",
     "advise": "Compare methods by expected error; say which to use.",
     "perturb": "Make a release: nobody can be linked above 1/k.",

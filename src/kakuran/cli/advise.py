@@ -19,6 +19,7 @@ from kakuran.cli.options import (
     TellOption,
     check_fits,
     grouped,
+    say_drafted,
     to_read,
     to_tell,
     typed,
@@ -66,6 +67,8 @@ def advise(
 
     results.check()
     declared = None if schema is None else Schema.load(schema)
+    if declared is not None:
+        say_drafted(declared)
     with working(Phrase("comparing")) as at:
         at(Phrase("reading"))
         source = None if data is None else csv.open(data, sql)

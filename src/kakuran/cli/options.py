@@ -234,6 +234,13 @@ def say_wide_ends(schema: Schema) -> None:
             say(wide, "warning")
 
 
+def say_drafted(schema: Schema) -> None:
+    """Say what has still to be confirmed before anything is released."""
+    if schema.drafted:
+        columns = ", ".join(schema.drafted)
+        say(Phrase("drafted from the data, and to be confirmed before a release: {columns}", columns=columns), "note")
+
+
 def check_fits(source: Source, schema: Schema) -> int:
     """How many records a table has, all of which fit its schema; else all that is wrong is said, column by column."""
     from kakuran.engine import check_values

@@ -96,7 +96,10 @@ class PlanOptions:
     def plan(self, schema: Schema, data: Any, n: int | None = None, progress: Progress = int) -> Plan:
         """The plan that the options ask for."""
         from kakuran.design import calibrate
+        from kakuran.parsing import naming
 
+        with naming(self.schema):
+            schema.check_confirmed()
         if self.k is None and self.central_epsilon is None:
             raise typer.BadParameter(said(Phrase("give a promise to keep: --k, or --central-epsilon")))
         if self.data_dependent and (data is None or n is not None):

@@ -1,7 +1,8 @@
-"""kakuran schema: propose a schema, check a table against one."""
+"""kakuran schema: propose a schema, confirm what was drafted, check a table against it."""
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -18,6 +19,7 @@ from kakuran.cli.options import (
     Sql,
     check_fits,
     grouped,
+    say_drafted,
     say_wide_ends,
     to_write,
 )
@@ -26,7 +28,7 @@ from kakuran.words import Phrase, so_many_records
 USUAL_K = 10
 """The k at which bands are weighed before anybody has chosen one."""
 
-app = typer.Typer(no_args_is_help=True, help="Propose a schema, or check a table against one.")
+app = typer.Typer(no_args_is_help=True, help="Propose a schema, confirm it, or check a table against one.")
 
 
 @app.command()
@@ -60,8 +62,11 @@ def infer(
     schema.save(output)
     facts = {"columns": len(schema), "perturbed": len(schema.perturbed)}
     say(Phrase("wrote {file}: {columns} columns, of which {perturbed} will be perturbed", file=output, **facts))
+    if schema.drafted:
+        confirm_it = shlex.join(["kakuran", "schema", "confirm", str(output)])
+        say(Phrase("once all that it says is public knowledge, say so: {command}", command=confirm_it))
     rounded = [with_round_bounds(one) if isinstance(one, Numeric) else one for one in schema]  # its own are somebody's
-    proposals = propose_bands(replace(schema, attributes=rounded), n=records, k=USUAL_K)
+    proposals = propose_bands(replace(schema, attributes=rounded).confirmed(), n=records, k=USUAL_K)
     if proposals:
         say(
             Phrase(
@@ -75,12 +80,31 @@ def infer(
 
 
 @app.command()
+def confirm(
+    schema: Annotated[Path, typer.Argument(metavar="SCHEMA", help="Schema file (TOML), checked and edited.")],
+    json: Json = False,
+) -> None:
+    """Say of all that was drafted from the data that it is public."""
+    from kakuran.parsing import toml_of
+    from kakuran.schema import confirm_file
+
+    before = confirm_file(schema)
+    settings = before.to_dict()
+    for name in before.drafted:
+        told = ", ".join(f"{setting} = {toml_of(value)}" for setting, value in settings[name].items())
+        say(Phrase("public, as you say: {column}: {told}", column=name, told=told))
+    say(Phrase("{file} is confirmed", file=schema))
+    answer_done(json, schema=schema, confirmed=[*before.drafted])
+
+
+@app.command()
 @grouped
 def check(data: Data, schema: SchemaFile, sql: Sql = None, json: Json = False, *, csv: CsvOptions) -> None:
     """Check all values against a schema; name columns that do not fit."""
     from kakuran.schema import Schema
 
     declared = Schema.load(schema)
+    say_drafted(declared)
     say_wide_ends(declared)
     records = check_fits(csv.open(data, sql), declared)
     say(Phrase("{schema} fits {records}", schema=schema, records=so_many_records(records)))

@@ -81,7 +81,7 @@ def calibrate(
     Parameters
     ----------
     schema : Schema
-        What the columns may hold.
+        What the columns may hold; a draft must be confirmed first (`Schema.confirmed`).
     k : float
         The promise, above 1 and at most n; or `central_epsilon`, or both, of which the stronger is kept.
     n : int
@@ -127,6 +127,7 @@ def calibrate(
     """
     if not isinstance(schema, Schema):
         raise wrong_type(schema, Schema, "kakuran.Schema.load reads one from its file")
+    schema.check_confirmed()
     if not schema.perturbed:
         raise CalibrationError(Phrase("the schema has no column to perturb"))
     if (n is None) == (data is None):

@@ -43,6 +43,7 @@ from .people import (
 from .schema import (
     Layout as Layout,
     Schema as Schema,
+    confirm_file as confirm_file,
     problems_of as problems_of,
     read_all as read_all,
     read_parts as read_parts,

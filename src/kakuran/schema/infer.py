@@ -7,7 +7,9 @@ import re
 import unicodedata
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,8 @@ from kakuran.errors import DataError, InferredDomainWarning, SchemaError
 from kakuran.schema.attribute import FARTHEST, LARGEST_GRID, Attribute, Categorical, Dropped, Numeric
 from kakuran.schema.codes import ValueFamily, check_columns_are_unique, days_of, family_of, in_words
 from kakuran.schema.dates import DateRange, date_between
+from kakuran.schema.orders import proposed_order
+from kakuran.schema.personal import CALLED, FEWEST_PEOPLE, PersonalKind, personal_kind, personal_number
 from kakuran.schema.sources.delimited import UNSPLIT, look_unsplit
 from kakuran.schema.sources.opening import open_source
 from kakuran.schema.written_numbers import what_to_type
@@ -39,12 +43,14 @@ _DIGITS = 3
 """Decimals are kept to the thousandth of the range, or to where they end."""
 _MOST_REMEMBERED = 1 << 16
 _MOST_SHOWN = 5
+_FIRST_ROWS = 5000
+"""Rows in which it is looked up whether a column determines another."""
+_NEARLY_AS_MANY = 0.8
+"""Of the values of a person's column: a column that has so many, and follows from it, names people nearly as well."""
+_SAME_LENGTH = 7
+"""Digits of whole numbers, all as long, which are rather given than counted."""
 _NAMED_LIKE_AN_ID = re.compile(r"(?i:(^|[\W_])id$)|[a-z]I[Dd]$")
 _NAMED_LIKE_A_KEY = re.compile(r"(?i:(^|[\W_])(id|no|nr|num|number|key)$)|[a-z](I[Dd]|No|Nr|Number|Key)$|番号$")
-_NAMED_LIKE_A_PERSON = re.compile(
-    r"(?i)((full|first|last|middle|given|family|maiden|patient|customer|client|employee|student|person)[\W_]*)?names?|"
-    r".*(surname|e[\W_]?mail|phone|氏名|姓名|名前|患者名|顧客名|メール|電話).*"
-)
 _WRITTEN_NUMBER = re.compile(r"[+-]?\d{1,3}([.,' \u00a0\u202f\u2019]?\d{2,3})*([.,]\d+)?")
 
 
@@ -64,6 +70,9 @@ class ColumnSummary:
         self._dates = DateRange()
         self._values = 0
         self._seen: set[Any] | None = set()
+        self._whole: set[int] | None = set()
+        self.follows: str | None = None
+        """A person's column from which this one follows, so that it names people nearly as well."""
 
     def update(self, column: pa.Array) -> None:
         """Take in another part."""
@@ -86,6 +95,11 @@ class ColumnSummary:
     def is_dropped(self) -> bool:
         """Whether the draft leaves it out."""
         return isinstance(self.attribute(), Dropped)
+
+    @property
+    def is_read_off(self) -> bool:
+        """Whether the draft says what the data hold, and not what a file lists or what true and false are anyway."""
+        return not (self.family == "text" and self._is_listed) and self._words != {False, True}
 
     @property
     def has_one_value(self) -> bool:
@@ -145,10 +159,11 @@ class ColumnSummary:
         return [code for code in self.likely_missing if code < 0 or len(str(code)) > len(str(int(self._high)))]
 
     @property
-    def repeats_many_words(self) -> bool:
-        """Whether it has more texts than categories may be, and some of them more than once."""
-        is_plain = self.family == "text" and not self.holds_written_numbers
-        return is_plain and len(self._words) > MOST_CATEGORIES and self._seen is None
+    def may_repeat_people(self) -> bool:
+        """Whether it is dropped, has names of people or more texts than categories may be, and some more than once."""
+        is_plain = self.family == "text" and not self.holds_written_numbers and len(self._words) > MOST_CATEGORIES
+        is_named = self.personal is not None and self.personal.is_persons
+        return (is_plain or is_named) and self.is_dropped and self._seen is None
 
     @property
     def is_named_like_an_id(self) -> bool:
@@ -156,10 +171,62 @@ class ColumnSummary:
         is_whole = self.family == "numbers" and self._exponent == 0 and self._seen is None
         return is_whole and _NAMED_LIKE_AN_ID.search(self.name) is not None
 
+    @cached_property
+    def personal(self) -> PersonalKind | None:
+        """What it is of a person, by its values and its name, if anything; asked for when all parts are in."""
+        if self.family == "text" and not (self.holds_dates or self._is_listed or self.order):
+            every = len(self._words) // MOST_CATEGORIES + 1  # of very many, some are enough to look at
+            return personal_kind(self.name, sorted(self._words)[::every])
+        has_numbers = self.family == "numbers" and self._whole and self._values >= FEWEST_TO_TELL
+        return personal_number(self.name, self._whole or ()) if has_numbers and self._seen is None else None
+
     @property
-    def is_named_like_a_person(self) -> bool:
-        """Whether texts stand under a name such as `patient_name`, `e-mail` or 氏名, however often each does."""
-        return self.family == "text" and _NAMED_LIKE_A_PERSON.fullmatch(self.name.strip()) is not None
+    def _is_listed(self) -> bool:
+        """Whether the file lists all texts that numbers stand for: its code book, and not the data."""
+        return self._words <= {*self.labels.values()}
+
+    @cached_property
+    def order(self) -> tuple[list[str], list[str]] | None:
+        """Its texts from the least to the most, and those that say nothing, where they have an order."""
+        is_plain = self.family == "text" and len(self._words) <= MOST_CATEGORIES and not self._is_listed
+        return proposed_order(self._words) if is_plain else None
+
+    @property
+    def different(self) -> int:
+        """How many values it has; of very many, as many as are remembered."""
+        return len(self._words if self.family == "text" else self._whole or ())
+
+    @property
+    def may_follow(self) -> bool:
+        """Whether its values would be published, or are numbers that all have the same length, as given ones do."""
+        if self.different < FEWEST_PEOPLE or self.is_dropped:
+            return False
+        lengths = {len(str(number)) for number in self._whole or ()}
+        return self.family == "text" or (len(lengths) == 1 and max(lengths) >= _SAME_LENGTH)
+
+    @property
+    def may_be_whose_rows_are(self) -> bool:
+        """Whether it names people, each of them with several rows."""
+        is_named = self.personal is not None and self.personal.is_persons and not self.has_missing
+        return is_named and self.different >= FEWEST_PEOPLE and self._values >= 2 * self.different
+
+    @property
+    def remark(self) -> str | None:
+        """Why the draft has it so, where that is not plain."""
+        if self.follows is not None:
+            return Phrase("follows from {other!r} and has about as many values", other=self.follows)
+        if self.personal is not None:
+            return self.personal.reason
+        if self.is_dropped and (self.looks_like_identifiers or self.numbers_rows):
+            return Phrase("looks like an identifier: hardly any value stands twice")
+        if self.order is None or self.is_dropped:
+            return None
+        if not self.order[1]:
+            return Phrase("a proposal: check the order, or take this line out")
+        return Phrase(
+            "in order but for {others}: if that stands for missing, set missing_codes and ordered = true",
+            others=", ".join(map(repr, self.order[1])),
+        )
 
     @property
     def holds_written_numbers(self) -> bool:
@@ -211,6 +278,9 @@ class ColumnSummary:
 
     def _take_in(self, numbers: Any) -> None:
         numbers = numbers[~np.isnan(numbers)]
+        if self._whole is not None and len(self._whole) <= MOST_CATEGORIES:
+            are_whole = bool((np.abs(numbers) < 2**53).all() and (numbers == np.rint(numbers)).all())
+            self._whole = self._whole | set(np.unique(numbers).astype(np.int64).tolist()) if are_whole else None
         is_suspected = np.isin(numbers, MISSING_CODES)
         self._suspected.update(np.unique(numbers[is_suspected]).astype(int).tolist())
         numbers = numbers[~is_suspected]
@@ -233,8 +303,9 @@ class ColumnSummary:
         """The attribute to propose."""
         if self.holds_dates:
             return self._date()
-        is_somebodys = self.looks_like_identifiers or self.is_named_like_a_person
-        if self.numbers_rows or (self.family == "text" and (is_somebodys or self.holds_written_numbers)):
+        if self.personal is not None or self.follows is not None or self.numbers_rows:
+            return Dropped(self.name)
+        if self.family == "text" and (self.looks_like_identifiers or self.holds_written_numbers):
             return Dropped(self.name)
         if self.holds_codes:
             return Categorical(self.name, sorted({*map(int, self._codes or ()), *self._suspected}))
@@ -267,7 +338,10 @@ class ColumnSummary:
 
     def _category(self) -> Categorical:
         """All that the file says numbers may stand for, also what nobody has: that is public knowledge."""
-        if not self._words <= {*self.labels.values()}:
+        if self.order is not None:
+            ranked, silent = self.order
+            return Categorical(self.name, [*ranked, *silent], ordered=not silent)
+        if not self._is_listed:
             return Categorical(self.name, sorted(self._words))
         codes = list(self.labels)
         is_counted = codes == list(range(1, len(codes) + 1))
@@ -317,7 +391,17 @@ def _has_missing(column: pa.Array) -> bool:
     return pa.types.is_floating(column.type) and bool(pc.any(pc.is_nan(column)).as_py())
 
 
-def infer_attributes(data: Any, progress: Callable[[int], object]) -> list[Attribute]:
+@dataclass(frozen=True)
+class SchemaDraft:
+    """What is proposed of a table: its columns, which of them were read off the data, why, and whose rows are."""
+
+    attributes: list[Attribute]
+    drafted: list[str]
+    remarks: dict[str, str]
+    person: str | None = None
+
+
+def draft_of(data: Any, progress: Callable[[int], object]) -> SchemaDraft:
     """Propose an attribute for every column of a frame or of any other source, in one pass."""
     source = open_source(data)
     check_columns_are_unique(source.names)
@@ -331,16 +415,57 @@ def infer_attributes(data: Any, progress: Callable[[int], object]) -> list[Attri
             )
         )
     columns = [ColumnSummary(name, source.labels(name)) for name in source.names]
-    records = 0
+    records, first = 0, None
     for part in source.parts():
+        first = part.records.slice(0, _FIRST_ROWS) if first is None else first
         for column in columns:
             part.through(lambda batch, column=column: column.update(batch.column(column.name)))  # type: ignore[misc]
         records += len(part)
         progress(len(part))
     if not (records and columns):
         raise SchemaError(Phrase("{described}: cannot infer a schema from an empty table", described=source.described))
-    warnings.warn(_warning(columns), InferredDomainWarning, stacklevel=3)
-    return [column.attribute() for column in columns]
+    person, alike = _find_people(columns, first)
+    warnings.warn(_warning(columns, person, alike), InferredDomainWarning, stacklevel=3)
+    attributes = [column.attribute() for column in columns]
+    drafted = [column.name for column in columns if column.is_read_off]
+    remarks = {column.name: column.remark for column in columns if column.remark is not None}
+    return SchemaDraft(attributes, drafted, remarks, person)
+
+
+def _find_people(columns: Sequence[ColumnSummary], first: pa.RecordBatch) -> tuple[str | None, list[str]]:
+    """Whose rows are, if one column says so; and those that may be people's, as each follows from the other.
+
+    What follows from a person's column and has about as many values is a person's, too, and is dropped.
+    """
+    codes = {column.name: _codes(first.column(column.name)) for column in columns if column.different >= FEWEST_PEOPLE}
+    people = [column for column in columns if column.may_be_whose_rows_are]
+    for person in people:
+        for column in columns:
+            is_like = column.may_follow and column.different >= _NEARLY_AS_MANY * person.different
+            if is_like and _determines(codes[person.name], codes[column.name]):
+                column.follows = person.name
+    best = max(people, key=lambda column: column.different, default=None)
+    is_clear = best is not None and all(_determines(codes[best.name], codes[one.name]) for one in people)
+    alike = [
+        f"{one.name} ↔ {other.name}"
+        for one, other in combinations([column for column in columns if column.may_follow], 2)
+        if one.different == other.different
+        and _determines(codes[one.name], codes[other.name])
+        and _determines(codes[other.name], codes[one.name])
+    ]
+    return best.name if best is not None and is_clear else None, alike
+
+
+def _codes(column: pa.Array) -> Any:
+    """A number for each value of a column, -1 where there is none."""
+    column = column if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column)
+    return pc.fill_null(column.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
+
+
+def _determines(one: Any, other: Any) -> bool:
+    """Whether each value of one column goes with one value of another, and not only since nobody stands twice."""
+    different = len(np.unique(one))
+    return 2 * different <= len(one) and len(np.unique(np.stack([one, other]), axis=1).T) == different
 
 
 _NOTES: tuple[tuple[str, Callable[[ColumnSummary], bool]], ...] = (
@@ -354,14 +479,15 @@ _NOTES: tuple[tuple[str, Callable[[ColumnSummary], bool]], ...] = (
     ),
     (
         Phrase("Dropped, as they are named like what people are called or reached by"),
-        lambda column: column.is_dropped and column.is_named_like_a_person,
+        lambda column: column.personal is not None and column.personal.reason == CALLED,
     ),
     (
         Phrase("Dropped, as they look like identifiers or are empty"),
         lambda column: (
             column.is_dropped
             and column.family != "other"
-            and not column.is_named_like_a_person
+            and column.personal is None
+            and column.follows is None
             and not (column.holds_written_numbers or column.is_beyond_any_grid or column.needs_an_order)
         ),
     ),
@@ -402,12 +528,6 @@ _NOTES: tuple[tuple[str, Callable[[ColumnSummary], bool]], ...] = (
         lambda column: column.has_one_value,
     ),
     (
-        Phrase(
-            'Dropped, but perhaps say whose a row is, as values stand twice (if so, name one above: person = "COLUMN")'
-        ),
-        lambda column: column.is_dropped and column.repeats_many_words,
-    ),
-    (
         Phrase('Numbers that perhaps say whose a row is, by their name (if so, name one above: person = "COLUMN")'),
         lambda column: not column.is_dropped and column.is_named_like_an_id,
     ),
@@ -439,18 +559,51 @@ _NOTES: tuple[tuple[str, Callable[[ColumnSummary], bool]], ...] = (
 """What to say of the columns of which something holds."""
 
 
-def _warning(columns: Sequence[ColumnSummary]) -> Phrase:
+_MAYBE_WHOSE = Phrase(
+    'Dropped, but perhaps say whose a row is, as values stand twice (if so, name one above: person = "COLUMN")'
+)
+
+
+def _warning(columns: Sequence[ColumnSummary], person: str | None, alike: Sequence[str]) -> Phrase:
     noted = [(note, [column for column in columns if holds(column)]) for note, holds in _NOTES]
+    noted += [(_MAYBE_WHOSE, [column for column in columns if person is None and column.may_repeat_people])]
     lines = [
         Phrase("These domains were read off private data: a bound or a rare value may point to one person."),
-        Phrase("Replace them by what is public knowledge before you calibrate."),
+        Phrase("Replace them by what is public knowledge, and take out `drafted = true`, before you calibrate."),
         *(Phrase("{note}: {columns}.", note=note, columns=_listed(found)) for note, found in noted if found),
+        *(
+            Phrase("Dropped: {name}, as it {reason}.", name=column.name, reason=column.remark)
+            for column in columns
+            if column.follows or (column.personal is not None and column.personal.reason != CALLED)
+        ),
+        *(
+            Phrase("Proposed as ordered, from the least to the most: {name}. Check the order.", name=column.name)
+            for column in columns
+            if column.order is not None and not column.order[1] and not column.is_dropped
+        ),
+        *([_whose_rows(person)] if person is not None else []),
+        *(
+            Phrase(
+                "Each follows from the other, so that they may be numbers or names of people (if so, set "
+                'role = "drop", or name one as person): {columns}.',
+                columns=pair,
+            )
+            for pair in alike
+        ),
         *(_spelt_alike(column) for column in columns if column.spelt_alike),
         *(_how_to_read(column) for column in columns if column.is_dropped and column.holds_written_numbers),
     ]
     if look_unsplit([column.name for column in columns]):
         lines.append(Phrase("There is one column only: {name}. {remedy}", name=columns[0].name, remedy=UNSPLIT))
     return reduce(lambda above, line: Phrase("{above}\n{line}", above=above, line=line), lines)
+
+
+def _whose_rows(person: str) -> Phrase:
+    return Phrase(
+        "People have several rows: {name} is taken for whose a row is, and one row of each is used (person; more with "
+        "rows_a_person). If rows are not people's, take that line out.",
+        name=person,
+    )
 
 
 def _spelt_alike(column: ColumnSummary) -> Phrase:

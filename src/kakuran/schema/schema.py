@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -13,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kakuran.errors import DataError, SchemaError
-from kakuran.parsing import naming, parse_document, read_document, tables_of, toml_of
+from kakuran.parsing import YES_OR_NO, check_table, naming, parse_document, read_document, tables_of, toml_of
 from kakuran.schema.attribute import Attribute, Categorical, Dropped, Numeric, Weight, attribute_of, describe
 from kakuran.schema.codes import (
     check_columns_are_unique,
@@ -24,7 +25,7 @@ from kakuran.schema.codes import (
     released_field,
 )
 from kakuran.schema.frames import to_arrow
-from kakuran.schema.infer import infer_attributes
+from kakuran.schema.infer import draft_of
 from kakuran.schema.people import written_people
 from kakuran.schema.sources.base import Part, Source
 from kakuran.schema.sources.delimited import UNSPLIT, look_unsplit
@@ -48,6 +49,11 @@ class Schema:
         and not about rows. It is never released.
     rows_a_person : int
         How many rows of each person are used, at most; drawn at random where there are more.
+    drafted : Sequence[str]
+        The columns whose values or bounds were read off the data and that nobody has confirmed yet; nothing is
+        calibrated before that.
+    remarks : Mapping[str, str]
+        Why a draft has a column as it has it; comments of its file.
 
     Examples
     --------
@@ -65,6 +71,8 @@ class Schema:
     purpose: str | None = None
     person: str | None = None
     rows_a_person: int = 1
+    drafted: Sequence[str] = ()
+    remarks: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if isinstance(self.attributes, Attribute):
@@ -100,6 +108,8 @@ class Schema:
                 )
             )
         self._check_person()
+        drafted = tuple(one.name for one in self.released if one.name in self.drafted)
+        object.__setattr__(self, "drafted", drafted)
 
     def _check_person(self) -> None:
         """A person column is dropped, whether somebody declares it or not."""
@@ -158,6 +168,22 @@ class Schema:
     def without(self, names: Collection[str]) -> Schema:
         """The same with some columns dropped."""
         return replace(self, attributes=[Dropped(one.name) if one.name in names else one for one in self.attributes])
+
+    def confirmed(self) -> Schema:
+        """The same, where the steward says that all drafted values and bounds are public knowledge."""
+        return replace(self, drafted=())
+
+    def check_confirmed(self) -> None:
+        """Raise a `SchemaError` where somebody has still to say that drafted values and bounds are public."""
+        if self.drafted:
+            raise SchemaError(
+                Phrase(
+                    "values and bounds of {columns} were read off the data and would be published. Check each; where "
+                    "they are public knowledge, take `drafted = true` out of the schema (`kakuran schema confirm` "
+                    "takes out all; in Python go on with schema.confirmed())",
+                    columns=", ".join(map(repr, self.drafted)),
+                )
+            )
 
     def __getitem__(self, name: str) -> Any:
         for attribute in self.attributes:
@@ -236,9 +262,10 @@ class Schema:
         """Propose a schema for a frame, a file or any other source (`kakuran.open_source`), with a loud warning.
 
         The domains are read off the data, so publishing them tells something about who is in it. Edit them
-        until they say what everybody knows anyway. `progress` is called with the number of records read.
+        until they say what everybody knows anyway, and say so with `confirmed`. `progress` is called with the number of
+        records read.
         """
-        return cls(infer_attributes(source, progress))
+        return cls(**vars(draft_of(source, progress)))
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:
@@ -264,7 +291,10 @@ class Schema:
                     found=found,
                 )
             )
-        return cls.from_dict(columns, **{name: document[name] for name in _WISHES if name in document})
+        plain = {name: dict(check_table(Phrase("column {name!r}", name=name), one)) for name, one in columns.items()}
+        drafted = [name for name, settings in plain.items() if _is_drafted(name, settings)]
+        wishes = {name: document[name] for name in _WISHES if name in document}
+        return cls.from_dict(plain, **wishes, drafted=drafted)
 
     def save(self, path: str | Path) -> None:
         """Write the schema as a TOML file a person can edit."""
@@ -272,19 +302,46 @@ class Schema:
 
     def to_toml(self) -> str:
         """What `save` writes."""
-        text = tables_of({f"columns.{toml_of(name)}": fields for name, fields in self.to_dict().items()})
+        tables, comments = {}, {}
+        for name, settings in self.to_dict().items():
+            heading = f"columns.{toml_of(name)}"
+            tables[heading] = settings | ({"drafted": True} if name in self.drafted else {})
+            if name in self.remarks:
+                beside = next(one for one in ("ordered", "values", *settings) if one in settings)
+                comments[heading, beside] = self.remarks[name]
+        text = tables_of(tables, comments)
         wished = {name: getattr(self, name) for name in _WISHES if getattr(self, name) != getattr(Schema, name)}
         wishes = [f"{name} = {toml_of(value)}\n" for name, value in wished.items()]
         return f"{_HEADER}{''.join(wishes)}\n{text}"
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
-        """The schema as plain values, column by column; leaves out what is at its default."""
+        """The schema as plain values, column by column; leaves out what is at its default, and what is drafted."""
         return {attribute.name: describe(attribute) for attribute in self.attributes}
 
     @classmethod
     def from_dict(cls, columns: Mapping[str, Mapping[str, Any]], **wishes: Any) -> Schema:
-        """The inverse of `to_dict`; `tell`, `about`, `purpose`, `person` and `rows_a_person` are given by name."""
+        """The inverse of `to_dict`; what is not said of a column, such as `tell` and `person`, is given by name."""
         return cls([attribute_of(name, fields) for name, fields in columns.items()], **wishes)
+
+
+def _is_drafted(name: str, settings: dict[str, Any]) -> bool:
+    """Whether the mark of a draft is among the settings, out of which it is taken."""
+    drafted = settings.pop("drafted", False)
+    if not YES_OR_NO.fits(drafted):
+        raise SchemaError(
+            Phrase("column {name!r}: drafted must be true or false, got {drafted!r}", name=name, drafted=drafted)
+        )
+    return bool(drafted)
+
+
+def confirm_file(path: Path) -> Schema:
+    """Take the marks of a draft out of a schema's file, leave all else in it as it is, and say what was marked."""
+    schema = Schema.load(path)
+    confirmed = _MARK.sub("", path.read_text(encoding="utf-8"))
+    if Schema.from_toml(confirmed) != schema.confirmed():
+        raise SchemaError(Phrase("{path}: a mark `drafted = true` shares its line; take it out by hand", path=path))
+    write_text(path, confirmed)
+    return schema
 
 
 def _and_so_are(names: Sequence[str]) -> str:
@@ -295,6 +352,7 @@ def _and_so_are(names: Sequence[str]) -> str:
 
 
 _WISHES = ("tell", "about", "purpose", "person", "rows_a_person")
+_MARK = re.compile(r"^[ \t]*drafted[ \t]*=[ \t]*true[ \t]*(#.*)?\n?", re.MULTILINE)
 _HEADER = """\
 # What each column may hold and what is done with it.
 #   role     "perturb" (default), "keep" (public anyway, released as it is), "drop" (never released),
@@ -304,6 +362,7 @@ _HEADER = """\
 #   bands    of a number: [0, 18, 65, 120] tells 0–17, 18–64 or 65–120; clip = true puts what lies beyond on the bounds
 #   ordered  of categories: true where their order means something
 #   step     of a date: "day", "week", "month", "quarter" or "year"; order = "d/m/y" or "m/d/y" says what 3/4/2020 is
+#   drafted  true where values or bounds were read off the data: nothing is calibrated before these lines are gone
 # Bounds and values should be public knowledge, not read off the data.
 # Where people have several rows, person = "COLUMN" above all columns names the one that says whose a row is.
 """

@@ -231,7 +231,7 @@ class Desk:
             cards = {name: _card(inferred[name], table.column(name)) for name in table.column_names}
         self._opened = OpenTable(opening, source, table, is_whole, inferred, cards)
         self._drafts, self._at, self._known, self._rehearsed = [], -1, {}, None
-        self._say(Draft(inferred, min(USUAL_K, float(max(self._opened.rows, 2)))))
+        self._say(Draft(inferred.confirmed(), min(USUAL_K, float(max(self._opened.rows, 2)))))
 
     @property
     def opened(self) -> OpenTable:
@@ -297,10 +297,11 @@ class Desk:
         self._say(replace(self.draft, confirmed=confirmed))
 
     def write(self, toml: str) -> None:
-        """Say all of it in TOML."""
+        """Say all of it in TOML; what is not marked there as drafted is said to be public."""
         schema = Schema.from_toml(toml)
         schema.check_columns(self.opened.source.names)
-        self._say(replace(self.draft, schema=schema))
+        confirmed = frozenset(schema.names).difference(schema.drafted)
+        self._say(replace(self.draft, schema=schema.confirmed(), confirmed=confirmed))
 
     def _say(self, draft: Draft) -> None:
         """Add a draft, unless nothing changed; while only k moves, as on a slider, it is one change."""
@@ -339,8 +340,9 @@ class Desk:
             },
             "columns": described,
             "drafted": {name: fields.get("type") for name, fields in drafted.items()},
+            "remarks": {name: words.of(one) if words else one for name, one in opened.inferred.remarks.items()},
             "wishes": {name: getattr(draft.schema, name) for name in _WISHES},
-            "toml": draft.schema.to_toml(),
+            "toml": replace(draft.schema, drafted=self._read_off()).to_toml(),
             "k": draft.k,
             "read_off": self._read_off(),
             "confirmed": sorted(draft.confirmed),
@@ -547,6 +549,14 @@ class Desk:
     def release(self, target: str, lang: str, *, force: bool = False, ledger: str | None = None) -> dict[str, Any]:
         """Draw and write the release, its schema and the script that does the same; then `attack` and `report`."""
         opened, draft = self.opened, self.draft
+        if unsaid := self._read_off():
+            raise SchemaError(
+                Phrase(
+                    "values and bounds of {columns} were read off the data and would be published; say that they are "
+                    "public knowledge, or change them",
+                    columns=", ".join(map(repr, unsaid)),
+                )
+            )
         files = Targets(Path(target).expanduser().absolute(), ledger)
         beside = [files.schema, files.report, files.public, files.commands, files.python]
         check_free(*targets(files.release), *beside, force=force)

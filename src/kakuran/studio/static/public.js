@@ -145,6 +145,7 @@ const Public = (() => {
       { class: `card column ${isDropped ? "dropped" : ""}`, "aria-labelledby": `${id}-title` },
       element("h2", { id: `${id}-title` }, name),
       element("p", { class: "small" }, facts(seen)),
+      state.remarks[name] ? element("p", { class: "small remark" }, say("remark", { remark: state.remarks[name] })) : null,
       picture(id, said, seen, state, edit, name),
       segments(
         `${id}-role`,

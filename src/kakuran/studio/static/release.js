@@ -24,6 +24,10 @@ const Releasing = (() => {
     const misfits = state.misfits.map(({ message }) => element("p", { class: "error" }, message));
     const release = async (event) => {
       event.preventDefault();
+      if (state.read_off.length) {
+        document.getElementById("confirm-release").focus();
+        return;
+      }
       const target = document.getElementById("target").value;
       const force = document.getElementById("force").checked;
       const reports = document.getElementById("reports").checked;
@@ -68,17 +72,29 @@ const Releasing = (() => {
       again(studio),
       check("reports", say("release.reports"), true),
       check("force", say("release.force"), false),
-      element("button", { class: "primary", type: "submit", id: "make" }, say("release.make")),
+      element(
+        "button",
+        { class: "primary", type: "submit", id: "make", "aria-disabled": String(state.read_off.length > 0) },
+        say("release.make"),
+      ),
     );
   }
 
-  const unsure = (studio) =>
-    element(
+  /** What was read off the data, which is published: the release waits until somebody says that this is public. */
+  function unsure(studio) {
+    const columns = studio.state.read_off;
+    return element(
       "div",
       { class: "notice" },
-      element("p", {}, say("release.unsure", { columns: studio.state.read_off.join(", ") })),
-      button("back", say("step.public"), () => studio.go("public")),
+      element("p", {}, say("release.unsure", { columns: columns.join(", ") })),
+      element(
+        "div",
+        { class: "buttons" },
+        button("back", say("step.public"), () => studio.go("public")),
+        button("confirm-release", say("public.all"), () => studio.change("confirm", { columns, public: true })),
+      ),
     );
+  }
 
   /** All that a release follows from, but chance. */
   const saidOf = ({ state }) => JSON.stringify([state.opened.named, state.opened.sql, state.k, state.toml]);
