@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy.stats import binom
 
+import kakuran as kk
 from kakuran.design import Blanket, CentralPart, central_epsilon, composed_epsilon
 
 
@@ -17,6 +18,20 @@ from kakuran.design import Blanket, CentralPart, central_epsilon, composed_epsil
 )
 def test_known_central_epsilons(n, local, epsilon):
     assert Blanket(local, 100).central_epsilon(n, 1e-6) == pytest.approx(epsilon, abs=0.001)
+
+
+ADULT = (9, 16, 7, 15, 6, 5, 2, 2, 9)
+"""How many values nine columns of Adult have, of 32,561 people."""
+
+
+@pytest.mark.parametrize(("k", "epsilon", "certain"), [(2, 0.370, 7.178), (10, 0.173, 6.618), (100, 0.066, 5.261)])
+def test_known_guarantees_of_all_pairs_of_adult(k, epsilon, certain):
+    schema = kk.Schema([kk.Categorical(f"{place}", range(size)) for place, size in enumerate(ADULT)])
+    plan = kk.calibrate(schema, n=32_561, k=k, tell=2)
+    assert plan.central(1e-6) == pytest.approx(epsilon, abs=0.001)
+    sets = [(tell.share, tell.telling.outputs_per_window) for tell in plan.tells]
+    below, above = (Blanket.of(certain + off, sets).failure(32_561, k) for off in (-0.005, 0.005))
+    assert below <= 1e-6 < above
 
 
 @pytest.mark.parametrize(

@@ -205,7 +205,7 @@ def test_a_plan_for_a_central_promise_keeps_it_and_says_its_k():
     assert kk.calibrate(PAIR, n=50_000, k=plan.k).central() == pytest.approx(0.12, rel=0.01)
     stronger = kk.calibrate(PAIR, n=50_000, k=100, central_epsilon=0.12)
     assert stronger.k == 100
-    assert kk.calibrate(PAIR, n=50_000, k=2, central_epsilon=0.12).k == pytest.approx(plan.k)
+    assert kk.calibrate(PAIR, n=50_000, k=2, central_epsilon=0.12).k == pytest.approx(plan.k, rel=1e-3)
 
 
 @pytest.mark.parametrize(
