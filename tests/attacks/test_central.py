@@ -45,7 +45,7 @@ def test_nobody_tells_two_tables_apart_oftener_than_promised(tell):
     fresh = [drawn(plan, [*OTHERS, person]) for person in (ONE, ANOTHER)]
     right, wrong = (sum(counts[release] for release in says_one) / RELEASES for counts in fresh)
     measured, noise = right - math.exp(epsilon) * wrong, 2.5 * (1 + math.exp(epsilon)) / math.sqrt(RELEASES)
-    assert measured <= hockey_stick(4, plan.epsilon, epsilon) + noise
+    assert measured <= plan.part().delta(epsilon) + noise
     assert measured > noise  # the attack works: a promise of nothing would be found broken
 
 

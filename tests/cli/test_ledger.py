@@ -111,8 +111,9 @@ def test_tables_that_promise_k_alone_are_entered_where_k_alone_was_promised(kaku
     assert "no ε can be promised over all releases" in shown.stderr
 
 
-def test_an_export_of_a_survey_is_entered_and_a_later_one_is_the_same_release(kakuran, folder, ledger):
+def test_an_export_of_a_survey_is_entered_and_a_later_one_is_the_same_release(kakuran, folder):
     kakuran("collect", "init")
+    kakuran(*INIT, "--epsilon", 1)
     survey = kk.Survey.load(folder / "survey.toml")
     row = bytes(Form(survey).row_type.itemsize)
     export = ("collect", "export", "survey.toml", "--ledger", "people.ledger")
@@ -123,7 +124,7 @@ def test_an_export_of_a_survey_is_entered_and_a_later_one_is_the_same_release(ka
         made = kakuran(*export, "-o", f"{wave}.parquet")
         assert made.returncode == 0, made.stderr
     assert "what the server sees of answers as they come is not in it" in made.stderr
-    account = ledger.account()
+    account = kk.Ledger(folder / "people.ledger").account()
     assert [(entry.state, entry.spending.n) for entry in account.entries] == 2 * [("made", survey.expected_n)]
     assert account.epsilon == survey.plan.central()
     assert kakuran(*export[:-1], "none.ledger", "-o", "out.parquet").returncode == 5

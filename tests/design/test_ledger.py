@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 import kakuran as kk
-from kakuran.design import CentralPart, Spending, account as accounts, central_epsilon, composed_epsilon
+from kakuran.design import Spending, account as accounts, central_epsilon, composed_epsilon
 
 SCHEMA = kk.Schema([kk.Categorical("job", ["clerk", "nurse"])])
 N = 1_000
@@ -22,12 +22,17 @@ def spending(k=10.0, name="out.parquet", n=N, **facts):
 
 @pytest.fixture
 def ledger(tmp_path):
-    return kk.Ledger.create(tmp_path / "people.ledger", "survey 2026", k=10, epsilon=1)
+    return kk.Ledger.create(tmp_path / "people.ledger", "survey 2026", k=10, epsilon=0.7)
 
 
 def test_a_new_ledger_has_spent_nothing(ledger):
     account = ledger.account()
-    assert (account.people, account.promised_k, account.promised_epsilon, account.delta) == ("survey 2026", 10, 1, 1e-6)
+    assert (account.people, account.promised_k, account.promised_epsilon, account.delta) == (
+        "survey 2026",
+        10,
+        0.7,
+        1e-6,
+    )
     assert (account.k, account.epsilon, account.local, account.spent) == (math.inf, 0, 0, [])
 
 
@@ -35,7 +40,7 @@ def test_one_release_spends_what_it_says_of_itself(ledger):
     ledger.add(spending())
     account = ledger.account()
     assert account.k == 10
-    assert account.epsilon == central_epsilon(N, spending().local) == pytest.approx(0.738, abs=5e-4)
+    assert account.epsilon == spending().alone.epsilon(1e-6) == pytest.approx(0.520, abs=5e-4)
     assert account.accounting == "basic"
 
 
@@ -43,10 +48,10 @@ def test_two_shuffled_releases_leave_the_smaller_k_and_spend_less_than_twice_eps
     for k in (20, 40):
         ledger.add(spending(k))
     account = ledger.account()
-    alone = [central_epsilon(N, spending(k).local) for k in (20, 40)]
+    alone = [spending(k).alone.epsilon(1e-6) for k in (20, 40)]
     assert account.k == 20
     assert max(alone) < account.epsilon < sum(alone)
-    assert account.epsilon == composed_epsilon([CentralPart(N, spending(k).local) for k in (20, 40)], 1e-6)[0]
+    assert account.epsilon == composed_epsilon([spending(k).alone for k in (20, 40)], 1e-6)[0]
     assert account.running == [alone[0], pytest.approx(account.epsilon)]
     assert account.local == pytest.approx(sum(spending(k).local for k in (20, 40)))
 
@@ -55,22 +60,22 @@ def test_what_would_overspend_epsilon_is_refused_and_what_would_fit_is_said_and_
     ledger.add(spending(name="first.parquet"))
     before = ledger.path.read_bytes()
     with pytest.raises(
-        kk.CalibrationError, match=r"with second.parquet ε = 1\.05 would be spent at δ = 1e-06"
+        kk.CalibrationError, match=r"with second.parquet ε = 0\.745 would be spent at δ = 1e-06"
     ) as refused:
         ledger.add(spending(name="second.parquet"))
     told = str(refused.value)
     assert told.startswith(str(ledger.path))
-    assert "1 was promised to survey 2026; 0.738 is spent by 1 release" in told
+    assert "0.7 was promised to survey 2026; 0.52 is spent by 1 release" in told
     assert ledger.path.read_bytes() == before
     enough = float(told.partition("fits with k = ")[2].split()[0])
     ledger.add(spending(enough))
-    assert 0.99 < ledger.account().epsilon <= 1
+    assert 0.69 < ledger.account().epsilon <= 0.7
     with pytest.raises(kk.CalibrationError, match="would be spent"):
         ledger.add(spending(enough))
 
 
 def test_where_nothing_fits_any_more_that_is_said(tmp_path):
-    ledger = kk.Ledger.create(tmp_path / "people.ledger", "them", epsilon=0.738)
+    ledger = kk.Ledger.create(tmp_path / "people.ledger", "them", epsilon=0.52)
     ledger.add(spending())
     with pytest.raises(kk.CalibrationError, match=r"fits with k = \d{3}|Nothing more can be released of them"):
         ledger.add(spending(500))
@@ -103,7 +108,7 @@ def test_joined_releases_spend_as_one_of_longer_records(tmp_path):
         ledger.add(spending(k, joined=True))
     together = sum(spending(k).local for k in (400, 500))
     assert ledger.account().epsilon == central_epsilon(N, together)
-    assert ledger.account().epsilon > composed_epsilon([CentralPart(N, spending(k).local) for k in (400, 500)], 1e-6)[0]
+    assert ledger.account().epsilon > composed_epsilon([spending(k).alone for k in (400, 500)], 1e-6)[0]
 
 
 @pytest.mark.parametrize("other", [{"n": 999}, {"kept": ("region",)}])
@@ -134,7 +139,7 @@ def test_what_promises_no_epsilon_has_no_place_where_one_was_promised(tmp_path, 
     grouped = Spending("groups.csv", "k-anonymous", N, 10)
     for one in (fitted, grouped):
         with pytest.raises(
-            kk.CalibrationError, match="promises k and no ε, and ε = 1 over all releases was promised to survey 2026"
+            kk.CalibrationError, match="promises k and no ε, and ε = 0.7 over all releases was promised to survey 2026"
         ):
             ledger.add(one)
     of_k = kk.Ledger.create(tmp_path / "other.ledger", "them", k=10)
@@ -148,7 +153,7 @@ def test_a_survey_that_grows_counts_once_by_its_smallest_step(ledger):
     for n in (1_000, 900, 950):
         ledger.add(replace(whole, n=n, k=1 + 19 * (n - 1) / 999))
     assert len(ledger.account().entries) == 3
-    assert ledger.account().epsilon == central_epsilon(900, whole.local)
+    assert ledger.account().epsilon == replace(whole, n=900).alone.epsilon(1e-6)
     assert ledger.account().k == pytest.approx(1 + 19 * 899 / 999)
     ledger.add(spending(50, name="another", source="two"))
     assert len(ledger.account().spent) == 2
@@ -165,7 +170,7 @@ def test_waves_that_repeat_draws_cannot_both_be_released(ledger):
 def test_an_entry_counts_from_the_start_whether_or_not_it_is_finished(ledger):
     entering = ledger.entry(spending())
     with entering:
-        assert ledger.account().epsilon == pytest.approx(0.738, abs=5e-4)
+        assert ledger.account().epsilon == pytest.approx(0.520, abs=5e-4)
     assert [entry.state for entry in ledger.account().entries] == ["begun"]
     entering.finish()
     assert [entry.state for entry in ledger.account().entries] == ["made"]
@@ -232,7 +237,7 @@ def test_a_ledger_that_was_cut_off_anywhere_is_refused(ledger):
     ("old", "new"),
     [
         ('"k": 10.0', '"k": 90.0'),
-        ('"epsilon": 1', '"epsilon": 9'),
+        ('"epsilon": 0.7', '"epsilon": 9'),
         ('"begun"', '"withdrawn"'),
         ('"n": 1000', '"n": -1'),
     ],
@@ -285,6 +290,6 @@ def test_it_says_nothing_of_anybody_but_what_a_manifest_says(ledger):
     ledger.add(spending())
     (entry,) = json.loads(ledger.path.read_text())["releases"]
     assert set(entry) == {
-        *("number", "at", "state", "release", "kind", "n", "k", "local", "swap_cost"),
+        *("number", "at", "state", "release", "kind", "n", "k", "local", "levels", "swap_cost"),
         *("shuffled", "joined", "kept", "source", "repeats"),
     }

@@ -9,6 +9,9 @@ from .bands import (
     propose_bands as propose_bands,
     with_round_bounds as with_round_bounds,
 )
+from .blanket import (
+    Blanket as Blanket,
+)
 from .calibration import (
     CountsItself as CountsItself,
     calibrate as calibrate,

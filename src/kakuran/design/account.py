@@ -48,6 +48,8 @@ class Spending:
         Nobody can be linked to a record of it above 1/k.
     local : float
         ε₀ of a record; infinite where no such promise is made.
+    levels : float | None
+        How many times as many outputs there are as near a value, where likelihoods have two levels only.
     swap_cost : float
         Of the two most different people; infinite where k does not compose.
     shuffled : bool
@@ -76,6 +78,7 @@ class Spending:
     n: int
     k: float
     local: float = math.inf
+    levels: float | None = None
     swap_cost: float = math.inf
     shuffled: bool = True
     joined: bool = False
@@ -92,6 +95,7 @@ class Spending:
             plan.n,
             plan.k,
             plan.epsilon if plan.is_central else math.inf,
+            plan.part().levels if plan.is_central else None,
             plan.largest_swap_cost if plan.is_central else math.inf,
             kept=tuple(attribute.name for attribute in plan.schema.kept),
             **facts,
@@ -105,11 +109,12 @@ class Spending:
     @property
     def alone(self) -> CentralPart:
         """What it spends in the central sense, if it is not joined with others."""
-        return CentralPart(self.n if self.shuffled else 1, self.local)
+        return CentralPart(self.n if self.shuffled else 1, self.local, self.levels)
 
     def with_local(self, local: float) -> Spending:
-        """The same with more noise or less."""
-        return replace(self, local=local, swap_cost=2 * local, k=k_for(self.n, 2 * local))
+        """The same with more noise or less, by whatever design: of two levels, those of two values hide least."""
+        levels = None if self.levels is None else 2.0
+        return replace(self, local=local, levels=levels, swap_cost=2 * local, k=k_for(self.n, 2 * local))
 
 
 @dataclass(frozen=True)
@@ -396,7 +401,7 @@ def _by_source(spent: Sequence[Spending]) -> list[Spending]:
             for worse, names in ((min, ("n", "k", "shuffled")), (max, ("local", "swap_cost", "joined")))
             for name in names
         }
-        found[key] = replace(one, **worst)
+        found[key] = replace(one, levels=one.levels if one.levels == before.levels else None, **worst)
     return list(found.values())
 
 

@@ -56,6 +56,10 @@ from kakuran.words import Phrase
 
 _PEOPLE_AT_A_TIME = 1 << 20
 """Rows of people that are looked through together."""
+_LEAST_CROWD = 1e-9
+"""Others that somebody must at least hide among, where a promise in the central sense is all that was asked for."""
+_HALVINGS = 30
+"""Of the range in which a k is looked for."""
 _RUNGS = range(12 * 90)
 """The budgets a data-dependent plan may have: twelve powers of ten, with two digits each."""
 
@@ -172,8 +176,11 @@ def calibrate(
     )
     if calibration == "worst-case":
         n = smallest_group(schema, data, progress) if n is None else n
-        k = _stronger(k, n, central_epsilon, delta)
-        recipe = wish.recipe(int(n), k)
+        if central_epsilon is None:
+            k = _checked_promise(k, n)
+            recipe = wish.recipe(int(n), k)
+        else:
+            k, recipe = _central_recipe(wish, n, k, central_epsilon, delta)
         return _told(Plan(schema, recipe.at(recipe.worst_case_budget(n, k)), int(n), float(k), "worst-case"))
     tally = count_columns(schema, data, schema.released, progress)
     k = _checked_promise(k, tally.n)
@@ -345,12 +352,31 @@ def smallest_group(schema: Schema, data: Any, progress: Progress = int) -> int:
     return tally.fewest if tally.n else 0
 
 
-def _stronger(k: float | None, n: int, central: float | None, delta: float) -> float:
-    """The k that keeps every promise that is asked for."""
-    if central is None:
-        return _checked_promise(k, n)
+def _central_recipe(wish: Wish, n: int, k: float | None, central: float, delta: float) -> tuple[float, Recipe]:
+    """The least k that keeps every promise that is asked for, and the design for it."""
     _checked_promise(2 if k is None else k, n)
-    return max(k or 1.0, k_for(n, 2 * local_epsilon(n, central, delta)))
+    asked, n = k or 1.0, int(n)
+    enough = max(asked, k_for(n, 2 * local_epsilon(n, central, delta)))  # whatever the mechanisms
+    recipe = wish.recipe(n, enough)
+    again = wish.recipe(n, _least_k(recipe, n, asked, enough, central, delta))
+    return _least_k(again, n, asked, enough, central, delta), again
+
+
+def _least_k(recipe: Recipe, n: int, asked: float, enough: float, central: float, delta: float) -> float:
+    """Between what was asked for and what is enough for any mechanism."""
+
+    def is_kept(k: float) -> bool:
+        plan = Plan(recipe.schema, recipe.at(recipe.worst_case_budget(n, k)), n, k, "worst-case")
+        return plan.part().keeps(central, delta)
+
+    least = max(asked, 1 + _LEAST_CROWD)
+    if least >= enough or is_kept(least):
+        return min(least, enough)
+    low, high = math.log(least - 1), math.log(enough - 1)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if is_kept(1 + math.exp(middle)) else (middle, high)
+    return 1 + math.exp(high)
 
 
 def _checked_promise(k: float | None, n: int) -> float:

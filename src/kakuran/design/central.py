@@ -64,7 +64,7 @@ def central_epsilon(n: int, local: float, delta: float = DELTA) -> float:
 
 @lru_cache(maxsize=256)  # the same is told of a release by its plan, its ledger, its report …
 def _least_epsilon(n: int, local: float, delta: float) -> float:
-    return _closed_in(0.0, local, lambda epsilon: hockey_stick(n, local, epsilon) <= delta)[1]
+    return closed_in(0.0, local, lambda epsilon: hockey_stick(n, local, epsilon) <= delta)[1]
 
 
 def local_epsilon(n: int, central: float, delta: float = DELTA) -> float:
@@ -80,7 +80,7 @@ def local_epsilon(n: int, central: float, delta: float = DELTA) -> float:
     check_delta(delta)
     if not is_real(central) or not 0 < central < math.inf:
         raise CalibrationError(Phrase("central_epsilon must lie above 0, got {central!r}", central=central))
-    return _closed_in(central, MOST_LOCAL, lambda local: not hockey_stick(n, local, central) <= delta)[0]
+    return closed_in(central, MOST_LOCAL, lambda local: not hockey_stick(n, local, central) <= delta)[0]
 
 
 def hockey_stick(n: int, local: float, epsilon: float) -> float:
@@ -139,10 +139,10 @@ def gaussian_spread(epsilon: float, delta: float = DELTA) -> float:
     low, high = 0.0, 1.0
     while shown(high) > delta:
         low, high = high, 2 * high
-    return _closed_in(low, high, lambda spread: shown(spread) <= delta)[1]
+    return closed_in(low, high, lambda spread: shown(spread) <= delta)[1]
 
 
-def _closed_in(low: float, high: float, is_high: Callable[[float], bool]) -> tuple[float, float]:
+def closed_in(low: float, high: float, is_high: Callable[[float], bool]) -> tuple[float, float]:
     """Two numbers, halved towards each other until they hardly differ: one still low, the other high enough."""
     for _ in range(_STEPS):
         middle = (low + high) / 2

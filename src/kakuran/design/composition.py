@@ -24,6 +24,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from kakuran.design.blanket import DIGITS, Blanket
 from kakuran.design.central import (
     MOST_HIDING,
     MOST_LOCAL,
@@ -31,6 +32,8 @@ from kakuran.design.central import (
     at_least,
     central_epsilon,
     check_delta,
+    closed_in,
+    hockey_stick,
     likely_successes,
 )
 from kakuran.typing import Array
@@ -42,6 +45,8 @@ _POINTS = 1 << 14
 _ALIKE = 0.002
 """By how much values of C may differ that are taken for the smallest of them."""
 _HEADS = 2048
+_CURVE = 160
+"""Points of a curve δ(ε) above 0: twice as many change ε of ten releases by less than a thousandth."""
 _RARE = 1e-15
 """What may be left out at either end of a distribution, each time two are added."""
 _NEVER = 1e-19
@@ -59,18 +64,39 @@ class CentralPart:
         How many records hide one; 1 where the order is known.
     local : float
         ε₀.
+    levels : float | None
+        Of records whose likelihoods have two levels, how many times as many outputs there are as near a value; None
+        where no more than ε₀ is known of them.
     """
 
     n: int
     local: float
+    levels: float | None = None
+
+    @property
+    def _blanket(self) -> Blanket | None:
+        is_known = self.levels is not None and self.n > 1 and self.local <= MOST_LOCAL
+        return Blanket(self.local, self.levels) if is_known and self.levels is not None else None
 
     def epsilon(self, delta: float) -> float:
-        """ε of this release alone."""
-        return central_epsilon(self.n, self.local, delta)
+        """ε of this release alone; of two bounds the smaller."""
+        of_any = central_epsilon(self.n, self.local, delta)
+        return of_any if self._blanket is None else min(of_any, self._blanket.central_epsilon(self.n, delta))
+
+    def delta(self, epsilon: float) -> float:
+        """The δ that goes with an ε of this release alone."""
+        of_any = hockey_stick(self.n, self.local, epsilon)
+        return of_any if self._blanket is None else min(of_any, self._blanket.hockey_stick(self.n, epsilon))
+
+    def keeps(self, epsilon: float, delta: float) -> bool:
+        """Whether this release alone has no larger ε; a little less, as ε is not computed to its last digit."""
+        return self.delta(epsilon * (1 - 2 * DIGITS)) <= delta
 
     def losses(self) -> Losses:
         """How its privacy loss is distributed."""
-        return _losses(min(self.n, MOST_HIDING), self.local)
+        if self._blanket is None:
+            return _losses(min(self.n, MOST_HIDING), self.local)
+        return _blanket_losses(self.n, self._blanket)
 
 
 @dataclass(frozen=True)
@@ -163,6 +189,23 @@ def _losses(n: int, local: float) -> Losses:
     share = heads / (blanket + 1)
     losses = np.log((1 - truth) + (2 * truth - 1) * share) - np.log(truth - (2 * truth - 1) * share)
     return _on_grid(np.minimum(losses, local), masses, certain)
+
+
+@lru_cache(maxsize=256)
+def _blanket_losses(n: int, blanket: Blanket) -> Losses:
+    """Of the curve δ(ε): between its points a chord in e^ε lies above it, and is the curve of losses at the points."""
+    top = closed_in(0.0, blanket.epsilon, lambda epsilon: blanket.hockey_stick(n, epsilon) <= 2 * ROUNDING)[1]
+    step = 2.0 ** math.ceil(math.log2(top / _CURVE))
+    above = step * np.arange(math.ceil(top / step) + 1)
+    deltas = np.array([blanket.hockey_stick(n, float(epsilon)) for epsilon in above])
+    # Neighbouring tables may change places, so that the curve below 0 follows from that above.
+    below = 1 - np.exp(-above[:0:-1]) * (1 - deltas[:0:-1])
+    losses = np.concatenate([-above[:0:-1], above])
+    curve = np.concatenate([[1.0], below, deltas])
+    factors = np.concatenate([[0.0], np.exp(losses)])
+    slopes = np.append(np.diff(curve) / np.diff(factors), 0.0)
+    masses = np.maximum(np.diff(slopes), 0.0) * np.exp(losses)
+    return Losses(step, 1 - len(above), masses, float(deltas[-1])).trimmed()
 
 
 def _local_losses(local: float) -> Losses:

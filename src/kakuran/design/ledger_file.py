@@ -54,7 +54,7 @@ class Ledger:
     ...     release = kk.perturb(census(1_000), plan, ledger=ledger)
     ...     account = ledger.account()
     >>> account.k, round(account.epsilon, 3), account.entries[0].state
-    (10.0, 0.738, 'made')
+    (10.0, 0.454, 'made')
     """
 
     def __init__(self, path: str | Path | Ledger) -> None:

@@ -12,7 +12,9 @@ from functools import cached_property
 from typing import Any, Literal, TypeAlias, get_args
 
 from kakuran.counts import Tally
-from kakuran.design.central import DELTA, central_epsilon
+from kakuran.design.blanket import Blanket
+from kakuran.design.central import DELTA
+from kakuran.design.composition import CentralPart
 from kakuran.design.crowd import Crowd
 from kakuran.errors import CalibrationError
 from kakuran.mechanism import (
@@ -256,7 +258,7 @@ class Plan:
         >>> import kakuran as kk
         >>> plan = kk.calibrate(kk.Schema([kk.Categorical("job", ["clerk", "nurse"])]), n=50_000, k=10)
         >>> round(plan.epsilon, 2), round(plan.central(delta=1e-6), 3)
-        (4.31, 0.295)
+        (4.31, 0.204)
         """
         if self.calibration == "data-dependent":
             raise CalibrationError(
@@ -272,7 +274,16 @@ class Plan:
                     rows=self.schema.rows_a_person,
                 )
             )
-        return central_epsilon(self.n, self.epsilon, delta)
+        return self.part().epsilon(delta)
+
+    def part(self, n: int | None = None) -> CentralPart:
+        """What a shuffled release by this plan spends, of all its people or of so many."""
+        levels = [tell.telling.outputs_per_window for tell in self.tells]
+        epsilons = [tell.telling.epsilon for tell in self.tells]
+        known = [(tell.share, one) for tell, one in zip(self.tells, levels, strict=True) if one is not None]
+        is_two_level = len(known) == len(levels) and max(epsilons) - min(epsilons) < LAST_DIGITS and self.is_central
+        blanket = Blanket.of(self.epsilon, known) if is_two_level and math.isfinite(self.epsilon) else None
+        return CentralPart(self.n if n is None else n, self.epsilon, None if blanket is None else blanket.levels)
 
     @property
     def counted_as(self) -> tuple[str, str]:

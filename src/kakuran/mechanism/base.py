@@ -94,6 +94,11 @@ class Mechanism(ABC):
         return None
 
     @property
+    def outputs_per_window(self) -> float | None:
+        """How many times as many outputs there are as near a value, where likelihoods have two levels only."""
+        return None
+
+    @property
     @abstractmethod
     def epsilon(self) -> float:
         """The mechanism is ε-locally differentially private for this ε."""
@@ -307,6 +312,11 @@ class Telling(ABC):
         """The mechanism of every column, where each has its own."""
         return None
 
+    @property
+    def outputs_per_window(self) -> float | None:
+        """How many times as many outputs there are as near a record, where likelihoods have two levels only."""
+        return None
+
     @abstractmethod
     def size(self, column: str) -> int:
         """How many true codes of a column it is made for."""
@@ -404,6 +414,12 @@ class Apart(Telling):
     def by_column(self) -> Mapping[str, Mechanism]:
         """All of them."""
         return self.mechanisms
+
+    @property
+    def outputs_per_window(self) -> float | None:
+        """That of a single column."""
+        (first, *others) = self.mechanisms.values()
+        return None if others else first.outputs_per_window
 
     def size(self, column: str) -> int:
         """That of its mechanism."""

@@ -204,6 +204,11 @@ class TwoLevel(Mechanism):
         return epsilon_of(self.retention, self.neighbourhood.near, self.neighbourhood.outputs)
 
     @property
+    def outputs_per_window(self) -> float:
+        """|Y|/s."""
+        return self.neighbourhood.outputs / self.neighbourhood.near
+
+    @property
     def levels(self) -> float:
         """Those of the neighbourhood."""
         return self.neighbourhood.levels
@@ -451,6 +456,12 @@ class Together(Telling):
     def epsilon(self) -> float:
         """ln(1 + |Y|ρ/(s(1−ρ)))."""
         return epsilon_of(self.retention, *_sizes(self.neighbourhoods))
+
+    @property
+    def outputs_per_window(self) -> float:
+        """|Y|/s of all columns as one value."""
+        near, outputs = _sizes(self.neighbourhoods)
+        return outputs / near
 
     @property
     def largest_swap_cost(self) -> float:

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from kakuran.design import DELTA, MOST_PEOPLE, Plan, central_epsilon
+from kakuran.design import DELTA, MOST_PEOPLE, Plan
 from kakuran.errors import KakuranError, NotForPublicationWarning, ReleaseError
 from kakuran.perturbation import Kernel
 from kakuran.schema import (
@@ -99,9 +99,7 @@ class Manifest:
                     "be told from the others"
                 )
             )
-        return (
-            central_epsilon(min(self.cohorts), self.plan.epsilon, delta) if self.cohorts else self.plan.central(delta)
-        )
+        return self.plan.part(min(self.cohorts)).epsilon(delta) if self.cohorts else self.plan.central(delta)
 
     def to_json(self) -> str:
         """The manifest as text."""

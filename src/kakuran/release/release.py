@@ -192,7 +192,7 @@ class Release:
         >>> from kakuran.samples import census, census_schema
         >>> release = kk.perturb(census(5_000), kk.calibrate(census_schema(), n=5_000, k=10))
         >>> round(release.central(), 3)
-        0.523
+        0.246
         """
         return self.manifest.central(delta)
 

@@ -1,0 +1,191 @@
+"""What two-level records guarantee, beside the real thing counted out on small tables and exact sums on larger ones."""
+
+import itertools
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+from scipy.stats import binom
+
+import kakuran as kk
+from kakuran.design import Blanket, CentralPart, central_epsilon, composed_epsilon
+
+
+@pytest.mark.parametrize(
+    ("n", "local", "epsilon"), [(1_000, 3.453, 0.465), (50_000, 4.311, 0.130), (50_000, 6.9, 0.838)]
+)
+def test_known_central_epsilons(n, local, epsilon):
+    assert Blanket(local, 100).central_epsilon(n, 1e-6) == pytest.approx(epsilon, abs=0.001)
+
+
+ADULT = (9, 16, 7, 15, 6, 5, 2, 2, 9)
+"""How many values nine columns of Adult have, of 32,561 people."""
+
+
+@pytest.mark.parametrize(("k", "epsilon", "certain"), [(2, 0.370, 7.178), (10, 0.173, 6.618), (100, 0.066, 5.261)])
+def test_known_guarantees_of_all_pairs_of_adult(k, epsilon, certain):
+    schema = kk.Schema([kk.Categorical(f"{place}", range(size)) for place, size in enumerate(ADULT)])
+    plan = kk.calibrate(schema, n=32_561, k=k, tell=2)
+    assert plan.central(1e-6) == pytest.approx(epsilon, abs=0.001)
+    sets = [(tell.share, tell.telling.outputs_per_window) for tell in plan.tells]
+    below, above = (Blanket.of(certain + off, sets).failure(32_561, k) for off in (-0.005, 0.005))
+    assert below <= 1e-6 < above
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "local"),
+    [
+        (1_000, 2, 5.414),
+        (1_000, 100, 2.185),
+        (9_000, 5, 6.010),
+        (50_000, 10, 7.050),
+        (10**6, 2, 10.385),
+        (10**6, 100, 8.581),
+    ],
+)
+def test_known_noise_for_k_with_certainty(n, k, local):
+    """One in a million releases may fail."""
+    assert Blanket(local - 0.005, 100).failure(n, k) <= 1e-6 < Blanket(local + 0.005, 100).failure(n, k)
+
+
+def chances(ratio, sizes, shares, windows, value):
+    """How likely each output is for a value, which has a place in every column set; windows wrap around."""
+    found = {}
+    for place, (size, share, window) in enumerate(zip(sizes, shares, windows, strict=True)):
+        weights = [ratio if (output - value[place]) % size < window else 1.0 for output in range(size)]
+        found |= {(place, output): share * weight / sum(weights) for output, weight in enumerate(weights)}
+    return found
+
+
+def released(people):
+    """How likely each shuffled release is."""
+    found = Counter({(): 1.0})
+    for person in people:
+        grown = Counter()
+        for shown, chance in found.items():
+            for output, more in person.items():
+                grown[tuple(sorted((*shown, output)))] += chance * more
+        found = grown
+    return found
+
+
+def divergence(one, other, epsilon):
+    return sum(max(chance - math.exp(epsilon) * other[output], 0.0) for output, chance in one.items())
+
+
+@st.composite
+def designs(draw):
+    """Column sets of few values, with windows of one or more of them, and as many people as can be counted out."""
+    sizes = draw(st.sampled_from([(2,), (3,), (4,), (5,), (2, 2), (2, 3), (3, 3)]))
+    windows = [draw(st.integers(1, max(1, size - 1))) for size in sizes]
+    share = draw(st.floats(0.1, 0.9))
+    return (
+        sizes,
+        (1.0,) if len(sizes) == 1 else (share, 1 - share),
+        windows,
+        draw(st.integers(2, 5 if sum(sizes) < 5 else 4)),
+    )
+
+
+@settings(deadline=None, max_examples=150)
+@given(designs(), st.floats(0.2, 5), st.data())
+def test_the_real_divergence_of_neighbouring_tables_is_never_above_it(design, local, data):
+    sizes, shares, windows, n = design
+    values = list(itertools.product(*map(range, sizes)))
+    others = [data.draw(st.sampled_from(values)) for _ in range(n - 1)]
+    one, other = (data.draw(st.sampled_from(values)) for _ in range(2))
+    tables = [
+        released([chances(math.exp(local), sizes, shares, windows, value) for value in (*others, own)])
+        for own in (one, other)
+    ]
+    blanket = Blanket.of(
+        local, [(share, size / window) for share, size, window in zip(shares, sizes, windows, strict=True)]
+    )
+    for part in (0.0, 0.1, 0.4, 0.8):
+        assert divergence(*tables, part * local) <= blanket.hockey_stick(n, part * local) + 1e-12
+
+
+@pytest.mark.parametrize(("n", "levels", "local"), [(1_000, 3, 2.0), (1_000, 50, 4.0), (3_000, 10, 3.0)])
+def test_it_is_the_real_divergence_where_everybody_else_is_alike(n, levels, local):
+    """Of retention, by the two counts that matter, summed as they are."""
+    ratio = math.exp(local)
+    near = 1 / (ratio + levels - 1)
+    reach = np.arange(math.ceil(n * near + 10 * math.sqrt(n * near)) + 3)
+    one, other = np.meshgrid(reach, reach, indexing="ij")
+    others = binom.pmf(one, n - 1, near) * binom.pmf(other, n - 1 - one, near / (1 - near))
+    up, side = (np.roll(others, 1, axis) for axis in (0, 1))
+    far = 1 - (ratio + 1) * near
+    first = ratio * near * up + near * side + far * others
+    second = near * up + ratio * near * side + far * others
+
+    def shown(epsilon):
+        return np.maximum(first - math.exp(epsilon) * second, 0.0)[:-1, :-1].sum()
+
+    found = Blanket(local, levels).central_epsilon(n, 1e-6)
+    assert shown(found) <= 1e-6 < shown(0.99 * found)
+
+
+@settings(deadline=None, max_examples=15)
+@given(st.integers(2, 20_000), st.floats(0.1, 9), st.floats(1.2, 1e5), st.sampled_from([1e-3, 1e-6, 1e-9]))
+def test_it_is_at_most_the_bound_for_any_mechanism_and_falls_with_more_people_and_values(n, local, levels, delta):
+    found = Blanket(local, levels).central_epsilon(n, delta)
+    slack = 1 + 5e-3  # of chords
+    assert found <= slack * central_epsilon(n, local, delta)
+    assert Blanket(local, levels).central_epsilon(2 * n, delta) <= slack * found
+    assert levels < 2 or Blanket(local, 2 * levels).central_epsilon(n, delta) <= slack * found
+
+
+def posteriors(shown, people):
+    """How sure an attacker who knows the table is of each link, over all assignments."""
+    likely = Counter()
+    for rows in itertools.permutations(range(len(people))):
+        chance = math.prod(person[shown[row]] for person, row in zip(people, rows, strict=True))
+        for link in enumerate(rows):
+            likely[link] += chance
+        likely["all"] += chance
+    return [chance / likely["all"] for link, chance in likely.items() if link != "all"]
+
+
+@settings(deadline=None, max_examples=40)
+@given(designs(), st.floats(0.2, 4), st.floats(1.05, 3), st.data())
+def test_releases_in_which_anybody_is_linked_too_surely_are_as_rare_as_was_promised(design, local, k, data):
+    """All releases and all assignments of a table, counted out."""
+    sizes, shares, windows, n = design
+    values = list(itertools.product(*map(range, sizes)))
+    table = [data.draw(st.sampled_from(values)) for _ in range(n)]
+    people = [chances(math.exp(local), sizes, shares, windows, value) for value in table]
+    blanket = Blanket.of(
+        local, [(share, size / window) for share, size, window in zip(shares, sizes, windows, strict=True)]
+    )
+    failing = sum(
+        chance for shown, chance in released(people).items() if max(posteriors(shown, people)) > (1 + 1e-9) / k
+    )
+    assert failing <= blanket.failure(n, k) + 1e-12
+
+
+def test_the_bound_on_failing_releases_is_not_empty():
+    """A table of which it is far below one, and some releases fail."""
+    people = [chances(math.exp(0.7), (6,), (1.0,), (1,), (value,)) for value in (0, 1, 1, 1, 1)]
+    failing = sum(chance for shown, chance in released(people).items() if max(posteriors(shown, people)) > 1 / 2)
+    assert 0 < failing <= Blanket(0.7, 6).failure(5, 2) < 0.3
+
+
+@pytest.mark.parametrize("levels", [2.0, 4.0])
+def test_two_releases_together_stay_below_what_is_composed(levels):
+    """Of three people, all pairs of releases, counted out."""
+    size = round(levels)
+    tables = [
+        released([chances(math.exp(1.2), (size,), (1.0,), (1,), (value,)) for value in (0, 0, own)]) for own in (0, 1)
+    ]
+    both = [Counter({pair: one[pair[0]] * one[pair[1]] for pair in itertools.product(one, repeat=2)}) for one in tables]
+    for delta in (1e-1, 1e-2, 1e-3):
+        epsilon, _ = composed_epsilon(2 * [CentralPart(3, 1.2, levels)], delta)
+        assert divergence(*both, epsilon) <= delta
+
+
+def test_what_is_composed_of_one_release_is_what_it_has_alone():
+    part = CentralPart(5_000, 3.0, 40.0)
+    for delta in (1e-4, 1e-6, 1e-8):
+        assert part.epsilon(delta) <= part.losses().epsilon(delta) == pytest.approx(part.epsilon(delta), rel=2e-3)
