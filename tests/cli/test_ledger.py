@@ -20,18 +20,18 @@ PERTURB = ("perturb", "people.csv", "-s", "schema.toml", "--ledger", "people.led
 
 @pytest.fixture
 def ledger(kakuran, folder):
-    made = kakuran(*INIT, "--k", 10, "--epsilon", 1, "--delta", "1e-6")
+    made = kakuran(*INIT, "--k", 10, "--epsilon", 0.6, "--delta", "1e-6")
     assert made.returncode == 0
-    assert "k = 10 and ε = 1 at δ = 1e-06 over all releases, promised to survey 2026" in made.stderr
+    assert "k = 10 and ε = 0.6 at δ = 1e-06 over all releases, promised to survey 2026" in made.stderr
     return kk.Ledger(folder / "people.ledger")
 
 
 def test_releases_are_entered_shown_and_refused_when_nothing_is_left(kakuran, ledger, folder):
     first = kakuran(*PERTURB, "--k", 10, "-o", "first.parquet")
-    assert f"over all releases ε = {CENTRAL:.3g} of 1 is spent at δ = 1e-06" in first.stderr
+    assert f"over all releases ε = {CENTRAL:.3g} of 0.6 is spent at δ = 1e-06" in first.stderr
     refused = kakuran(*PERTURB, "--k", 10, "-o", "second.parquet")
     assert refused.returncode == 4
-    assert "with second.parquet ε = 1.09 would be spent" in refused.stderr
+    assert "with second.parquet ε = 0.678 would be spent" in refused.stderr
     assert not (folder / "second.parquet").exists()
     enough = refused.stderr.partition("fits with k = ")[2].split()[0]
     assert kakuran(*PERTURB, "--k", enough, "-o", "second.parquet").returncode == 0
@@ -43,7 +43,7 @@ def test_releases_are_entered_shown_and_refused_when_nothing_is_left(kakuran, le
     assert "by privacy loss composition" in shown.stderr
     told = json.loads(kakuran("ledger", "show", "people.ledger", "--json").stdout)
     assert [one["release"] for one in told["releases"]] == ["first.parquet", "second.parquet"]
-    assert told["releases"][0]["epsilon_so_far"] < told["releases"][1]["epsilon_so_far"] <= 1
+    assert told["releases"][0]["epsilon_so_far"] < told["releases"][1]["epsilon_so_far"] <= 0.6
     assert told["spent"]["epsilon"] == ledger.account().epsilon
     assert told["left"]["k"] == 10
 
@@ -52,7 +52,7 @@ def test_a_dry_run_says_what_would_be_spent_and_enters_nothing(kakuran, ledger):
     before = ledger.path.read_bytes()
     shown = kakuran(*PERTURB, "--k", 10, "-o", "out.parquet", "--dry-run")
     assert "would let it be released, and then:" in shown.stderr
-    assert f"ε = {CENTRAL:.3g} of 1" in shown.stderr
+    assert f"ε = {CENTRAL:.3g} of 0.6" in shown.stderr
     assert kakuran(*PERTURB, "--k", 5, "-o", "out.parquet", "--dry-run").returncode == 4
     assert ledger.path.read_bytes() == before
 
