@@ -11,7 +11,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from scipy.stats import chi2_contingency, chisquare, spearmanr
-from tests.few_people import write
+from tests.few_people import files_without_names_in, write
 
 import kakuran as kk
 from kakuran.release import perturb_file
@@ -303,8 +303,9 @@ class TestPrivacy:
         seen = []
 
         def look(_):
-            found = [file for file in folder.rglob("*") if file.is_file()]
-            content = b"".join(file.read_bytes() for file in found if file.name.startswith("bucket"))
+            spilled = files_without_names_in(folder)
+            found = [*spilled, *(file for file in folder.rglob("*") if file.is_file())]
+            content = b"".join(file.read_bytes() for file in spilled)
             assert all(b"James" not in file.read_bytes() for file in found)
             assert all(b"job 77" not in file.read_bytes() for file in found)
             seen.append(np.frombuffer(content, np.int8))

@@ -19,7 +19,7 @@ import pytest
 
 import kakuran as kk
 from kakuran import perturbation
-from kakuran.perturbation import Shuffler
+from kakuran.perturbation import Buckets
 from kakuran.release import perturb_file
 from kakuran.schema.sources import base, delimited
 
@@ -30,7 +30,7 @@ ROWS = 2000
 
 @pytest.fixture(autouse=True)
 def _small_memory(monkeypatch):
-    monkeypatch.setattr(perturbation, "ROWS_A_BUCKET", 64)
+    monkeypatch.setattr(perturbation, "ROWS_A_GROUP", 64)
     monkeypatch.setattr(base, "BATCH", 50)
     monkeypatch.setattr(delimited, "BLOCK", 1000)
 
@@ -168,7 +168,7 @@ class TestBrokenDisk:
         fails(kk.ReleaseError, told, source, target, shuffle=shuffle)
 
     def test_the_disk_fills_up_while_rows_are_scattered(self, source, target, suffix, monkeypatch):
-        add = Shuffler.add
+        add = Buckets.add
         added = []
 
         def add_some(self, rows):
@@ -177,7 +177,7 @@ class TestBrokenDisk:
                 disk_full()
             add(self, rows)
 
-        monkeypatch.setattr(Shuffler, "add", add_some)
+        monkeypatch.setattr(Buckets, "add", add_some)
         fails(kk.ReleaseError, "could not be written: No space left on device", source, target)
 
     @pytest.mark.parametrize("shuffle", [True, False])
@@ -235,7 +235,7 @@ SCRIPT = """
     from kakuran.release import perturb_file
     from kakuran.schema.sources import base
 
-    perturbation.ROWS_A_BUCKET, base.BATCH = 20_000, 10_000
+    perturbation.ROWS_A_GROUP, base.BATCH = 20_000, 10_000
     schema = kk.Schema(
         [kk.Categorical("job", ["clerk", "nurse"]), kk.Categorical("region", ["east", "west"], role="keep")]
     )
