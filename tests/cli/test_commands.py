@@ -179,7 +179,7 @@ def test_a_tampered_release_fails_its_audit_with_exit_code_1(kakuran, folder):
     assert "failed: its parameters are too weak" in result.stderr
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
 def test_interrupting_a_run_leaves_no_file_behind(folder, number):
     rows = 3_000_000
     pq.write_table(pa.table({"x": np.zeros(rows, np.int64)}), folder / "long.parquet")

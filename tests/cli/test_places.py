@@ -2,9 +2,13 @@
 
 import io
 import json
+import os
 import re
+import signal
+import subprocess
 import sys
 import tempfile
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -240,3 +244,74 @@ def test_an_empty_standard_input_is_said(kakuran, pipe):
     told = kakuran("schema", "infer", "-", "-o", "new.toml")
     assert (told.returncode, "nothing came through the standard input" in told.stderr) == (3, True)
     assert not Path("new.toml").exists()
+
+
+@pytest.fixture
+def reading(folder, tmp_path):
+    """A command that has read part of the originals and waits for more, with a folder of its own for copies."""
+    copies = tmp_path / "copies"
+    copies.mkdir()
+
+    @contextmanager
+    def start(**options):
+        command = [sys.executable, "-c", "from kakuran.cli import main; main()", "perturb", "-", "-s", "schema.toml"]
+        with subprocess.Popen(
+            [*command, "--k", "10", "-o", "out.parquet"],
+            cwd=folder,
+            stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=os.environ | {"TMPDIR": str(copies)},
+            **options,
+        ) as process:
+            # More than a pipe and its reader hold: once all is written, a copy is being made.
+            process.stdin.write((folder / "people.csv").read_bytes() + b"#" * (1 << 20))
+            process.stdin.flush()
+            yield process, copies
+
+    return start
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
+def test_a_signal_leaves_no_copy_of_the_originals(reading, number):
+    with reading() as (process, copies):
+        process.send_signal(number)
+        _, complained = process.communicate(timeout=60)
+    assert process.returncode == 130, complained
+    assert list(copies.iterdir()) == []
+
+
+def test_whoever_starts_a_command_with_nohup_may_hang_up(reading):
+    with reading(preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)) as (process, copies):
+        process.send_signal(signal.SIGHUP)
+        _, complained = process.communicate(timeout=60)
+    assert process.returncode == 3, complained  # as what came is no table
+    assert list(copies.iterdir()) == []
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="only Linux opens files that have no name")
+def test_not_even_kill_leaves_a_copy_of_the_originals_and_the_next_command_sweeps_its_folder(
+    reading, kakuran, monkeypatch, pipe
+):
+    with reading() as (process, copies):
+        process.kill()
+        process.wait(timeout=60)
+    assert [file for file in copies.rglob("*") if file.is_file()] == []
+    (left,) = copies.iterdir()
+    monkeypatch.setattr("tempfile.tempdir", str(copies))
+    pipe(b"")
+    kakuran("schema", "infer", "-", "-o", "new.toml")
+    assert left.exists()
+    pipe(b"job\nnurse\n")
+    kakuran("schema", "infer", "-", "-o", "new.toml")
+    assert list(copies.iterdir()) == []
+
+
+def test_copies_of_a_command_that_is_still_reading_are_not_swept(reading, kakuran, monkeypatch, pipe):
+    with reading() as (process, copies):
+        before = sorted(copies.rglob("*"))
+        monkeypatch.setattr("tempfile.tempdir", str(copies))
+        pipe(b"job\nnurse\n")
+        kakuran("schema", "infer", "-", "-o", "new.toml")
+        assert sorted(copies.rglob("*")) == before
+        process.terminate()
+        process.communicate(timeout=60)

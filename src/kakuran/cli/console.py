@@ -83,7 +83,7 @@ _TONES: Mapping[Tone, Phrase] = {
 def run(app: typer.Typer) -> NoReturn:
     """Run the command line; turn known errors into one clear sentence and an exit code."""
     speak(as_asked())
-    signal.signal(signal.SIGTERM, _interrupt)
+    _let_signals_interrupt()
     warnings.showwarning = _show_warning
     warnings.simplefilter("always", errors.InferredDomainWarning)
     warnings.simplefilter("always", errors.LeakageWarning)
@@ -366,8 +366,23 @@ def working(title: str) -> Iterator[Callable[[str], object]]:
             raise typer.Exit(130) from None
 
 
+def _let_signals_interrupt() -> None:
+    """End in good order when asked to, or when the terminal is gone; with nohup a command goes on without one."""
+    for name, ending in (("SIGTERM", _interrupt), ("SIGHUP", _terminate), ("SIGQUIT", _terminate)):
+        number = getattr(signal, name, None)  # Windows has the first alone
+        if number is not None and signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, ending)
+
+
 def _interrupt(*_: object) -> NoReturn:
+    """Ask only once: a second signal, as shells send, would stop what cleans up."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise KeyboardInterrupt
+
+
+def _terminate(*_: object) -> None:
+    """As by SIGTERM, which servers answer by themselves."""
+    signal.raise_signal(signal.SIGTERM)
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
