@@ -430,3 +430,10 @@ def test_pieces_of_files_are_read_apart_and_together_are_the_table(tmp_path, row
         for group in range(groups)
     ]
     assert [row for piece in pieces[0].pieces(1) for row in rows_of(piece, wanted)] == rows_of(pieces[0], wanted)
+
+
+@pytest.mark.parametrize("name", ["people.csv.gz", "people.csv.zst", "people.csv.bz2", "people.csv.xz", "people.zip"])
+def test_a_file_that_is_compressed_is_refused_with_the_way_to_read_it(tmp_path, name):
+    (tmp_path / name).write_bytes(b"")
+    with pytest.raises(kk.SchemaError, match=rf"{name}: is compressed; .* pipe its text into the command"):
+        kk.open_source(tmp_path / name)
