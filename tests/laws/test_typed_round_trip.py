@@ -147,6 +147,7 @@ def check_the_law(release, found, family, policy):
     every = range(declared(family, policy).size)
     assert set(codes) == set(every)  # so that every value, and missing, is put to the test
     assert (release.codes()["x"] == codes).all()
+    assert (kk.Release(release.table, release.manifest).codes()["x"] == codes).all()
     assert found == drawn
 
 
