@@ -228,6 +228,7 @@ class TestInterruption:
         assert kk.read_release(target).n == ROWS
 
 
+@pytest.mark.skipif(os.name != "posix", reason="folders cannot be locked on Windows")
 class TestWhatWasLeftBehind:
     """A process that was killed leaves its private folder; the next one to write there removes it."""
 
