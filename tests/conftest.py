@@ -122,7 +122,7 @@ def small_memory(monkeypatch):
     """Believe that few rows fit in memory, so that small tables are read in many parts and need many buckets."""
     monkeypatch.setattr("kakuran.schema.sources.base.BATCH", 50)
     monkeypatch.setattr("kakuran.schema.sources.delimited.BLOCK", 2000)
-    monkeypatch.setattr("kakuran.perturbation.ROWS_A_BUCKET", 64)
+    monkeypatch.setattr("kakuran.perturbation.ROWS_A_GROUP", 64)
     monkeypatch.setattr("kakuran.perturbation.ROWS_AT_A_TIME", 64)
 
 

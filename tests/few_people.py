@@ -1,5 +1,8 @@
 """A small table with a column of every role, for tests of what reads, counts and perturbs files of any size."""
 
+import os
+from pathlib import Path
+
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -28,3 +31,13 @@ TABLE = pa.table(
 def write(table, path):
     (pq.write_table if path.suffix == ".parquet" else pa.csv.write_csv)(table, path)
     return path
+
+
+def files_without_names_in(folder):
+    """Files of a folder that this process has open and nobody else could."""
+    found = []
+    for handle in Path("/proc/self/fd").iterdir():
+        name = os.path.realpath(handle)
+        if name.startswith(f"{folder}/") and name.endswith("(deleted)"):
+            found.append(handle)
+    return found

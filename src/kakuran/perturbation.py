@@ -2,7 +2,7 @@
 
 Of more rows than fit in memory every one goes to a bucket chosen at random, and every bucket is shuffled by itself: one
 after the other they are in uniformly random order, since rows choose independently. Buckets lie on disk as packed rows
-of perturbed codes.
+of perturbed codes, in a file without a name.
 
 Where people have several rows, all are perturbed, and some of each person's are used: which ones does not depend on
 what they say, so that it is as if they had been drawn first, and no original lies on disk.
@@ -11,12 +11,15 @@ what they say, so that it is as if they had been drawn first, and no original li
 from __future__ import annotations
 
 import itertools
+import os
 import threading
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from tempfile import TemporaryFile
+from typing import IO, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -39,7 +42,6 @@ from kakuran.schema import (
 )
 from kakuran.typing import Codes, Progress
 
-Made = TypeVar("Made")
 CodedColumns: TypeAlias = Mapping[str, Codes]
 
 
@@ -129,100 +131,129 @@ class Kernel:
 
 
 Rows: TypeAlias = np.ndarray[tuple[int], np.dtype[np.void]]
-
+Bounds: TypeAlias = NDArray[np.int64]
+"""Where each bucket starts among rows that lie bucket by bucket, and where the last one ends."""
 
 ROWS_AT_A_TIME = 1 << 20
-"""Rows that are scattered together: every bucket is opened once for all of them."""
+"""Rows that are scattered together; fewer never go to disk."""
+ROWS_A_GROUP = 1 << 18
+"""Records that are decoded together, and the row groups of a Parquet release: whatever the originals look like."""
+BUCKETS = 1024
+"""Parts of what goes to disk, each of which is in memory as a whole."""
 
 
-def scatter(rows: Rows, buckets: int, randomness: Randomness) -> tuple[Rows, NDArray[np.int64]]:
-    """The rows bucket by bucket, where every row has chosen one at random, and where each bucket starts and ends."""
-    chosen = randomness.below(buckets, len(rows))
-    order = np.argsort(chosen.astype(narrowest_integer(buckets)), kind="stable")
-    bounds = np.searchsorted(chosen[order], np.arange(buckets + 1))
-    return rows.take(order), bounds
+def scatter(rows: Rows, buckets: int, randomness: Randomness) -> tuple[Rows, Bounds]:
+    """The rows in random order, bucket by bucket, as if every row had chosen one at random."""
+    sizes = np.bincount(randomness.below(buckets, len(rows)), minlength=buckets)
+    return rows.take(randomness.permutation(len(rows))), np.concatenate([[0], sizes.cumsum()])
 
 
-class RowsOfPeople:
-    """All rows of people in, some of each person's out: those of a person wait in the same file on disk."""
+def rechunked(pieces: Iterable[Rows], size: int) -> Iterator[Rows]:
+    """The same rows, so many at a time."""
+    some: list[Rows] = []
+    for rows in pieces:
+        some.append(rows)
+        if sum(map(len, some)) >= size:
+            joined = np.concatenate(some)
+            whole = len(joined) // size * size
+            yield from (joined[start : start + size] for start in range(0, whole, size))
+            some = [joined[whole:]]
+    if any(map(len, some)):
+        yield np.concatenate(some)
 
-    def __init__(self, kernel: Kernel, files: int, scratch: Path, randomness: Randomness) -> None:
-        self._kernel = kernel
-        self._paths = [scratch / f"people-{number}" for number in range(files)]
-        self._randomness = randomness
-        self._row_type = np.dtype([("person", np.uint64), ("row", np.void, kernel.row_type.itemsize)])
-        for path in self._paths:
-            path.touch()
 
-    def add(self, people: People, rows: Rows) -> None:
-        """Take in rows, and whose they are."""
-        told = np.empty(len(rows), self._row_type)
-        told["person"], told["row"] = people, rows
-        place = people % np.uint64(len(self._paths))
+class Buckets:
+    """Rows in, and bucket by bucket out again; many of them wait on disk.
+
+    The file there has no name: however the process ends, nothing of it is left.
+    """
+
+    def __init__(self, scattered: Callable[[Rows, int], tuple[Rows, Bounds]], scratch: Path) -> None:
+        self._scattered = scattered
+        self._scratch = scratch
+        self._waiting: list[Rows] = []
+        self._file: IO[bytes] | None = None
+        self._starts: list[Bounds] = []
+        self._lock = threading.Lock()
+
+    def add(self, rows: Rows) -> None:
+        """Take in rows; once there are many, scatter them."""
+        self._waiting.append(rows)
+        if sum(map(len, self._waiting)) >= ROWS_AT_A_TIME:
+            self._spill()
+
+    def _spill(self) -> None:
+        self._file = self._file or TemporaryFile(dir=self._scratch)  # noqa: SIM115 - closed in `close`
+        rows, bounds = self._scattered(np.concatenate(self._waiting), BUCKETS)
+        self._waiting = [rows[:0]]
+        self._starts.append(self._file.seek(0, os.SEEK_END) + bounds * rows.itemsize)
+        self._file.write(rows.view(np.uint8).data)
+
+    def numbers(self) -> range:
+        """Of all buckets, once all rows were added: there is one where nothing had to go to disk."""
+        if self._file is None:
+            return range(min(len(self._waiting), 1))
+        self._spill()
+        return range(BUCKETS)
+
+    def bucket(self, number: int) -> Rows:
+        """The rows of one bucket; any thread may ask."""
+        if self._file is None:
+            return np.concatenate(self._waiting)
+        pieces = []
+        with self._lock:
+            for starts in self._starts:
+                self._file.seek(starts[number])
+                pieces.append(self._file.read(starts[number + 1] - starts[number]))
+        return np.frombuffer(b"".join(pieces), self._waiting[0].dtype)
+
+    def close(self) -> None:
+        """Give up what is on disk."""
+        if self._file is not None:
+            self._file.close()
+
+
+def shuffled(pieces: Iterable[Rows], scratch: Path, randomness: Randomness) -> Iterator[Rows]:
+    """All rows in random order, in pieces that fit in memory."""
+    with closing(Buckets(partial(scatter, randomness=randomness), scratch)) as buckets:
+        for rows in pieces:
+            buckets.add(rows)
+
+        def in_random_order(number: int) -> Rows:
+            rows = buckets.bucket(number)
+            return rows.take(randomness.spawn(number).permutation(len(rows)))
+
+        yield from in_order(in_random_order, buckets.numbers())
+
+
+def rows_of_people(
+    kernel: Kernel, pieces: Iterable[tuple[People, Rows]], tally: Tally, scratch: Path, randomness: Randomness
+) -> Iterator[Rows]:
+    """Of all rows of people, and whose they are, those that are used; the tally then has everybody in it, each once."""
+    schema = kernel.plan.schema
+    row_type = np.dtype([("person", np.uint64), ("row", np.void, kernel.row_type.itemsize)])
+
+    def by_person(rows: Rows, buckets: int) -> tuple[Rows, Bounds]:
+        """All rows of a person in the same bucket, and there in random order."""
+        rows = rows.take(randomness.permutation(len(rows)))
+        place = (rows.view(row_type)["person"] % np.uint64(buckets)).astype(narrowest_integer(buckets))
         order = np.argsort(place, kind="stable")
-        bounds = np.searchsorted(place[order], np.arange(len(self._paths) + 1, dtype=np.uint64))
-        for path, (start, stop) in zip(self._paths, itertools.pairwise(bounds), strict=True):
-            with path.open("ab") as file:
-                told[order[start:stop]].tofile(file)
+        return rows.take(order), np.searchsorted(place[order], np.arange(buckets + 1))
 
-    def drawn(self, tally: Tally) -> Iterator[Rows]:
-        """The rows that are used, once all were added; the tally then has everybody in it, each once."""
-        schema = self._kernel.plan.schema
-        for number, path in enumerate(self._paths):
-            told = np.fromfile(path, self._row_type)
-            path.unlink()
+    with closing(Buckets(by_person, scratch)) as waiting:
+        for people, rows in pieces:
+            told = np.empty(len(rows), row_type)
+            told["person"], told["row"] = people, rows
+            waiting.add(told.view(np.dtype((np.void, row_type.itemsize))))
+        for number in waiting.numbers():
+            told = waiting.bucket(number).view(row_type)
             people, rows = told["person"], np.ascontiguousarray(told["row"])
-            codes = self._kernel.unpack(rows)
+            codes = kernel.unpack(rows)
             kept = {attribute.name: codes[attribute.name] for attribute in schema.kept}
             check_same_for_a_person(people, kept)
             first = np.unique(people, return_index=True)[1]
             tally.update({name: column[first] for name, column in kept.items()}, len(first))
-            yield rows[draw_rows(people, schema.rows_a_person, self._randomness.spawn(number))]
-
-
-class Shuffler:
-    """Rows in, random order out."""
-
-    def __init__(self, buckets: int, scratch: Path, randomness: Randomness) -> None:
-        self._paths = [scratch / f"bucket-{number}" for number in range(buckets)]
-        self._randomness = randomness
-        self._row_type: np.dtype[np.void] | None = None
-        self._waiting: list[Rows] = []
-        self._lock = threading.Lock()
-        for path in self._paths:
-            path.touch()
-
-    def add(self, rows: Rows) -> None:
-        """Take in rows; once there are many, scatter them over the buckets."""
-        self._row_type = rows.dtype
-        self._waiting.append(rows)
-        if sum(map(len, self._waiting)) >= ROWS_AT_A_TIME:
-            self._scatter()
-
-    def _scatter(self) -> None:
-        if not self._waiting:
-            return
-        rows = np.concatenate(self._waiting)
-        self._waiting.clear()
-        scattered, bounds = scatter(rows, len(self._paths), self._randomness)
-        for path, (start, stop) in zip(self._paths, itertools.pairwise(bounds), strict=True):
-            with path.open("ab") as bucket:
-                scattered[start:stop].tofile(bucket)
-
-    def bucket(self, number: int) -> Rows:
-        """The rows of one bucket in random order, once all rows were added; any thread may ask."""
-        with self._lock:
-            self._scatter()
-        if self._row_type is None:
-            return np.empty(0, np.dtype([]))
-        rows = np.fromfile(self._paths[number], self._row_type)
-        self._paths[number].unlink()
-        return rows.take(self._randomness.spawn(number).permutation(len(rows)))
-
-
-ROWS_A_BUCKET = 1 << 18
-"""Rows that are put in random order together, in memory."""
-MOST_BUCKETS = 1024
+            yield rows[draw_rows(people, schema.rows_a_person, randomness.spawn(number))]
 
 
 def perturb_batches(
@@ -236,54 +267,45 @@ def perturb_batches(
 ) -> Generator[pa.RecordBatch, None, None]:
     """Perturb a source; the plan's promise is checked on the way, and what was handed out is void if it does not hold.
 
-    Every batch has a random stream of its own. Shuffling spills packed, already perturbed rows to `scratch`.
+    Every batch that is read has a random stream of its own. Shuffling spills packed, already perturbed rows to
+    `scratch`. How many records a batch has that comes out does not depend on what was read.
     """
     kernel, tally = Kernel(plan), plan.tally()
-    files = min(-(-source.rows_guess // ROWS_A_BUCKET) or 1, MOST_BUCKETS)
     needed = {axis.name for axis in tally.axes}
 
-    def perturbed(form: Callable[[dict[str, Codes]], Made]) -> Iterator[Made]:
-        """What the kernel drew, batch by batch, in the form that is asked for."""
+    def perturbed() -> Iterator[Rows]:
+        """What the kernel drew, batch by batch."""
 
-        def work(numbered: tuple[int, Part]) -> tuple[dict[str, Codes], Made, int]:
+        def work(numbered: tuple[int, Part]) -> tuple[dict[str, Codes], Rows]:
             number, part = numbered
             codes = part.through(plan.schema.encode)
-            drawn = form(kernel.sample(codes, randomness.spawn(number)))
-            return {name: codes[name] for name in needed}, drawn, len(part)
+            drawn = kernel.pack(kernel.sample(codes, randomness.spawn(number)))
+            return {name: codes[name] for name in needed}, drawn
 
-        for codes, drawn, rows in in_order(work, enumerate(read_parts(source, plan.schema))):
-            tally.update(codes, rows)
-            yield drawn
-            progress(rows)
+        for codes, rows in in_order(work, enumerate(read_parts(source, plan.schema))):
+            tally.update(codes, len(rows))
+            yield rows
+            progress(len(rows))
         plan.check(tally)
 
     def of_people() -> Iterator[Rows]:
         """What the kernel drew of the rows that are used, of each person some."""
         person, pseudonyms = str(plan.schema.person), Pseudonyms(randomness.spawn(-2))
-        waiting = RowsOfPeople(kernel, files, scratch, randomness.spawn(-3))
 
         def work(numbered: tuple[int, Part]) -> tuple[People, Rows]:
             number, part = numbered
             people = part.through(lambda batch: pseudonyms.of(batch, person))
             return people, kernel.pack(kernel.sample(part.through(plan.schema.encode), randomness.spawn(number)))
 
-        for people, rows in in_order(work, enumerate(read_parts(source, plan.schema))):
-            waiting.add(people, rows)
-            progress(len(rows))
-        yield from waiting.drawn(tally)
+        def drawn() -> Iterator[tuple[People, Rows]]:
+            for people, rows in in_order(work, enumerate(read_parts(source, plan.schema))):
+                yield people, rows
+                progress(len(rows))
+
+        yield from rows_of_people(kernel, drawn(), tally, scratch, randomness.spawn(-3))
         plan.check(tally)
 
-    if not shuffle:
-        yield from perturbed(kernel.decode)
-        return
-    shuffler = Shuffler(files, scratch, randomness.spawn(-1))
-    for rows in perturbed(kernel.pack) if plan.schema.person is None else of_people():
-        shuffler.add(rows)
-
-    def decoded(bucket: int) -> list[pa.RecordBatch]:
-        rows = shuffler.bucket(bucket)
-        starts = range(0, len(rows), ROWS_A_BUCKET)
-        return [kernel.decode(kernel.unpack(rows[start : start + ROWS_A_BUCKET])) for start in starts]
-
-    for batches in in_order(decoded, range(files)):
-        yield from batches
+    rows = perturbed() if plan.schema.person is None else of_people()
+    if shuffle:
+        rows = shuffled(rows, scratch, randomness.spawn(-1))
+    yield from in_order(lambda group: kernel.decode(kernel.unpack(group)), rechunked(rows, ROWS_A_GROUP))

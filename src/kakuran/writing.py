@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -53,19 +54,71 @@ def whole_or_nothing(*paths: Path) -> Iterator[Path]:
 @contextmanager
 def private_folder(path: Path) -> Iterator[Path]:
     """A folder beside a target, for its owner alone and gone at the end; what goes wrong is said of the target."""
-    folder = path.parent / f".{path.name}.{Randomness.secure().words(1)[0]:016x}"
     try:
-        folder.mkdir(mode=0o700)  # in here, so that it goes away however early we are interrupted
-        yield folder
+        with held_folder(path.parent, path.name) as folder:
+            yield folder
     except OSError as error:
         raise ReleaseError(
             Phrase("{path}: could not be written: {why}", path=path, why=error.strerror or error)
         ) from error
+
+
+@contextmanager
+def held_folder(parent: Path, name: str) -> Iterator[Path]:
+    """A hidden folder, for its owner alone and gone at the end; such as killed processes left there go first."""
+    _sweep(parent, name)
+    folder, handle = _fresh(parent, name), None
+    try:
+        while True:
+            folder.mkdir(mode=0o700)  # in here, so that it goes away however early we are interrupted
+            with suppress(BlockingIOError, FileNotFoundError):
+                handle = _locked(folder)
+                if folder.exists():
+                    break
+            folder = _fresh(parent, name)  # as another process took it for one that was left behind
+        yield folder
     finally:
         # Renamed first: a task that nobody waits for could put a new file into it while it is emptied.
         with suppress(OSError):
             folder = folder.replace(f"{folder}.gone")
         shutil.rmtree(folder, ignore_errors=True)
+        if handle is not None:
+            os.close(handle)
+
+
+def _fresh(parent: Path, name: str) -> Path:
+    return parent / f".{name}.{Randomness.secure().words(1)[0]:016x}"
+
+
+def _sweep(parent: Path, name: str) -> None:
+    """Remove folders of that name which no process holds any more."""
+    ours = re.compile(rf"\.{re.escape(name)}\.[0-9a-f]{{16}}(\.gone)?")
+    with suppress(OSError):
+        for folder in [entry for entry in parent.iterdir() if ours.fullmatch(entry.name)]:
+            with suppress(OSError):
+                if (handle := _locked(folder)) is not None:
+                    shutil.rmtree(folder, ignore_errors=True)
+                    os.close(handle)
+
+
+def _locked(folder: Path) -> int | None:
+    """A handle that holds a folder until its process ends; a `BlockingIOError` if another does.
+
+    There is none where folders cannot be locked, as on Windows and some network drives: there nothing is swept.
+    """
+    if os.name != "posix":
+        return None
+    from fcntl import LOCK_EX, LOCK_NB, flock
+
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        flock(handle, LOCK_EX | LOCK_NB)
+    except OSError as error:
+        os.close(handle)
+        if isinstance(error, BlockingIOError):
+            raise
+        return None
+    return handle
 
 
 def write_text(path: Path, text: str, *, is_private: bool = False) -> None:

@@ -1,5 +1,8 @@
+import io
 import json
+import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -191,8 +194,9 @@ def test_a_tampered_release_fails_its_audit_with_exit_code_1(kakuran, folder):
     assert "failed: its parameters are too weak" in result.stderr
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupting_a_run_leaves_no_file_behind(folder, number):
+@pytest.mark.skipif(os.name != "posix", reason="Windows has no such signals")
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_interrupting_a_run_leaves_no_file_behind(folder, name):
     rows = 3_000_000
     pq.write_table(pa.table({"x": np.zeros(rows, np.int64)}), folder / "long.parquet")
     kk.Schema([kk.Numeric("x", 0, 1_000_000, step=1)]).save(folder / "long.toml")
@@ -203,7 +207,7 @@ def test_interrupting_a_run_leaves_no_file_behind(folder, number):
     )
     while process.poll() is None and not any(path.name.startswith(".out.parquet.") for path in folder.iterdir()):
         time.sleep(0.005)
-    process.send_signal(number)
+    process.send_signal(getattr(signal, name))
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 130, stderr
     assert "nothing was written" in stderr
@@ -341,3 +345,55 @@ def test_commands_that_only_do_something_tell_programs_what(kakuran, command, ex
     assert told.returncode == 0, told.stderr
     answer = json.loads(told.stdout)
     assert expected.items() <= answer.items()
+
+
+@pytest.mark.parametrize("name", ["out.parquet", "out.csv", "out.xlsx", "out.sav", "out.dta", "-out two.csv"])
+def test_the_command_that_a_release_proposes_can_be_typed(kakuran, name):
+    done = kakuran(*PERTURB, f"--output={name}")
+    (proposed,) = re.findall("as in (.*)", done.stderr)
+    program, *typed = shlex.split(proposed)
+    assert program == "kakuran"
+    asked = kakuran(*typed)
+    assert asked.returncode == 0, asked.stderr
+    assert typed[-1] in asked.stdout
+
+
+def test_of_a_release_that_went_elsewhere_nothing_is_proposed(kakuran, monkeypatch):
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO()))
+    done = kakuran(*PERTURB, "-o", "-")
+    assert "wrote -: 800 records" in done.stderr
+    assert "as in" not in done.stderr
+
+
+def test_a_column_whose_name_looks_like_an_option_can_be_asked_for_as_proposed(kakuran, folder):
+    pq.write_table(census(800).rename_columns(["-a", "b", "c", "d"]), folder / "odd.parquet")
+    kk.Schema([kk.Categorical("-a", ["female", "male"]), *map(kk.Dropped, "bcd")]).save(folder / "odd.toml")
+    done = kakuran("perturb", "odd.parquet", "-s", "odd.toml", "--k", 10, "-o", "out.csv")
+    (proposed,) = re.findall("as in kakuran (.*)", done.stderr)
+    asked = kakuran(*shlex.split(proposed))
+    assert asked.returncode == 0, asked.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("calibrate", "--n", "800", "-s", "schema.toml", "--k", "10"), ("schema", "infer", "people.csv", "-o", "-")],
+    ids=["for people", "through the output"],
+)
+def test_whoever_stops_reading_does_not_make_it_look_as_if_the_promise_was_broken(folder, command):
+    reader, writer = os.pipe()
+    os.close(reader)
+    program = [sys.executable, "-c", "from kakuran.cli import main; main()"]
+    done = subprocess.run(
+        [*program, *command], cwd=folder, stdout=writer, stderr=subprocess.PIPE, text=True, check=False
+    )
+    os.close(writer)
+    assert done.returncode == 141
+    assert "Error" not in done.stderr
+
+
+def test_what_goes_through_the_output_has_no_mark_for_excel_and_what_goes_into_a_file_has(kakuran, folder):
+    kakuran(*PERTURB, "-o", "out.parquet")
+    piped = kakuran("crosstab", "out.parquet", "job", "-o", "-").stdout
+    assert piped.startswith('"job"')
+    kakuran("crosstab", "out.parquet", "job", "-o", "jobs.csv")
+    assert (folder / "jobs.csv").read_text(encoding="utf-8") == "\ufeff" + piped

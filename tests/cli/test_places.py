@@ -2,9 +2,13 @@
 
 import io
 import json
+import os
 import re
+import signal
+import subprocess
 import sys
 import tempfile
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -240,3 +244,72 @@ def test_an_empty_standard_input_is_said(kakuran, pipe):
     told = kakuran("schema", "infer", "-", "-o", "new.toml")
     assert (told.returncode, "nothing came through the standard input" in told.stderr) == (3, True)
     assert not Path("new.toml").exists()
+
+
+needs_signals = pytest.mark.skipif(os.name != "posix", reason="Windows has no such signals")
+
+
+@pytest.fixture
+def reading(folder, tmp_path):
+    """A command that has read part of the originals and waits for more, with a folder of its own for copies."""
+    copies = tmp_path / "copies"
+    copies.mkdir()
+
+    @contextmanager
+    def start(**options):
+        command = [sys.executable, "-c", "from kakuran.cli import main; main()"]
+        with subprocess.Popen(
+            [*command, "schema", "infer", "-", "-o", "draft.toml"],
+            cwd=folder,
+            stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=os.environ | {"TMPDIR": str(copies)},
+            **options,
+        ) as process:
+            # More than a pipe and its reader hold: once all is written, a copy is being made.
+            process.stdin.write((folder / "people.csv").read_bytes() + b"#" * (1 << 20))
+            process.stdin.flush()
+            yield process, copies
+
+    return start
+
+
+@needs_signals
+@pytest.mark.parametrize("name", ["SIGHUP", "SIGQUIT"])
+def test_a_signal_leaves_no_copy_of_the_originals(reading, name):
+    with reading() as (process, copies):
+        process.send_signal(getattr(signal, name))
+        _, complained = process.communicate(timeout=60)
+    assert process.returncode == 130, complained
+    assert list(copies.iterdir()) == []
+
+
+@needs_signals
+def test_whoever_starts_a_command_with_nohup_may_hang_up(reading):
+    with reading(preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)) as (process, copies):
+        process.send_signal(signal.SIGHUP)
+        _, complained = process.communicate(timeout=60)
+    assert process.returncode == 3, complained  # as what came is no table
+    assert list(copies.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux opens files that have no name")
+def test_not_even_kill_leaves_a_copy_and_a_folder_is_swept_by_the_next_command_but_not_before(
+    reading, kakuran, monkeypatch, pipe
+):
+    def next_command():
+        monkeypatch.setattr("tempfile.tempdir", str(copies))
+        pipe(b"job\nnurse\n")
+        kakuran("schema", "infer", "-", "-o", "new.toml", "--force")
+
+    with reading() as (process, copies):
+        before = sorted(copies.rglob("*"))
+        assert before[1].name == "standard-input.csv"
+        next_command()
+        assert sorted(copies.rglob("*")) == before
+        process.kill()
+        process.wait(timeout=60)
+    assert [file for file in copies.rglob("*") if file.is_file()] == []
+    assert len(list(copies.iterdir())) == 1
+    next_command()
+    assert list(copies.iterdir()) == []

@@ -147,6 +147,7 @@ def check_the_law(release, found, family, policy):
     every = range(declared(family, policy).size)
     assert set(codes) == set(every)  # so that every value, and missing, is put to the test
     assert (release.codes()["x"] == codes).all()
+    assert (kk.Release(release.table, release.manifest).codes()["x"] == codes).all()
     assert found == drawn
 
 
@@ -157,17 +158,23 @@ def test_a_pandas_column_of_any_type(family, kind, policy):
     frame = pd.DataFrame({"x": pd.Series(values, dtype="object" if None in values else None).astype(kind)})
     release = released(frame, attribute)
     column = release.table["x"]
+    if family == "dates":
+        column = column.dt.date
     found = [None if pd.isna(value) else value for value in column.tolist()]
     check_the_law(release, found, family, policy)
-    if kind in CANNOT_LACK and policy != "error":
-        wanted = "boolean" if kind == "bool" else kind.replace("uint", "UInt").replace("int", "Int")
-        assert column.dtype == wanted
-    elif kind != "category":
-        assert column.dtype == frame["x"].dtype
-    if kind not in FLOATS:
-        told = (attribute.values[0],) if isinstance(attribute, kk.Categorical) else (attribute.low, attribute.step)
-        told = (datetime.date.today(),) if isinstance(attribute, kk.Date) else told
-        assert {type(value) for value in found} - {type(None)} <= {type(value) for value in told}
+    assert release.table["x"].dtype == _pandas_type(attribute)
+    told = (attribute.values[0],) if isinstance(attribute, kk.Categorical) else (attribute.low, attribute.step)
+    told = (datetime.date.today(),) if isinstance(attribute, kk.Date) else told
+    assert {type(value) for value in found} - {type(None)} <= {type(value) for value in told}
+
+
+def _pandas_type(attribute):
+    if isinstance(attribute, kk.Date):
+        return "datetime64[ms]"
+    if isinstance(attribute, kk.Categorical) and attribute.ordered:
+        return pd.CategoricalDtype(attribute.values, ordered=True)
+    kind = pd.Series(_some(attribute).to_pylist()).dtype
+    return kind if attribute.missing == "error" else {"int64": "Int64", "bool": "boolean"}.get(str(kind), kind)
 
 
 @pytest.mark.parametrize(("family", "kind", "policy"), cases(POLARS))
@@ -177,7 +184,6 @@ def test_a_polars_column_of_any_type(family, kind, policy):
     frame = pl.DataFrame({"x": pl.Series(values).cast(kind)})
     release = released(frame, attribute)
     check_the_law(release, release.table["x"].to_list(), family, policy)
-    assert release.table.schema == frame.schema
     lazy = released(frame.lazy(), attribute).table
     assert lazy.collect().equals(release.table)
 

@@ -58,7 +58,7 @@ def released(request, visits, tmp_path, monkeypatch):
         if request.param == "memory":
             return kk.perturb(table, plan, **options)
         monkeypatch.setattr(base, "BATCH", 500)
-        monkeypatch.setattr("kakuran.perturbation.ROWS_A_BUCKET", 900)
+        monkeypatch.setattr("kakuran.perturbation.ROWS_A_GROUP", 900)
         source = tmp_path / f"visits.{request.param}"
         (pq.write_table if request.param == "parquet" else pa.csv.write_csv)(table, source)
         kk.perturb_file(source, tmp_path / "out.parquet", plan, force=True, **options)

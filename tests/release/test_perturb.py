@@ -26,6 +26,7 @@ SCHEMA = kk.Schema(
     ]
 )
 ROWS = 1000
+ORDERED = kk.Categorical("x", ["poor", "fair", "good"], ordered=True)
 PLAN = kk.calibrate(SCHEMA, n=50, k=5, mechanisms={"age": "bounded-laplace"}, tell="all")
 
 
@@ -149,17 +150,17 @@ def _types(frame):
 
 
 class TestTypes:
-    """Columns come back as they were given, wherever every released value fits."""
+    """Columns have the types that the schema asks for, however they were given."""
 
     @pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "int32", "uint64", "float32", "float64"])
     @pytest.mark.parametrize("library", [pd, pl])
-    def test_numbers_keep_their_width(self, library, kind):
+    def test_whole_numbers_come_out_as_such_whatever_they_were_given_as(self, library, kind):
         ages = columns()["age"]
         if library is pd:
             frame = pd.DataFrame(columns() | {"age": pd.Series(ages, dtype=kind)})
         else:
             frame = pl.DataFrame(columns()).with_columns(pl.Series("age", np.array(ages, dtype=kind)))
-        assert _types(kk.perturb(frame, PLAN).table)["age"] == _types(frame)["age"]
+        assert _types(kk.perturb(frame, PLAN).table)["age"] == ("int64" if library is pd else pl.Int64)
 
     @pytest.mark.parametrize(
         ("name", "kind"),
@@ -173,9 +174,9 @@ class TestTypes:
             ("age", "int64[pyarrow]"),
         ],
     )
-    def test_pandas_columns_keep_their_kind(self, name, kind):
+    def test_pandas_columns_come_out_as_pandas_has_them_by_itself(self, name, kind):
         frame = pd.DataFrame(columns()).astype({name: kind})
-        assert kk.perturb(frame, PLAN).table.dtypes[name] == frame.dtypes[name]
+        assert kk.perturb(frame, PLAN).table.dtypes[name] == pd.DataFrame(columns()).dtypes[name]
 
     @pytest.mark.parametrize("kind", ["float64", "Int64", "Float64", "int64[pyarrow]"])
     @pytest.mark.parametrize(
@@ -183,10 +184,10 @@ class TestTypes:
         [kk.Numeric("x", 1, 2, step=1, missing="category"), kk.Categorical("x", [1, 2], missing="category")],
         ids=["number", "category"],
     )
-    def test_pandas_numbers_with_missing_ones_keep_their_kind(self, attribute, kind):
+    def test_whole_numbers_of_pandas_stay_whole_where_some_are_missing(self, attribute, kind):
         frame = pd.DataFrame({"x": pd.Series([1, None, 2, 2] * 25, dtype=kind)})
         released = kk.perturb(frame, noiseless(kk.Schema([attribute])), shuffle=False).table
-        assert released.dtypes["x"] == frame.dtypes["x"]
+        assert released.dtypes["x"] == "Int64"
         assert released["x"].isna().tolist() == frame["x"].isna().tolist()
 
     def test_pandas_columns_may_be_named_by_numbers(self):
@@ -194,18 +195,36 @@ class TestTypes:
         released = kk.perturb(pd.DataFrame({2020: [1, 2], 2021: [3, 4]}), noiseless(schema), shuffle=False).table
         assert released.to_dict("list") == {"2021": [3, 4]}
 
-    @pytest.mark.parametrize(
-        "kind", [pl.Categorical, pl.Enum(["clerk", "nurse", "baker"])], ids=["categorical", "enum"]
-    )
-    def test_polars_categories_keep_their_kind(self, kind):
+    @pytest.mark.parametrize("kind", [pl.Categorical, pl.Enum(["clerk", "nurse", "baker"])], ids=str)
+    def test_polars_categories_come_out_as_text(self, kind):
         frame = pl.DataFrame(columns(), schema_overrides={"job": kind})
-        assert kk.perturb(frame, PLAN).table.schema["job"] == frame.schema["job"]
+        assert kk.perturb(frame, PLAN).table.schema["job"] == pl.String
 
     @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())], ids=str)
-    def test_arrow_text_keeps_its_type(self, kind):
+    def test_arrow_text_comes_out_as_text(self, kind):
         table = pa.table(columns())
         table = table.set_column(1, "job", table["job"].cast(kind))
-        assert kk.perturb(table, PLAN).table.schema.field("job").type == kind
+        assert kk.perturb(table, PLAN).table.schema.field("job").type == pa.string()
+
+    @pytest.mark.parametrize("attribute", [ORDERED, kk.Numeric("x", bands=[0, 1, 2, 3])], ids=["ordered", "bands"])
+    def test_ordered_categories_and_bands_come_out_in_their_order(self, attribute):
+        column = {"x": [*(attribute.values if attribute is ORDERED else [0, 1, 2])] * 10}
+        names = list(attribute.names_of(0))
+        plan = noiseless(kk.Schema([attribute]))
+        released = kk.perturb(pd.DataFrame(column), plan).table["x"]
+        assert released.dtype == pd.CategoricalDtype(names, ordered=True)
+        assert kk.perturb(pl.DataFrame(column), plan).table.schema["x"] == pl.Enum(names)
+        found = kk.perturb(pa.table(column), plan).table["x"]
+        assert found.type.ordered
+        assert found.combine_chunks().dictionary.to_pylist() == names
+
+    def test_days_of_pandas_come_out_as_its_moments(self):
+        attribute = kk.Date("x", "2024-02-01", "2024-06-30", step="month")
+        texts = pd.DataFrame({"x": ["2024-02-01", "2024-03-01"]})
+        for frame in (texts, texts.astype({"x": "datetime64[ns]"})):
+            released = kk.perturb(frame, noiseless(kk.Schema([attribute])), shuffle=False).table["x"]
+            assert released.dtype == "datetime64[ms]"
+            assert released.dt.month.tolist() == [2, 3]
 
     def test_a_type_too_narrow_for_what_is_released_gives_way(self):
         schema = kk.Schema([kk.Numeric("x", 0, 100, step=1)])
@@ -234,7 +253,7 @@ class TestTypes:
         )
         frame = pd.DataFrame({"job": ["clerk", None] * 100, "age": [3.0, np.nan] * 100})
         released = kk.perturb(frame, noiseless(schema), shuffle=False).table
-        pd.testing.assert_frame_equal(released, frame)
+        pd.testing.assert_frame_equal(released, frame.astype({"age": "Int64"}))
 
 
 class TestNothingOfTheOriginalSurvives:
@@ -268,7 +287,7 @@ class TestNothingOfTheOriginalSurvives:
     def test_unused_pandas_categories(self):
         frame = pd.DataFrame(columns())
         frame["job"] = pd.Categorical(frame["job"], categories=["a secret name", "clerk", "nurse", "baker"])
-        assert set(kk.perturb(frame, PLAN).table["job"].cat.categories) == {"clerk", "nurse", "baker"}
+        assert not hasattr(kk.perturb(frame, PLAN).table["job"], "cat")
 
     @pytest.mark.parametrize("kind", [pa.table, pa.RecordBatch.from_pydict])
     def test_arrow_metadata_of_table_and_fields(self, kind):

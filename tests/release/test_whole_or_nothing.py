@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pyarrow as pa
@@ -19,9 +20,10 @@ import pytest
 
 import kakuran as kk
 from kakuran import perturbation
-from kakuran.perturbation import Shuffler
+from kakuran.perturbation import Buckets
 from kakuran.release import perturb_file
 from kakuran.schema.sources import base, delimited
+from kakuran.writing import private_folder, write_text
 
 SCHEMA = kk.Schema([kk.Categorical("job", ["clerk", "nurse"]), kk.Categorical("region", ["east", "west"], role="keep")])
 PLAN = kk.calibrate(SCHEMA, n=100, k=20, tell="all")
@@ -30,7 +32,7 @@ ROWS = 2000
 
 @pytest.fixture(autouse=True)
 def _small_memory(monkeypatch):
-    monkeypatch.setattr(perturbation, "ROWS_A_BUCKET", 64)
+    monkeypatch.setattr(perturbation, "ROWS_A_GROUP", 64)
     monkeypatch.setattr(base, "BATCH", 50)
     monkeypatch.setattr(delimited, "BLOCK", 1000)
 
@@ -168,7 +170,7 @@ class TestBrokenDisk:
         fails(kk.ReleaseError, told, source, target, shuffle=shuffle)
 
     def test_the_disk_fills_up_while_rows_are_scattered(self, source, target, suffix, monkeypatch):
-        add = Shuffler.add
+        add = Buckets.add
         added = []
 
         def add_some(self, rows):
@@ -177,7 +179,7 @@ class TestBrokenDisk:
                 disk_full()
             add(self, rows)
 
-        monkeypatch.setattr(Shuffler, "add", add_some)
+        monkeypatch.setattr(Buckets, "add", add_some)
         fails(kk.ReleaseError, "could not be written: No space left on device", source, target)
 
     @pytest.mark.parametrize("shuffle", [True, False])
@@ -226,6 +228,50 @@ class TestInterruption:
         assert kk.read_release(target).n == ROWS
 
 
+@pytest.mark.skipif(os.name != "posix", reason="folders cannot be locked on Windows")
+class TestWhatWasLeftBehind:
+    """A process that was killed leaves its private folder; the next one to write there removes it."""
+
+    @pytest.mark.parametrize("name", [".out.parquet.0123456789abcdef", ".out.parquet.0123456789abcdef.gone"])
+    def test_it_is_swept(self, name, source, tmp_path):
+        (tmp_path / name).mkdir(0o700)
+        (tmp_path / name / "out.parquet").write_text("half a release")
+        perturb_file(source, tmp_path / "out.parquet", PLAN)
+        assert not (tmp_path / name).exists()
+
+    def test_what_a_process_still_writes_to_is_not(self, source, tmp_path):
+        with private_folder(tmp_path / "out.parquet") as live:
+            (live / "out.parquet").write_text("half a release")
+            perturb_file(source, tmp_path / "out.parquet", PLAN)
+            assert (live / "out.parquet").read_text() == "half a release"
+        assert not live.exists()
+
+    @pytest.mark.parametrize(
+        "name", [".out.parquet.old", ".other.parquet.0123456789abcdef", "out.parquet.0123456789abcdef", ".xout.parquet"]
+    )
+    def test_what_others_keep_there_is_not(self, name, source, tmp_path):
+        (tmp_path / name).mkdir()
+        perturb_file(source, tmp_path / "out.parquet", PLAN)
+        assert (tmp_path / name).is_dir()
+
+    def test_what_a_link_of_such_a_name_points_to_is_not(self, source, tmp_path):
+        (tmp_path / "precious").mkdir()
+        (tmp_path / ".out.parquet.0123456789abcdef").symlink_to(tmp_path / "precious")
+        perturb_file(source, tmp_path / "out.parquet", PLAN)
+        assert (tmp_path / "precious").is_dir()
+
+    def test_two_processes_at_once_do_not_sweep_each_other(self, source, tmp_path):
+        """Each makes a folder, and sweeps those of the others, a hundred times."""
+
+        def write(number):
+            for turn in range(100):
+                write_text(tmp_path / "out.txt", f"{number} {turn}")
+
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(write, range(4)))
+        assert {path.name for path in tmp_path.iterdir()} == {"in.parquet", "out.txt"}
+
+
 SCRIPT = """
     import json, os, resource, signal, sys, time
     import pyarrow.csv
@@ -235,7 +281,7 @@ SCRIPT = """
     from kakuran.release import perturb_file
     from kakuran.schema.sources import base
 
-    perturbation.ROWS_A_BUCKET, base.BATCH = 20_000, 10_000
+    perturbation.ROWS_A_GROUP, base.BATCH = 20_000, 10_000
     schema = kk.Schema(
         [kk.Categorical("job", ["clerk", "nurse"]), kk.Categorical("region", ["east", "west"], role="keep")]
     )

@@ -59,9 +59,30 @@ def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path, mark, told):
 )
 def test_text_that_is_not_utf_8_is_refused_with_a_guess_that_then_reads_it(tmp_path, text, encoding, guess):
     path = written(tmp_path, text, encoding)
-    with pytest.raises(kk.SchemaError, match=rf"in\.csv: is not utf-8, but perhaps {guess}.*--encoding"):
+    with pytest.raises(kk.SchemaError, match=rf"in\.csv: line \d is not utf-8, but perhaps {guess}.*--encoding"):
         read_header(path)
     assert read_header(path, CsvFormat(encoding=guess)).names == read_header(written(tmp_path, text)).names
+
+
+@pytest.mark.parametrize(("told", "line"), [(None, 3), ("cp1252", 1)])
+def test_text_in_two_encodings_is_refused_by_its_first_line_that_does_not_fit(tmp_path, told, line):
+    path = tmp_path / "in.csv"
+    path.write_bytes("職業,年齢\n看護師,30\n".encode() + "医師,31\n表現,32\n".encode("cp932") + "薬剤師,33\n".encode())
+    with pytest.raises(kk.SchemaError) as error:
+        read_header(path, CsvFormat(encoding=told))
+    assert str(error.value) == (
+        f"{path}: line {line} is not {told or 'utf-8'}, and no encoding that kakuran knows fits all lines; "
+        "correct that line, or save the file anew as UTF-8"
+    )
+    with pytest.raises(kk.SchemaError, match=r"line 3 is not utf-8, and no encoding"):
+        found_format(path)
+
+
+def test_a_line_far_down_that_does_not_fit_is_named(tmp_path):
+    path = tmp_path / "in.csv"
+    path.write_bytes(b"street\n" + b"Hauptweg\n" * 20_000 + "Südweg\n".encode("cp1252"))
+    with pytest.raises(kk.SchemaError, match=r"line 20,002 is not utf-8, but perhaps cp1252"):
+        kk.Schema.infer(path)
 
 
 def test_an_encoding_that_is_wrong_or_none_is_refused(tmp_path):

@@ -394,9 +394,12 @@ def test_names_that_were_not_split_are_noticed(tmp_path):
     assert "one column only" not in warning_for(pa.table({"sex|age": ["a"], "job": ["b"]}))
 
 
-def test_a_column_without_a_name_is_refused_by_its_place(tmp_path):
-    (tmp_path / "in.csv").write_text("age,,job\n30,0,nurse\n")
-    with pytest.raises(kk.SchemaError, match=r"in\.csv: its column 2 has no name.*index=False"):
+@pytest.mark.parametrize(
+    ("names", "told"), [(",age,job", "column 1 has no name.*index=False"), ("age,,job", "column 2 .*spans several")]
+)
+def test_a_column_without_a_name_is_refused_by_its_place_and_likely_cause(tmp_path, names, told):
+    (tmp_path / "in.csv").write_text(f"{names}\n30,0,nurse\n")
+    with pytest.raises(kk.SchemaError, match=rf"in\.csv: its {told}"):
         kk.Schema.infer(tmp_path / "in.csv")
 
 

@@ -5,10 +5,10 @@ hold reaches the terminal as a command to it. Exit codes:
 
     0  done                                  5  a file cannot be written, a release not read or trusted
     1  the audit or the check failed         6  an optional part of kakuran is not installed
-    2  the command was called wrongly      130  interrupted
-    3  the schema or the data is wrong       7  the parties cannot go on together
-    4  the promise cannot be kept            8  the guard refuses to reveal so much
-                                             9  the survey's database or server is in the way
+    2  the command was called wrongly        7  the parties cannot go on together
+    3  the schema or the data is wrong       8  the guard refuses to reveal so much
+    4  the promise cannot be kept            9  the survey's database or server is in the way
+  130  interrupted                         141  whoever read the answer stopped before its end
 """
 
 from __future__ import annotations
@@ -46,6 +46,8 @@ _EXIT_CODES: Sequence[tuple[type[errors.KakuranError], int]] = (
     (errors.CollectError, 9),
 )
 
+_NO_READER = 141
+"""As other programs end that SIGPIPE ends."""
 STANDARD = "-"
 """The standard input or output."""
 CALLED: dict[str, str] = {}
@@ -83,7 +85,7 @@ _TONES: Mapping[Tone, Phrase] = {
 def run(app: typer.Typer) -> NoReturn:
     """Run the command line; turn known errors into one clear sentence and an exit code."""
     speak(as_asked())
-    signal.signal(signal.SIGTERM, _interrupt)
+    _let_signals_interrupt()
     warnings.showwarning = _show_warning
     warnings.simplefilter("always", errors.InferredDomainWarning)
     warnings.simplefilter("always", errors.LeakageWarning)
@@ -92,12 +94,28 @@ def run(app: typer.Typer) -> NoReturn:
         if word.startswith("-") and shown(name := word.partition("=")[0]) != name:
             say(Phrase("No such option: {what}", what=name), "error")  # which typer would repeat as it is
             sys.exit(2)
+    code = _code_of(app)
     try:
-        _run(app)
-    except errors.KakuranError as error:
-        complain(error)
-        sys.exit(next((code for kind, code in _EXIT_CODES if isinstance(error, kind)), 3))
-    sys.exit(0)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        code = code or _NO_READER
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at its end
+    sys.exit(code)
+
+
+def _code_of(app: typer.Typer) -> Any:
+    """Run it; how it ended. Where nobody reads on, typer and rich end with 1, which means something else here."""
+    try:
+        try:
+            _run(app)
+        except errors.KakuranError as error:
+            complain(error)
+            return next((code for kind, code in _EXIT_CODES if isinstance(error, kind)), 3)
+    except BrokenPipeError:
+        return _NO_READER
+    except SystemExit as ended:
+        return _NO_READER if isinstance(ended.__context__, BrokenPipeError) else ended.code
+    return 0
 
 
 def _run(app: typer.Typer) -> None:
@@ -366,8 +384,23 @@ def working(title: str) -> Iterator[Callable[[str], object]]:
             raise typer.Exit(130) from None
 
 
+def _let_signals_interrupt() -> None:
+    """End in good order when asked to, or when the terminal is gone; with nohup a command goes on without one."""
+    for name, ending in (("SIGTERM", _interrupt), ("SIGHUP", _terminate), ("SIGQUIT", _terminate)):
+        number = getattr(signal, name, None)  # Windows has the first alone
+        if number is not None and signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, ending)
+
+
 def _interrupt(*_: object) -> NoReturn:
+    """Ask only once: a second signal, as shells send, would stop what cleans up."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise KeyboardInterrupt
+
+
+def _terminate(*_: object) -> None:
+    """As by SIGTERM, which servers answer by themselves."""
+    signal.raise_signal(signal.SIGTERM)
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kakuran.cli.console import answer_table, progress, said, say, speaking
+from kakuran.cli.console import STANDARD, answer_table, in_words, progress, said, say, speaking
 from kakuran.cli.ledger import say_spent, say_what_would_be_spent
 from kakuran.cli.options import (
     AboutOption,
@@ -235,6 +235,7 @@ def perturb(
         with bar("perturbing", getattr(source, "rows", None)) as advance:
             manifest = perturb_file(source, output, plan, force=results.force, progress=advance, **order)
         _say_written(f"the folder {output}" if on_spark else " and ".join(map(str, targets(output))), manifest)
+        _say_what_to_ask(output, manifest.plan)
         if keep_order:
             say(Phrase("records keep their order: not for publication"), "warning")
         if ledger is not None:
@@ -299,11 +300,21 @@ def _say_written(where: str, manifest: Manifest) -> None:
         )
         if most == 1 and len(plan.schema.perturbed) > 1:
             say(Phrase("so nothing shows how columns go together; --about COLUMN tells how it goes with the others"))
-    if where != "-":
-        always = set.intersection(*(set(tell.columns) for tell in plan.tells))
-        first = sorted(plan.tells[0].columns, key=lambda name: name not in always)  # what it is about, if anything
-        asked = ["kakuran", "crosstab", where, *first[:2]]
-        say(Phrase("now it can be asked, as in {command}", command=shlex.join(asked)))
+
+
+def _say_what_to_ask(output: Path, plan: Plan) -> None:
+    """A command that asks something of the release, unless it went through the standard output."""
+    if in_words(str(output)) == STANDARD:
+        return
+    always = set.intersection(*(set(tell.columns) for tell in plan.tells))
+    first = sorted(plan.tells[0].columns, key=lambda name: name not in always)  # what it is about, if anything
+    asked = [str(output), *first[:2]]
+    ends_options = ["--"] if any(word.startswith("-") for word in asked) else []
+    say(
+        Phrase(
+            "now it can be asked, as in {command}", command=shlex.join(["kakuran", "crosstab", *ends_options, *asked])
+        )
+    )
 
 
 def _answer(plan: Plan, results: Results, promise: PlanOptions) -> None:

@@ -1,23 +1,27 @@
 """Where commands read and write beyond this machine's files: `-` and object stores (s3://, gs://, abfs://).
 
 What is named so is copied into a private folder, which commands work in as in any other, and which is gone at the end;
-what they write there is sent on once they have succeeded. Everything said names the address, not the copy.
+what they write there is sent on once they have succeeded. Everything said names the address, not the copy. What comes
+through the standard input has no name on the disk where the system can do without: not even `kill -9` leaves it there.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
+import tempfile
+from codecs import BOM_UTF8
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any, BinaryIO
 
 from kakuran.cli.console import AT_THE_END, CALLED, STANDARD
 from kakuran.errors import ReleaseError, SchemaError
 from kakuran.words import Phrase
+from kakuran.writing import held_folder
 
 _SIGNS = {b"PAR1": ".parquet", b"ARROW1": ".arrow"}
 """How files begin that are not CSV."""
@@ -30,13 +34,14 @@ class _Copies:
     standard: Any = None
     incoming: set[str] = field(default_factory=set)
     outgoing: dict[str, Path] = field(default_factory=dict)
+    rooms: ExitStack = field(default_factory=ExitStack)
 
     def room(self, address: str, name: str) -> Path:
         """A place for a copy, for its owner alone."""
         if _end not in AT_THE_END:
             self.standard = sys.stdout
             AT_THE_END.append(_end)
-        folder = mkdtemp(prefix="kakuran-")
+        folder = self.rooms.enter_context(held_folder(Path(tempfile.gettempdir()), "kakuran"))
         is_standard = address == STANDARD
         local = f"{folder}/{name}" if is_standard else f"{folder}/"
         CALLED[local] = STANDARD if is_standard else f"{address.partition('?')[0].rpartition('/')[0]}/"
@@ -78,9 +83,14 @@ def _received() -> Path:
         )
     ending = next((ending for sign, ending in _SIGNS.items() if start.startswith(sign)), ".csv")
     local = _copies.room(STANDARD, f"standard-input{ending}")
-    with local.open("wb") as file:
-        file.write(start)
-        shutil.copyfileobj(incoming, file)
+    file = _copies.rooms.enter_context(local.open("wb"))
+    handle = Path(f"/proc/{os.getpid()}/fd/{file.fileno()}")
+    if handle.exists():
+        local.unlink()
+        local.symlink_to(handle)
+    file.write(start)
+    shutil.copyfileobj(incoming, file)
+    file.flush()
     return local
 
 
@@ -128,8 +138,7 @@ def _end(is_well: bool) -> None:
                     _send(file, address)
     finally:
         sys.stdout = _copies.standard
-        for name, address in CALLED.items():
-            shutil.rmtree(Path(name).parent if address == STANDARD else name, ignore_errors=True)
+        _copies.rooms.close()
         _copies.incoming.clear()
         _copies.outgoing.clear()
 
@@ -138,6 +147,8 @@ def _send(file: Path, address: str) -> None:
     """To its address, or to the standard output; beside what it belongs to."""
     if address == STANDARD:
         with file.open("rb") as written:
+            if written.read(len(BOM_UTF8)) != BOM_UTF8:  # which is for those who open a file in Excel
+                written.seek(0)
             shutil.copyfileobj(written, _copies.standard.buffer)
         return
     from pyarrow import fs

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from kakuran.counts.cells import Cells, every_code
 from kakuran.errors import SchemaError
-from kakuran.schema import Categorical, Layout, Numeric, no_reach, to_arrow, with_types
+from kakuran.schema import Categorical, Layout, Numeric, no_reach, to_arrow
 from kakuran.typing import Array, Codes, Indices, Progress, Reach
 from kakuran.words import Phrase
 
@@ -482,14 +482,11 @@ class MemoryRecords:
         The frame; made of the codes when it is asked for if there is none.
     known : dict[str, Codes]
         The codes of columns that are encoded already.
-    types : pa.Schema | None
-        Of the frame that is made, where its values fit.
     """
 
     layout: Layout
     given: Any = None
     known: dict[str, Codes] = field(default_factory=dict)
-    types: pa.Schema | None = None
 
     def tallies(self, tables: Sequence[Sequence[Cells]], progress: Progress = int) -> list[Tally]:
         """Count the records in the cells that the axes of each table span."""
@@ -511,5 +508,4 @@ class MemoryRecords:
 
     @cached_property
     def _decoded(self) -> pa.Table:
-        decoded = pa.Table.from_batches([self.layout.decode(self.known)])
-        return decoded if self.types is None else with_types(decoded, self.types)
+        return pa.Table.from_batches([self.layout.decode(self.known)])

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from kakuran.design import DELTA, MOST_PEOPLE, Plan
 from kakuran.errors import KakuranError, NotForPublicationWarning, ReleaseError
-from kakuran.perturbation import Kernel
+from kakuran.perturbation import ROWS_A_GROUP, Kernel
 from kakuran.schema import (
     ABOUT,
     CSV,
@@ -281,7 +281,7 @@ def write_table(path: Path, table: pa.Table) -> None:
     """Write a plain table, whole or not at all."""
     with whole_or_nothing(path) as folder:
         if path.suffix in PARQUET:
-            pq.write_table(table, folder / path.name)
+            pq.write_table(table.combine_chunks(), folder / path.name)  # whose pages chunks of an original would shape
         else:
             _write_plain(folder / path.name, table.schema, table.to_batches())
 
@@ -332,7 +332,7 @@ def _write_parquet(
     with pq.ParquetWriter(path, schema) as writer:
         records = 0
         for batch in batches:
-            writer.write_batch(batch)
+            writer.write_batch(batch, ROWS_A_GROUP)
             records += batch.num_rows
         manifest = make_manifest(records)
         writer.add_key_value_metadata({METADATA_KEY: manifest.to_json().encode()})

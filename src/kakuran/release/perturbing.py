@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +25,7 @@ from kakuran.release.files import (
     write_release,
 )
 from kakuran.release.release import Release
-from kakuran.schema import Pseudonyms, Schema, check_same_for_a_person, draw_rows, like, open_source, to_arrow
+from kakuran.schema import Pseudonyms, Schema, check_same_for_a_person, draw_rows, framed, open_source, to_arrow
 from kakuran.typing import Codes, Progress
 from kakuran.words import Phrase
 from kakuran.writing import check_apart
@@ -69,8 +68,10 @@ def perturb(
     Parameters
     ----------
     frame : Any
-        A pandas, polars (also lazy) or arrow table; the release holds the same kind. Whole numbers and true/false of
-        pandas that are declared with ``missing="category"`` come out as ``Int64`` and the like, and ``boolean``.
+        A pandas, polars (also lazy) or arrow table; the release holds the same kind. Its types follow the schema alone,
+        since those of the table may tell what somebody said: text, whole numbers, fractions, true/false and dates come
+        out as such, and in pandas as ``Int64`` and ``boolean`` where a value may be missing; ordered categories and
+        bands as ordered categories.
     plan : Plan
         From `kakuran.calibrate`.
     seed : int | None
@@ -119,12 +120,10 @@ def perturb(
     if shuffle:
         order = randomness.permutation(records)
         perturbed = {name: column[order] for name, column in perturbed.items()}
-    released = MemoryRecords(plan.layout, known=perturbed, types=table.schema)
+    may_lack = [one.name for one in plan.schema.released if one.missing == "category" or plan.layout.told]
+    given = framed(pa.Table.from_batches([kernel.decode(perturbed)]), frame, may_lack)
     manifest = Manifest(plan, records, "shuffled" if shuffle else "kept", seeded=seed is not None)
-    if not isinstance(frame, pa.Table):
-        may_lack = [one.name for one in plan.schema.released if one.missing == "category" or plan.layout.told]
-        released = replace(released, given=like(released.frame(), frame, may_lack))
-    return Release(released, _finished(manifest, entering))
+    return Release(MemoryRecords(plan.layout, given, perturbed), _finished(manifest, entering))
 
 
 def _rows_of_people(

@@ -28,11 +28,11 @@ from .frames import (
     check_there as check_there,
     columns_of as columns_of,
     distinct_of as distinct_of,
+    framed as framed,
     is_numeric as is_numeric,
     like as like,
     numbers_of as numbers_of,
     to_arrow as to_arrow,
-    with_types as with_types,
 )
 from .people import (
     People as People,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -97,30 +97,49 @@ def _check_column(name: str, column: nw.Series[Any]) -> None:
         raise DataError(name, problem, way) from error
 
 
-def with_types(released: pa.Table, types: pa.Schema) -> pa.Table:
-    """Give columns their original types where every released value fits; dates that were text stay dates."""
-    for place, name in enumerate(released.column_names):
-        if name not in types.names:  # what says which columns a record tells
-            continue
-        column = released.column(name)
-        if pa.types.is_date(column.type) and not pa.types.is_temporal(types.field(name).type):
-            continue
-        if pa.types.is_dictionary(column.type) and not pa.types.is_dictionary(types.field(name).type):
-            column = column.cast(column.type.value_type)
-        try:
-            given = column.cast(types.field(name).type)
-            fits = not pa.types.is_floating(given.type) or given.cast(column.type).equals(column)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            continue
-        if fits:
-            released = released.set_column(place, name, given)
+def framed(table: pa.Table, frame: Any, may_lack: Collection[str] = ()) -> Any:
+    """A table as the kind of frame that was given, of types that follow from its own and from what may lack values.
+
+    The types that were given would tell of values: pandas takes fractions for whole numbers if one is missing.
+    """
+    for place, column in enumerate(table.columns):
+        kind = column.type
+        if pa.types.is_dictionary(kind) and not (kind.ordered and is_text(kind.value_type)):
+            field = table.field(place).with_type(kind.value_type)
+            table = table.set_column(place, field, column.cast(kind.value_type))
+    if is_polars_lazyframe(frame):
+        return framed(table, frame.clear().collect(), may_lack).lazy()
+    if is_pandas_dataframe(frame):
+        return _pandas(table, may_lack)
+    return _with_enums(native, table) if is_polars_dataframe(native := like(table, frame)) else native
+
+
+def _pandas(table: pa.Table, may_lack: Collection[str]) -> Any:
+    released = table.to_pandas(date_as_object=False)
+    for name in may_lack:
+        kind = table.schema.field(name).type
+        if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+            # Numpy's own whole numbers and true/false have nothing for missing.
+            nullable = table.column(name).slice(0, 0).to_pandas().convert_dtypes().dtype
+            released[name] = table.column(name).to_pandas(types_mapper=lambda _, kind=nullable: kind)
     return released
 
 
-def like(table: pa.Table, frame: Any, may_lack: Collection[str] = ()) -> Any:
-    """The arrow table as the kind of frame that was given; some columns may lack values that did not."""
+def _with_enums(released: Any, table: pa.Table, given: Mapping[str, Any] | None = None) -> Any:
+    """With categories of polars that list all values: the columns that were given so, or all that are dictionaries."""
+    import polars as pl
+
+    for field in table.schema:
+        if pa.types.is_dictionary(field.type) and (given is None or isinstance(given.get(field.name), pl.Enum)):
+            names = table.column(field.name).combine_chunks().dictionary.to_pylist()
+            released = released.with_columns(pl.col(field.name).cast(pl.String).cast(pl.Enum(names)))
+    return released
+
+
+def like(table: pa.Table, frame: Any) -> Any:
+    """The arrow table as the kind of frame that was given, with the types of that where it can."""
     if is_polars_lazyframe(frame):
-        return like(table, frame.clear().collect(), may_lack).lazy()
+        return like(table, frame.clear().collect()).lazy()
     if isinstance(frame, pa.Table):
         return table
     if isinstance(frame, pa.RecordBatch):
@@ -128,38 +147,20 @@ def like(table: pa.Table, frame: Any, may_lack: Collection[str] = ()) -> Any:
         return pa.RecordBatch.from_arrays(arrays, schema=table.schema)
     native = nw.from_arrow(table, backend=nw.from_native(frame, eager_only=True).implementation).to_native()
     if is_pandas_dataframe(native):
-        return _with_pandas_types(native, table, frame, may_lack)
-    return _with_polars_types(native, table, frame) if is_polars_dataframe(native) else native
+        return _with_pandas_types(native, table, frame)
+    return _with_enums(native, table, frame.schema) if is_polars_dataframe(native) else native
 
 
-def _with_pandas_types(released: Any, table: pa.Table, frame: Any, may_lack: Collection[str]) -> Any:
-    """Arrow knows one integer and one text; pandas has several of each. Categories stay those of the schema."""
+def _with_pandas_types(released: Any, table: pa.Table, frame: Any) -> Any:
+    """Arrow knows one integer and one text; pandas has several of each."""
     before = to_arrow(frame).schema
-    given = {str(column): values for column, values in frame.iloc[:0].items()}
+    given = {str(column): kind for column, kind in frame.dtypes.items()}
     for name in released.columns.intersection(before.names):
-        was, now = before.field(name).type, table.schema.field(name).type
+        was, now, kind = before.field(name).type, table.schema.field(name).type, given[name]
         is_same = was == now or (is_text(was) and is_text(now))
-        if pa.types.is_dictionary(now) or not (is_same or name in may_lack):
-            continue
-        empty = given[name] if is_same else table.column(name).slice(0, 0).to_pandas()
-        kind = empty.dtype
-        if name in may_lack and isinstance(kind, np.dtype) and kind.kind in "biu":
-            kind = empty.convert_dtypes().dtype  # numpy's own whole numbers and true/false have nothing for missing
-        if kind != released[name].dtype:
+        if is_same and not pa.types.is_dictionary(now) and kind != released[name].dtype:
             mapped = (lambda _, kind=kind: kind) if hasattr(kind, "__from_arrow__") else None
             released[name] = table.column(name).to_pandas(types_mapper=mapped, integer_object_nulls=True).astype(kind)
-    return released
-
-
-def _with_polars_types(released: Any, table: pa.Table, frame: Any) -> Any:
-    """An Enum stays one if it lists just the declared values; others would tell of the originals."""
-    import polars as pl
-
-    for name, wanted in frame.schema.items():
-        if isinstance(wanted, pl.Enum) and name in released.columns and pa.types.is_dictionary(table.field(name).type):
-            declared = table.column(name).combine_chunks().dictionary.to_pylist()
-            if set(declared) == set(wanted.categories):
-                released = released.with_columns(pl.col(name).cast(pl.String).cast(wanted))
     return released
 
 

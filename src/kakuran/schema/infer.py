@@ -406,12 +406,15 @@ def draft_of(data: Any, progress: Callable[[int], object]) -> SchemaDraft:
     source = open_source(data)
     check_columns_are_unique(source.names)
     if "" in source.names:
+        place = source.names.index("") + 1
         raise SchemaError(
             Phrase(
-                "{described}: its column {place} has no name; give it one, or leave it out (pandas writes its "
-                "index like this: to_csv(…, index=False) leaves it out)",
+                "{described}: its column {place} has no name; give it one, or leave it out ({cause})",
                 described=source.described,
-                place=source.names.index("") + 1,
+                place=place,
+                cause=Phrase("pandas writes its index like this: to_csv(…, index=False) leaves it out")
+                if place == 1
+                else Phrase("a cell that spans several columns names the first of them only"),
             )
         )
     columns = [ColumnSummary(name, source.labels(name)) for name in source.names]

@@ -29,6 +29,7 @@ from kakuran.schema import (
     columns_of,
     decode_columns,
     distinct_of,
+    framed,
     is_numeric,
     like,
     numbers_of,
@@ -132,7 +133,7 @@ def declared_table(data: Any, schema: Schema) -> Any:
     batch = decode_columns(schema.released, schema.encode(data))
     plain = [one.dictionary_decode() if pa.types.is_dictionary(one.type) else one for one in batch.columns]
     fields = [released_field(one).with_type(column.type) for one, column in zip(schema.released, plain, strict=True)]
-    return like(
+    return framed(
         pa.table(plain, schema=pa.schema(fields)),
         data,
         [one.name for one in schema.released if one.missing == "category"],

@@ -46,9 +46,8 @@ def kakuran(monkeypatch, folder, capsys, spark):
         said = capsys.readouterr()
         return end.value.code, said.out, said.err
 
-    before = signal.getsignal(signal.SIGTERM)
-    yield run
-    signal.signal(signal.SIGTERM, before)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    return run
 
 
 def names_in(folder):
@@ -66,6 +65,7 @@ def test_a_folder_of_files_becomes_a_folder_that_anybody_can_read(kakuran, folde
     assert code == 0, said
     assert json.loads(answer)["k"] == 20
     assert "wrote the folder out: 3,000 records, k = 20" in said
+    assert "as in kakuran crosstab out " in said
     assert names_in(folder / "out") == ["_release.json", *(f"part-{number:05}.parquet" for number in range(3))]
     assert names_in(folder) == ["csv", "out", "parquet", "schema.toml"]
     release = kk.read_release(folder / "out")
@@ -193,6 +193,18 @@ def test_a_seed_gives_the_same_release_again_and_marks_it(spark, tmp_path):
         assert manifest.seeded
         tables.append(kk.read_release(tmp_path / name).table)
     assert tables[0].equals(tables[1])
+
+
+def test_how_a_table_lies_in_partitions_does_not_show(spark, tmp_path):
+    """All people say the same and nothing is perturbed, so that releases could differ in their layout alone."""
+    schema = kk.Schema([kk.Categorical("job", ["clerk", "nurse"])])
+    mechanisms = {"job": kk.RetentionReplacement(2, 1.0)}
+    plan = kk.Plan.of_mechanisms(schema, mechanisms, n=1, k=1.0, calibration="worst-case")
+    people = spark.createDataFrame(pa.table({"job": ["nurse"] * 500}))
+    for partitions in (1, 4):
+        kk.perturb_file(people.repartition(partitions), tmp_path / f"{partitions}", plan)
+    found = [{file.name: file.read_bytes() for file in (tmp_path / name).iterdir()} for name in ("1", "4")]
+    assert found[0] == found[1]
 
 
 def test_a_release_on_spark_is_entered_in_a_ledger_and_one_that_fails_is_withdrawn(spark, tmp_path):

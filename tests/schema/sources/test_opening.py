@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 
 import duckdb
 import pandas as pd
@@ -430,3 +431,20 @@ def test_pieces_of_files_are_read_apart_and_together_are_the_table(tmp_path, row
         for group in range(groups)
     ]
     assert [row for piece in pieces[0].pieces(1) for row in rows_of(piece, wanted)] == rows_of(pieces[0], wanted)
+
+
+@pytest.mark.parametrize("name", ["people.csv.gz", "people.csv.zst", "people.csv.bz2", "people.csv.xz", "people.zip"])
+def test_a_file_that_is_compressed_is_refused_with_the_way_to_read_it(tmp_path, name):
+    (tmp_path / name).write_bytes(b"")
+    with pytest.raises(kk.SchemaError, match=rf"{name}: is compressed; .* pipe its text into the command"):
+        kk.open_source(tmp_path / name)
+
+
+def test_what_duckdb_has_no_memory_for_is_for_its_owner_alone_and_gone_at_the_end(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (tmp_path / "in.csv").write_text("age\n30\n")
+    source = kk.open_source(tmp_path / "in.csv", "select current_setting('temp_directory') as place from data")
+    for part in source.parts():
+        place = Path(part.records["place"][0].as_py())
+        assert (place.parent, place.stat().st_mode & 0o777) == (tmp_path, 0o700)
+    assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]

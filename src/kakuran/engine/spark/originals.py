@@ -22,9 +22,9 @@ from kakuran.counts import Tally
 from kakuran.design import CountsItself, Plan
 from kakuran.engine.spark.partials import FEW_CELLS, folded, numbered, told_plainly
 from kakuran.engine.spark.tables import Files, table_of
-from kakuran.engine.spark.tasks import BUCKETS, Attempt, Drawn, DrawTask, OrderTask, commit
+from kakuran.engine.spark.tasks import Attempt, Drawn, DrawTask, OrderTask, commit
 from kakuran.errors import ReleaseError, SchemaError
-from kakuran.perturbation import Kernel
+from kakuran.perturbation import BUCKETS, Kernel
 from kakuran.schema import Categorical, Numeric, Part, Schema, check_columns_are_unique, encode_columns, open_source
 from kakuran.words import Phrase, so_many_records
 

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from kakuran.counts import Tally
 from kakuran.engine.spark.partials import numbers_in, running_task
 from kakuran.errors import ReleaseError
-from kakuran.perturbation import ROWS_AT_A_TIME, Kernel, Rows, scatter
+from kakuran.perturbation import BUCKETS, ROWS_A_GROUP, ROWS_AT_A_TIME, Bounds, Kernel, Rows, rechunked, scatter
 from kakuran.randomness import Randomness
 from kakuran.schema import Part
 from kakuran.words import Phrase
@@ -79,10 +79,6 @@ def commit(folder: Path, attempts: Sequence[Attempt]) -> list[Path]:
     return kept
 
 
-BUCKETS = 1024
-"""A drawn record chooses one of so many; a file of the release has the records of some."""
-ROWS_A_GROUP = 1 << 17
-"""So many records a row group of the release, decoded at a time."""
 _PACKED = pa.schema([("rows", pa.large_binary())])
 """Drawn records: a batch has a value a bucket, the packed codes of those that chose it."""
 
@@ -101,7 +97,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class DrawTask:
-    """Perturb records, every one of which chooses a bucket at random."""
+    """Perturb records, every one of which chooses a bucket at random; a file of the release has those of some."""
 
     kernel: Kernel
     folder: Path
@@ -112,7 +108,7 @@ class DrawTask:
         tally = self.kernel.plan.tally()
         with writing(self.folder) as (file, attempt), pa.ipc.new_file(file, _PACKED) as writer:
             randomness = Randomness.from_seed(self.seed).spawn(attempt.partition)
-            for rows in _rechunked(self._drawn(parts, tally, randomness), ROWS_AT_A_TIME):
+            for rows in rechunked(self._drawn(parts, tally, randomness), ROWS_AT_A_TIME):
                 writer.write_batch(_packed(*scatter(rows, BUCKETS, randomness)))
         return Drawn([attempt], tally)
 
@@ -140,7 +136,7 @@ class OrderTask:
         """The file of the release that this attempt wrote."""
         (number,) = numbers_in(batches)
         with writing(self.folder) as (file, attempt), pq.ParquetWriter(file, self.kernel.schema) as writer:
-            for rows in _rechunked(self._shuffled(number), ROWS_A_GROUP):
+            for rows in rechunked(self._shuffled(number), ROWS_A_GROUP):
                 writer.write_batch(self.kernel.decode(self.kernel.unpack(rows)))
         return [attempt]
 
@@ -162,20 +158,6 @@ def _mapped(path: Path) -> Iterator[pa.LargeBinaryArray]:
             yield file.get_batch(number).column(0)
 
 
-def _packed(rows: Rows, bounds: np.ndarray[tuple[int], np.dtype[np.int64]]) -> pa.RecordBatch:
+def _packed(rows: Rows, bounds: Bounds) -> pa.RecordBatch:
     buffers = [None, pa.py_buffer(bounds * rows.itemsize), pa.py_buffer(rows)]
     return pa.record_batch([pa.Array.from_buffers(pa.large_binary(), BUCKETS, buffers)], schema=_PACKED)
-
-
-def _rechunked(pieces: Iterator[Rows], size: int) -> Iterator[Rows]:
-    """The same rows, so many at a time."""
-    some: list[Rows] = []
-    for rows in pieces:
-        some.append(rows)
-        if sum(map(len, some)) >= size:
-            joined = np.concatenate(some)
-            whole = len(joined) // size * size
-            yield from (joined[start : start + size] for start in range(0, whole, size))
-            some = [joined[whole:]]
-    if any(map(len, some)):
-        yield np.concatenate(some)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -16,6 +17,7 @@ from kakuran.schema.codes import is_text
 from kakuran.schema.sources import base
 from kakuran.schema.sources.base import ARROW, DELIMITED, Part, Source, Wanted, numbered
 from kakuran.words import Phrase
+from kakuran.writing import held_folder
 
 
 def quoted(name: str) -> str:
@@ -111,9 +113,12 @@ class DuckSource(Source):
             raise MissingExtraError(Phrase("a query"), "duckdb") from None
         is_database = self._database is not None
         try:
-            with duckdb.connect(
-                self._database or ":memory:", read_only=is_database, config=dict(settings or {})
-            ) as connection:
+            with (
+                _scratch() as place,
+                duckdb.connect(
+                    self._database or ":memory:", read_only=is_database, config={**place, **(settings or {})}
+                ) as connection,
+            ):
                 if not is_database:
                     _show_files(connection, self.paths)
                 _lock(connection, self.paths)
@@ -139,6 +144,13 @@ class DuckSource(Source):
                 )
             )
         return "from " + ".".join(quoted(name) for name in found[0])
+
+
+@contextmanager
+def _scratch() -> Iterator[dict[str, str]]:
+    """Where DuckDB puts records for which it has no memory; by itself that is where anybody may read and find them."""
+    with held_folder(Path(tempfile.gettempdir()), "kakuran") as folder:
+        yield {"temp_directory": str(folder)}
 
 
 def arrow_parts(result: Any, described: str) -> Iterator[Part]:
@@ -236,7 +248,7 @@ class PostgresSource(Source):
             raise MissingExtraError(Phrase("a PostgreSQL source"), "postgres") from None
         try:
             # Its answer is one stream: where it fails, a second thread could only tell that it was interrupted.
-            with duckdb.connect(config={"threads": 1}) as connection:
+            with _scratch() as place, duckdb.connect(config={**place, "threads": 1}) as connection:
                 _load_extension(connection, duckdb)
                 connection.execute(f"attach {literal(self._address)} as {_SERVER} (type postgres, read_only)")
                 yield connection

@@ -72,6 +72,8 @@ UNSPLIT = Phrase("Is something else between its columns? Of a CSV file name it w
 _START = 1 << 16
 _TELLING = 1000
 """Rows that show how numbers are written."""
+_BY_CHANCE = 0.1
+"""Lines in another encoding that may look like UTF-8: two half-width kana do in one of four cases."""
 _JAPANESE = re.compile("[\u3041-\u30ff\u4e00-\u9fff]{2}")
 
 
@@ -144,7 +146,7 @@ def found_format(path: Path) -> CsvFormat:
     with reading(path):
         with path.open("rb") as file:
             start = file.read(_START)
-        encoding = None if _is_text_in(UTF_8, start) else _guessed(start).partition(" ")[0]
+        encoding = None if _is_text_in(UTF_8, start) else (_guessed(start) or UTF_8).partition(" ")[0]
         delimiter = read_header(path, CsvFormat(encoding=encoding)).delimiter
         with open_text(path, encoding) as lines:
             rows = [*islice(csv.reader(lines, delimiter=delimiter), 1, _TELLING)]
@@ -160,7 +162,7 @@ def open_text(path: Path, encoding: str | None) -> TextIO:
     with path.open("rb") as file:
         start = file.read(_START)
     if not _is_text_in(encoding, start):
-        raise not_encoded_so(str(path), encoding, start)
+        raise not_encoded_so(path, encoding)
     return path.open(newline="", encoding="utf-8-sig" if encoding == UTF_8 else encoding)
 
 
@@ -183,15 +185,29 @@ def one_character(delimiter: str) -> str:
     return delimiter
 
 
-def not_encoded_so(described: str, encoding: str, start: bytes = b"") -> SchemaError:
-    """The error for text in another encoding, with a guess at which."""
-    guess = Phrase(", but perhaps {encoding}", encoding=_guessed(start)) if start else ""
+def not_encoded_so(path: Path, encoding: str) -> SchemaError:
+    """The error for text that is not all in an encoding: the first line that is not, and a guess at what it is in."""
+    with path.open("rb") as file:
+        start = file.read(_START)
+        file.seek(0)
+        lines = enumerate(file, 1)
+        number, line = next((one for one in lines if not _is_text_in(encoding, one[1], is_whole=True)), (1, b""))
+    guess = _guessed(start[: start.rfind(b"\n") + 1] + line)
+    named = {"path": path, "line": number, "encoding": encoding}
+    if guess is None or guess.partition(" ")[0] == encoding:
+        return SchemaError(
+            Phrase(
+                "{path}: line {line:,} is not {encoding}, and no encoding that kakuran knows fits all lines; "
+                "correct that line, or save the file anew as UTF-8",
+                **named,
+            )
+        )
     return SchemaError(
         Phrase(
-            "{described}: is not {encoding}{guess}; name its encoding with --encoding (encoding=…)",
-            described=described,
-            encoding=encoding,
+            "{path}: line {line:,} is not {encoding}, but perhaps {guess}; name its encoding with --encoding "
+            "(encoding=…)",
             guess=guess,
+            **named,
         )
     )
 
@@ -208,25 +224,29 @@ def _known(encoding: str | None) -> str:
         ) from None
 
 
-def _is_text_in(encoding: str, start: bytes) -> bool:
-    """Whether bytes are text, though the last character may be cut."""
+def _is_text_in(encoding: str, text: bytes, *, is_whole: bool = False) -> bool:
+    """Whether bytes are text, though the last character may be cut if they are not the whole of it."""
     try:
-        codecs.getincrementaldecoder(encoding)().decode(start)
+        codecs.getincrementaldecoder(encoding)().decode(text, is_whole)
     except UnicodeError:
         return False
     return True
 
 
-def _guessed(start: bytes) -> str:
+def _guessed(start: bytes) -> str | None:
+    """What text is in; nothing where many lines are UTF-8 and others not, since any encoding would garble some."""
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     if _is_text_in(UTF_8, start):
         return UTF_8
+    lines = [line for line in start.splitlines() if not line.isascii()]
+    if sum(_is_text_in(UTF_8, line, is_whole=True) for line in lines) > _BY_CHANCE * len(lines):
+        return None
     for encoding, called in (("cp932", "cp932 (Shift-JIS)"), ("euc_jp", "euc_jp")):
         decoder = codecs.getincrementaldecoder(encoding)
         if _is_text_in(encoding, start) and _JAPANESE.search(decoder().decode(start)):
             return called
-    return "cp1252 (Western European)"
+    return "cp1252 (Western European)" if _is_text_in("cp1252", start) else None
 
 
 def most_frequent(text: str) -> str:
@@ -334,7 +354,7 @@ class CsvSource(Source):
         with reading(self.path), self._reader(header) as reader:
             types = {field.name: field.type for field in reader.schema}
         if pa.binary() in types.values():
-            raise not_encoded_so(self.described, header.encoding)
+            raise not_encoded_so(self.path, header.encoding)
         while (name := self._misfit(header, types)) is not None:
             kinds = [str(kind) for kind in _WIDER]
             types[name] = _WIDER[kinds.index(str(types[name])) + 1]
@@ -377,7 +397,7 @@ class CsvSource(Source):
             with self._open(header, types, uneven) as reader:
                 yield reader
         except UnicodeError:
-            raise not_encoded_so(self.described, header.encoding) from None
+            raise not_encoded_so(self.path, header.encoding) from None
         except pa.ArrowInvalid as error:
             if uneven:
                 raise self._uneven(header, uneven[0]) from None
@@ -482,7 +502,7 @@ class CsvSource(Source):
                 for _ in lines:
                     pass
         except UnicodeError:
-            return not_encoded_so(self.described, header.encoding)
+            return not_encoded_so(self.path, header.encoding)
         return SchemaError(
             Phrase("{described}: not a well-formed CSV file: {error}", described=self.described, error=str(error))
         )

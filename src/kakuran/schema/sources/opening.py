@@ -37,6 +37,8 @@ FORMATS: dict[str, Callable[..., Source]] = {
 SHEETS = (".xlsx", ".xlsm", ".xls", ".ods")
 """Files with sheets, of which one may have to be named."""
 
+_COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip")
+
 MOST_BELOW = 100_000
 """Files and folders that are looked through for those of a table."""
 
@@ -330,6 +332,14 @@ def open_source(
 
 
 def _file(path: Path, written: CsvFormat = AS_FOUND, sheet: str | None = None) -> Source:
+    if path.suffix in _COMPRESSED:
+        raise SchemaError(
+            Phrase(
+                "{path}: is compressed; unpack it, or pipe its text into the command, with - in place of the file, as "
+                "in zcat {path} | kakuran …",
+                path=path,
+            )
+        )
     if path.suffix not in FORMATS:
         others = ", ".join(ending for ending in (*FORMATS, *DUCKDB) if ending not in (".csv", ".parquet"))
         raise SchemaError(
