@@ -32,7 +32,7 @@ from kakuran.cli.console import (
     shown,
     speak,
 )
-from kakuran.errors import DataError
+from kakuran.errors import DataError, without_secrets
 from kakuran.words import Phrase
 
 if TYPE_CHECKING:
@@ -323,13 +323,13 @@ class Results:
         else:
             show()
 
-    def draw(self, figure: Callable[[Words], Figure]) -> None:
-        """Write the picture, if one is wanted, and say where it is."""
+    def draw(self, figure: Callable[[Words], Figure], *, public: bool = True) -> None:
+        """Write the picture, if one is wanted, and say where it is; what no release shows is for its owner alone."""
         from kakuran.writing import whole_or_nothing
 
         if self.plot is not None:
             drawn = figure(self.words)
-            with whole_or_nothing(self.plot) as folder:
+            with whole_or_nothing(self.plot, is_private=not public) as folder:
                 drawn.savefig(folder / self.plot.name, dpi=144)
             say(Phrase("drew {file}", file=self.plot))
 
@@ -338,7 +338,7 @@ class Results:
         from kakuran.writing import write_text
 
         if self.report is not None:
-            write_text(self.report, page())
+            write_text(self.report, page(), is_private=not public)
             if public:
                 say(Phrase("wrote {file}", file=self.report))
             else:
@@ -405,8 +405,8 @@ def weighing(weights: str | None) -> str | Literal[False] | None:
 
 
 def typed() -> str:
-    """The command as it was typed."""
-    return shlex.join(["kakuran", *sys.argv[1:]])
+    """The command as it was typed, but for passwords and keys."""
+    return shlex.join(["kakuran", *(without_secrets(word, word) for word in sys.argv[1:])])
 
 
 SchemaFile: TypeAlias = Annotated[Path, typer.Option("--schema", "-s", help="Schema file (TOML).", callback=to_read)]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kakuran.cli.console import answer_table, progress, said, say, speaking
+from kakuran.cli.console import STANDARD, answer_table, in_words, progress, said, say, speaking
 from kakuran.cli.ledger import say_spent, say_what_would_be_spent
 from kakuran.cli.options import (
     AboutOption,
@@ -231,7 +231,8 @@ def perturb(
         order: Any = {"shuffle": not keep_order, "seed": seed, "ledger": ledger, "joined": joined}
         with bar("perturbing", getattr(source, "rows", None)) as advance:
             manifest = perturb_file(source, output, plan, force=results.force, progress=advance, **order)
-        _say_written(f"the folder {output}" if on_spark else " and ".join(map(str, targets(output))), manifest)
+        written = f"the folder {output}" if on_spark else " and ".join(map(str, targets(output)))
+        _say_written(output, written, manifest)
         if keep_order:
             say(Phrase("records keep their order: not for publication"), "warning")
         if ledger is not None:
@@ -254,14 +255,14 @@ def _read_on_spark(data: str, csv: CsvOptions, schema: Schema) -> Originals:
     return read_originals(start_session(), Path(data), schema, **vars(csv))
 
 
-def _say_written(where: str, manifest: Manifest) -> None:
+def _say_written(output: Path, written: str, manifest: Manifest) -> None:
     from kakuran.design import DELTA, HARDLY_PERTURBED
 
     plan = manifest.plan
     is_of_people = plan.counted_as[0] == "person"
     people = Phrase("{count:,} people", count=manifest.records)
     facts = {"records": people if is_of_people else so_many_records(manifest.records), "k": plan.k}
-    say(Phrase("wrote {file}: {records}, k = {k:g}, ε = {epsilon:.4g}", file=where, epsilon=plan.epsilon, **facts))
+    say(Phrase("wrote {file}: {records}, k = {k:g}, ε = {epsilon:.4g}", file=written, epsilon=plan.epsilon, **facts))
     if plan.calibration == "data-dependent" and plan.kept > HARDLY_PERTURBED:
         say(
             Phrase(
@@ -292,10 +293,10 @@ def _say_written(where: str, manifest: Manifest) -> None:
         )
         if most == 1 and len(plan.schema.perturbed) > 1:
             say(Phrase("so nothing shows how columns go together; --about COLUMN tells how it goes with the others"))
-    if where != "-":
+    if in_words(str(output)) != STANDARD:
         always = set.intersection(*(set(tell.columns) for tell in plan.tells))
         first = sorted(plan.tells[0].columns, key=lambda name: name not in always)  # what it is about, if anything
-        asked = ["kakuran", "crosstab", where, *first[:2]]
+        asked = ["kakuran", "crosstab", in_words(str(output)), *first[:2]]
         say(Phrase("now it can be asked, as in {command}", command=shlex.join(asked)))
 
 

@@ -45,6 +45,7 @@ def infer(
     """Propose a schema, to be edited until all it says is public."""
     from kakuran.design import propose_bands, with_round_bounds
     from kakuran.schema import Numeric, Schema
+    from kakuran.writing import write_text
 
     check_new(output, force=force)
     source = csv.open(data, sql)
@@ -57,7 +58,7 @@ def infer(
 
     with progress("reading", source.rows) as advance:
         schema = Schema.infer(source, progress=read)
-    schema.save(output)
+    write_text(output, schema.to_toml(), is_private=True)  # it lists values of people until somebody has edited it
     facts = {"columns": len(schema), "perturbed": len(schema.perturbed)}
     say(Phrase("wrote {file}: {columns} columns, of which {perturbed} will be perturbed", file=output, **facts))
     rounded = [with_round_bounds(one) if isinstance(one, Numeric) else one for one in schema]  # its own are somebody's

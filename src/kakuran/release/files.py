@@ -279,9 +279,9 @@ def _about(path: Path, plan: Plan) -> Iterator[str]:
         yield say("inside_release_ask", file=path.name, manifest=manifest_path(path).name, column=column)
 
 
-def write_table(path: Path, table: pa.Table) -> None:
-    """Write a plain table, whole or not at all."""
-    with whole_or_nothing(path) as folder:
+def write_table(path: Path, table: pa.Table, *, is_private: bool = False) -> None:
+    """Write a plain table, whole or not at all; a private one is for its owner alone."""
+    with whole_or_nothing(path, is_private=is_private) as folder:
         if path.suffix in PARQUET:
             pq.write_table(table, folder / path.name)
         else:
