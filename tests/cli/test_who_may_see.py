@@ -90,6 +90,20 @@ def test_a_picture_of_a_ledger_is_for_its_owner_and_a_report_that_was_for_everyb
     assert stat.S_IMODE((folder / "old.html").stat().st_mode) == OWNER
 
 
+def test_values_that_a_spreadsheet_would_run_are_named_before_they_are_released_and_neutral_in_answers(
+    few, folder, kakuran
+):
+    (folder / "odd.csv").write_text("job,n\n" + '"=1+1",1\nplain,2\n' * 60)
+    drafted = kakuran("schema", "infer", "odd.csv", "-o", "odd.toml")
+    checked = kakuran("schema", "check", "odd.csv", "-s", "odd.toml")
+    for told in (drafted, checked):
+        assert "column 'job': a spreadsheet would run '=1+1'" in told.stderr
+    assert "spreadsheet" not in kakuran("schema", "check", "few.csv", "-s", "few.toml").stderr
+    assert kakuran("perturb", "odd.csv", "-s", "odd.toml", "--k", 5, "-o", "odd-out.csv").returncode == 0
+    assert kakuran("crosstab", "odd-out.csv", "job", "-o", "jobs.csv").returncode == 0
+    assert '\n"\'=1+1",' in (folder / "jobs.csv").read_text(encoding="utf-8-sig")
+
+
 ADDRESS = "postgresql://alice:s3cret%20PW@db.example:5432/people?password=Zw9topsecret&sslmode=require"
 
 

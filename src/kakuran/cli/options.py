@@ -234,6 +234,24 @@ def say_wide_ends(schema: Schema) -> None:
             say(wide, "warning")
 
 
+def say_formulas(schema: Schema) -> None:
+    """Warn of values and names that a spreadsheet would run: a release has them as they are."""
+    from kakuran.parsing import would_run
+    from kakuran.schema import Categorical
+
+    for column in schema.released:
+        values = column.values if isinstance(column, Categorical) else ()
+        found = next((text for text in (column.name, *values) if isinstance(text, str) and would_run(text)), None)
+        if found is not None:
+            running = Phrase(
+                "column {column!r}: a spreadsheet would run {found!r} as a formula when it opens the release as .csv; "
+                "call it something else, or release .xlsx or .parquet, where it is text",
+                column=column.name,
+                found=found,
+            )
+            say(running, "warning")
+
+
 def check_fits(source: Source, schema: Schema) -> int:
     """How many records a table has, all of which fit its schema; else all that is wrong is said, column by column."""
     from kakuran.engine import check_values

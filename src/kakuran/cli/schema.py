@@ -18,6 +18,7 @@ from kakuran.cli.options import (
     Sql,
     check_fits,
     grouped,
+    say_formulas,
     say_wide_ends,
     to_write,
 )
@@ -59,6 +60,7 @@ def infer(
     with progress("reading", source.rows) as advance:
         schema = Schema.infer(source, progress=read)
     write_text(output, schema.to_toml(), is_private=True)  # it lists values of people until somebody has edited it
+    say_formulas(schema)
     facts = {"columns": len(schema), "perturbed": len(schema.perturbed)}
     say(Phrase("wrote {file}: {columns} columns, of which {perturbed} will be perturbed", file=output, **facts))
     rounded = [with_round_bounds(one) if isinstance(one, Numeric) else one for one in schema]  # its own are somebody's
@@ -83,6 +85,7 @@ def check(data: Data, schema: SchemaFile, sql: Sql = None, json: Json = False, *
 
     declared = Schema.load(schema)
     say_wide_ends(declared)
+    say_formulas(declared)
     records = check_fits(csv.open(data, sql), declared)
     say(Phrase("{schema} fits {records}", schema=schema, records=so_many_records(records)))
     answer_done(json, schema=schema, records=records)

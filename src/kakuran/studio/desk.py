@@ -43,7 +43,7 @@ from kakuran.errors import (
     ScatteredNumbersWarning,
     SchemaError,
 )
-from kakuran.release import Release, perturb, perturb_file, read_release, targets
+from kakuran.release import Release, neutral, perturb, perturb_file, read_release, targets
 from kakuran.report import pair_section, release_report, table as html_table
 from kakuran.schema import (
     DELIMITED,
@@ -759,5 +759,5 @@ def _is_at_end(answer: pa.Table) -> bool:
 def _as_csv(answer: pa.Table) -> str:
     """An answer for other programs: numbers are numbers, whatever the page writes between thousands."""
     content = io.BytesIO()
-    write_csv(answer, content)
+    write_csv(neutral(answer), content)
     return content.getvalue().decode()
