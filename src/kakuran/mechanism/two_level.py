@@ -159,10 +159,6 @@ class Itself(Neighbourhood):
         return {"kind": "shifts", "shifts": [0]}
 
 
-_SMALLEST = 2.0**-40
-"""Below it nothing could be told of 10¹² people; estimates divide by it, and keep four digits of a total."""
-
-
 def retention_for(epsilon: float, near: int, outputs: int) -> float:
     """ρ of the two levels whose logarithms differ by ε."""
     odds = near * math.expm1(epsilon) if epsilon < 700 else math.inf
@@ -175,16 +171,9 @@ def epsilon_of(retention: float, near: int, outputs: int) -> float:
 
 
 def check_retention(retention: float) -> None:
-    """Refuse what is no probability, and what is so small that no numbers hold its inverse beside a total."""
+    """Refuse what is no probability."""
     if not isinstance(retention, Number) or not 0 <= retention <= 1:
         raise CalibrationError(Phrase("retention must lie between 0 and 1, got {retention!r}", retention=retention))
-    if 0 < retention < _SMALLEST:
-        raise CalibrationError(
-            Phrase(
-                "retention must be 0, or at least 2⁻⁴⁰ for anything to be told from noise, got {retention!r}",
-                retention=retention,
-            )
-        )
 
 
 class TwoLevel(Mechanism):
