@@ -91,6 +91,13 @@ class TestManifests:
         else:
             assert release.crosstab("job").counts.sum() == pytest.approx(100, rel=1e-3)
 
+    def test_a_tell_that_no_coin_shows_is_refused_by_name(self):
+        plan = kk.calibrate(BOTH, n=100, k=5, tell=1)
+        fields = json.loads(Manifest(plan, 100, "shuffled", seeded=False).to_json())
+        fields["tells"][0]["retention"] = 5e-324
+        with pytest.raises(kk.ReleaseError, match="a tell has a retention of 5e-324"):
+            Manifest.from_json(json.dumps(fields), "out.parquet")
+
     @pytest.mark.parametrize("mechanism", ["square-wave", "laplace", "bounded-laplace", "bounded-gaussian"])
     @pytest.mark.filterwarnings("ignore::RuntimeWarning")
     def test_whatever_number_of_a_mechanism_is_changed_questions_are_answered_or_refused(self, mechanism):
